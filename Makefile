@@ -1,0 +1,36 @@
+# Two commands do all the set-up: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test lint bench docs clean
+
+demo: $(STAMP)
+	@$(BIN)/decklog demo
+
+test: $(STAMP) lint
+	@$(BIN)/pytest -n 2 --dist worksteal
+
+lint: $(STAMP)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(STAMP)
+	@$(BIN)/python -m benchmarks
+
+docs: $(STAMP)
+	@$(BIN)/python -m tests.generate
+
+$(STAMP): pyproject.toml
+	@echo "Setting up $(VENV) (once)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Decklog needs Python 3.11 or newer")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 2>&1 | grep -v '^WARNING' || true
+	@$(BIN)/python -c 'import decklog, apsw, pytest'
+	@touch $@
+
+clean:
+	rm -rf $(VENV)

@@ -1,0 +1,1 @@
+"""Decklog: the system of record for autonomous coding agents."""

@@ -1,0 +1,40 @@
+"""Time, in one format: UTC with microseconds."""
+
+from datetime import UTC, datetime, timedelta
+
+
+class Clock:
+    """The system's clock. Hand another one to `Decklog` to decide what time it is."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+class ManualClock(Clock):
+    """A clock that moves only when told to."""
+
+    def __init__(self, start: datetime | None = None) -> None:
+        self._now = start or datetime(2026, 1, 1, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self._now
+
+    def advance(self, **timedelta_parts: float) -> datetime:
+        self._now += timedelta(**timedelta_parts)
+        return self._now
+
+
+def to_text(moment: datetime) -> str:
+    """Write a time as `2026-11-15T08:30:00.000000Z`, which sorts as text."""
+    if moment.tzinfo is not UTC:
+        if moment.tzinfo is None:
+            raise ValueError("a time needs a time zone; use datetime.now(UTC)")
+        moment = moment.astimezone(UTC)
+    text = moment.isoformat(timespec="microseconds")
+    return text[:-6] + "Z"
+
+
+def from_text(text: str) -> datetime:
+    """Read a time from ISO-8601 text; text without a zone is UTC."""
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

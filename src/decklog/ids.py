@@ -1,0 +1,42 @@
+"""Identifiers: a typed prefix and a time-ordered part, growing within a process."""
+
+import os
+import threading
+
+from decklog.clock import Clock
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+_RANDOM_BITS = 80
+
+
+def _base32(number: int) -> str:
+    """Write 130 bits as 26 characters, two at a time."""
+    parts = []
+    for _ in range(13):
+        parts.append(_PAIRS[number & 1023])
+        number >>= 10
+    return "".join(reversed(parts))
+
+
+class Ids:
+    """Makes identifiers such as `run_06fq2v8k3c…`: 48 bits of milliseconds, then 80 that are random but never go back."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last = 0
+        self._pid = os.getpid()
+
+    def new(self, prefix: str) -> str:
+        milliseconds = int(self._clock.now().timestamp() * 1000)
+        with self._lock:
+            if self._pid != os.getpid():
+                # A forked child must not go on counting from its parent's last number.
+                self._pid, self._last = os.getpid(), 0
+            if milliseconds > self._last >> _RANDOM_BITS:
+                self._last = milliseconds << _RANDOM_BITS | int.from_bytes(os.urandom(10), "big") >> 1
+            else:
+                self._last += 1 + int.from_bytes(os.urandom(4), "big")
+            number = self._last
+        return f"{prefix}_{_base32(number)}"
