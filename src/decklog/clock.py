@@ -37,4 +37,6 @@ def to_text(moment: datetime) -> str:
 def from_text(text: str) -> datetime:
     """Read a time from ISO-8601 text; text without a zone is UTC."""
     moment = datetime.fromisoformat(text)
+    if moment.tzinfo is UTC:
+        return moment
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,7 +1,7 @@
 """Identifiers: a typed prefix and a time-ordered part, growing within a process."""
 
 import os
-import threading
+from _thread import allocate_lock
 
 from decklog.clock import Clock
 
@@ -24,7 +24,7 @@ class Ids:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._last = 0
         self._pid = os.getpid()
 

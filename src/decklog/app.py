@@ -1,0 +1,175 @@
+"""Opens a log and wires its stores. The only place that knows them all."""
+
+import os
+from contextlib import contextmanager
+from importlib import import_module
+
+from decklog.clock import Clock
+from decklog.errors import Invalid, Unavailable
+from decklog.ids import Ids
+from decklog.records import DEFAULT_LIMIT_BYTES, Record, Values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+    from typing import Any, ParamSpec, Self, TypeVar
+
+    from decklog.db.base import Database
+    from decklog.stores.base import Store
+    from decklog.stores.runs import Runs
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+# A new kind of record is one more line here. Modules are imported when a store is first used.
+STORES = {
+    "runs": "Runs",
+}
+
+
+class Decklog:
+    """One log: a SQLite file or a PostgreSQL database. Safe to share between threads, and usable after a fork."""
+
+    if TYPE_CHECKING:
+        runs: Runs
+
+    def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
+        from decklog.stores.journal import Journal
+
+        self.db = db
+        self.clock = clock
+        self.ids = ids
+        self.journal: Journal = Journal(db, clock, self.record_classes)
+
+    @classmethod
+    def open(
+        cls,
+        target: "str | os.PathLike[str]",
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        durability: str = "full",
+        read_only: bool = False,
+        limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        busy_seconds: float = 30.0,
+        allow_network_fs: bool = False,
+        migrate: bool = False,
+    ) -> "Self":
+        """Open a log by path, `sqlite:///…` or `postgresql://…`.
+
+        A SQLite file is made, or brought up to date after a backup copy; a PostgreSQL schema only when `migrate` says so.
+        `durability="relaxed"` trades the last moments before a power cut for speed.
+        """
+        if durability not in ("full", "relaxed"):
+            raise Invalid(f"durability is full or relaxed, not {durability!r}", field="durability")
+        clock = clock or Clock()
+        common: dict[str, Any] = {
+            "values": Values(limit_bytes),
+            "clock": clock,
+            "durability": durability,
+            "read_only": read_only,
+            "busy_seconds": busy_seconds,
+        }
+        text = os.fspath(target)
+        if text.startswith(("postgresql://", "postgres://")):
+            db = _postgres(text, migrate=migrate, **common)
+        else:
+            from decklog.db.sqlite import open_sqlite
+
+            db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, **common)
+        return cls(db, clock=clock, ids=ids or Ids(clock))
+
+    def __getattr__(self, name: str) -> "Store":
+        if name not in STORES:
+            raise AttributeError(f"a log has no {name!r}; it has journal, {', '.join(STORES)}")
+        store = store_class(name)(self.db, self.journal, self.clock, self.ids)
+        setattr(self, name, store)
+        return store
+
+    def record_classes(self) -> dict[str, type[Record]]:
+        """Name every kind of record with its class."""
+        return {record.table: record for name in STORES for record in store_class(name).records}
+
+    @contextmanager
+    def acting(
+        self,
+        agent: str | None = None,
+        *,
+        agent_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        iteration: int | None = None,
+    ) -> "Iterator[None]":
+        """Attribute everything written in this block, where a call does not say otherwise."""
+        from decklog.stores.acting import acting
+
+        given = {
+            "agent": agent,
+            "agent_id": agent_id,
+            "group_id": group_id,
+            "task_id": task_id,
+            "iteration": iteration,
+        }
+        outer = acting.get() or {}
+        token = acting.set({**outer, **{name: value for name, value in given.items() if value is not None}})
+        try:
+            yield
+        finally:
+            acting.reset(token)
+
+    @contextmanager
+    def transaction(self) -> "Iterator[None]":
+        """Make everything written in this block one transaction: all of it, or nothing."""
+        with self.db.transaction():
+            yield
+
+    def submit(self, operation: "Callable[P, R]", *args: "P.args", **kwargs: "P.kwargs") -> "Future[R]":
+        """Start a write without waiting for it; the Future is done once it is committed.
+
+        Writes that are under way at the same time share a transaction and its sync to disk.
+        """
+        future: Future[R] = self.db.submit(lambda: operation(*args, **kwargs))
+        return future
+
+    def close(self) -> None:
+        """Close the log; using it afterwards raises `Closed`."""
+        self.db.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def store_class(name: str) -> "type[Store]":
+    """Import a store's class."""
+    if name == "journal":
+        from decklog.stores.journal import Journal
+
+        return Journal  # type: ignore[return-value]
+    found: type[Store] = getattr(import_module(f"decklog.stores.{name}"), STORES[name])
+    return found
+
+
+def _postgres(url: str, **settings: "Any") -> "Database":
+    try:
+        from decklog.db.postgres import open_postgres
+    except ImportError as problem:
+        raise Unavailable(
+            f"PostgreSQL needs a package that is not installed: {problem.name}",
+            hint="Run: pip install 'decklog[postgres]'",
+        ) from problem
+    return open_postgres(url, **settings)
+
+
+def _path(text: str) -> str:
+    """Read a path or a `sqlite:///` address."""
+    if text.startswith("sqlite:///"):
+        text = text.removeprefix("sqlite:///")
+    elif "://" in text:
+        raise Invalid(f"{text!r} names no engine Decklog knows; use a path, sqlite:///PATH or postgresql://…")
+    if not text.strip() or "\x00" in text:
+        raise Invalid("a log needs a path")
+    return os.path.expanduser(text)

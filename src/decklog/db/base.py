@@ -1,0 +1,114 @@
+"""What the stores know of a database: statements with named parameters, inside one transaction."""
+
+import re
+from abc import ABC, abstractmethod
+
+from decklog.records import Values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from typing import Any, TypeVar
+
+    from decklog.clock import Clock
+
+    T = TypeVar("T")
+    Row = tuple[Any, ...]
+
+
+PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+
+
+class Database(ABC):
+    """One open database. Every statement runs in the caller's current transaction."""
+
+    engine: str
+    target: str
+    # Whether kind, agent and phase are found through `search`, for want of an index of their own.
+    finds_tags_by_search: bool
+    values: Values
+    clock: "Clock"
+    # What transactions have found out, forgotten when they fail or when others may have changed it.
+    memo: "dict[Any, Any]"
+
+    @abstractmethod
+    def write(self, job: "Callable[[], T]") -> "T":
+        """Run a job in one transaction, all or nothing; inside another one it is a savepoint.
+
+        The job may run more than once, when the engine asks for a retry: it must have no effect but on the database.
+        """
+
+    @abstractmethod
+    def submit(self, job: "Callable[[], T]") -> "Any":
+        """Queue a job for a transaction in the background; give a Future that is done once it is committed."""
+
+    @abstractmethod
+    def read(self, job: "Callable[[], T]") -> "T":
+        """Run a job whose statements all see one consistent moment."""
+
+    @abstractmethod
+    def transaction(self) -> "AbstractContextManager[None]":
+        """Hold one write transaction open for a block of the caller's own code, which is never retried."""
+
+    @abstractmethod
+    def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
+        """Run one statement; give its column names and all its rows."""
+
+    @abstractmethod
+    def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
+        """Run one statement without a result; say how many rows it wrote."""
+
+    @abstractmethod
+    def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+        """Run one statement and give its rows one by one, without holding them all."""
+
+    @abstractmethod
+    def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
+        """Run one statement for each set of parameters."""
+
+    @abstractmethod
+    def lock_stream(self, stream: str) -> int | None:
+        """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""
+
+    @abstractmethod
+    def announce(self, stream: str) -> None:
+        """Wake those who tail the stream, once this transaction is committed."""
+
+    @abstractmethod
+    def wait_for_change(self, seconds: float) -> None:
+        """Sleep until something may have been committed, or the time is over."""
+
+    @abstractmethod
+    def prepare_search(self, stream_no: int | None) -> None:
+        """Make sure that `search` will see everything committed so far, in one stream or in all."""
+
+    @abstractmethod
+    def search(
+        self,
+        words: str,
+        *,
+        tags: "Mapping[str, str]",
+        condition: str,
+        bound: "Mapping[str, Any]",
+        oldest_first: bool,
+        limit: int,
+        after: int | None,
+    ) -> "list[int]":
+        """Find the positions of entries that have all the words and tags and meet a condition on their columns."""
+
+    @abstractmethod
+    def migrate(self) -> "list[str]":
+        """Bring the schema up to date; name the steps that were applied."""
+
+    @abstractmethod
+    def facts(self) -> "dict[str, Any]":
+        """Describe the engine, its version and its settings."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
+        """Run one statement; give its first row."""
+        _, rows = self.rows(sql, parameters)
+        return rows[0] if rows else None

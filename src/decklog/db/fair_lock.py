@@ -1,0 +1,75 @@
+"""A lock between processes that is handed on in the order it was asked for."""
+
+import fcntl
+import os
+from _thread import allocate_lock, start_new_thread
+
+from decklog.errors import Busy
+
+
+class FairLock:
+    """An exclusive `flock` on a sidecar file.
+
+    SQLite's own busy handler sleeps and tries again, so under load a writer may starve; the kernel queues those who wait
+    for a `flock` and wakes them in turn.
+    """
+
+    def __init__(self, path: str, timeout_seconds: float) -> None:
+        self.path = path
+        self.timeout_seconds = timeout_seconds
+        self._descriptor = self._open()
+
+    def acquire(self) -> None:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait()
+
+    def release(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _wait(self) -> None:
+        # A blocking flock can't be given a time limit, and a holder may be frozen: wait in a thread of its own, so that
+        # the caller can give up.
+        waiting = _Waiting(self._descriptor)
+        start_new_thread(waiting.run, ())
+        if waiting.granted_within(self.timeout_seconds):
+            return
+        # The waiting thread keeps the descriptor, and gives the lock straight back when it comes.
+        self._descriptor = self._open()
+        raise Busy(
+            f"another process has been writing to this log for {self.timeout_seconds:g} seconds",
+            hint="Try again; if it stays so, `decklog doctor` shows who holds the lock.",
+        )
+
+    def _open(self) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class _Waiting:
+    """One wait for the lock, which its owner may give up."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._deciding = allocate_lock()
+        self._done = allocate_lock()
+        self._done.acquire()
+        self._given_up = False
+
+    def run(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        with self._deciding:
+            if self._given_up:
+                os.close(self._descriptor)
+            else:
+                self._done.release()
+
+    def granted_within(self, seconds: float) -> bool:
+        if self._done.acquire(timeout=seconds):
+            return True
+        with self._deciding:
+            self._given_up = not self._done.acquire(blocking=False)
+            return not self._given_up

@@ -1,0 +1,154 @@
+"""Group commit: threads that want to write at the same time share one transaction and one sync to disk.
+
+There is no writer thread. Whoever comes first leads: it runs its own job and those that are waiting, commits once, and wakes
+the others. A lone caller pays for nothing but a lock it finds free.
+"""
+
+from _thread import allocate_lock, start_new_thread
+from collections import deque
+from contextvars import copy_context
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MOST_IN_ONE_COMMIT = 256
+
+
+class Ticket:
+    """One job on its way: what to run, and what came of it."""
+
+    __slots__ = ("error", "future", "job", "must_lead", "result", "wake")
+
+    def __init__(self, job: "Callable[[], Any]", future: "Any" = None) -> None:
+        self.job = job
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.must_lead = False
+        self.future = future
+
+    def prepare_to_wait(self) -> None:
+        """Make the job see its caller's context variables in whichever thread runs it."""
+        job, context = self.job, copy_context()
+        self.job = lambda: context.run(job)
+        self.wake = allocate_lock()
+        self.wake.acquire()
+
+    def settle(self) -> None:
+        """Tell whoever waits that the job is over."""
+        if self.future is None:
+            self.wake.release()
+        elif self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+    def outcome(self) -> "Any":
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class GroupCommit:
+    """Decides who leads.
+
+    `commit_one` runs a job in a transaction of its own. `commit_all` runs tickets in one transaction and fills in their outcomes;
+    it raises only when its thread is interrupted.
+    """
+
+    def __init__(self, commit_one: "Callable[[Callable[[], Any]], Any]", commit_all: "Callable[[list[Ticket]], None]") -> None:
+        self._commit_one = commit_one
+        self._commit_all = commit_all
+        self._gate = allocate_lock()
+        self._waiting: deque[Ticket] = deque()
+        self._led = False
+
+    def run(self, job: "Callable[[], Any]") -> "Any":
+        """Run a job and return once it is committed."""
+        with self._gate:
+            if not self._led and not self._waiting:
+                self._led = True
+                ticket = None
+            else:
+                ticket = Ticket(job)
+                ticket.prepare_to_wait()
+                self._waiting.append(ticket)
+        if ticket is None:
+            try:
+                return self._commit_one(job)
+            finally:
+                self._hand_over()
+        ticket.wake.acquire()
+        if ticket.must_lead:
+            self._lead(ticket)
+        return ticket.outcome()
+
+    def queue(self, job: "Callable[[], Any]", future: "Any") -> None:
+        """Leave a job to be committed in the background."""
+        ticket = Ticket(job, future)
+        ticket.prepare_to_wait()
+        with self._gate:
+            self._waiting.append(ticket)
+            if self._led:
+                return
+            self._led = True
+        start_new_thread(self._drain, ())
+
+    def alone(self) -> None:
+        """Wait until nobody else writes, and keep it so until `done` is called."""
+        ticket = Ticket(lambda: None)
+        ticket.prepare_to_wait()
+        with self._gate:
+            if not self._led:
+                self._led = True
+                return
+            self._waiting.appendleft(ticket)
+        ticket.wake.acquire()
+        if not ticket.must_lead:
+            self.alone()
+
+    def done(self) -> None:
+        self._hand_over()
+
+    def _lead(self, own: "Ticket") -> None:
+        batch = [own]
+        self._take_waiting(batch)
+        try:
+            self._commit_all(batch)
+        finally:
+            self._hand_over()
+            for ticket in batch[1:]:
+                ticket.settle()
+
+    def _drain(self) -> None:
+        while True:
+            batch: list[Ticket] = []
+            self._take_waiting(batch)
+            if batch:
+                self._commit_all(batch)
+                for ticket in batch:
+                    ticket.settle()
+            with self._gate:
+                if not self._waiting:
+                    self._led = False
+                    return
+
+    def _take_waiting(self, batch: "list[Ticket]") -> None:
+        with self._gate:
+            while self._waiting and len(batch) < MOST_IN_ONE_COMMIT:
+                batch.append(self._waiting.popleft())
+
+    def _hand_over(self) -> None:
+        with self._gate:
+            if not self._waiting:
+                self._led = False
+                return
+            heir = next((ticket for ticket in self._waiting if ticket.future is None), None)
+            if heir is not None:
+                self._waiting.remove(heir)
+                heir.must_lead = True
+        if heir is None:
+            start_new_thread(self._drain, ())
+        else:
+            heir.wake.release()

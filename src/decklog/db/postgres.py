@@ -1,0 +1,370 @@
+"""PostgreSQL through psycopg 3: many writers, each locking what it decides on."""
+
+import os
+import random
+import time
+from contextlib import contextmanager
+from contextvars import copy_context
+from threading import local
+from weakref import WeakSet
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from decklog.db import postgres_errors, schema
+from decklog.db.base import PARAMETER, Database
+from decklog.errors import Busy, Closed, ReadOnly, SchemaTooNew, SchemaTooOld
+from decklog.records import Values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from concurrent.futures import Future, ThreadPoolExecutor
+    from typing import Any
+
+    from decklog.clock import Clock
+    from decklog.db.base import Row, T
+
+    Connection = psycopg.Connection[Any]
+
+_open_databases: "WeakSet[PostgresDatabase]" = WeakSet()
+_TRIES = 8
+_CHANNEL = "decklog"
+
+
+class PostgresDatabase(Database):
+    engine = "postgres"
+    finds_tags_by_search = False
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        values: Values,
+        clock: "Clock",
+        durability: str = "full",
+        read_only: bool = False,
+        busy_seconds: float = 30.0,
+        pool_size: int = 16,
+    ) -> None:
+        self.target = url
+        self.values = values
+        self.clock = clock
+        self.read_only = read_only
+        self._durability = durability
+        self._busy_seconds = busy_seconds
+        self._pool_size = pool_size
+        self._closed = False
+        self._spelled: dict[str, str] = {}
+        self._forgotten: list[Any] = []
+        self._reset()
+        _open_databases.add(self)
+
+    def _reset(self) -> None:
+        """Start with no connection at all, as a new process does."""
+        self._local = local()
+        self._pool: ConnectionPool[Connection] | None = None
+        self._background: ThreadPoolExecutor | None = None
+        self._listeners: list[Connection] = []
+
+    # Connections
+
+    def _connections(self) -> "ConnectionPool[Connection]":
+        if self._closed:
+            raise Closed("this log is closed; open it again")
+        if self._pool is None:
+            self._pool = ConnectionPool(
+                self.target,
+                min_size=1,
+                max_size=self._pool_size,
+                timeout=self._busy_seconds,
+                kwargs={"autocommit": True},
+                configure=self._configure,
+                open=True,
+            )
+        return self._pool
+
+    def _configure(self, connection: "Connection") -> None:
+        # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
+        connection.execute(f"set lock_timeout = {int(self._busy_seconds * 1000)}")
+        connection.execute("set client_min_messages = warning")
+        if self._durability != "full":
+            connection.execute("set synchronous_commit = off")
+
+    @contextmanager
+    def _block(self, begin: str) -> "Iterator[Connection]":
+        """Hold a connection and an open transaction; what is not committed inside is rolled back."""
+        try:
+            with self._connections().connection() as connection:
+                connection.execute(begin)
+                self._local.connection, self.memo = connection, {}
+                try:
+                    yield connection
+                    connection.execute("commit")
+                finally:
+                    self._local.connection = None
+                    if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                        connection.rollback()
+        except PoolTimeout as problem:
+            raise Busy("all connections to the database are in use", hint="Try again.") from problem
+        except psycopg.Error as problem:
+            raise postgres_errors.translate(problem) from problem
+
+    # Transactions
+
+    @property
+    def memo(self) -> "dict[Any, Any]":
+        known: dict[Any, Any] = self._local.memo
+        return known
+
+    @memo.setter
+    def memo(self, value: "dict[Any, Any]") -> None:
+        self._local.memo = value
+
+    def _current(self) -> "Connection | None":
+        return getattr(self._local, "connection", None)
+
+    def write(self, job: "Callable[[], T]") -> "T":
+        if self._current() is not None:
+            return self._nested(job)
+        self._writable()
+        for remaining in reversed(range(_TRIES)):
+            try:
+                with self._block("begin"):
+                    return job()
+            except Busy:
+                if not remaining:
+                    raise
+                time.sleep(random.uniform(0, 0.02))
+        raise AssertionError("the last try returns or raises")
+
+    def submit(self, job: "Callable[[], T]") -> "Future[T]":
+        self._writable()
+        if self._background is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._background = ThreadPoolExecutor(self._pool_size, thread_name_prefix="decklog")
+        # The job sees its caller's context variables in whichever thread runs it.
+        return self._background.submit(copy_context().run, self.write, job)
+
+    def _writable(self) -> None:
+        if self._closed:
+            raise Closed("this log is closed; open it again")
+        if self.read_only:
+            raise ReadOnly("this log is open for reading only", hint="Open it without read_only.")
+
+    def _nested(self, job: "Callable[[], T]") -> "T":
+        connection = self._current()
+        assert connection is not None
+        connection.execute("savepoint nested")
+        try:
+            result = job()
+        except BaseException:
+            connection.execute("rollback to savepoint nested")
+            connection.execute("release savepoint nested")
+            self.memo = {}
+            raise
+        connection.execute("release savepoint nested")
+        return result
+
+    @contextmanager
+    def transaction(self) -> "Iterator[None]":
+        if self._current() is not None:
+            yield
+            return
+        self._writable()
+        with self._block("begin"):
+            yield
+
+    def read(self, job: "Callable[[], T]") -> "T":
+        if self._current() is not None:
+            return job()
+        with self._block("begin isolation level repeatable read read only"):
+            return job()
+
+    # Statements
+
+    def _spell(self, sql: str) -> str:
+        spelled = self._spelled.get(sql)
+        if spelled is None:
+            spelled = self._spelled[sql] = PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+        return spelled
+
+    def _here(self) -> "Connection":
+        connection = self._current()
+        assert connection is not None, "statements run inside read(), write() or transaction()"
+        return connection
+
+    def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
+        try:
+            cursor = self._here().execute(self._spell(sql), parameters)
+        except psycopg.Error as problem:
+            raise postgres_errors.translate(problem) from problem
+        if cursor.description is None:
+            return (), []
+        return tuple(column.name for column in cursor.description), cursor.fetchall()
+
+    def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
+        try:
+            return self._here().execute(self._spell(sql), parameters).rowcount
+        except psycopg.Error as problem:
+            raise postgres_errors.translate(problem) from problem
+
+    def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+        try:
+            with self._here().cursor(name=f"each_{time.monotonic_ns()}") as cursor:
+                cursor.itersize = 2000
+                cursor.execute(self._spell(sql), parameters)
+                yield from cursor
+        except psycopg.Error as problem:
+            raise postgres_errors.translate(problem) from problem
+
+    def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
+        try:
+            with self._here().cursor() as cursor:
+                cursor.executemany(self._spell(sql), parameters)
+        except psycopg.Error as problem:
+            raise postgres_errors.translate(problem) from problem
+
+    def lock_stream(self, stream: str) -> int | None:
+        row = self.one("select no from streams where name = :stream for update", {"stream": stream})
+        return row[0] if row else None
+
+    def announce(self, stream: str) -> None:
+        if ("announced", stream) not in self.memo:
+            self.rows("select pg_notify(:channel, :stream)", {"channel": _CHANNEL, "stream": stream[:200]})
+            self.memo["announced", stream] = True
+
+    def wait_for_change(self, seconds: float) -> None:
+        listener: Connection | None = getattr(self._local, "listener", None)
+        if listener is None:
+            # The first call only starts listening: what was committed before it is found by looking once more.
+            listener = self._local.listener = psycopg.connect(self.target, autocommit=True)
+            self._listeners.append(listener)
+            listener.execute(f"listen {_CHANNEL}")
+            return
+        for _ in listener.notifies(timeout=seconds, stop_after=1):
+            pass
+
+    def prepare_search(self, stream_no: int | None) -> None:
+        """Nothing to do: the server keeps the index."""
+
+    def search(self, words: str, **narrowing: "Any") -> "list[int]":
+        from decklog.db import postgres_search
+
+        return postgres_search.search(self, words, **narrowing)
+
+    # Life
+
+    def migrate(self) -> list[str]:
+        """Apply the missing steps, each in a transaction with its version row, one process at a time."""
+        applied = []
+        for step in schema.steps("postgres"):
+            with self._block("begin") as connection:
+                connection.execute("select pg_advisory_xact_lock(4919131752989213)")
+                if step.version > self._version():
+                    connection.execute(schema.text_of(step, "postgres").encode())
+                    self._note(step)
+                    applied.append(step.name)
+        return applied
+
+    def _note(self, step: "schema.Step") -> None:
+        from decklog.clock import to_text
+
+        self.rows(
+            "insert into schema_steps (version, name, checksum, applied_at) values (:version, :name, :sum, :at)",
+            {
+                "version": step.version,
+                "name": step.name,
+                "sum": schema.checksum_of(step),
+                "at": to_text(self.clock.now()),
+            },
+        )
+
+    def _version(self) -> int:
+        found = self.one("select to_regclass('schema_steps')::text", {})
+        if found is None or found[0] is None:
+            return 0
+        newest = self.one("select max(version) from schema_steps", {})
+        return int(newest[0]) if newest and newest[0] else 0
+
+    def check_version(self) -> None:
+        """Refuse a schema that is not the one this Decklog knows."""
+        version = self.read(self._version)
+        latest = schema.latest("postgres")
+        if version < latest:
+            raise SchemaTooOld(
+                f"this database has schema {version} and this Decklog needs {latest}",
+                hint="Run: decklog migrate",
+                found=version,
+                supported=latest,
+            )
+        if version > latest:
+            raise SchemaTooNew(
+                f"this database has schema {version}; this Decklog knows up to {latest}",
+                hint="Upgrade Decklog: pip install --upgrade decklog",
+                found=version,
+                supported=latest,
+            )
+
+    def facts(self) -> "dict[str, Any]":
+        def look() -> "dict[str, Any]":
+            row = self.one("select version(), pg_database_size(current_database()), current_database()", {})
+            assert row is not None
+            return {
+                "engine": "postgres",
+                "engine_version": row[0].split(" ")[1],
+                "database": row[2],
+                "schema": self._version(),
+                "schema_supported": schema.latest("postgres"),
+                "bytes": row[1],
+                "read_only": self.read_only,
+            }
+
+        return self.read(look)
+
+    def close(self) -> None:
+        self._closed = True
+        if self._background is not None:
+            self._background.shutdown(wait=True)
+        for listener in self._listeners:
+            listener.close()
+        if self._pool is not None:
+            self._pool.close()
+
+    def after_fork_in_child(self) -> None:
+        # The parent's sockets are in this process too; they are kept and never touched, so that closing can't reach the server.
+        self._forgotten.append((self._pool, self._local, self._listeners))
+        self._reset()
+
+
+def open_postgres(
+    url: str,
+    *,
+    values: Values,
+    clock: "Clock",
+    durability: str = "full",
+    read_only: bool = False,
+    busy_seconds: float = 30.0,
+    migrate: bool = False,
+) -> PostgresDatabase:
+    """Connect to a database; its schema is changed only when `migrate` asks for it."""
+    database = PostgresDatabase(
+        url, values=values, clock=clock, durability=durability, read_only=read_only, busy_seconds=busy_seconds
+    )
+    try:
+        if migrate:
+            database.migrate()
+        database.check_version()
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _after_fork_in_child() -> None:
+    for database in list(_open_databases):
+        database.after_fork_in_child()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

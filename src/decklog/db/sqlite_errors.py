@@ -1,0 +1,59 @@
+"""Says in our words what SQLite's error codes mean. It decides by code, never by the text of a message."""
+
+import apsw
+
+from decklog.errors import (
+    Busy,
+    Conflict,
+    Damaged,
+    DecklogError,
+    Denied,
+    DiskFull,
+    Invalid,
+    NotADatabase,
+    NotFound,
+    ReadOnly,
+    TimedOut,
+    TooLarge,
+)
+
+
+def translate(problem: apsw.Error, target: str) -> DecklogError:
+    """Give the Decklog error for an apsw error."""
+    code = getattr(problem, "result", 0) & 0xFF
+    extended = getattr(problem, "extendedresult", 0)
+    match code:
+        case apsw.SQLITE_BUSY | apsw.SQLITE_LOCKED:
+            return Busy(f"{target} is being written by another process", hint="Try again.")
+        case apsw.SQLITE_CONSTRAINT:
+            return _constraint(problem, extended)
+        case apsw.SQLITE_FULL:
+            return DiskFull(
+                f"the disk that holds {target} is full; nothing of this write was kept",
+                hint="Free some space and try again; `decklog prune` drops old bodies.",
+            )
+        case apsw.SQLITE_READONLY | apsw.SQLITE_PERM | apsw.SQLITE_AUTH:
+            return ReadOnly(f"{target} can't be written: {problem}", hint="Check the file's owner and permissions.")
+        case apsw.SQLITE_NOTADB:
+            return NotADatabase(f"{target} is not a SQLite database, and was left as it is")
+        case apsw.SQLITE_CORRUPT | apsw.SQLITE_IOERR | apsw.SQLITE_CANTOPEN:
+            return Damaged(
+                f"{target} can't be read: {problem}",
+                hint="Nothing was changed. `decklog doctor` shows how far the damage goes.",
+            )
+        case apsw.SQLITE_TOOBIG:
+            return TooLarge("this value is larger than SQLite can hold")
+        case apsw.SQLITE_INTERRUPT:
+            return TimedOut("the statement took too long and was stopped")
+    return Invalid(f"SQLite refused the statement: {problem}")
+
+
+def _constraint(problem: apsw.Error, extended: int) -> DecklogError:
+    match extended:
+        case apsw.SQLITE_CONSTRAINT_UNIQUE | apsw.SQLITE_CONSTRAINT_PRIMARYKEY | apsw.SQLITE_CONSTRAINT_ROWID:
+            return Conflict(f"there is one already: {problem}")
+        case apsw.SQLITE_CONSTRAINT_FOREIGNKEY:
+            return NotFound("this refers to something that is not in the log")
+        case apsw.SQLITE_CONSTRAINT_TRIGGER:
+            return Denied(str(problem).removeprefix("ConstraintError: "))
+    return Invalid(f"a value is outside of what its column allows: {problem}")

@@ -1,0 +1,103 @@
+"""Looks at a SQLite file before it is used: engine, place, header, permissions. It never changes what it finds."""
+
+import os
+from enum import StrEnum
+
+import apsw
+
+from decklog.errors import EngineTooOld, Invalid, NetworkFilesystem, NotADatabase
+
+# Up to 3.51.2, a WAL database that several processes write and checkpoint can be corrupted (the "WAL-reset bug").
+OLDEST_ENGINE = (3, 51, 3)
+APPLICATION_ID = 0x444B4C47
+_MAGIC = b"SQLite format 3\x00"
+_NETWORK = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "afs",
+    "ceph",
+    "glusterfs",
+    "lustre",
+    "ncpfs",
+    "fuse.sshfs",
+}
+
+
+class FileState(StrEnum):
+    MISSING = "missing"
+    EMPTY = "empty"
+    DATABASE = "database"
+
+
+def check_engine(version: str | None = None) -> None:
+    """Refuse a SQLite that is known to corrupt shared files."""
+    text = version or apsw.sqlite_lib_version()
+    if tuple(int(part) for part in text.split(".")[:3]) < OLDEST_ENGINE:
+        oldest = ".".join(map(str, OLDEST_ENGINE))
+        raise EngineTooOld(
+            f"this apsw carries SQLite {text}, which can corrupt a log that several processes write; {oldest} or newer is needed",
+            hint="Run: pip install --upgrade apsw",
+            found=text,
+            needed=oldest,
+        )
+
+
+def look(path: str) -> FileState:
+    """Say what stands at a path; refuse what is not a database, and leave it as it is."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return FileState.MISSING
+    except IsADirectoryError:
+        raise Invalid(f"{path} is a folder; name a file in it, such as {path}/decklog.db") from None
+    if not head:
+        return FileState.EMPTY
+    if head != _MAGIC:
+        raise NotADatabase(
+            f"{path} is not a SQLite database, and was left as it is",
+            hint="Name another file, or move this one away.",
+            path=path,
+        )
+    return FileState.DATABASE
+
+
+def make_file(path: str) -> None:
+    """Make the file and its folder so that only their owner can read them."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def filesystem_of(path: str, mounts: str = "/proc/self/mounts") -> str | None:
+    """Name the type of the file system a path lies on, where the system tells."""
+    try:
+        with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
+            rows = [line.split(" ")[1:3] for line in file]
+    except FileNotFoundError:
+        return None
+    real = os.path.realpath(path)
+    best, kind = "", None
+    for place, name in rows:
+        place = place.replace("\\040", " ")
+        inside = real == place or real.startswith(place.rstrip("/") + "/")
+        if inside and len(place) >= len(best):
+            best, kind = place, name
+    return kind
+
+
+def check_place(path: str, *, allow_network: bool, mounts: str = "/proc/self/mounts") -> None:
+    """Refuse a network file system: its locks can't be trusted, and SQLite would lose writes."""
+    kind = None if allow_network else filesystem_of(path, mounts)
+    if kind in _NETWORK:
+        raise NetworkFilesystem(
+            f"{path} lies on a network file system ({kind}), where SQLite's locks can't be trusted",
+            hint="Use a local disk or PostgreSQL; set DECKLOG_ALLOW_NETWORK_FS=1 if you know its locks work.",
+            path=path,
+            filesystem=kind,
+        )

@@ -1,0 +1,102 @@
+"""Full-text search on SQLite: an FTS5 index that catches up from a mark when someone searches."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from decklog.db.sqlite import SqliteDatabase
+
+_BATCH = 5000
+_SIZE = 2**32
+_WORDS = "substr(coalesce(body, '') || ' ' || coalesce(payload, ''), 1, 65536)"
+_TAGS = """
+    'kind ' || kind || coalesce(' agent ' || agent, '') || coalesce(' agent_id ' || agent_id, '')
+    || coalesce(' phase ' || phase, '')
+"""
+
+
+def search(
+    database: "SqliteDatabase",
+    words: str,
+    *,
+    tags: "Mapping[str, str]",
+    condition: str,
+    bound: "Mapping[str, Any]",
+    oldest_first: bool,
+    limit: int,
+    after: int | None,
+) -> "list[int]":
+    """Find positions. A common word together with a rare condition is looked up entry by entry."""
+    clauses = ["entry_text match :match", *([condition] if condition else [])]
+    if after is not None:
+        clauses.append("entry_text.rowid > :after" if oldest_first else "entry_text.rowid < :after")
+    sql = f"""
+        select entry_text.rowid
+          from entry_text {"join entries on entries.pos = entry_text.rowid" if condition else ""}
+         where {" and ".join(clauses)}
+         order by entry_text.rowid {"asc" if oldest_first else "desc"}
+         limit :limit
+    """
+    values = {**bound, "match": match_for(words, tags), "after": after, "limit": limit}
+    _, rows = database.read(lambda: database.rows(sql, values))
+    return [row[0] for row in rows]
+
+
+def match_for(words: str, tags: "Mapping[str, str]") -> str:
+    """Write words and tags as an FTS5 query: each is quoted, so none of its characters is an operator; `word*` is a prefix."""
+    terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in tags.items()]
+    for word in words.split():
+        prefix = " *" if word.endswith("*") and len(word) > 1 else ""
+        terms.append(f"words : {_quoted(word.rstrip('*'))}{prefix}")
+    return " AND ".join(terms)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def catch_up(database: "SqliteDatabase", stream_no: int | None) -> None:
+    """Bring the index up to date, for one stream or for all."""
+    while behind := database.read(lambda: _behind(database, stream_no)):
+        for number, mark, newest in behind:
+            end = min(newest, mark + _BATCH)
+            database.write(lambda number=number, end=end: _index(database, number, end))  # type: ignore[misc]
+
+
+def _behind(database: "SqliteDatabase", stream_no: int | None) -> "list[tuple[int, int, int]]":
+    """List streams with entries after their mark: number, mark and newest position."""
+    _, rows = database.rows(
+        f"""
+        select no,
+               coalesce((select pos from entry_text_marks where stream_no = no), no * {_SIZE}) as mark,
+               (select max(pos) from entries where pos >= no * {_SIZE} and pos < (no + 1) * {_SIZE}) as newest
+          from streams
+         where {"no = :no" if stream_no is not None else "true"}
+        """,
+        {"no": stream_no},
+    )
+    return [row for row in rows if row[2] is not None and row[2] > row[1]]
+
+
+def _index(database: "SqliteDatabase", number: int, end: int) -> None:
+    """Index a stream's entries from its mark up to a position; another process may have done so meanwhile."""
+    row = database.one("select pos from entry_text_marks where stream_no = :number", {"number": number})
+    bounds = {"number": number, "mark": row[0] if row else number * _SIZE, "end": end}
+    database.count(
+        f"""
+        insert into entry_text (rowid, words, tags)
+        select pos, {_WORDS}, {_TAGS}
+          from entries
+         where pos > :mark
+           and pos <= :end
+        """,
+        bounds,
+    )
+    database.count(
+        """
+        insert into entry_text_marks (stream_no, pos) values (:number, :end)
+        on conflict (stream_no) do update set pos = max(pos, :end)
+        """,
+        bounds,
+    )

@@ -1,0 +1,109 @@
+"""Marks a store's methods as operations; every surface is derived from what is marked here."""
+
+from dataclasses import dataclass
+from functools import wraps
+
+from decklog.errors import Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    S = TypeVar("S")
+
+_TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS, without importing inspect for it
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One verb of one store: what it is called, whether it writes, and who may call it."""
+
+    name: str
+    writes: bool
+    manager_only: bool
+    function: "Callable[..., Any]"
+
+    @property
+    def summary(self) -> str:
+        return (self.function.__doc__ or "").strip().partition("\n")[0]
+
+
+def _keywords_of(function: "Callable[..., Any]") -> "frozenset[str] | None":
+    """Name the keywords a function takes; None when it takes any."""
+    code = function.__code__
+    if code.co_flags & _TAKES_ANY_KEYWORD:
+        return None
+    return frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+
+
+def _refuse(function: "Callable[..., Any]", given: "dict[str, Any]", known: "frozenset[str]") -> Invalid:
+    unknown = sorted(given.keys() - known)
+    return Invalid(
+        f"{function.__qualname__} knows no {', '.join(unknown)}; it takes {', '.join(sorted(known))}",
+        unknown=unknown,
+    )
+
+
+def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, manager_only: bool) -> "Any":
+    known = _keywords_of(function)
+
+    @wraps(function)
+    def operation(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
+        if kwargs and known is not None and not kwargs.keys() <= known:
+            raise _refuse(function, kwargs, known)
+        if through == "none":
+            return function(store, *args, **kwargs)
+        run = store.db.write if through == "write" else store.db.read
+        return run(lambda: function(store, *args, **kwargs))
+
+    operation.__operation__ = Operation(  # type: ignore[attr-defined]
+        name=function.__name__, writes=writes, manager_only=manager_only, function=operation
+    )
+    return operation
+
+
+def reads(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a verb that only reads; all its statements see one consistent moment."""
+    return _operation(function, "read", writes=False, manager_only=False)  # type: ignore[no-any-return]
+
+
+def reads_in_steps(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a reading verb that opens its own transactions, because it waits or gives its results bit by bit."""
+    return _operation(function, "none", writes=False, manager_only=False)  # type: ignore[no-any-return]
+
+
+def writes_in_steps(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a writing verb that opens its own transactions, because it waits between them."""
+    return _operation(function, "none", writes=True, manager_only=False)  # type: ignore[no-any-return]
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def writes(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]: ...
+    @overload
+    def writes(*, manager_only: bool) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]: ...
+
+
+def writes(function: "Any" = None, *, manager_only: bool = False) -> "Any":
+    """Mark a verb that writes: it runs in one transaction, all of it or nothing.
+
+    `manager_only` keeps it off every surface that agents reach.
+    """
+    if function is None:
+        return lambda inner: _operation(inner, "write", writes=True, manager_only=manager_only)
+    return _operation(function, "write", writes=True, manager_only=manager_only)
+
+
+def operations_of(store_class: type) -> "Iterator[Operation]":
+    """List the operations of a store, in the order they are written."""
+    seen = set()
+    for owner in store_class.__mro__:
+        for member in vars(owner).values():
+            operation = getattr(member, "__operation__", None)
+            if operation is not None and operation.name not in seen:
+                seen.add(operation.name)
+                yield operation

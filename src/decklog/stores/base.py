@@ -1,0 +1,228 @@
+"""What every store can do: add a record, change it, and find it again. There is no other way to write."""
+
+from dataclasses import MISSING, fields
+
+from decklog.errors import Conflict, DecklogError, Invalid, NotFound
+from decklog.records import Page, Record, from_json, to_json
+from decklog.stores.where import MAX_PAGE, Where, cursor_of, enum_of, moment_of, page_size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+    from typing import Any, TypeVar
+
+    from decklog.clock import Clock
+    from decklog.db.base import Database
+    from decklog.ids import Ids
+    from decklog.stores.journal import Journal
+
+    R = TypeVar("R", bound=Record)
+
+__all__ = ["MAX_PAGE", "Page", "Store", "Where", "cursor_of", "enum_of", "moment_of", "page_size"]
+
+
+class Store:
+    """One noun. `records` names the kinds of record it keeps."""
+
+    records = ()  # type: tuple[type[Record], ...]
+
+    def __init__(self, db: "Database", journal: "Journal", clock: "Clock", ids: "Ids") -> None:
+        self.db = db
+        self.journal = journal
+        self.clock = clock
+        self.ids = ids
+
+    def now(self) -> "datetime":
+        return self.clock.now()
+
+    # Writing
+
+    def add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
+        """Insert a record and its entry; fields that are not given take the record's defaults."""
+        bound, redacted = self.db.values.bind(_complete(record_class, fields))
+        names = record_class.columns()
+        self.db.rows(_insert_of(record_class), bound)
+        self._record(record_class, bound, "added", note, redacted, new_stream)
+        return record_class.from_row(names, [bound[name] for name in names])
+
+    def once(self, find: "Callable[[], R | None]", add: "Callable[[], R]") -> "R":
+        """Give what is there already, marked so, or add it; two who ask at the same time get the same one."""
+        found = find()
+        if found is None:
+            try:
+                return self.db.write(add)
+            except Conflict:
+                found = find()
+                if found is None:
+                    raise
+        return found.marked_already()
+
+    def change(
+        self,
+        record_class: "type[R]",
+        record_id: "str | Sequence[str]",
+        sql: str,
+        *,
+        note: str | None = None,
+        **parameters: "Any",
+    ) -> "R":
+        """Run a conditional `update … returning *` on one record and write its entry.
+
+        When it meets no row, say whether the record is missing (`NotFound`) or in another state (`Conflict`).
+        The parts of the record's identity are bound by their names.
+        """
+        key = _key(record_class, record_id)
+        changed = self.change_all(record_class, sql, note=note, **key, **parameters)
+        if not changed:
+            raise self.refusal(record_class, record_id)
+        return changed[0]
+
+    def change_all(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
+        """Run an `update … returning *` or an upsert that may meet several records; write an entry for each."""
+        bound, redacted = self.db.values.bind(parameters)
+        names, rows = self.db.rows(sql, bound)
+        for row in rows:
+            self._record(record_class, dict(zip(names, row, strict=True)), "changed", note, redacted)
+        return [record_class.from_row(names, row) for row in rows]
+
+    def remove(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
+        """Run a `delete … returning *`; the entries say that the records are gone, and what they were."""
+        bound, redacted = self.db.values.bind(parameters)
+        names, rows = self.db.rows(sql, bound)
+        for row in rows:
+            image = dict(zip(names, row, strict=True))
+            self._record(record_class, image, "removed", note, redacted)
+        return [record_class.from_row(names, row) for row in rows]
+
+    def _record(
+        self,
+        record_class: "type[R]",
+        image: "dict[str, Any]",
+        did: str,
+        note: str | None,
+        redacted: bool,
+        new_stream: bool = False,
+    ) -> None:
+        if did == "removed":
+            image = {**image, "removed": True}
+        self.journal.write_change(
+            stream=record_class.stream_of(image),
+            table=record_class.table,
+            record_id=record_class.id_of(image),
+            image=to_json(image),
+            did=did,
+            note=note,
+            group_id=image.get("group_id"),
+            task_id=image.get("task_id"),
+            redacted=redacted,
+            new_stream=new_stream,
+        )
+
+    def refusal(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> DecklogError:
+        """Explain why a conditional change met no row."""
+        present = self.seek(record_class, record_id)
+        name = record_class.__name__.lower()
+        if present is None:
+            return NotFound(f"there is no {name} {record_id}", table=record_class.table, id=record_id)
+        state = getattr(present, "state", None) or getattr(present, "status", None)
+        return Conflict(
+            f"{name} {record_id} is {state or 'in another state'}, which does not allow this",
+            table=record_class.table,
+            id=record_id,
+            state=state,
+        )
+
+    # Reading
+
+    def seek(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R | None":
+        """Look a record up; None when it is not there."""
+        key = _key(record_class, record_id)
+        condition = " and ".join(f"{name} = :{name}" for name in key)
+        found = self.select(record_class, f"select * from {record_class.table} where {condition}", **key)
+        return found[0] if found else None
+
+    def fetch(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R":
+        """Look a record up; raise `NotFound` when it is not there."""
+        found = self.seek(record_class, record_id)
+        if found is None:
+            raise NotFound(
+                f"there is no {record_class.__name__.lower()} {record_id}",
+                table=record_class.table,
+                id=record_id,
+            )
+        return found
+
+    def select(self, record_class: "type[R]", sql: str, **parameters: "Any") -> "list[R]":
+        """Run a query for whole records."""
+        bound, _ = self.db.values.bind(parameters)
+        names, rows = self.db.rows(sql, bound)
+        return [record_class.from_row(names, row) for row in rows]
+
+    def page(
+        self,
+        record_class: "type[R]",
+        where: Where,
+        *,
+        order: "Sequence[str]",
+        limit: int,
+        after: str | None,
+        descending: bool = False,
+    ) -> Page:
+        """List records by columns that together are unique; the cursor is their values in the last row."""
+        size = page_size(limit)
+        if after is not None:
+            place = {f"after_{name}": value for name, value in zip(order, _place(after, len(order)), strict=True)}
+            marks = ", ".join(f":{name}" for name in place)
+            where.add(f"({', '.join(order)}) {'<' if descending else '>'} ({marks})", **place)
+        direction = " desc" if descending else ""
+        by = ", ".join(name + direction for name in order)
+        bound, _ = self.db.values.bind(where.bound)
+        names, rows = self.db.rows(f"select * from {record_class.table} {where.sql} order by {by} limit {size + 1}", bound)
+        last = dict(zip(names, rows[size - 1], strict=True)) if len(rows) > size else None
+        more = to_json([last[name] for name in order]) if last else None
+        return Page((record_class.from_row(names, row) for row in rows[:size]), next=more)
+
+
+def _place(cursor: str, parts: int) -> "list[Any]":
+    try:
+        place = from_json(cursor)
+    except ValueError:
+        place = None
+    if not isinstance(place, list) or len(place) != parts:
+        raise Invalid(f"{cursor!r} is not a cursor; use the `next` of the page before", field="after")
+    return place
+
+
+def _key(record_class: type[Record], record_id: "str | Sequence[str]") -> "dict[str, Any]":
+    parts = (record_id,) if isinstance(record_id, str) else tuple(record_id)
+    return dict(zip(record_class.identity, parts, strict=True))
+
+
+_inserts: "dict[type[Record], str]" = {}
+
+
+def _insert_of(record_class: type[Record]) -> str:
+    sql = _inserts.get(record_class)
+    if sql is None:
+        names = record_class.columns()
+        values = ", ".join(":" + name for name in names)
+        sql = _inserts[record_class] = f"insert into {record_class.table} ({', '.join(names)}) values ({values})"
+    return sql
+
+
+def _complete(record_class: type[Record], given: "dict[str, Any]") -> "dict[str, Any]":
+    """Fill in the record's defaults."""
+    complete = {}
+    for field in fields(record_class):
+        if field.name in given:
+            complete[field.name] = given.pop(field.name)
+        elif field.default is not MISSING:
+            complete[field.name] = field.default
+        elif field.default_factory is not MISSING:
+            complete[field.name] = field.default_factory()
+        else:
+            raise TypeError(f"{record_class.__name__} needs {field.name}")
+    if given:
+        raise TypeError(f"{record_class.__name__} has no {', '.join(given)}")
+    return complete

@@ -1,0 +1,73 @@
+"""The entry: one line of the journal."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from decklog.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Kind(StrEnum):
+    INTERACTION = "interaction"
+    REASONING = "reasoning"
+    EVENT = "event"
+    TOOL = "tool"
+    CHANGE = "change"
+
+
+class Phase(StrEnum):
+    UNDERSTANDING = "understanding"
+    APPROACH = "approach"
+    DECISIONS = "decisions"
+    RISKS = "risks"
+    BLOCKERS = "blockers"
+    PIVOT = "pivot"
+    COMPLETION = "completion"
+
+
+class Confidence(StrEnum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(Record):
+    """What happened, in which stream, in which order; for kind `change`, what a record became."""
+
+    table = "entries"
+
+    stream: str
+    seq: int
+    at: datetime
+    kind: Kind
+    hash: str
+    subtype: str | None = None
+    agent: str | None = None
+    agent_id: str | None = None
+    group_id: str | None = None
+    task_id: str | None = None
+    iteration: int | None = None
+    phase: Phase | None = None
+    confidence: Confidence | None = None
+    redacted: bool = False
+    key: str | None = None
+    record_table: str | None = None
+    record_id: str | None = None
+    refs: list[str] | None = None
+    body: str | None = None
+    payload: object = None
+    body_digest: str | None = None
+    payload_digest: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The entry's name everywhere: its stream and its place in it."""
+        return f"{self.stream}:{self.seq}"
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {"id": self.id, **super().as_dict()}

@@ -1,0 +1,266 @@
+"""Writing the journal: every entry of every stream passes through here."""
+
+from datetime import datetime
+
+from decklog.clock import to_text
+from decklog.errors import Conflict, Invalid, NotFound
+from decklog.operations import writes
+from decklog.records import Record, from_json
+from decklog.stores import acting, chain
+from decklog.stores.entry import Confidence, Entry, Kind, Phase
+from decklog.stores.where import enum_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from decklog.clock import Clock
+    from decklog.db.base import Database
+
+RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger"})
+INLINE_CHARACTERS = 64 * 1024
+
+STREAM_SIZE = 2**32
+_COLUMNS = (
+    *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
+    *("confidence", "redacted", "key", "record_table", "record_id", "refs", "body_digest", "payload_digest", "body", "payload"),
+)
+_INSERT = f"""
+insert into entries ({", ".join(_COLUMNS)})
+values ({", ".join(":" + name for name in _COLUMNS)})
+"""
+_INSERT_ONCE = _INSERT + "on conflict do nothing"
+_HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
+SELECT = f"select {', '.join(_COLUMNS)} from entries"
+_NOTHING: "dict[str, Any]" = dict.fromkeys(_COLUMNS)
+
+
+class JournalWriter:
+    """Appends entries, each chained to the one before it in its stream."""
+
+    def __init__(self, db: "Database", clock: "Clock", record_classes: "Callable[[], dict[str, type[Record]]]") -> None:
+        self.db = db
+        self.clock = clock
+        self.record_classes = record_classes
+
+    @writes
+    def append(
+        self,
+        stream: str,
+        body: str | None = None,
+        *,
+        kind: Kind = Kind.INTERACTION,
+        subtype: str | None = None,
+        agent: str | None = None,
+        agent_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        iteration: int | None = None,
+        payload: object = None,
+        phase: Phase | None = None,
+        confidence: Confidence | None = None,
+        refs: list[str] | None = None,
+        key: str | None = None,
+        at: datetime | None = None,
+    ) -> Entry:
+        """Append one entry to a run's stream.
+
+        With a key, the first entry with the same stream, subtype, group and key comes back, marked `already`.
+        """
+        given = {
+            "stream": stream,
+            "body": body,
+            "kind": kind,
+            "subtype": subtype,
+            "agent": agent,
+            "agent_id": agent_id,
+            "group_id": group_id,
+            "task_id": task_id,
+            "iteration": iteration,
+            "payload": payload,
+            "phase": phase,
+            "confidence": confidence,
+            "refs": refs,
+            "key": key,
+            "at": at,
+        }
+        return self._append(given)
+
+    @writes
+    def append_many(self, entries: "list[dict[str, Any]]") -> list[Entry]:
+        """Append several entries in one transaction, each given as the arguments of `append`."""
+        known = {*JournalWriter.append.__wrapped__.__kwdefaults__, "stream", "body"}  # type: ignore[attr-defined]
+        for given in entries:
+            if not given.keys() <= known or "stream" not in given:
+                raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
+        return [self._append({"kind": Kind.INTERACTION, "body": None, **given}) for given in entries]
+
+    def _append(self, given: "dict[str, Any]") -> Entry:
+        if type(given["kind"]) is not Kind:
+            given["kind"] = enum_of(Kind, given["kind"], "kind")
+        if given["kind"] is Kind.CHANGE:
+            raise Invalid("entries of kind change are written by the stores alone; use event for your own")
+        if given.get("body") is None and given.get("payload") is None:
+            raise Invalid("an entry needs a body or a payload")
+        if given.get("phase") is not None:
+            given["phase"] = enum_of(Phase, given["phase"], "phase")
+        if given.get("confidence") is not None:
+            given["confidence"] = enum_of(Confidence, given["confidence"], "confidence")
+        if given.get("payload") is not None and not isinstance(given["payload"], (dict, list, tuple)):
+            raise Invalid("a payload is a JSON object or list; put plain text in the body", field="payload")
+        return self._insert(self._bind(given)[0])
+
+    def write_change(
+        self,
+        *,
+        stream: str,
+        table: str,
+        record_id: str,
+        image: str,
+        did: str,
+        note: str | None,
+        group_id: str | None,
+        task_id: str | None,
+        redacted: bool,
+        new_stream: bool,
+    ) -> None:
+        """Write what a record became. Only the stores call it, in the transaction that changes the row."""
+        given = {
+            "stream": stream,
+            "kind": Kind.CHANGE,
+            "subtype": did,
+            "record_table": table,
+            "record_id": record_id,
+            "body": note,
+            "group_id": group_id,
+            "task_id": task_id,
+        }
+        values, cleaned = self._bind(given)
+        # The image is made of column values, which were redacted on their way to the row.
+        values["payload"] = image
+        values["redacted"] = int(redacted or cleaned)
+        self._insert(values, new_stream)
+
+    def _bind(self, given: "dict[str, Any]") -> "tuple[dict[str, Any], bool]":
+        who = acting.acting.get()
+        if who is not None:
+            given = {**who, **{name: value for name, value in given.items() if value is not None}}
+        bound, cleaned = self.db.values.bind(given)
+        values = {**_NOTHING, **bound}
+        values["redacted"] = int(cleaned)
+        if values["at"] is None:
+            values["at"] = to_text(self.clock.now())
+        return values, cleaned
+
+    def _insert(self, values: "dict[str, Any]", new_stream: bool = False) -> Entry:
+        """Chain and insert one entry."""
+        stream = values["stream"]
+        head = self.db.memo.get(("head", stream)) or self._head(stream, new_stream)
+        values["pos"] = head[0] + 1
+        values["seq"] = values["pos"] % STREAM_SIZE
+        self._chain(values, head[1])
+        if values["key"] is None:
+            self.db.count(_INSERT, values)
+        elif not self.db.count(_INSERT_ONCE, values):
+            return self._first(values)
+        if values["at"] < head[2]:
+            self._out_of_order(stream)
+        self.db.memo["head", stream] = (values["pos"], values["hash"], values["at"])
+        self.db.announce(stream)
+        del values["pos"]
+        return self.load(values.keys(), values.values())
+
+    def _chain(self, values: "dict[str, Any]", previous: str) -> None:
+        """Fill in the hash; move texts that are too long for a row to blobs."""
+        body, payload = values["body"], values["payload"]
+        digests = {"body": chain.digest(body), "payload": chain.digest(payload)}
+        values.update(digests, redacted=values["redacted"] or None)
+        values["hash"] = chain.link(previous, values)
+        values.update(body=body, payload=payload, redacted=values["redacted"] or 0)
+        for name, text in (("body", body), ("payload", payload)):
+            if text is not None and len(text) > INLINE_CHARACTERS and values["record_table"] is None:
+                self.keep(text.encode(), digests[name])
+                values[name], values[f"{name}_digest"] = None, digests[name]
+
+    def _head(self, stream: str, new_stream: bool) -> "tuple[Any, ...]":
+        """Find a stream's last entry; nobody else appends to it until this transaction ends."""
+        number = self.db.lock_stream(stream)
+        if number is None:
+            number = self._start(stream, new_stream)
+        start = number * STREAM_SIZE
+        return self.db.one(_HEAD, {"start": start, "end": start + STREAM_SIZE}) or (start, chain.START, "")
+
+    def _out_of_order(self, stream: str) -> None:
+        """Remember that this stream's times do not only grow, so that nobody searches them by halves."""
+        self.db.count("update streams set in_order = 0 where name = :stream and in_order = 1", {"stream": stream})
+
+    def _start(self, stream: str, new_stream: bool) -> int:
+        if not (new_stream or stream in RESERVED):
+            raise NotFound(
+                f"there is no run {stream!r} to write to",
+                hint="Start it first: decklog runs start GOAL --run-id ID",
+                stream=stream,
+            )
+        self.db.count(
+            "insert into streams (name, created_at, in_order) values (:stream, :now, 1) on conflict do nothing",
+            {"stream": stream, "now": to_text(self.clock.now())},
+        )
+        number = self.db.lock_stream(stream)
+        assert number is not None
+        return number
+
+    def _first(self, values: "Mapping[str, Any]") -> Entry:
+        names, rows = self.db.rows(
+            f"""
+            {SELECT}
+             where stream = :stream
+               and coalesce(subtype, '') = coalesce(:subtype, '')
+               and coalesce(group_id, '') = coalesce(:group_id, '')
+               and key = :key
+            """,
+            values,
+        )
+        if not rows:
+            raise Conflict(f"an entry of {values['stream']} was written twice at {values['seq']}; try again")
+        return self.load(names[1:], rows[0][1:]).marked_already()
+
+    def keep(self, content: bytes, digest: str | None = None) -> str:
+        """Store bytes once, under their digest."""
+        from hashlib import sha256
+
+        digest = digest or sha256(content).hexdigest()
+        self.db.rows(
+            "insert into blobs (digest, size, bytes) values (:digest, :size, :bytes) on conflict do nothing",
+            {"digest": digest, "size": len(content), "bytes": content},
+        )
+        return digest
+
+    def kept(self, digest: str) -> bytes | None:
+        """Give the bytes with a digest; None when retention dropped them."""
+        row = self.db.one("select bytes from blobs where digest = :digest", {"digest": digest})
+        return bytes(row[0]) if row else None
+
+    def number_of(self, stream: str) -> int | None:
+        """Look up the number a stream has in this database."""
+        row = self.db.one("select no from streams where name = :stream", {"stream": stream})
+        return row[0] if row else None
+
+    def newest_position(self, number: int) -> int:
+        start = number * STREAM_SIZE
+        row = self.db.one(_HEAD, {"start": start, "end": start + STREAM_SIZE})
+        return row[0] if row else start
+
+    def load(self, names: "Iterable[str]", row: "Iterable[Any]") -> Entry:
+        """Make an entry from its columns, with what it names by digest."""
+        entry = Entry.from_row(names, row)
+        if entry.body_digest or entry.payload_digest:
+            self._fill(entry)
+        return entry
+
+    def _fill(self, entry: Entry) -> None:
+        """Fetch what the entry names by its digest."""
+        if entry.body is None and entry.body_digest and (content := self.kept(entry.body_digest)) is not None:
+            object.__setattr__(entry, "body", content.decode())
+        if entry.payload is None and entry.payload_digest and (content := self.kept(entry.payload_digest)):
+            object.__setattr__(entry, "payload", from_json(content))

@@ -1,0 +1,238 @@
+"""Proving a log: the chains link, and every row is what its newest entry says."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from decklog.errors import Invalid, NotFound
+from decklog.records import Record, to_json
+from decklog.stores import chain
+from decklog.stores.journal_writer import STREAM_SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.stores.journal import Journal
+
+_MOST_PROBLEMS = 100
+_COLUMNS = (*chain.FIELDS, "hash", "body_digest", "payload_digest")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One thing that is not as it was written."""
+
+    what: str
+    stream: str | None = None
+    seq: int | None = None
+    table: str | None = None
+    record_id: str | None = None
+
+
+@dataclass(kw_only=True)
+class Verification:
+    """What was checked, and what was found wrong; `first` is the first bad thing."""
+
+    streams: int = 0
+    entries: int = 0
+    records: int = 0
+    anchored: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    @property
+    def first(self) -> Problem | None:
+        return self.problems[0] if self.problems else None
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {
+            "ok": self.ok,
+            "streams": self.streams,
+            "entries": self.entries,
+            "records": self.records,
+            "anchored": self.anchored,
+            "problems": [vars(problem) for problem in self.problems],
+        }
+
+
+class Verifier:
+    """Walks one stream or all of them, in one consistent read."""
+
+    def __init__(self, journal: "Journal") -> None:
+        self._journal = journal
+        self._db = journal.db
+        self.result = Verification()
+
+    def run(self, stream: str | None, anchor: str | None) -> Verification:
+        anchors = Anchors(anchor) if anchor else None
+        self._db.read(lambda: self._check(stream, anchors))
+        if anchors is not None and self.result.ok:
+            anchors.keep(self._journal.heads())
+        return self.result
+
+    def _check(self, stream: str | None, anchors: "Anchors | None") -> None:
+        streams = self._streams(stream)
+        self.result.streams = len(streams)
+        for name, number in streams.items():
+            self._walk(name, number)
+        if stream is None:
+            self._find_stray_entries()
+            for record_class in self._journal.record_classes().values():
+                self._compare(record_class)
+            self._check_blobs()
+        if anchors is not None:
+            self._check_anchors(anchors)
+
+    def _streams(self, stream: str | None) -> dict[str, int]:
+        _, rows = self._db.rows("select name, no from streams order by no", {})
+        streams: dict[str, int] = dict(rows)  # type: ignore[arg-type]
+        if stream is None:
+            return streams
+        if stream not in streams:
+            raise NotFound(f"there is no stream {stream!r}")
+        return {stream: streams[stream]}
+
+    def _bad(self, what: str, **where: "Any") -> None:
+        if len(self.result.problems) < _MOST_PROBLEMS:
+            self.result.problems.append(Problem(what=what, **where))
+
+    # The chain
+
+    def _find_stray_entries(self) -> None:
+        """Look for entries in no stream that is known; removing a stream's row must not hide its entries."""
+        row = self._db.one("select count(*) from entries", {})
+        if row is not None and row[0] > self.result.entries:
+            self._bad(f"{row[0] - self.result.entries} entries belong to no known stream")
+
+    def _walk(self, stream: str, number: int) -> None:
+        previous, expected = chain.START, 1
+        sql = f"select {', '.join(_COLUMNS)} from entries where pos >= :start and pos < :end order by pos"
+        bounds = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
+        for row in self._db.each(sql, bounds):
+            values = dict(zip(_COLUMNS, row, strict=True))
+            self.result.entries += 1
+            if values["stream"] != stream:
+                self._bad(f"the entry names another stream, {values['stream']}", stream=stream, seq=values["seq"])
+            if values["seq"] != expected:
+                self._bad(f"entries {expected} to {values['seq'] - 1} are missing", stream=stream, seq=expected)
+            if (wrong := self._wrong(values, previous)) is not None:
+                self._bad(wrong, stream=stream, seq=values["seq"])
+            previous, expected = values["hash"], values["seq"] + 1
+
+    def _wrong(self, values: "dict[str, Any]", previous: str) -> str | None:
+        for name in ("body", "payload"):
+            text, kept = values[name], values[f"{name}_digest"]
+            values[name] = kept if text is None else chain.digest(text)
+            if text is not None and kept is not None and kept != values[name]:
+                return f"the {name} does not match its digest"
+        values["redacted"] = values["redacted"] or None
+        if chain.link(previous, values) != values["hash"]:
+            return "the entry does not match its hash"
+        return None
+
+    # The records
+
+    def _compare(self, record_class: type[Record]) -> None:
+        """Compare each row with its newest post-image, and look for rows without one."""
+        table, live = record_class.table, 0
+        for record_id, stream, seq, image in self._newest_images(table):
+            row = self._row(record_class, image)
+            gone = image.get("removed") is True
+            live += not gone
+            where = {"stream": stream, "seq": seq, "table": table, "record_id": record_id}
+            if row is None and not gone:
+                self._bad(f"{table} {record_id} is gone", **where)
+            elif row is not None and gone:
+                self._bad(f"{table} {record_id} was removed, and is there", **where)
+            elif row is not None and (differing := [name for name in row if row[name] != image.get(name)]):
+                self._bad(f"{table} {record_id} differs from its newest entry in {', '.join(differing)}", **where)
+        self.result.records += live
+        count = self._db.one(f"select count(*) from {table}", {})
+        if count is not None and count[0] > live:
+            self._find_strangers(record_class)
+
+    def _newest_images(self, table: str) -> "Iterator[tuple[str, str, int, dict[str, Any]]]":
+        sql = """
+            select record_id, stream, seq, payload
+              from entries
+             where record_table = :table
+             order by record_table, record_id, seq
+        """
+        last: tuple[str, str, int, str] | None = None
+        for row in self._db.each(sql, {"table": table}):
+            if last is not None and last[0] != row[0]:
+                yield last[0], last[1], last[2], json.loads(last[3])
+            last = row
+        if last is not None:
+            yield last[0], last[1], last[2], json.loads(last[3])
+
+    def _row(self, record_class: type[Record], image: "dict[str, Any]") -> "dict[str, Any] | None":
+        keys = {name: image[name] for name in record_class.identity}
+        condition = " and ".join(f"{name} = :{name}" for name in keys)
+        names, rows = self._db.rows(f"select * from {record_class.table} where {condition}", keys)
+        return dict(zip(names, rows[0], strict=True)) if rows else None
+
+    def _find_strangers(self, record_class: type[Record]) -> None:
+        names, rows = self._db.rows(f"select * from {record_class.table}", {})
+        for row in rows:
+            record_id = record_class.id_of(dict(zip(names, row, strict=True)))
+            known = self._db.one(
+                "select 1 from entries where record_table = :table and record_id = :id limit 1",
+                {"table": record_class.table, "id": record_id},
+            )
+            if known is None:
+                self._bad(
+                    f"{record_class.table} {record_id} is in no entry",
+                    table=record_class.table,
+                    record_id=record_id,
+                )
+
+    def _check_blobs(self) -> None:
+        for digest, content in self._db.each("select digest, bytes from blobs", {}):
+            if sha256(content).hexdigest() != digest:
+                self._bad(f"blob {digest} does not match its digest", table="blobs", record_id=digest)
+
+    # The anchors
+
+    def _check_anchors(self, anchors: "Anchors") -> None:
+        for stream, seq, expected in anchors.kept():
+            self.result.anchored += 1
+            number = self._journal.number_of(stream) or 0
+            row = self._db.one("select hash from entries where pos = :pos", {"pos": number * STREAM_SIZE + seq})
+            if row is None:
+                self._bad("entries up to the anchored one are cut off", stream=stream, seq=seq)
+            elif row[0] != expected:
+                self._bad("the entry is not the one that was anchored", stream=stream, seq=seq)
+
+
+class Anchors:
+    """A file outside the log with the last verified head of every stream, one JSON object a line."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def kept(self) -> "Iterator[tuple[str, int, str]]":
+        if not os.path.exists(self._path):
+            return
+        with open(self._path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    head = json.loads(line)
+                    yield head["stream"], head["seq"], head["hash"]
+                except (ValueError, KeyError, TypeError):
+                    raise Invalid(f"line {number} of {self._path} is not an anchor") from None
+
+    def keep(self, heads: "list[dict[str, Any]]") -> None:
+        """Replace the file by the present heads, all or nothing."""
+        partial = f"{self._path}.partial"
+        with open(partial, "w", encoding="utf-8") as file:
+            file.writelines(to_json(head) + "\n" for head in heads)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, self._path)

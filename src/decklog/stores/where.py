@@ -1,0 +1,105 @@
+"""Conditions from optional filters, and the small checks that every list shares."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from decklog.clock import from_text, to_text
+from decklog.errors import Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from decklog.records import Record
+
+    E = TypeVar("E", bound=StrEnum)
+
+MAX_PAGE = 1000
+
+
+class Where:
+    """Composes a `where` from a record's own fields only: an unknown column is an error, and nothing can be injected."""
+
+    def __init__(self, record_class: "type[Record]") -> None:
+        self._fields = frozenset(record_class.columns())
+        self._table = record_class.table
+        self.clauses: list[str] = []
+        self.bound: dict[str, Any] = {}
+
+    def equal(self, **filters: "Any") -> None:
+        """Ask for equality with every filter that is given; None means it was not."""
+        for name, value in filters.items():
+            if value is not None:
+                self._known(name)
+                self.clauses.append(f"{name} = :{name}")
+                self.bound[name] = value
+
+    def between(self, name: str, since: datetime | None, until: datetime | None) -> None:
+        """Ask for a time from `since` up to and including `until`."""
+        self._known(name)
+        if since is not None:
+            self.add(f"{name} >= :since", since=to_text(since))
+        if until is not None:
+            self.add(f"{name} <= :until", until=to_text(until))
+
+    def add(self, clause: str, **bound: "Any") -> None:
+        self.clauses.append(clause)
+        self.bound |= bound
+
+    def replace(self, clause: str, **bound: "Any") -> None:
+        """Add a condition unless it is there already, with these values."""
+        if clause not in self.clauses:
+            self.clauses.append(clause)
+        self.bound |= bound
+
+    def _known(self, name: str) -> None:
+        if name not in self._fields:
+            raise Invalid(f"{self._table} has no field {name!r}; it has {', '.join(sorted(self._fields))}")
+
+    @property
+    def condition(self) -> str:
+        return " and ".join(self.clauses)
+
+    @property
+    def sql(self) -> str:
+        return f"where {self.condition}" if self.clauses else ""
+
+
+def enum_of(enumeration: "type[E]", value: str, name: str) -> "E":
+    """Read one of a fixed set of words."""
+    try:
+        return enumeration(value)
+    except ValueError:
+        raise Invalid(
+            f"{name} can't be {value!r}; it is one of {', '.join(enumeration)}",
+            field=name,
+            allowed=list(enumeration),
+        ) from None
+
+
+def page_size(limit: int) -> int:
+    """Check how many rows a page may have."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise Invalid(f"limit is {limit}; a page has 1 to {MAX_PAGE} rows", field="limit")
+    return limit
+
+
+def cursor_of(text: str | int | None) -> int | None:
+    """Read the cursor that a page gave."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        raise Invalid(f"{text!r} is not a cursor; use the `next` of the page before", field="after") from None
+
+
+def moment_of(when: "str | int | datetime") -> "int | datetime":
+    """Read an entry's number (`17` or `STREAM:17`) or a time."""
+    if isinstance(when, (int, datetime)):
+        return when
+    stream, colon, number = when.rpartition(":")
+    if number.isdigit() and (not colon or not stream[:1].isdigit()):
+        return int(number)
+    try:
+        return from_text(when)
+    except ValueError:
+        raise Invalid(f"{when!r} is neither an entry's number nor a time such as 2026-11-15T08:30:00Z") from None

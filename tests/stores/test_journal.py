@@ -1,0 +1,330 @@
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
+from decklog.errors import TooLarge
+
+
+def test_entries_are_numbered_without_a_gap(log: Decklog, run_id: str) -> None:
+    entries = [log.journal.append(run_id, f"step {number}") for number in range(5)]
+    assert [entry.seq for entry in entries] == [2, 3, 4, 5, 6]  # the run's own entry is the first
+    assert entries[0].id == "run_1:2"
+
+
+def test_an_entry_comes_back_as_it_was_given(log: Decklog, run_id: str) -> None:
+    given = log.journal.append(
+        run_id,
+        "I will split the lexer first",
+        kind="reasoning",
+        subtype="plan",
+        agent="developer",
+        agent_id="dev-7",
+        group_id="A",
+        task_id="task_1",
+        iteration=2,
+        payload={"files": ["a.py", "b.py"], "ratio": 0.5, "none": None},
+        phase="approach",
+        confidence="high",
+        refs=["src/a.py"],
+    )
+    assert log.journal.get(run_id, given.seq) == given
+    assert given.payload == {"files": ["a.py", "b.py"], "ratio": 0.5, "none": None}
+    assert given.at == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_the_same_key_gives_the_first_entry_back(log: Decklog, run_id: str) -> None:
+    first = log.journal.append(run_id, "once", kind="event", subtype="merge", key="k")
+    again = log.journal.append(run_id, "twice", kind="event", subtype="merge", key="k")
+    assert again == first
+    assert again.already
+    assert not first.already
+
+
+@pytest.mark.parametrize("other", [{"subtype": "other"}, {"group_id": "B"}, {"key": "k2"}])
+def test_another_subtype_group_or_key_is_another_entry(log: Decklog, run_id: str, other: dict[str, str]) -> None:
+    given = {"subtype": "merge", "group_id": "A", "key": "k"}
+    first = log.journal.append(run_id, "once", kind="event", **given)
+    assert log.journal.append(run_id, "once", kind="event", **(given | other)).seq == first.seq + 1
+
+
+def test_many_entries_go_in_together_or_not_at_all(log: Decklog, run_id: str) -> None:
+    log.journal.append_many([{"stream": run_id, "body": str(number)} for number in range(50)])
+    with pytest.raises(Invalid):
+        log.journal.append_many([{"stream": run_id, "body": "good"}, {"stream": run_id, "kind": "nonsense", "body": "x"}])
+    assert len(log.journal.find(run_id, limit=100)) == 51
+    assert log.journal.verify().ok
+
+
+def test_filters_find_what_they_name(log: Decklog, run_id: str) -> None:
+    for number in range(30):
+        log.journal.append(
+            run_id,
+            f"entry {number}",
+            kind="event" if number % 3 == 0 else "interaction",
+            subtype="tick" if number % 2 == 0 else None,
+            agent=f"agent-{number % 4}",
+            group_id=f"g{number % 5}",
+            task_id=f"t{number % 6}",
+        )
+    assert len(log.journal.find(run_id, kind="event")) == 10
+    assert len(log.journal.find(run_id, subtype="tick")) == 15
+    assert len(log.journal.find(run_id, agent="agent-1")) == 8
+    assert len(log.journal.find(run_id, group_id="g1", task_id="t1")) == 1
+    assert [e.body for e in log.journal.find(run_id, agent="agent-3", kind="event")] == [
+        "entry 27",
+        "entry 15",
+        "entry 3",
+    ]
+    assert [e.body for e in log.journal.find(agent="agent-3", kind="event")] == [
+        "entry 27",
+        "entry 15",
+        "entry 3",
+    ]
+
+
+def test_a_rare_kind_is_found_far_back(log: Decklog, run_id: str) -> None:
+    log.journal.append(run_id, "the one", kind="reasoning", agent="dev one")
+    log.journal.append_many([{"stream": run_id, "body": "noise"} for _ in range(2500)])
+    assert [entry.body for entry in log.journal.find(run_id, kind="reasoning")] == ["the one"]
+    assert [entry.body for entry in log.journal.find(run_id, agent="dev one")] == ["the one"]
+    assert log.journal.find(run_id, agent="dev-one") == []
+
+
+@pytest.mark.parametrize("oldest_first", [False, True])
+def test_pages_follow_each_other_without_gap_or_repeat(log: Decklog, run_id: str, oldest_first: bool) -> None:
+    log.journal.append_many([{"stream": run_id, "body": str(number)} for number in range(47)])
+    seen, after = [], None
+    while True:
+        page = log.journal.find(run_id, limit=10, after=after, oldest_first=oldest_first)
+        seen += [entry.seq for entry in page]
+        if (after := page.next) is None:
+            break
+    expected = list(range(1, 49))
+    assert seen == (expected if oldest_first else expected[::-1])
+
+
+def test_a_span_of_time_is_found_whether_times_grow_or_not(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    start = clock.now()
+    for number in range(20):
+        clock.advance(minutes=1)
+        log.journal.append(run_id, str(number))
+
+    def between() -> list[str | None]:
+        page = log.journal.find(run_id, since=start + timedelta(minutes=5), until=start + timedelta(minutes=7))
+        return [entry.body for entry in page]
+
+    assert between() == ["6", "5", "4"]
+    log.journal.append(run_id, "late news", at=start + timedelta(minutes=6))
+    assert between() == ["late news", "6", "5", "4"]
+
+
+def test_words_are_found_newest_first(log: Decklog, run_id: str) -> None:
+    log.journal.append(run_id, "The lexer drops a token at end of file")
+    log.journal.append(run_id, "Nothing to see")
+    log.journal.append(run_id, payload={"note": "the parser and the lexer agree"})
+    assert [entry.seq for entry in log.journal.search("lexer")] == [4, 2]
+    assert [entry.seq for entry in log.journal.search("lexer the", stream=run_id)] == [4, 2]
+    assert [entry.seq for entry in log.journal.search("lex*")] == [4, 2]
+    assert log.journal.search("lexers") == []
+    log.journal.append(run_id, "lexer again")
+    assert [entry.seq for entry in log.journal.search("lexer", limit=1)] == [5]
+
+
+@pytest.mark.parametrize("words", ['"', "a OR b", "words : x", "NEAR(", "*", "'; drop table entries; --", "(", "-x", "^a", "a:b"])
+def test_no_word_is_an_operator(log: Decklog, run_id: str, words: str) -> None:
+    assert isinstance(log.journal.search(words), list)
+
+
+def test_a_record_can_be_seen_as_of_any_entry_or_time(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    for number in range(5):
+        clock.advance(minutes=1)
+        log.runs.update(run_id, summary=f"version {number}")
+    for number in range(5):
+        assert log.journal.at("runs", run_id, str(number + 2)).summary == f"version {number}"
+        assert log.journal.at("runs", run_id, f"{run_id}:{number + 2}").summary == f"version {number}"
+        moment = f"2026-01-01T00:{number + 1:02}:30Z"
+        assert log.journal.at("runs", run_id, moment).summary == f"version {number}"
+    assert log.journal.at("runs", run_id, "1").summary is None
+    with pytest.raises(NotFound):
+        log.journal.at("runs", run_id, "2025-12-31T00:00:00Z")
+    with pytest.raises(Invalid):
+        log.journal.at("runs", run_id, "soon")
+
+
+def test_history_lists_every_change(log: Decklog, run_id: str) -> None:
+    for number in range(3):
+        log.runs.update(run_id, summary=str(number))
+    entries = log.journal.history("runs", run_id)
+    assert [entry.subtype for entry in entries] == ["added", "changed", "changed", "changed"]
+    with pytest.raises(NotFound):
+        log.journal.history("runs", "nobody")
+    with pytest.raises(Invalid):
+        log.journal.history("no_such_table", run_id)
+
+
+def test_a_tail_gives_each_entry_once_and_resumes(log: Decklog, run_id: str) -> None:
+    log.journal.append(run_id, "a")
+    seen = [entry.seq for entry in log.journal.tail(run_id, follow=False)]
+    log.journal.append(run_id, "b")
+    assert seen == [1, 2]
+    assert [entry.body for entry in log.journal.tail(run_id, after=2, follow=False)] == ["b"]
+    assert list(log.journal.tail(run_id, after=3, timeout_seconds=0.05)) == []
+
+
+def test_a_tail_waits_for_what_comes(log: Decklog, run_id: str) -> None:
+    seen: list[str | None] = []
+    reader = threading.Thread(target=lambda: seen.extend(e.body for e in log.journal.tail(run_id, after=1, timeout_seconds=1)))
+    reader.start()
+    for number in range(20):
+        log.journal.append(run_id, str(number))
+    reader.join(20)
+    assert seen == [str(number) for number in range(20)]
+
+
+def test_a_long_body_is_kept_once_as_a_blob(log: Decklog, run_id: str) -> None:
+    long = "line of output\n" * 20_000
+    entry = log.journal.append(run_id, long, kind="tool")
+    log.journal.append(run_id, long, kind="tool")
+    assert entry.body == long
+    assert log.journal.get(run_id, entry.seq) == entry
+    assert entry.body_digest is not None
+    assert log.journal.verify().ok
+
+
+def test_everything_in_a_block_is_one_transaction(log: Decklog, run_id: str) -> None:
+    with pytest.raises(ZeroDivisionError), log.transaction():
+        log.journal.append(run_id, "first")
+        log.runs.update(run_id, summary="changed")
+        raise ZeroDivisionError
+    assert len(log.journal.find(run_id)) == 1
+    with log.transaction():
+        log.journal.append(run_id, "first")
+        log.runs.update(run_id, summary="changed")
+    assert len(log.journal.find(run_id)) == 3
+    assert log.journal.verify().ok
+
+
+def test_a_failed_verb_inside_a_transaction_leaves_the_rest(log: Decklog, run_id: str) -> None:
+    with log.transaction():
+        log.journal.append(run_id, "kept")
+        with pytest.raises(NotFound):
+            log.runs.count_cycle("nobody")
+        log.journal.append(run_id, "kept too")
+    assert [entry.body for entry in log.journal.find(run_id)][:2] == ["kept too", "kept"]
+    assert log.journal.verify().ok
+
+
+def test_who_acts_is_on_every_entry(log: Decklog, run_id: str) -> None:
+    with log.acting("developer", agent_id="d1", task_id="t1"):
+        log.runs.update(run_id, summary="x")
+        entry = log.journal.append(run_id, "by me")
+        with log.acting("qa"):
+            inner = log.journal.append(run_id, "by qa")
+    assert (entry.agent, entry.agent_id, entry.task_id) == ("developer", "d1", "t1")
+    assert (inner.agent, inner.agent_id) == ("qa", "d1")
+    assert log.journal.get(run_id, 2).agent == "developer"
+    assert log.journal.append(run_id, "by nobody").agent is None
+
+
+def test_writes_in_flight_share_a_commit_and_all_arrive(log: Decklog, run_id: str) -> None:
+    with log.acting("developer"):
+        futures = [log.submit(log.journal.append, run_id, str(number)) for number in range(100)]
+    assert sorted(future.result(10).seq for future in futures) == list(range(2, 102))
+    assert {future.result().agent for future in futures} == {"developer"}
+    refused = log.submit(log.journal.append, "nobody", "x")
+    with pytest.raises(NotFound):
+        refused.result(10)
+    assert log.journal.verify().ok
+
+
+def test_one_bad_write_does_not_spoil_those_beside_it(log: Decklog, run_id: str) -> None:
+    with log.transaction():
+        pass
+    good = [log.submit(log.journal.append, run_id, str(number)) for number in range(20)]
+    bad = [log.submit(log.journal.append, "nobody", str(number)) for number in range(20)]
+    assert all(future.result(10) for future in good)
+    assert all(isinstance(future.exception(10), NotFound) for future in bad)
+    assert len(log.journal.find(run_id, limit=100)) == 21
+
+
+# What bad input gets
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"body": "a\x00b"},
+        {"body": "half \ud800 pair"},
+        {"body": None},
+        {"payload": {"x": float("nan")}},
+        {"payload": {"x": float("inf")}},
+        {"payload": {"x": "a\x00b"}},
+        {"payload": {"\udfff": 1}},
+        {"payload": {"x": object()}},
+        {"payload": "text"},
+        {"body": "x", "kind": "change"},
+        {"body": "x", "kind": "gossip"},
+        {"body": "x", "phase": "lunch"},
+        {"body": "x", "confidence": "85"},
+        {"body": "x", "iteration": float("nan")},
+        {"body": "x", "at": datetime(2026, 1, 1)},
+        {"body": "x", "colour": "red"},
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_written(log: Decklog, run_id: str, bad: dict[str, object]) -> None:
+    with pytest.raises(Invalid):
+        log.journal.append(run_id, **bad)  # type: ignore[arg-type]
+    assert len(log.journal.find(run_id)) == 1
+
+
+@pytest.mark.parametrize("depth", [500, 10_000])
+def test_json_that_is_too_deep_is_refused(log: Decklog, run_id: str, depth: int) -> None:
+    value: object = "core"
+    for _ in range(depth):
+        value = [value]
+    with pytest.raises(Invalid, match="deep"):
+        log.journal.append(run_id, payload=[value])
+
+
+def test_a_value_over_the_limit_is_refused(target: str) -> None:
+    with Decklog.open(target, limit_bytes=1000) as log:
+        log.runs.start("small", run_id="r")
+        log.journal.append("r", "x" * 1000)
+        with pytest.raises(TooLarge):
+            log.journal.append("r", "x" * 1001)
+        with pytest.raises(TooLarge):
+            log.journal.append("r", "ü" * 501)
+        with pytest.raises(TooLarge):
+            log.journal.append("r", payload={"x": "y" * 1000})
+
+
+def test_an_unknown_stream_or_filter_is_an_error(log: Decklog, run_id: str) -> None:
+    with pytest.raises(NotFound):
+        log.journal.append("nobody", "x")
+    with pytest.raises(NotFound):
+        list(log.journal.tail("nobody", follow=False))
+    with pytest.raises(Invalid, match="colour"):
+        log.journal.find(run_id, colour="red")  # type: ignore[call-arg]
+    with pytest.raises(Invalid):
+        log.journal.find(run_id, limit=0)
+    with pytest.raises(Invalid):
+        log.journal.find(run_id, after="elsewhere")
+    with pytest.raises(NotFound):
+        log.journal.get(run_id, 99)
+    assert log.journal.find("nobody") == []
+
+
+def test_entries_can_be_neither_changed_nor_deleted(log: Decklog, run_id: str) -> None:
+    log.journal.append(run_id, "as it was")
+    for statement in (
+        "delete from entries",
+        "update entries set body = 'other' where seq = 2",
+        "update entries set at = '2020' where seq = 2",
+        "update entries set body = null where seq = 2",
+        "update entries set payload = null, payload_digest = 'x' where seq = 1",
+    ):
+        with pytest.raises((Conflict, Invalid, Exception), match="never"), log.transaction():
+            log.db.rows(statement, {})
+    assert log.journal.verify().ok
