@@ -91,7 +91,7 @@ class Verifier:
 
     def _streams(self, stream: str | None) -> dict[str, int]:
         _, rows = self._db.rows("select name, no from streams order by no", {})
-        streams: dict[str, int] = dict(rows)  # type: ignore[arg-type]
+        streams: dict[str, int] = dict(rows)
         if stream is None:
             return streams
         if stream not in streams:
