@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
     from decklog.stores.base import Store
     from decklog.stores.runs import Runs
+    from decklog.stores.tasks import Tasks
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # A new kind of record is one more line here. Modules are imported when a store is first used.
 STORES = {
     "runs": "Runs",
+    "tasks": "Tasks",
 }
 
 
@@ -33,6 +35,7 @@ class Decklog:
 
     if TYPE_CHECKING:
         runs: Runs
+        tasks: Tasks
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal

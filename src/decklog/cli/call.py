@@ -1,0 +1,75 @@
+"""One call of the program: the words it was given, and the settings that every command shares."""
+
+from decklog.errors import Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from decklog.app import Decklog
+
+_AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
+
+
+class Usage(Invalid):
+    """The command line itself is wrong."""
+
+    code = "usage"
+
+
+class Call:
+    """Takes `--db` and `--json` out of the words, wherever they stand; the rest is the command's."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.json = False
+        self.db: str | None = None
+        self.agent: str | None = None
+        self.agent_id: str | None = None
+        self.words: list[str] = []
+        words = iter(arguments)
+        for word in words:
+            if word == "--":
+                self.words += ["--", *words]
+            elif word == "--json":
+                self.json = True
+            elif word == "--db" or word.startswith("--db="):
+                self.db = word[5:] if "=" in word else next(words, None)
+            else:
+                self.words.append(word)
+
+    def take_agent(self, words: list[str], known: "Container[str]") -> list[str]:
+        """Take `--agent` and `--agent-id` out of a verb's words, where they are not options of its own."""
+        rest: list[str] = []
+        left = iter(words)
+        for word in left:
+            flag, equals, value = word.partition("=")
+            if flag in _AGENT and flag not in known:
+                setattr(self, _AGENT[flag], value if equals else next(left, None))
+            else:
+                rest.append(word)
+                if word == "--":
+                    rest += left
+        return rest
+
+    @property
+    def wants_help(self) -> bool:
+        options = self.words[: self.words.index("--")] if "--" in self.words else self.words
+        return "--help" in options or "-h" in options
+
+    @property
+    def names_operation(self) -> bool:
+        """Whether this is a store's verb, which is run without the machinery for help and menus."""
+        from decklog.app import STORES
+
+        stores = self.words[:1]
+        return len(self.words) > 1 and not self.wants_help and (stores == ["journal"] or stores[0] in STORES)
+
+    def open(self, *, writing: bool = True, create: bool = False) -> "Decklog":
+        """Open the log this call is about."""
+        from decklog.app import Decklog
+        from decklog.cli.locate import locate
+
+        place = locate(self.db)
+        if not create:
+            place.must_exist()
+        return Decklog.open(place.target, read_only=not writing and place.is_read_only)

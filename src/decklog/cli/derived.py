@@ -1,0 +1,49 @@
+"""Runs a store's verb straight from its signature."""
+
+import os
+from contextlib import nullcontext
+
+from decklog.app import STORES, store_class
+from decklog.cli.call import Call, Usage
+from decklog.cli.parameters import parameters_of, read_words
+from decklog.operations import Operation, operations_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from decklog.app import Decklog
+
+
+def store_names() -> list[str]:
+    return ["journal", *STORES]
+
+
+def operations(store: str) -> dict[str, Operation]:
+    """Name a store's verbs as the command line spells them."""
+    return {operation.name.replace("_", "-"): operation for operation in operations_of(store_class(store))}
+
+
+def run_operation(call: Call) -> int:
+    """Run `STORE VERB …` and show what it gives."""
+    store, verb, *words = call.words
+    known = operations(store)
+    operation = known.get(verb.replace("_", "-"))
+    if operation is None:
+        raise Usage(f"{store} can't {verb!r}", hint=f"It can: {', '.join(known)}", known=list(known))
+    parameters = parameters_of(operation)
+    words = call.take_agent(words, {parameter.flag for parameter in parameters})
+    arguments = read_words(parameters, words)
+    from decklog.cli.show import show
+
+    with call.open(writing=operation.writes) as log, acting(log, call):
+        return show(getattr(getattr(log, store), operation.name)(**arguments), as_json=call.json)
+
+
+def acting(log: "Decklog", call: Call) -> "AbstractContextManager[None]":
+    """Attribute what is written to the agent that the call or the environment names."""
+    names = ("agent", "agent_id", "group_id", "task_id")
+    given = {name: getattr(call, name, None) or os.environ.get(f"DECKLOG_{name.upper()}") for name in names}
+    if not any(given.values()):
+        return nullcontext()
+    return log.acting(given["agent"], agent_id=given["agent_id"], group_id=given["group_id"], task_id=given["task_id"])

@@ -1,0 +1,53 @@
+"""From errors to exit codes, and how an error is shown."""
+
+import sys
+
+from decklog import errors
+from decklog.cli.call import Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# The first class an error is an instance of decides.
+EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (Usage, 2),
+    (errors.Busy, 75),
+    (errors.TimedOut, 124),
+    (errors.StillPending, 7),
+    (errors.Refused, 6),
+    (errors.NotFound, 3),
+    (errors.Denied, 4),
+    (errors.Conflict, 5),
+    (errors.Invalid, 1),
+    (KeyboardInterrupt, 130),
+    (BaseException, 1),
+)
+
+
+def exit_code(problem: BaseException) -> int:
+    return next(code for kind, code in EXIT_CODES if isinstance(problem, kind))
+
+
+def report(problem: BaseException, *, as_json: bool) -> int:
+    """Show an error where its reader looks for it, and give the exit code."""
+    if isinstance(problem, KeyboardInterrupt):
+        return 130
+    if not isinstance(problem, errors.DecklogError):
+        import traceback
+
+        traceback.print_exception(problem)
+        problem = errors.DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a fault in Decklog itself.")
+    if as_json:
+        print_json({"ok": False, "error": problem.as_dict(), "warnings": []})
+    else:
+        sys.stderr.write(f"decklog: {problem.message}\n")
+        if problem.hint:
+            sys.stderr.write(f"  {problem.hint}\n")
+    return exit_code(problem)
+
+
+def print_json(value: "Any") -> None:
+    import json
+
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")

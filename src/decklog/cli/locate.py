@@ -1,0 +1,95 @@
+"""Finds the log as git finds `.git`: named, from the environment, in a folder above, or the user's own."""
+
+import os
+
+from decklog.errors import NotFound
+
+FOLDER = ".decklog"
+FILE = "decklog.db"
+ADDRESS = "address"
+
+
+class Place:
+    """A log's target and how it was found."""
+
+    def __init__(self, target: str, reason: str) -> None:
+        self.target = target
+        self.reason = reason
+
+    @property
+    def is_server(self) -> bool:
+        return self.target.startswith(("postgresql://", "postgres://"))
+
+    @property
+    def path(self) -> str:
+        return os.path.expanduser(self.target.removeprefix("sqlite:///"))
+
+    @property
+    def exists(self) -> bool:
+        return self.is_server or os.path.exists(self.path)
+
+    @property
+    def is_read_only(self) -> bool:
+        return not self.is_server and os.path.exists(self.path) and not os.access(self.path, os.W_OK)
+
+    def must_exist(self) -> None:
+        if not self.exists:
+            raise NotFound(
+                f"there is no log at {self.path} ({self.reason})",
+                hint="Run `decklog init` to make one here, or name one with --db.",
+                path=self.path,
+            )
+
+
+def locate(named: str | None, folder: str | None = None) -> Place:
+    """Find the log that a call from a folder means."""
+    if named:
+        return Place(named, "named with --db")
+    if address := os.environ.get("DECKLOG_DB"):
+        return Place(address, "from the environment variable DECKLOG_DB")
+    start = folder or os.getcwd()
+    for above in _upwards(start):
+        if (place := _in_folder(above)) is not None:
+            return place
+    main = _main_worktree(start)
+    if main is not None and (place := _in_folder(main)) is not None:
+        return Place(place.target, f"{place.reason}, the main worktree of this one")
+    return Place(os.path.join(_data_home(), FILE), "the user's own, since no folder above has a .decklog")
+
+
+def _upwards(folder: str) -> list[str]:
+    folders = [os.path.abspath(folder)]
+    while (parent := os.path.dirname(folders[-1])) != folders[-1]:
+        folders.append(parent)
+    return folders
+
+
+def _in_folder(folder: str) -> Place | None:
+    inside = os.path.join(folder, FOLDER)
+    address = os.path.join(inside, ADDRESS)
+    if os.path.isfile(address):
+        with open(address, encoding="utf-8") as file:
+            return Place(file.read().strip(), f"the address in {address}")
+    if os.path.isfile(os.path.join(inside, FILE)):
+        return Place(os.path.join(inside, FILE), f"found in {inside}")
+    return None
+
+
+def _main_worktree(folder: str) -> str | None:
+    """Give the main worktree of a linked one: its `.git` is a file that points into the main one's."""
+    for above in _upwards(folder):
+        pointer = os.path.join(above, ".git")
+        if os.path.isdir(pointer):
+            return None
+        if os.path.isfile(pointer):
+            with open(pointer, encoding="utf-8", errors="replace") as file:
+                target = file.read().removeprefix("gitdir:").strip()
+            target = os.path.normpath(os.path.join(above, target))
+            head, found, _ = target.partition(f"{os.sep}.git{os.sep}worktrees{os.sep}")
+            return head if found else None
+    return None
+
+
+def _data_home() -> str:
+    home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.path.join(home, "decklog")

@@ -1,0 +1,165 @@
+"""From a verb's signature to the words of a command line."""
+
+import os
+import sys
+from datetime import datetime
+from enum import Enum
+from inspect import Parameter as Signed
+from inspect import signature
+from types import UnionType
+
+from decklog.cli.call import Usage
+from decklog.errors import Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from decklog.operations import Operation
+
+
+class Parameter:
+    """One parameter of a verb: a place on the command line, an option, or both."""
+
+    def __init__(self, signed: Signed) -> None:
+        self.name = signed.name
+        self.required = signed.default is Signed.empty
+        self.default = None if self.required else signed.default
+        self.positional = signed.kind is not Signed.KEYWORD_ONLY
+        self.type = _plain(signed.annotation)
+        self.is_flag = self.type is bool
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def shown(self) -> str:
+        """How the value is named in help."""
+        if isinstance(self.type, type) and issubclass(self.type, Enum):
+            return "|".join(member.value for member in self.type)
+        words: dict[Any, str] = {int: "N", float: "X", datetime: "TIME", list: "A,B", dict: "JSON", object: "JSON"}
+        origin = getattr(self.type, "__origin__", self.type)
+        return self.name.upper() if self.positional else words.get(origin, "JSON" if isinstance(origin, str) else "TEXT")
+
+    def convert(self, text: str) -> "Any":
+        """Read the parameter's value from a word."""
+        origin = getattr(self.type, "__origin__", self.type)
+        read: Callable[[str], Any] = _READERS.get(origin, _read_json if isinstance(origin, str) else self._as_is)
+        try:
+            return read(text)
+        except ValueError:
+            raise Usage(f"{self.flag} can't be {text!r}; it takes {self.shown}") from None
+
+    def _as_is(self, text: str) -> str:
+        # A body may come from a pipe; a word that is only a dash means that everywhere.
+        return sys.stdin.read() if text == "-" else text
+
+
+def _plain(annotation: "Any") -> "Any":
+    if isinstance(annotation, UnionType):
+        inner = [part for part in annotation.__args__ if part is not type(None)]
+        return inner[0] if len(inner) == 1 else object
+    return annotation
+
+
+def _read_json(text: str) -> "Any":
+    """Read JSON from the word itself, from `@FILE`, or from `-`."""
+    import json
+
+    if text == "-":
+        text = sys.stdin.read()
+    elif text.startswith("@") and os.path.exists(text[1:]):
+        with open(text[1:], encoding="utf-8") as file:
+            text = file.read()
+    return json.loads(text)
+
+
+def _read_list(text: str) -> "Any":
+    """Read a list as JSON, or as words with commas between them."""
+    if text == "-" or text.startswith(("[", "@")):
+        return _read_json(text)
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def read_time(text: str) -> datetime:
+    """Read a time in ISO-8601, or as `90s`, `15m`, `2h`, `3d` ago."""
+    from datetime import UTC, timedelta
+
+    from decklog.clock import from_text
+
+    units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+    if text[-1:] in units and text[:-1].isdigit():
+        return datetime.now(UTC) - timedelta(**{units[text[-1]]: int(text[:-1])})
+    return from_text(text)
+
+
+_READERS: "dict[Any, Callable[[str], Any]]" = {
+    int: int,
+    float: float,
+    datetime: read_time,
+    dict: _read_json,
+    object: _read_json,
+    list: _read_list,
+}
+
+
+def parameters_of(operation: "Operation") -> list[Parameter]:
+    """List the parameters of a verb, as they are written."""
+    return [Parameter(signed) for signed in list(signature(operation.function).parameters.values())[1:]]
+
+
+def read_words(parameters: list[Parameter], words: list[str]) -> "dict[str, Any]":
+    """Read a verb's arguments from its words."""
+    by_flag = {parameter.flag: parameter for parameter in parameters}
+    places = [parameter for parameter in parameters if parameter.positional]
+    given: dict[str, Any] = {}
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            for plain in rest:
+                _place(places, given, plain)
+        elif word.startswith("--"):
+            _option(by_flag, given, word, rest)
+        else:
+            _place(places, given, word)
+    missing = [parameter for parameter in parameters if parameter.required and parameter.name not in given]
+    if missing:
+        names = ", ".join(p.name.upper() if p.positional else p.flag for p in missing)
+        raise Usage(f"missing: {names}", hint="Add --help to see what the command takes.")
+    return given
+
+
+def _place(places: list[Parameter], given: "dict[str, Any]", word: str) -> None:
+    parameter = next((place for place in places if place.name not in given), None)
+    if parameter is None:
+        raise Usage(f"{word!r} is one word too many", hint="Put text with blanks in quotes; --help shows what is taken.")
+    given[parameter.name] = parameter.convert(word)
+
+
+def _option(by_flag: dict[str, Parameter], given: "dict[str, Any]", word: str, rest: "Any") -> None:
+    flag, equals, value = word.partition("=")
+    flag = "--" + flag[2:].replace("_", "-")
+    parameter = by_flag.get(flag)
+    positive = by_flag.get("--" + flag[5:]) if flag.startswith("--no-") else None
+    if parameter is None and positive is not None and positive.is_flag:
+        given[positive.name] = False
+        return
+    if parameter is None:
+        raise Usage(f"there is no option {flag}", hint=f"There are: {', '.join(by_flag)}", known=list(by_flag))
+    if parameter.is_flag:
+        given[parameter.name] = _truth(value) if equals else True
+        return
+    text = value if equals else next(rest, None)
+    if text is None:
+        raise Usage(f"{flag} needs a value")
+    given[parameter.name] = parameter.convert(text)
+
+
+def _truth(text: str) -> bool:
+    if text.lower() in ("true", "1", "yes"):
+        return True
+    if text.lower() in ("false", "0", "no"):
+        return False
+    raise Invalid(f"{text!r} is neither true nor false")

@@ -1,0 +1,393 @@
+"""Tasks: what a run has to do, in which order, and why something can't be done yet."""
+
+from datetime import datetime
+
+from decklog.errors import Conflict, Invalid, NotFound
+from decklog.operations import reads, writes
+from decklog.records import Page, from_json
+from decklog.stores.base import Where, enum_of
+from decklog.stores.leases import Leases
+from decklog.stores.task import Attempt, Dependency, Outcome, Task, TaskState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ENDED = (TaskState.DONE, TaskState.ABANDONED)
+
+
+class Tasks(Leases):
+    """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
+
+    records = (Task, Dependency)
+
+    @writes
+    def add(  # type: ignore[override]  # a person adds tasks; the store's own `add` is reached through super()
+        self,
+        run_id: str,
+        title: str,
+        *,
+        objective: str = "",
+        task_id: str | None = None,
+        group_id: str | None = None,
+        priority: int = 50,
+        role: str | None = None,
+        tags: list[str] | None = None,
+        acceptance: list[str] | None = None,
+        verification: list[str] | None = None,
+        allowed_paths: list[str] | None = None,
+        inputs: dict[str, object] | None = None,
+        depends_on: list[str] | None = None,
+        not_before: datetime | None = None,
+        max_attempts: int = 3,
+        stage: str | None = None,
+        state_name: str | None = None,
+        trace_file: str | None = None,
+        loop_version: int | None = None,
+        key: str | None = None,
+    ) -> Task:
+        """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
+        if not title.strip():
+            raise Invalid("a task needs a title", field="title")
+        if not 0 <= priority <= 100:
+            raise Invalid(f"priority is {priority}; it goes from 0 to 100", field="priority")
+        if max_attempts < 1:
+            raise Invalid(f"max_attempts is {max_attempts}; a task needs at least one", field="max_attempts")
+        now = self.now()
+        identity = task_id or self.ids.new("task")
+        task = self.once(
+            lambda: self._known(run_id, task_id, key),
+            lambda: self.add_record(
+                id=identity,
+                run_id=run_id,
+                group_id=group_id,
+                title=title,
+                objective=objective,
+                state=TaskState.PENDING,
+                priority=priority,
+                role=role,
+                tags=tags or [],
+                acceptance=acceptance or [],
+                verification=verification or [],
+                allowed_paths=allowed_paths or [],
+                inputs=inputs or {},
+                not_before=not_before,
+                open_dependencies=self._count_open(depends_on or []),
+                max_attempts=max_attempts,
+                stage=stage,
+                state_name=state_name,
+                trace_file=trace_file,
+                loop_version=loop_version,
+                key=key,
+                created_at=now,
+                updated_at=now,
+            ),
+        )
+        if not task.already:
+            for other in dict.fromkeys(depends_on or []):
+                super().add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
+        return task
+
+    def add_record(self, **fields: "Any") -> Task:
+        """Insert a task as it is given. Importers use it; others use `add`."""
+        return super().add(Task, note=fields["title"], **fields)
+
+    def _known(self, run_id: str, task_id: str | None, key: str | None) -> Task | None:
+        if task_id is not None and (task := self.seek(Task, task_id)) is not None:
+            return task
+        if key is None:
+            return None
+        found = self.select(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        return found[0] if found else None
+
+    def _count_open(self, needed: list[str]) -> int:
+        """Count what a task has to wait for; what does not exist can't be waited for."""
+        count = 0
+        for task_id in dict.fromkeys(needed):
+            found = self.select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
+            if not found:
+                raise NotFound(f"there is no task {task_id} to depend on", task_id=task_id)
+            count += found[0].state != TaskState.DONE
+        return count
+
+    @writes
+    def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]:
+        """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
+        return [self.add(run_id, **task) for task in _in_order(tasks)]  # type: ignore[arg-type]
+
+    @writes
+    def depend(self, task_id: str, depends_on: str) -> Task:
+        """Make a pending task wait for another one; a circle is refused."""
+        circle = self._path(depends_on, task_id)
+        if circle is not None:
+            raise Conflict(f"this would be a circle: {' -> '.join([task_id, *circle])}", circle=[task_id, *circle])
+        task = self.fetch(Task, task_id)
+        if self.seek(Dependency, (task_id, depends_on)) is not None:
+            return task.marked_already()
+        still_open = self._count_open([depends_on])
+        super().add(Dependency, run_id=task.run_id, task_id=task_id, depends_on=depends_on)
+        return self.change(
+            Task,
+            task_id,
+            """
+            update tasks set open_dependencies = open_dependencies + :more, updated_at = :now
+             where id = :id and state = 'pending'
+            returning *
+            """,
+            note=f"waits for {depends_on}",
+            more=still_open,
+            now=self.now(),
+        )
+
+    def _path(self, start: str, goal: str) -> list[str] | None:
+        """Find how one task depends on another, if it does."""
+        paths, seen = [[start]], {start}
+        while paths:
+            path = paths.pop()
+            if path[-1] == goal:
+                return path
+            for needed in self.dependencies(path[-1]):
+                if needed not in seen:
+                    seen.add(needed)
+                    paths.append([*path, needed])
+        return None
+
+    @reads
+    def dependencies(self, task_id: str) -> list[str]:
+        """List the tasks that a task depends on."""
+        _, rows = self.db.rows(
+            "select depends_on from dependencies where task_id = :task_id order by depends_on", {"task_id": task_id}
+        )
+        return [row[0] for row in rows]
+
+    @reads
+    def get(self, task_id: str) -> Task:
+        """Get a task."""
+        return self.fetch(Task, task_id)
+
+    @reads
+    def find(
+        self,
+        run_id: str,
+        *,
+        state: TaskState | None = None,
+        group_id: str | None = None,
+        role: str | None = None,
+        worker: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List a run's tasks in the order they were added."""
+        where = Where(Task)
+        where.equal(
+            run_id=run_id, state=state and enum_of(TaskState, state, "state"), group_id=group_id, role=role, worker=worker
+        )
+        return self.page(Task, where, order=("created_at", "id"), limit=limit, after=after)
+
+    @reads
+    def ready(self, run_id: str, *, limit: int = 20) -> "dict[str, Any]":
+        """List what could be claimed now, most urgent first, and why the rest can't."""
+        now = self.now()
+        open_tasks = self.select(
+            Task,
+            f"""
+            select * from tasks
+             where run_id = :run_id and state <> 'done' and state <> 'abandoned'
+             order by priority desc, created_at, id
+             limit {limit * 5}
+            """,
+            run_id=run_id,
+        )
+        reasons = {task.id: self._reason(task, now) for task in open_tasks}
+        return {
+            "ready": [task.as_dict() for task in open_tasks if reasons[task.id] is None][:limit],
+            "not_ready": [
+                {"id": task.id, "title": task.title, "state": task.state.value, "why": reasons[task.id]}
+                for task in open_tasks
+                if reasons[task.id] is not None
+            ][:limit],
+        }
+
+    def _reason(self, task: Task, now: datetime) -> str | None:
+        """Say why a task can't be claimed; None when it can."""
+        match task.state:
+            case TaskState.RUNNING:
+                late = task.leased_until is not None and task.leased_until < now
+                return None if late else f"{task.worker} has it until {task.leased_until:%H:%M:%S}"
+            case TaskState.PENDING if task.open_dependencies:
+                return f"waits for {', '.join(self._unfinished(task.id))}"
+            case TaskState.PENDING if task.not_before is not None and task.not_before > now:
+                return f"not before {task.not_before:%Y-%m-%d %H:%M:%S}"
+            case TaskState.PENDING:
+                return None
+        return f"{task.state}: {task.reason}" if task.reason else str(task.state)
+
+    def _unfinished(self, task_id: str) -> list[str]:
+        _, rows = self.db.rows(
+            """
+            select d.depends_on, t.state
+              from dependencies d join tasks t on t.id = d.depends_on
+             where d.task_id = :task_id and t.state <> 'done'
+             order by d.depends_on
+            """,
+            {"task_id": task_id},
+        )
+        return [f"{name} ({state})" for name, state in rows]
+
+    # What a person, or the loop above the workers, does
+
+    @writes
+    def pause(self, task_id: str, *, reason: str, fence: int | None = None, snapshot: dict[str, object] | None = None) -> Task:
+        """Pause a task and keep what its worker was doing.
+
+        Without a fence it is taken from whoever has it, who gets `LeaseLost` on the next call.
+        """
+        if fence is not None:
+            self._must_hold(task_id, fence)
+        return self._move(
+            task_id, TaskState.PAUSED, Outcome.PAUSED, reason, ("pending", "running", "waiting", "blocked"), snapshot
+        )
+
+    @writes
+    def resume(self, task_id: str) -> Task:
+        """Make a paused, waiting or blocked task ready again; its snapshot is there for the next worker."""
+        task = self.fetch(Task, task_id)
+        if task.state == TaskState.PENDING:
+            return task.marked_already()
+        return self.change(
+            Task,
+            task_id,
+            """
+            update tasks set state = 'pending', reason = null, not_before = null, updated_at = :now,
+              failures = case when failures >= max_attempts then max_attempts - 1 else failures end
+             where id = :id and (state = 'paused' or state = 'waiting' or state = 'blocked')
+            returning *
+            """,
+            note="resumed",
+            now=self.now(),
+        )
+
+    @writes
+    def abandon(self, task_id: str, *, reason: str) -> Task:
+        """Give a task up for good; whoever has it loses it."""
+        task = self.fetch(Task, task_id)
+        if task.state == TaskState.ABANDONED:
+            return task.marked_already()
+        lawful = ("pending", "running", "waiting", "blocked", "paused")
+        return self._move(task_id, TaskState.ABANDONED, Outcome.ABANDONED, reason, lawful, None)
+
+    def _move(
+        self,
+        task_id: str,
+        state: TaskState,
+        outcome: Outcome,
+        reason: str,
+        lawful: tuple[str, ...],
+        snapshot: dict[str, object] | None,
+    ) -> Task:
+        """Move a task from outside; the fence grows, so that a worker who has it finds out."""
+        kept = "snapshot = :snapshot," if snapshot is not None else ""
+        lawful_states = " or ".join(f"state = '{name}'" for name in lawful)
+        return self.change(
+            Task,
+            task_id,
+            f"""
+            update tasks set
+              state = :state, reason = :reason, {kept} fence = fence + 1, worker = null, leased_until = null,
+              outcome = case when state = 'running' then :outcome else outcome end, updated_at = :now
+             where id = :id and ({lawful_states})
+            returning *
+            """,
+            note=f"{state}: {reason}",
+            state=state,
+            outcome=outcome,
+            reason=reason,
+            snapshot=snapshot,
+            now=self.now(),
+        )
+
+    @writes
+    def replan(
+        self, run_id: str, tasks: list[dict[str, object]], *, reason: str = "replanned", include_running: bool = False
+    ) -> list[Task]:
+        """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
+        also = " or state = 'running'" if include_running else ""
+        self.change_all(
+            Task,
+            f"""
+            update tasks set
+              state = 'abandoned', reason = :reason, fence = fence + 1, worker = null, leased_until = null,
+              outcome = case when state = 'running' then 'abandoned' else outcome end, updated_at = :now
+             where run_id = :run_id and (state = 'pending'{also})
+            returning *
+            """,
+            note=f"abandoned: {reason}",
+            run_id=run_id,
+            reason=reason,
+            now=self.now(),
+        )
+        return self.add_many(run_id, tasks)
+
+    @reads
+    def attempts(self, task_id: str) -> list[Attempt]:
+        """List the attempts at a task, oldest first, as the journal tells them."""
+        self.fetch(Task, task_id)
+        _, rows = self.db.rows(
+            """
+            select payload from entries
+             where record_table = 'tasks' and record_id = :task_id
+             order by seq
+            """,
+            {"task_id": task_id},
+        )
+        images = [from_json(row[0]) for row in rows]
+        return attempts_from([Task.from_row(image.keys(), image.values()) for image in images])
+
+
+def attempts_from(versions: list[Task]) -> list[Attempt]:
+    """Read the attempts from what a task became, version by version."""
+    attempts: dict[int, Attempt] = {}
+    for task in versions:
+        if task.attempts == 0 or task.leased_at is None:
+            continue
+        open_one = attempts.get(task.attempts)
+        if task.state == TaskState.RUNNING and task.worker is not None:
+            attempts[task.attempts] = Attempt(
+                task_id=task.id, number=task.attempts, worker=task.worker, fence=task.fence, started_at=task.leased_at
+            )
+        elif open_one is not None and open_one.ended_at is None and task.outcome is not None:
+            attempts[task.attempts] = Attempt(
+                **{
+                    **vars(open_one),
+                    "ended_at": task.updated_at,
+                    "outcome": task.outcome,
+                    "summary": task.summary,
+                    "blocker": task.blocker if task.outcome in (Outcome.FAILED, Outcome.BLOCKED) else None,
+                    "result": task.result,
+                }
+            )
+    return list(attempts.values())
+
+
+def _in_order(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Order tasks so that each comes after those of the list it depends on; refuse a circle, naming it."""
+    named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
+    ordered: list[dict[str, object]] = []
+    done: set[int] = set()
+
+    def visit(task: dict[str, object], path: list[str]) -> None:
+        if id(task) in done:
+            return
+        name = str(task.get("task_id") or "")
+        if name and name in path:
+            circle = [*path[path.index(name) :], name]
+            raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
+        for needed in task.get("depends_on") or []:  # type: ignore[attr-defined]
+            if needed in named:
+                visit(named[needed], [*path, name])
+        done.add(id(task))
+        ordered.append(task)
+
+    for task in tasks:
+        visit(task, [])
+    return ordered

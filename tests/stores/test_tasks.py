@@ -1,0 +1,285 @@
+import time
+
+import pytest
+
+from decklog import Conflict, Decklog, Invalid, LeaseLost, ManualClock, NotFound
+
+
+def test_the_most_urgent_oldest_task_is_claimed_first(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    for title, priority in [("old", 50), ("urgent", 90), ("new", 50), ("idle", 0)]:
+        clock.advance(seconds=1)
+        log.tasks.add(run_id, title, priority=priority)
+    claimed = []
+    while (claim := log.tasks.claim(run_id, worker="w")) is not None:
+        claimed.append(claim.task.title)
+    assert claimed == ["urgent", "old", "new", "idle"]
+
+
+def test_a_claim_may_name_group_role_and_tag(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "plain")
+    log.tasks.add(run_id, "in B", group_id="B")
+    log.tasks.add(run_id, "for qa", role="qa")
+    log.tasks.add(run_id, "slow one", tags=["slow", "gpu"])
+    assert log.tasks.claim(run_id, worker="w", group_id="B").task.title == "in B"
+    assert log.tasks.claim(run_id, worker="w", role="qa").task.title == "for qa"
+    assert log.tasks.claim(run_id, worker="w", tag="slo") is None
+    assert log.tasks.claim(run_id, worker="w", tag="gpu").task.title == "slow one"
+
+
+def test_a_claim_without_a_run_takes_from_any(log: Decklog, run_id: str) -> None:
+    other = log.runs.start("other").id
+    log.tasks.add(run_id, "a", priority=10)
+    log.tasks.add(other, "b", priority=80)
+    assert [log.tasks.claim(worker="w").task.title for _ in range(2)] == ["b", "a"]
+    assert log.tasks.claim(worker="w") is None
+
+
+def test_an_expired_lease_goes_to_the_next_worker(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "work")
+    first = log.tasks.claim(run_id, worker="slow", lease_seconds=60)
+    assert log.tasks.claim(run_id, worker="quick") is None
+    clock.advance(seconds=61)
+    second = log.tasks.claim(run_id, worker="quick")
+    assert second.task.id == first.task.id
+    assert second.task.fence > first.task.fence
+    for late in (
+        lambda: log.tasks.extend(first.task.id, fence=first.task.fence),
+        lambda: log.tasks.finish(first.task.id, fence=first.task.fence),
+        lambda: log.tasks.fail(first.task.id, fence=first.task.fence),
+        lambda: log.tasks.block(first.task.id, fence=first.task.fence, blocker="x"),
+        lambda: log.tasks.release(first.task.id, fence=first.task.fence),
+        lambda: log.tasks.park(first.task.id, fence=first.task.fence, reason="x"),
+        lambda: log.tasks.pause(first.task.id, fence=first.task.fence, reason="x"),
+        lambda: log.tasks.finish_and_claim(first.task.id, fence=first.task.fence),
+    ):
+        with pytest.raises(LeaseLost, match="quick has it"):
+            late()
+    assert log.tasks.get(first.task.id).worker == "quick"
+
+
+def test_extending_keeps_a_lease(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "work")
+    claim = log.tasks.claim(run_id, worker="w", lease_seconds=60)
+    for _ in range(5):
+        clock.advance(seconds=50)
+        log.tasks.extend(claim.task.id, fence=claim.task.fence, lease_seconds=60, stage="Build")
+    assert log.tasks.claim(run_id, worker="other") is None
+    assert log.tasks.finish(claim.task.id, fence=claim.task.fence).stage == "Build"
+
+
+def test_used_attempts_block_a_task_and_say_so(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "hard", max_attempts=3)
+    claim = log.tasks.claim(run_id, worker="a")
+    log.tasks.fail(claim.task.id, fence=claim.task.fence, summary="no", blocker="E1")
+    log.tasks.claim(run_id, worker="b", lease_seconds=1)
+    clock.advance(seconds=2)
+    claim = log.tasks.claim(run_id, worker="c")
+    task = log.tasks.fail(claim.task.id, fence=claim.task.fence, summary="still no", blocker="E1")
+    assert task.state == "blocked"
+    assert "3 attempts" in (task.reason or "")
+    assert task.blocker_repeats == 2
+    attempts = log.tasks.attempts(task.id)
+    assert [(a.number, a.worker, a.outcome) for a in attempts] == [(1, "a", "failed"), (2, "b", "expired"), (3, "c", "failed")]
+    assert [a.blocker for a in attempts] == ["E1", None, "E1"]
+    resumed = log.tasks.resume(task.id)
+    assert resumed.state == "pending"
+    assert log.tasks.claim(run_id, worker="d") is not None
+
+
+def test_a_lease_that_expires_for_the_last_time_blocks(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "deadly", max_attempts=1)
+    log.tasks.claim(run_id, worker="w", lease_seconds=1)
+    clock.advance(seconds=2)
+    assert log.tasks.claim(run_id, worker="x") is None
+    task = log.tasks.find(run_id)[0]
+    assert (task.state, task.outcome) == ("blocked", "expired")
+    assert "w expired; all 1 attempts are used" in (task.reason or "")
+
+
+def test_another_blocker_starts_the_count_again(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "x", max_attempts=9)
+    repeats = []
+    for blocker in ["A", "A", "B", None, "B"]:
+        claim = log.tasks.claim(run_id, worker="w")
+        repeats.append(log.tasks.fail(claim.task.id, fence=claim.task.fence, blocker=blocker).blocker_repeats)
+    assert repeats == [1, 2, 1, 0, 1]
+
+
+def test_a_task_waits_for_what_it_depends_on(log: Decklog, run_id: str) -> None:
+    first = log.tasks.add(run_id, "first", task_id="t1")
+    log.tasks.add(run_id, "second", task_id="t2", depends_on=["t1"], priority=99)
+    overview = log.tasks.ready(run_id)
+    assert [task["id"] for task in overview["ready"]] == ["t1"]
+    assert overview["not_ready"][0]["why"] == "waits for t1 (pending)"
+    claim = log.tasks.claim(run_id, worker="w")
+    assert claim.task.id == first.id
+    assert log.tasks.claim(run_id, worker="w") is None
+    claim.finish("done")
+    assert log.tasks.claim(run_id, worker="w").task.id == "t2"
+
+
+def test_a_circle_is_refused_and_named(log: Decklog, run_id: str) -> None:
+    log.tasks.add_many(
+        run_id,
+        [
+            {"title": "c", "task_id": "c", "depends_on": ["b"]},
+            {"title": "b", "task_id": "b", "depends_on": ["a"]},
+            {"title": "a", "task_id": "a"},
+        ],
+    )
+    with pytest.raises(Conflict, match="a -> c -> b -> a"):
+        log.tasks.depend("a", "c")
+    with pytest.raises(Conflict, match="x -> y -> x"):
+        log.tasks.add_many(
+            run_id,
+            [
+                {"title": "x", "task_id": "x", "depends_on": ["y"]},
+                {"title": "y", "task_id": "y", "depends_on": ["x"]},
+            ],
+        )
+    with pytest.raises(NotFound):
+        log.tasks.add(run_id, "z", depends_on=["nowhere"])
+    assert len(log.tasks.find(run_id)) == 3
+
+
+def test_a_task_is_not_claimed_before_its_time(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "later", not_before=clock.advance(hours=1))
+    clock.advance(minutes=-30)
+    assert log.tasks.claim(run_id, worker="w") is None
+    assert "not before" in log.tasks.ready(run_id)["not_ready"][0]["why"]
+    clock.advance(minutes=31)
+    assert log.tasks.claim(run_id, worker="w") is not None
+
+
+def test_pausing_from_outside_takes_the_task_from_its_worker(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "long")
+    claim = log.tasks.claim(run_id, worker="w")
+    paused = log.tasks.pause(claim.task.id, reason="the manager asked", snapshot={"cwd": "/src", "step": 4})
+    assert paused.state == "paused"
+    with pytest.raises(LeaseLost):
+        claim.extend()
+    resumed = log.tasks.resume(claim.task.id)
+    assert resumed.snapshot == {"cwd": "/src", "step": 4}
+    assert log.tasks.resume(claim.task.id).already
+    assert log.tasks.claim(run_id, worker="v").task.snapshot == {"cwd": "/src", "step": 4}
+
+
+def test_a_done_task_can_be_neither_paused_nor_abandoned(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "x")
+    done = log.tasks.claim(run_id, worker="w").finish()
+    with pytest.raises(Conflict, match="is done"):
+        log.tasks.pause(done.id, reason="late")
+    with pytest.raises(Conflict, match="is done"):
+        log.tasks.abandon(done.id, reason="late")
+    with pytest.raises(Conflict, match="is done"):
+        log.tasks.resume(done.id)
+
+
+def test_replanning_replaces_pending_tasks_and_leaves_running_ones(log: Decklog, run_id: str) -> None:
+    for title in "abc":
+        log.tasks.add(run_id, title)
+    claim = log.tasks.claim(run_id, worker="w")
+    new = log.tasks.replan(run_id, [{"title": "d"}, {"title": "e"}])
+    assert [task.title for task in new] == ["d", "e"]
+    states = {task.title: task.state for task in log.tasks.find(run_id)}
+    assert states == {"a": "running", "b": "abandoned", "c": "abandoned", "d": "pending", "e": "pending"}
+    log.tasks.replan(run_id, [], include_running=True)
+    with pytest.raises(LeaseLost):
+        claim.finish()
+
+
+def test_a_released_task_costs_no_attempt(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "x", max_attempts=1)
+    for _ in range(3):
+        claim = log.tasks.claim(run_id, worker="w")
+        assert claim.release("not mine").state == "pending"
+    assert [a.outcome for a in log.tasks.attempts(claim.task.id)] == ["released"] * 3
+
+
+def test_a_parked_task_waits_until_it_is_resumed(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "x")
+    claim = log.tasks.claim(run_id, worker="w")
+    assert claim.park("waits for CI").state == "waiting"
+    assert log.tasks.claim(run_id, worker="w") is None
+    log.tasks.resume(claim.task.id)
+    assert log.tasks.claim(run_id, worker="w") is not None
+
+
+def test_finishing_and_claiming_the_next_is_one_step(log: Decklog, run_id: str) -> None:
+    for title in "abc":
+        log.tasks.add(run_id, title)
+    claim = log.tasks.claim(run_id, worker="w")
+    titles = [claim.task.title]
+    while (claim := log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence)) is not None:
+        assert claim.task.worker == "w"
+        titles.append(claim.task.title)
+    assert titles == ["a", "b", "c"]
+    assert {task.state for task in log.tasks.find(run_id)} == {"done"}
+
+
+def test_adding_again_with_the_same_key_or_id_gives_the_first(log: Decklog, run_id: str) -> None:
+    first = log.tasks.add(run_id, "x", key="k", depends_on=[])
+    assert log.tasks.add(run_id, "y", key="k") == first
+    assert log.tasks.add(run_id, "y", key="k").already
+    assert log.tasks.add(run_id, "z", task_id=first.id).already
+    assert len(log.tasks.find(run_id)) == 1
+
+
+@pytest.mark.parametrize("bad", [{"priority": 101}, {"priority": -1}, {"title": " "}, {"max_attempts": 0}])
+def test_a_task_that_makes_no_sense_is_refused(log: Decklog, run_id: str, bad: dict[str, object]) -> None:
+    with pytest.raises(Invalid):
+        log.tasks.add(run_id, **({"title": "x"} | bad))  # type: ignore[arg-type]
+
+
+def test_a_task_of_an_unknown_run_is_refused(log: Decklog) -> None:
+    with pytest.raises(NotFound):
+        log.tasks.add("nobody", "x")
+
+
+def test_a_block_finishes_what_it_claims(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "x")
+    with log.tasks.claim(run_id, worker="w") as claim:
+        assert claim.title == "x"
+    assert log.tasks.get(claim.task.id).state == "done"
+
+
+def test_a_block_that_raises_fails_its_task(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "x")
+    with pytest.raises(ZeroDivisionError), log.tasks.claim(run_id, worker="w") as claim:
+        1 / 0  # noqa: B018
+    task = log.tasks.get(claim.task.id)
+    assert (task.state, task.outcome, task.blocker) == ("pending", "failed", "ZeroDivisionError")
+
+
+def test_a_block_keeps_its_lease_alive(target: str) -> None:
+    with Decklog.open(target) as log:
+        run_id = log.runs.start("real time").id
+        log.tasks.add(run_id, "longer than its lease")
+        with log.tasks.claim(run_id, worker="w", lease_seconds=0.3) as claim:
+            until = time.monotonic() + 0.9
+            while time.monotonic() < until:
+                assert log.tasks.claim(run_id, worker="thief") is None
+        assert log.tasks.get(claim.task.id).state == "done"
+        assert len(log.tasks.attempts(claim.task.id)) == 1
+
+
+def test_a_claim_can_wait_for_a_task(target: str) -> None:
+    import threading
+
+    with Decklog.open(target) as log:
+        run_id = log.runs.start("waiting").id
+        threading.Timer(0.2, lambda: log.tasks.add(run_id, "late")).start()
+        assert log.tasks.claim(run_id, worker="w", wait_seconds=20).task.title == "late"
+        assert log.tasks.claim(run_id, worker="w", wait_seconds=0.05) is None
+
+
+def test_every_version_of_a_task_can_be_seen_again(log: Decklog, run_id: str) -> None:
+    task = log.tasks.add(run_id, "x", max_attempts=99)
+    versions = [task]
+    for number in range(5):
+        claim = log.tasks.claim(run_id, worker=f"w{number}")
+        versions.append(claim.task)
+        versions.append(log.tasks.fail(task.id, fence=claim.task.fence, summary=str(number)))
+    for entry, version in zip(log.journal.history("tasks", task.id), versions, strict=True):
+        assert log.journal.at("tasks", task.id, entry.id) == version
+    assert log.journal.verify().ok
