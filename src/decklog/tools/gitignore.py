@@ -189,6 +189,11 @@ class Patterns:
         """Read the text of an ignore file that lies in the directory `base` (empty for the root)."""
         return cls(tuple(text.removeprefix("\ufeff").split("\n")), base)
 
+    @property
+    def has_any(self) -> bool:
+        """Whether at least one line is a pattern."""
+        return bool(self._patterns)
+
     @cached_property
     def _any(self) -> Any:
         # One pass tells the common case, that no line speaks about the path.
