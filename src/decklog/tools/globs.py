@@ -26,7 +26,7 @@ def full_match(pattern: str) -> Callable[[str], bool]:
 
 
 def name_match(pattern: str | None) -> Callable[[str], bool]:
-    """Make a test of paths from the root: without a slash the glob is for the name, a leading `!` excludes."""
+    """Make a test of paths from the root: without a slash it is for the name, a leading `!` excludes."""
     if pattern is None:
         return lambda _: True
     excludes = pattern.startswith("!")
