@@ -24,9 +24,12 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> tupl
         raise Invalid("old_string not found", hint="Copy it exactly from read_file, with its indentation.")
     if len(spans) > 1 and not replace_all:
         raise _not_unique(text, spans)
+    found = text[slice(*spans[0])]
     # A passage given with bare line feeds and found with them keeps them, even among CRLF lines.
-    if by_ending or ("\n" not in old and is_crlf(text)):
+    if "\r\n" in found if by_ending else "\n" not in old and is_crlf(text):
         new = with_crlf(new)
+    elif by_ending:
+        new = new.replace("\r\n", "\n")
     return _spliced(text, _apart(spans), new)
 
 
