@@ -25,7 +25,8 @@ RESOLVE_NO_SYMLINKS = 0x04
 RESOLVE_BENEATH = 0x08
 MOST_LINKS = 40
 # O_PATH needs only the right to pass through a directory, not to list it.
-PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+PATH = getattr(os, "O_PATH", 0)
+PASS = PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Opening a FIFO must not wait for its other end, nor a terminal become ours.
 SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -36,9 +37,14 @@ class _How(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
+def _safe(flags: int) -> int:
+    # openat2 takes no flag that O_PATH would make meaningless.
+    return flags if flags & PATH else flags | SAFE
+
+
 @lru_cache(maxsize=32)
 def _how(flags: int) -> _How:
-    return _How(flags | SAFE, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+    return _How(_safe(flags), 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
 
 _syscall = ctypes.CDLL(None, use_errno=True).syscall if sys.platform == "linux" else None
@@ -70,7 +76,7 @@ def open_by_walk(root_fd: int, path: str, flags: int) -> int:
             below = _open_no_link(directory, PASS, fd)
             os.close(fd)
             fd = below
-        return _open_no_link(name, flags | SAFE, fd)
+        return _open_no_link(name, _safe(flags), fd)
     finally:
         os.close(fd)
 

@@ -84,6 +84,8 @@ def judge(root_fd: int, homes: tuple[str, ...], path: str, op: Op, rules: Rules)
     if place.path != spelled:
         # A link may give a guarded file an innocent name, or a guarded name an innocent file: judge both.
         rules.judge(place.path, op)
+    if op is Op.WRITE:
+        rules.judge_allowed(place.path)
     if place.found is not None:
         rules.judge_file(place.path, op, place.found)
     elif parts[-1] in ("", ".", "..") and op is not Op.LIST:

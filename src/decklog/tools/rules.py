@@ -97,8 +97,13 @@ class Rules:
         self._judge_git(path, names, op)
         if op is not Op.LIST and self._secrets.covers(path):
             raise denied("secret", path, op)
-        if op is Op.WRITE:
-            self._judge_task(path)
+        if op is Op.WRITE and self.forbidden and self._forbidden.covers(path):
+            raise denied("forbidden", path, op, forbidden=list(self.forbidden))
+
+    def judge_allowed(self, path: str) -> None:
+        """Refuse to write where the task does not allow it; the path is the real place, free of links."""
+        if self.allowed and not self._allowed.covers(path):
+            raise denied("not-allowed", path, Op.WRITE, allowed=list(self.allowed))
 
     def _judge_git(self, path: str, names: list[str], op: Op) -> None:
         is_git = not GIT_NAMES.isdisjoint(names) or self._is_git_home(path)
@@ -109,12 +114,6 @@ class Rules:
 
     def _is_git_home(self, path: str) -> bool:
         return self.git_home is not None and f"{path}/".startswith(f"{self.git_home}/")
-
-    def _judge_task(self, path: str) -> None:
-        if self.forbidden and self._forbidden.covers(path):
-            raise denied("forbidden", path, Op.WRITE, forbidden=list(self.forbidden))
-        if self.allowed and not self._allowed.covers(path):
-            raise denied("not-allowed", path, Op.WRITE, allowed=list(self.allowed))
 
     def judge_file(self, path: str, op: Op, found: os.stat_result) -> None:
         """Refuse a thing on disk that is not a file or directory this operation can use."""
