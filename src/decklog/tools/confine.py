@@ -32,6 +32,7 @@ from .rules import Op, Rules
 from .spelling import denied, split
 
 LARGEST_FILE = 10 * 1024 * 1024
+MOST_TRIES = 8
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,33 @@ class Root:
 
     def read(self, path: str, *, limit: int = LARGEST_FILE) -> Content:
         """Read a whole file, or refuse one that is larger than `limit` bytes."""
-        with errors_of(path, Op.READ):
-            exact, fd = self._open_to_read(path)
-            try:
-                found = os.fstat(fd)
-                self.rules.judge_file(exact, Op.READ, found)
-                return Content(exact, _read_all(fd, exact, found, limit), found)
-            finally:
-                os.close(fd)
+        for _ in range(MOST_TRIES):
+            with errors_of(path, Op.READ):
+                content = self._read_once(path, limit)
+            if self.rules.allow_hardlinks or self._is_still_there(content):
+                return content
+        raise Conflict(f"{path!r} keeps being replaced", hint="Try again when it is at rest.", path=path)
+
+    def _read_once(self, path: str, limit: int) -> Content:
+        exact, fd = self._open_to_read(path)
+        try:
+            found = os.fstat(fd)
+            self.rules.judge_file(exact, Op.READ, found)
+            return Content(exact, _read_all(fd, exact, found, limit), found)
+        finally:
+            os.close(fd)
+
+    def _is_still_there(self, content: Content) -> bool:
+        # A hard link can be opened and then replaced, which leaves the file outside with one name and looking
+        # innocent. So the file must still have this name, and its names must not have changed meanwhile: that
+        # would show in the change time alone, where new bytes show in both times.
+        try:
+            now = os.stat(content.path, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        then = content.found
+        is_settled = now.st_ctime_ns == then.st_ctime_ns or now.st_mtime_ns != then.st_mtime_ns
+        return os.path.samestat(now, then) and now.st_nlink == 1 and is_settled
 
     def _open_to_read(self, path: str) -> tuple[str, int]:
         if self.fd < 0:

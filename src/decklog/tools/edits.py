@@ -47,9 +47,14 @@ def _exact_spans(text: str, old: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     at = text.find(old)
     while at >= 0:
-        spans.append((at, at + len(old)))
+        if not _halves_an_ending(text, at) and not _halves_an_ending(text, at + len(old)):
+            spans.append((at, at + len(old)))
         at = text.find(old, at + 1)
     return spans
+
+
+def _halves_an_ending(text: str, at: int) -> bool:
+    return 0 < at < len(text) and text[at - 1 : at + 1] == "\r\n"
 
 
 def _spans_by_ending(text: str, old: str) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@
 the same judgement and then opens what was judged, so that a change of the disk in between is refused too.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -79,7 +80,10 @@ def judge(root_fd: int, homes: tuple[str, ...], path: str, op: Op, rules: Rules)
         place = canonical(root_fd, parts, homes, path, op)
     except PermissionError:
         raise denied("permission", path, op) from None
-    except NotADirectoryError:
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ELOOP, errno.ENOTDIR):
+            raise
+        # What was a link a moment ago is none now, or the other way round.
         raise denied("symlink-race", path, op) from None
     if place.path != spelled:
         # A link may give a guarded file an innocent name, or a guarded name an innocent file: judge both.

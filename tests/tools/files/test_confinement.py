@@ -175,8 +175,7 @@ def test_a_change_of_a_file_that_someone_else_changed_is_a_conflict(root: Root, 
     assert (here / "a.txt").read_text() == "theirs, longer"
 
 
-def test_a_directory_swapped_for_a_link_between_staging_and_commit_is_refused(
-) -> None:
+def test_a_directory_swapped_for_a_link_between_staging_and_commit_is_refused(opener: Opener) -> None:
     with a_tree() as fresh, Root(fresh / "root", opener=opener) as root:
         with root.stage("src/canary.txt", b"overwritten") as change:
             (fresh / "root/src").rename(fresh / "root/away")
