@@ -99,10 +99,12 @@ def test_one_patch_creates_changes_deletes_renames_and_sets_modes(root: Root, he
         "@@ -1,3 +1,3 @@ heading\n 1\n-2\n+two\n 3\n"
         "diff --git a/new/dir/made.txt b/new/dir/made.txt\nnew file mode 100755\nindex 0..1\n--- /dev/null\n"
         "+++ b/new/dir/made.txt\n@@ -0,0 +1 @@\n+hello\n\\ No newline at end of file\n"
-        "diff --git a/gone.txt b/gone.txt\ndeleted file mode 100644\nindex 1..0\n--- a/gone.txt\n+++ /dev/null\n"
+        "diff --git a/gone.txt b/gone.txt\ndeleted file mode 100644\nindex 1..0\n"
+        "--- a/gone.txt\n+++ /dev/null\n"
         "@@ -1 +0,0 @@\n-bye\n"
         "diff --git a/old name.txt b/sub/new name.txt\nsimilarity index 80%\nrename from old name.txt\n"
-        "rename to sub/new name.txt\n--- a/old name.txt\t\n+++ b/sub/new name.txt\t\n@@ -1,2 +1,2 @@\n same\n-here\n+there\n"
+        "rename to sub/new name.txt\n--- a/old name.txt\t\n+++ b/sub/new name.txt\t\n"
+        "@@ -1,2 +1,2 @@\n same\n-here\n+there\n"
         "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
         "diff --git a/empty b/empty\nnew file mode 100644\nindex 0..0\n"
         'diff --git "a/caf\\303\\251.txt" "b/caf\\303\\251.txt"\nnew file mode 100644\n--- /dev/null\n'
@@ -224,7 +226,7 @@ def test_a_text_that_is_no_patch_is_invalid(root: Root, text: str) -> None:
         apply_patch(root, text)
 
 
-def test_a_failure_while_writing_puts_back_what_was_written(root: Root, here: Path) -> None:
+def test_a_failure_while_writing_puts_back_what_was_written(here: Path) -> None:
     for name in ("a", "b"):
         (here / name).write_text("old\n")
     patch = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-old\n+new\n" for name in ("a", "b"))
@@ -244,7 +246,7 @@ def test_a_failure_while_writing_puts_back_what_was_written(root: Root, here: Pa
     assert _files(here) == {"a": b"old\n", "b": b"theirs\n"}
 
 
-def test_a_task_is_kept_to_its_paths_by_a_patch_too(root: Root, here: Path) -> None:
+def test_a_task_is_kept_to_its_paths_by_a_patch_too(here: Path) -> None:
     (here / "setup.py").write_text("good\n")
     with Root(here, rules=Rules(allowed=("src/",))) as bound, pytest.raises(Denied):
         apply_patch(bound, FITS.replace("good\n+", "setup.py\n+").replace("a/good", "a/setup.py"))
@@ -263,4 +265,4 @@ def test_no_text_makes_a_patch_fail_otherwise_than_by_saying_so(lines: list[str]
             apply_patch(root, "\n".join(lines))
         except (Invalid, NotFound, Conflict, Denied) as error:
             message = error.message
-            assert message  # noqa: PT017
+            assert message

@@ -1,11 +1,13 @@
 """Symbols are found by syntax, with what they belong to."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from decklog.errors import Denied, Invalid
-from decklog.tools import ctags_symbols, symbols, tree_symbols
+from decklog.tools import ctags_symbols, tree_symbols
 from decklog.tools.confine import Root
 from decklog.tools.symbols import find_symbol
 
@@ -86,7 +88,7 @@ def test_a_file_that_can_not_be_parsed_is_told_and_does_not_stop_the_search(root
 
 SOURCES = {
     "a.js": (
-        "import {save as keep} from 'x';\nclass A {\n save(){ }\n load = () => 1\n}\nconst save = () => 1;\nfunction go(){}\n",
+        "import {save as keep} from 'x';\nclass A {\n save(){ }\n load = () => 1\n}\nconst save = () => 1;\n",
         {("import", "x", 1), ("method", "A.save", 3), ("function", "save", 6)},
     ),
     "a.ts": (
@@ -95,11 +97,12 @@ SOURCES = {
     ),
     "a.tsx": ("const save = () => <p/>;\n", {("function", "save", 1)}),
     "a.go": (
-        'package p\nimport x "a/save"\nfunc (t *T[K]) save() {}\nfunc save() {}\ntype I interface{ save() }\n',
+        "package p\n\nfunc (t *T[K]) save() {}\nfunc save() {}\ntype I interface{ save() }\n",
         {("method", "T.save", 3), ("function", "save", 4), ("method", "I.save", 5)},
     ),
     "a.rs": (
-        "use a::save;\ntrait T { fn save(&self); }\nimpl<X> T for V<X> { fn save(&self){} }\nmod m { fn save(){} }\n",
+        "use a::save;\ntrait T { fn save(&self); }\n"
+        "impl<X> T for V<X> { fn save(&self){} }\nmod m { fn save(){} }\n",
         {
             ("import", "a.save", 1),
             ("method", "T.save", 2),
@@ -141,24 +144,34 @@ def test_other_languages_are_read_by_their_grammars(root: Root, here: Path, name
     assert set(_found(root, "save")) == expected
 
 
-def _without_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symbols.tree_symbols, "parser_of", lambda _: None)
+@pytest.fixture
+def no_grammars(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hide the grammars, as on a machine where they are not installed."""
+    for grammar in tree_symbols.GRAMMARS:
+        monkeypatch.setitem(sys.modules, grammar.package, None)
+    tree_symbols.parser_of.cache_clear()
+    yield
+    tree_symbols.parser_of.cache_clear()
+
+
+@pytest.fixture
+def no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Hide every program, as on a machine without ctags."""
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    ctags_symbols.is_installed.cache_clear()
+    yield
+    ctags_symbols.is_installed.cache_clear()
 
 
 @pytest.mark.skipif(not ctags_symbols.is_installed(), reason="Universal Ctags is not installed")
-def test_without_a_grammar_ctags_tells_the_definitions(
-    root: Root, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _without_grammars(monkeypatch)
+@pytest.mark.usefixtures("no_grammars")
+def test_without_a_grammar_ctags_tells_the_definitions(root: Root, here: Path) -> None:
     (here / "A.java").write_text(SOURCES["a.java"][0])
     assert set(_found(root, "save")) == {("method", "A.save", 3), ("class", "A.save", 4)}
 
 
-def test_without_either_the_result_says_what_was_not_looked_into(
-    root: Root, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _without_grammars(monkeypatch)
-    monkeypatch.setattr(symbols.ctags_symbols, "is_installed", lambda: False)
+@pytest.mark.usefixtures("no_grammars", "no_programs")
+def test_without_either_the_result_says_what_was_not_looked_into(root: Root, here: Path) -> None:
     (here / "a.go").write_text("func save() {}\n")
     (here / "b.go").write_text("nothing of interest\n")
     found = find_symbol(root, "save")
