@@ -22,14 +22,15 @@ COMMAND = (
     "--encoding=none",
     "--no-ignore",
     "--hidden",
-    "--crlf",
     "--no-messages",
     "--color=never",
 )
 META = frozenset("\\.+*?()|[]{}^$#&-~")
 # RE2's classes are ASCII and ripgrep's are Unicode; a line feed is never part of a line.
 CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\f\r "}
-ANCHORS = {"A": "^", "z": "$", "b": r"(?-u:\b)", "B": r"(?-u:\B)"}
+ANCHORS = {"A": "^", "b": r"(?-u:\b)", "B": r"(?-u:\B)"}
+# To us a line ends before its carriage return.
+LINE_END = r"(?:\r?$)"
 CONTROLS = frozenset("tnrfva")
 HEX = re.compile(r"\\x(?:[0-9A-Fa-f]{2}|\{[0-9A-Fa-f]{1,6}\})")
 GROUP = re.compile(r"\(\?(?::|P<\w+>|i\)|i:)")
@@ -99,6 +100,10 @@ def translate(pattern: str) -> str | None:
 
 def _translate_at(pattern: str, at: int) -> tuple[str, int] | None:
     char = pattern[at]
+    if char == "$" or pattern.startswith("\\z", at):
+        after = at + (1 if char == "$" else 2)
+        # What is asked of the place after the end would be asked of the wrong one.
+        return (LINE_END, after) if pattern[after : after + 1] in ("", "|", ")") else None
     if char == "\\":
         return _translate_escape(pattern, at, in_class=False)
     if char == "[":

@@ -5,6 +5,7 @@ search slow. With ripgrep installed the search is faster; what it finds is the s
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from .walk import Skipped, walk
 
 LONGEST_LINE_SHOWN = 2000
 FEW_FILES = 200
+SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")
 Engine = Literal["auto", "ripgrep", "python"]
 
 
@@ -143,7 +145,8 @@ class Finder:
 
     def matches(self, path: str, data: bytes, context: int = 0) -> Iterator[Match]:
         """Give each matching line once, in order; CRLF is an ending as a whole."""
-        data = data.replace(b"\r\n", b"\n")
+        # RE2 alone would take an encoded surrogate for a character; it is none.
+        data = SURROGATE.sub(b"\xff\xff", data.replace(b"\r\n", b"\n"))
         lines: list[bytes] | None = None
         number, counted = 1, 0
         for start, end, column in self._lines(data):

@@ -223,6 +223,8 @@ CONTENTS = st.lists(
 @given(pattern=PATTERNS, contents=st.lists(CONTENTS, min_size=1, max_size=6), case_sensitive=st.booleans())
 @example(pattern="^$", contents=[b"\r\n", b"", b"\n", b"a"], case_sensitive=True)
 @example(pattern=r"a\z", contents=[b"a\nb\n", b"b\r\na\r\nb"], case_sensitive=True)
+@example(pattern=r"\W", contents=[b"\r", b"\xed\xa0\x80", b"a\r\n"], case_sensitive=True)
+@example(pattern=r"$\b", contents=[b"a\r\n", b"a"], case_sensitive=True)
 @example(pattern="[^a]", contents=[b"\n", b"a\n", b"\xff\n"], case_sensitive=False)
 def test_ripgrep_and_python_find_the_same(pattern: str, contents: list[bytes], case_sensitive: bool) -> None:
     with tempfile.TemporaryDirectory() as directory, Root(directory) as root:
@@ -244,7 +246,11 @@ def test_searching_a_file_at_once_finds_what_searching_each_line_finds(pattern: 
     except Invalid:
         return
     at_once = [match.line_number for match in finder.matches("x", data)]
-    lines = data.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n") if data else []
+    lines = (
+        data.replace(b"\r\n", b"\n").replace(b"\xed\xa0", b"\xff\xff").removesuffix(b"\n").split(b"\n")
+        if data
+        else []
+    )
     by_line = _compiled(pattern, case_sensitive=True)
     assert at_once == [number for number, line in enumerate(lines, 1) if by_line.search(line)]
 

@@ -123,7 +123,8 @@ SOURCES = {
         {("method", "n.A.save", 1), ("method", "n.A.save", 2)},
     ),
     "a.rb": (
-        "require 'save'\nmodule M\n class A\n  def save; end\n  def self.save; end\n end\nend\ndef save; end\n",
+        "require 'save'\nmodule M\n class A\n  def save; end\n  def self.save; end\n"
+        " end\nend\ndef save; end\n",
         {
             ("import", "save", 1),
             ("method", "M.A.save", 4),
