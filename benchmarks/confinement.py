@@ -1,7 +1,7 @@
 """What confinement costs: each file tool beside the plain call it replaces, in one run.
 
-`floor` is the plain call that keeps no promise, `value` is ours, `ratio` is how many times longer ours takes, and
-`target` is the ratio we hold ourselves to.
+`floor` is the plain call that keeps no promise, `value` is ours, `ratio` is how many times longer ours
+takes, and `target` is the ratio we hold ourselves to.
 """
 
 import os

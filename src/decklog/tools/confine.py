@@ -157,10 +157,11 @@ class Root:
             if not create:
                 raise
         for prefix in _prefixes(directory):
-            parent = self.open_exact(os.path.dirname(prefix) or ".", PASS)
+            parent = self.open_exact(os.path.dirname(prefix) or ".", os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.mkdir(os.path.basename(prefix), dir_fd=parent)
                 made.append(prefix)
+                os.fsync(parent)
             except FileExistsError:
                 continue
             finally:

@@ -199,6 +199,11 @@ class Patterns:
         # One pass tells the common case, that no line speaks about the path.
         return compile_regex(f"(?s){'|'.join(p.regex for p in self._patterns)}", ignore_case=self.ignore_case)
 
+    @cached_property
+    def _any_above(self) -> Any:
+        listed = "|".join(p.regex for p in self._patterns)
+        return compile_regex(f"(?s)(?:{listed})(?:/.*)?", ignore_case=self.ignore_case)
+
     def verdict(self, path: str, *, is_dir: bool) -> bool | None:
         """Say whether the path is listed (True), listed as an exception (False) or not spoken of (None)."""
         if self.base:
@@ -212,6 +217,8 @@ class Patterns:
 
     def covers(self, path: str, *, is_dir: bool = False) -> bool:
         """Say whether the path, or a directory it lies in, is listed."""
+        if not self._patterns or self._any_above.fullmatch(path) is None:
+            return False
         return any(self.verdict(part, is_dir=is_dir or part != path) for part in with_parents(path))
 
 

@@ -18,13 +18,15 @@ from .beneath import PASS, Place, canonical
 from .rules import SECRETS, Op, Rules
 from .spelling import denied, split
 
-__all__ = ["SECRETS", "Op", "Rules", "homes_of", "judge", "resolve", "rules_for"]
+__all__ = ["DEFAULT", "SECRETS", "Op", "Rules", "homes_of", "judge", "resolve", "rules_for"]
 
 DEFAULT = Rules()
 LONGEST_POINTER = 4096
 
 
-def resolve(root: str | os.PathLike[str], path: str, op: str = "read", *, rules: Rules = DEFAULT) -> Path:
+def resolve(
+    root: str | os.PathLike[str], path: str | os.PathLike[str], op: str = "read", *, rules: Rules = DEFAULT
+) -> Path:
     """Give the absolute path, free of links, that a path under the root leads to; refuse one that gets out.
 
     `op` is `read`, `write` or `list`. A file that does not exist yet resolves to where it would be. Raises
@@ -32,7 +34,7 @@ def resolve(root: str | os.PathLike[str], path: str, op: str = "read", *, rules:
     """
     with handle_of(root) as fd:
         homes = homes_of(root)
-        place = judge(fd, homes, path, _op(op), rules_for(fd, homes, rules))
+        place = judge(fd, homes, os.fspath(path), _op(op), rules_for(fd, homes, rules))
     return Path(homes[0]) if place.path == "." else Path(homes[0], place.path)
 
 

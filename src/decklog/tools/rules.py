@@ -58,6 +58,17 @@ class Op(StrEnum):
     LIST = "list"
 
 
+def _folded_names(path: str) -> list[str]:
+    """Give a path's names as a forgiving file system compares them; none if none can be guarded."""
+    if HONEST.fullmatch(path):
+        lowered = path.lower()
+        # A plain ASCII path that spells none of the guarded names folds to none of them.
+        if ".git" not in lowered and DECKLOG_NAME not in lowered:
+            return []
+        return [folded(name) for name in path.split("/")]
+    return [folded(name) for name in unmask(path).split("/")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rules:
     """The paths a tool may touch: globs as in a `.gitignore`, relative to the root.
@@ -91,10 +102,11 @@ class Rules:
 
     def judge(self, path: str, op: Op) -> None:
         """Refuse a path, given relative to the root, that the rules keep from this operation."""
-        names = [folded(name) for name in (path if HONEST.fullmatch(path) else unmask(path)).split("/")]
+        names = _folded_names(path)
         if DECKLOG_NAME in names:
             raise denied("decklog", path, op)
-        self._judge_git(path, names, op)
+        if names or self.git_home is not None:
+            self._judge_git(path, names, op)
         if op is not Op.LIST and self._secrets.covers(path):
             raise denied("secret", path, op)
         if op is Op.WRITE and self.forbidden and self._forbidden.covers(path):
@@ -109,7 +121,7 @@ class Rules:
         is_git = not GIT_NAMES.isdisjoint(names) or self._is_git_home(path)
         if is_git and op is Op.WRITE:
             raise denied("git", path, op)
-        if is_git and op is Op.READ and names[-1] in GIT_CREDENTIALS:
+        if is_git and op is Op.READ and folded(path.rpartition("/")[2]) in GIT_CREDENTIALS:
             raise denied("git-credentials", path, op)
 
     def _is_git_home(self, path: str) -> bool:

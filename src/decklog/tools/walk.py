@@ -93,7 +93,7 @@ class _Walk:
         for entry in entries:
             path = prefix + entry.name
             is_dir = entry.is_dir(follow_symlinks=False)
-            if entry.name.lower() in NEVER_WALKED or ignores.covers(path, is_dir=is_dir):
+            if self._is_never_walked(entry.name, path) or ignores.covers(path, is_dir=is_dir):
                 continue
             if not _is_utf8(entry.name):
                 shown = os.fsencode(path).decode("utf-8", "replace")
@@ -104,6 +104,9 @@ class _Walk:
                 self.links.append(path)
             elif entry.is_file(follow_symlinks=False):
                 self.files.append(path)
+
+    def _is_never_walked(self, name: str, path: str) -> bool:
+        return name.lower() in NEVER_WALKED or path == self.root.rules.git_home
 
     def _ignore_text(self, prefix: str) -> str | None:
         try:

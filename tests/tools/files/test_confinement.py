@@ -11,6 +11,7 @@ from decklog.tools.beneath import Opener
 from decklog.tools.confine import Root
 from decklog.tools.paths import Op, Rules, resolve
 from decklog.tools.spelling import RULES
+from decklog.tools.walk import walk
 
 from .corpus import CANARY, ESCAPES, HARMLESS, Case, a_tree, build, is_refused, is_refused_in_use, scores
 
@@ -99,8 +100,11 @@ def test_the_directory_a_git_pointer_names_is_guarded_too(tmp_path: Path) -> Non
     (tmp_path / ".git").write_text("gitdir: gitdir\n")
     with pytest.raises(Denied, match="belongs to git"):
         resolve(tmp_path, "gitdir/hooks/pre-commit", "write")
+    (tmp_path / "gitdir/config").write_text("[core]\n")
     with pytest.raises(Denied, match="credentials"):
         resolve(tmp_path, "gitdir/config", "read")
+    with Root(tmp_path) as root:
+        assert walk(root).files == ()
     assert resolve(tmp_path, "gitdirectory/x", "write")
 
 
