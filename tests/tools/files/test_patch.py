@@ -87,29 +87,31 @@ def test_git_and_decklog_read_each_others_diffs(a: str, b: str) -> None:
         assert (here / "g").read_bytes() == b.encode()
 
 
+EVERYTHING = (
+    "A word from the mail it came in.\n"
+    "diff --git a/change.txt b/change.txt\nindex 1..2 100644\n--- a/change.txt\n+++ b/change.txt\n"
+    "@@ -1,3 +1,3 @@ heading\n 1\n-2\n+two\n 3\n"
+    "diff --git a/new/dir/made.txt b/new/dir/made.txt\nnew file mode 100755\nindex 0..1\n--- /dev/null\n"
+    "+++ b/new/dir/made.txt\n@@ -0,0 +1 @@\n+hello\n\\ No newline at end of file\n"
+    "diff --git a/gone.txt b/gone.txt\ndeleted file mode 100644\nindex 1..0\n"
+    "--- a/gone.txt\n+++ /dev/null\n"
+    "@@ -1 +0,0 @@\n-bye\n"
+    "diff --git a/old name.txt b/sub/new name.txt\nsimilarity index 80%\nrename from old name.txt\n"
+    "rename to sub/new name.txt\n--- a/old name.txt\t\n+++ b/sub/new name.txt\t\n"
+    "@@ -1,2 +1,2 @@\n same\n-here\n+there\n"
+    "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
+    "diff --git a/empty b/empty\nnew file mode 100644\nindex 0..0\n"
+    'diff --git "a/caf\\303\\251.txt" "b/caf\\303\\251.txt"\nnew file mode 100644\n--- /dev/null\n'
+    '+++ "b/caf\\303\\251.txt"\n@@ -0,0 +1 @@\n+x\n'
+)
+
+
 def test_one_patch_creates_changes_deletes_renames_and_sets_modes(root: Root, here: Path) -> None:
     (here / "change.txt").write_text("1\n2\n3\n")
     (here / "gone.txt").write_text("bye\n")
     (here / "old name.txt").write_text("same\nhere\n")
     (here / "run.sh").write_text("#!/bin/sh\n")
-    done = apply_patch(
-        root,
-        "A word from the mail it came in.\n"
-        "diff --git a/change.txt b/change.txt\nindex 1..2 100644\n--- a/change.txt\n+++ b/change.txt\n"
-        "@@ -1,3 +1,3 @@ heading\n 1\n-2\n+two\n 3\n"
-        "diff --git a/new/dir/made.txt b/new/dir/made.txt\nnew file mode 100755\nindex 0..1\n--- /dev/null\n"
-        "+++ b/new/dir/made.txt\n@@ -0,0 +1 @@\n+hello\n\\ No newline at end of file\n"
-        "diff --git a/gone.txt b/gone.txt\ndeleted file mode 100644\nindex 1..0\n"
-        "--- a/gone.txt\n+++ /dev/null\n"
-        "@@ -1 +0,0 @@\n-bye\n"
-        "diff --git a/old name.txt b/sub/new name.txt\nsimilarity index 80%\nrename from old name.txt\n"
-        "rename to sub/new name.txt\n--- a/old name.txt\t\n+++ b/sub/new name.txt\t\n"
-        "@@ -1,2 +1,2 @@\n same\n-here\n+there\n"
-        "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
-        "diff --git a/empty b/empty\nnew file mode 100644\nindex 0..0\n"
-        'diff --git "a/caf\\303\\251.txt" "b/caf\\303\\251.txt"\nnew file mode 100644\n--- /dev/null\n'
-        '+++ "b/caf\\303\\251.txt"\n@@ -0,0 +1 @@\n+x\n',
-    )
+    done = apply_patch(root, EVERYTHING)
     assert [file.action for file in done.files] == [
         "changed",
         "created",
