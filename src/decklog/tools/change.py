@@ -78,7 +78,9 @@ class Change:
         if self._before is None:
             return
         if os.geteuid() == 0:
-            os.fchown(fd, self._before.st_uid, self._before.st_gid)
+            # A container's root may lack the right to give files away; the bytes matter more than the owner.
+            with suppress(PermissionError):
+                os.fchown(fd, self._before.st_uid, self._before.st_gid)
         # Never the set-user bit: new bytes have not earned it.
         mode = self._before.st_mode & 0o777
         if is_executable is not None:
