@@ -470,7 +470,7 @@ LINKS = {
     "link-slash": "/",
     "src/link-up": "../..",
     "link-sneaky": "src/../../outside",
-    "link-home": "/root",
+    "link-home": "/home",
     "link-to-file": "README.md",
     "link-fifo": "fifo",
     "link-git": ".git",
