@@ -174,6 +174,8 @@ class Record:
     table = ""
     identity = ("id",)  # type: tuple[str, ...]
     home = None  # type: str | None
+    # False for what a fork of its run must not have twice, such as money that was spent.
+    copied_by_fork = True
     # True on what an idempotent verb gives back when there was nothing left to do.
     already = False
 
@@ -229,6 +231,11 @@ class Record:
     def stream_of(cls, values: "Mapping[str, Any]") -> str:
         """Name the stream that tells this record's story: its run, or the kind's own."""
         return cls.home or str(values["run_id"])
+
+    @classmethod
+    def task_of(cls, values: "Mapping[str, Any]") -> "str | None":
+        """Name the task that a change of this record is about."""
+        return values.get("task_id")
 
     def as_dict(self) -> "dict[str, Any]":
         """Give the record as plain JSON values."""

@@ -46,6 +46,12 @@ class Store:
         self._record(record_class, bound, "added", note, redacted, new_stream)
         return record_class.from_row(names, [bound[name] for name in names])
 
+    def put(self, record_class: "type[R]", image: "dict[str, Any]", *, note: str | None = None, new_stream: bool = False) -> "R":
+        """Insert a record from column values that were bound before, as an entry tells them."""
+        self.db.count(_insert_of(record_class), image)
+        self._record(record_class, image, "added", note, False, new_stream)
+        return record_class.from_row(image.keys(), image.values())
+
     def once(self, find: "Callable[[], R | None]", add: "Callable[[], R]") -> "R":
         """Give what is there already, marked so, or add it; two who ask at the same time get the same one."""
         found = find()
@@ -114,7 +120,7 @@ class Store:
             did=did,
             note=note,
             group_id=image.get("group_id"),
-            task_id=image.get("task_id"),
+            task_id=record_class.task_of(image),
             redacted=redacted,
             new_stream=new_stream,
         )

@@ -149,6 +149,11 @@ class Journal(JournalWriter):
         names, rows = self.db.rows(sql, bound)
         return [(self.load(names[1:], row[1:]), row[0]) for row in rows]
 
+    def entries_between(self, start: int, until: int) -> list[Entry]:
+        """List the entries after one position up to another, oldest first."""
+        sql = f"{SELECT} where pos > :start and pos <= :until order by pos"
+        return [entry for entry, _ in self._select(sql, {"start": start, "until": until})]
+
     @reads_in_steps
     def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page:
         """Find entries whose text has all the words, newest first; `word*` matches a beginning."""

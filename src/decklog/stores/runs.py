@@ -1,84 +1,29 @@
 """Runs: one goal pursued in one repository, and the agents that work on it."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
-from decklog.errors import Invalid
+from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
-from decklog.records import Page, Record
-from decklog.stores.base import Store, Where, enum_of
+from decklog.records import Page
+from decklog.stores.base import Where, enum_of
+from decklog.stores.run import ENDED, Agent, Run, RunMode, RunStatus
+from decklog.stores.time_travel import TimeTravel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Protocol
+
+    class Criteria(Protocol):
+        """What stands between a run and its end."""
+
+        def open_required(self, run_id: str) -> list[Any]: ...
 
 
-class RunStatus(StrEnum):
-    PLANNING = "planning"
-    ACTIVE = "active"
-    PAUSED = "paused"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-class RunMode(StrEnum):
-    SIMPLE = "simple"
-    PARALLEL = "parallel"
-
-
-ENDED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run(Record):
-    table = "runs"
-
-    id: str
-    goal: str
-    status: RunStatus
-    started_at: datetime
-    updated_at: datetime
-    mode: RunMode | None = None
-    repo: str | None = None
-    branch: str | None = None
-    worktree: str | None = None
-    summary: str | None = None
-    current_task_id: str | None = None
-    cycles: int = 0
-    replans: int = 0
-    metadata: dict[str, object] = field(default_factory=dict)
-    parent_run_id: str | None = None
-    parent_seq: int | None = None
-    key: str | None = None
-    ended_at: datetime | None = None
-
-    @classmethod
-    def stream_of(cls, values: "Mapping[str, Any]") -> str:
-        return str(values["id"])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Agent(Record):
-    table = "agents"
-    identity = ("run_id", "role")
-
-    run_id: str
-    role: str
-    updated_at: datetime
-    session: str | None = None
-    turns: int = 0
-    rotations: int = 0
-    last_prompt_path: str | None = None
-    last_response_path: str | None = None
-
-
-class Runs(Store):
+class Runs(TimeTravel):
     """Starts runs, follows what becomes of them, and remembers who worked in them."""
 
     records = (Run, Agent)
+    criteria = None  # type: Criteria | None
 
     @writes
     def start(
@@ -207,17 +152,43 @@ class Runs(Store):
         )
 
     @writes
-    def finish(self, run_id: str, *, status: RunStatus = RunStatus.COMPLETED, summary: str | None = None) -> Run:
-        """End a run as completed, failed or cancelled; one that ended so already comes back as it is."""
+    def finish(
+        self,
+        run_id: str,
+        *,
+        status: RunStatus = RunStatus.COMPLETED,
+        summary: str | None = None,
+        force: bool = False,
+        reason: str | None = None,
+    ) -> Run:
+        """End a run as completed, failed or cancelled; one that ended so already comes back as it is.
+
+        It can't be completed while a required criterion is open or stale, unless forced with a reason.
+        """
         if enum_of(RunStatus, status, "status") not in ENDED:
             raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
+        if force and not (reason or "").strip():
+            raise Invalid("to force the end of a run, give a reason", field="reason")
         run = self.fetch(Run, run_id)
         if run.status == status and summary in (None, run.summary):
             return run.marked_already()
+        if status == RunStatus.COMPLETED and not force:
+            self._check_criteria(run_id)
         changes: dict[str, Any] = {"status": status, "ended_at": self.now()}
         if summary is not None:
             changes["summary"] = summary
-        return self._set(run_id, changes, note=f"{status}: {summary}" if summary else str(status))
+        note = ", ".join(part for part in (str(status), summary, f"forced: {reason}" if force else None) if part)
+        return self._set(run_id, changes, note=note)
+
+    def _check_criteria(self, run_id: str) -> None:
+        still_open = self.criteria.open_required(run_id) if self.criteria is not None else []
+        if still_open:
+            names = "; ".join(criterion.criterion for criterion in still_open[:5])
+            raise Conflict(
+                f"run {run_id} has {len(still_open)} required criteria that are open or stale: {names}",
+                hint="Meet them, or finish with force and a reason.",
+                criteria=[criterion.criterion for criterion in still_open],
+            )
 
     @writes
     def count_cycle(self, run_id: str) -> Run:

@@ -4,7 +4,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.clock import to_text
 from decklog.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 
 class TaskState(StrEnum):
@@ -71,6 +77,10 @@ class Task(Record):
     snapshot: dict[str, object] | None = None
     key: str | None = None
 
+    @classmethod
+    def task_of(cls, values: "Mapping[str, Any]") -> str | None:
+        return str(values["id"])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Dependency(Record):
@@ -100,6 +110,29 @@ class Attempt:
     result: object = None
 
     def as_dict(self) -> dict[str, object]:
-        from decklog.clock import to_text
-
         return {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
+
+
+def attempts_from(versions: list[Task]) -> list[Attempt]:
+    """Read the attempts from what a task became, version by version."""
+    attempts: dict[int, Attempt] = {}
+    for task in versions:
+        if task.attempts == 0 or task.leased_at is None:
+            continue
+        open_one = attempts.get(task.attempts)
+        if task.state == TaskState.RUNNING and task.worker is not None:
+            attempts[task.attempts] = Attempt(
+                task_id=task.id, number=task.attempts, worker=task.worker, fence=task.fence, started_at=task.leased_at
+            )
+        elif open_one is not None and open_one.ended_at is None and task.outcome is not None:
+            attempts[task.attempts] = Attempt(
+                **{
+                    **vars(open_one),
+                    "ended_at": task.updated_at,
+                    "outcome": task.outcome,
+                    "summary": task.summary,
+                    "blocker": task.blocker if task.outcome in (Outcome.FAILED, Outcome.BLOCKED) else None,
+                    "result": task.result,
+                }
+            )
+    return list(attempts.values())

@@ -7,7 +7,7 @@ from decklog.operations import reads, writes
 from decklog.records import Page, from_json
 from decklog.stores.base import Where, enum_of
 from decklog.stores.leases import Leases
-from decklog.stores.task import Attempt, Dependency, Outcome, Task, TaskState
+from decklog.stores.task import Attempt, Dependency, Outcome, Task, TaskState, attempts_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -342,31 +342,6 @@ class Tasks(Leases):
         )
         images = [from_json(row[0]) for row in rows]
         return attempts_from([Task.from_row(image.keys(), image.values()) for image in images])
-
-
-def attempts_from(versions: list[Task]) -> list[Attempt]:
-    """Read the attempts from what a task became, version by version."""
-    attempts: dict[int, Attempt] = {}
-    for task in versions:
-        if task.attempts == 0 or task.leased_at is None:
-            continue
-        open_one = attempts.get(task.attempts)
-        if task.state == TaskState.RUNNING and task.worker is not None:
-            attempts[task.attempts] = Attempt(
-                task_id=task.id, number=task.attempts, worker=task.worker, fence=task.fence, started_at=task.leased_at
-            )
-        elif open_one is not None and open_one.ended_at is None and task.outcome is not None:
-            attempts[task.attempts] = Attempt(
-                **{
-                    **vars(open_one),
-                    "ended_at": task.updated_at,
-                    "outcome": task.outcome,
-                    "summary": task.summary,
-                    "blocker": task.blocker if task.outcome in (Outcome.FAILED, Outcome.BLOCKED) else None,
-                    "result": task.result,
-                }
-            )
-    return list(attempts.values())
 
 
 def _in_order(tasks: list[dict[str, object]]) -> list[dict[str, object]]:

@@ -28,6 +28,17 @@ class Times:
             # Texts of times have a fixed length, so one more character stands right behind the time itself.
             where.add("pos < :until", until=self._first_at_or_after(number, to_text(until) + " "))
 
+    def last_until(self, number: int, moment: "datetime") -> int:
+        """Give the position of a stream's last entry at or before a time; its start when there is none."""
+        start, time = number * STREAM_SIZE, to_text(moment)
+        if self._in_order(number):
+            return self._first_at_or_after(number, time + " ") - 1
+        row = self._db.one(
+            "select max(pos) from entries where pos >= :start and pos < :end and at <= :time",
+            {"start": start, "end": start + STREAM_SIZE, "time": time},
+        )
+        return row[0] if row and row[0] is not None else start
+
     def _in_order(self, number: int) -> bool:
         row = self._db.one("select in_order from streams where no = :number", {"number": number})
         return bool(row and row[0])

@@ -38,9 +38,7 @@ class Change:
     def __enter__(self) -> "Change":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.abort()
 
     def _look(self) -> os.stat_result | None:

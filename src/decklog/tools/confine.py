@@ -47,9 +47,7 @@ class Content:
 class Root:
     """A directory that tools may work in; closing it ends that."""
 
-    def __init__(
-        self, path: str | os.PathLike[str], *, rules: Rules = DEFAULT, opener: Opener | None = None
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, rules: Rules = DEFAULT, opener: Opener | None = None) -> None:
         self.homes = homes_of(path)
         self.fd = open_directory(path)
         self.rules = rules_for(self.fd, self.homes, rules)
@@ -63,9 +61,7 @@ class Root:
     def __enter__(self) -> "Root":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def close(self) -> None:
@@ -222,9 +218,7 @@ def worded(error: OSError, path: str, op: Op) -> DecklogError:
     """Give our error for one of the operating system."""
     match error.errno:
         case errno.ENOENT:
-            return NotFound(
-                f"{path!r} does not exist", hint="Look for it with glob or list_files.", path=path
-            )
+            return NotFound(f"{path!r} does not exist", hint="Look for it with glob or list_files.", path=path)
         case errno.ELOOP | errno.EXDEV:
             return denied("symlink-race", path, op)
         case errno.ENOTDIR:

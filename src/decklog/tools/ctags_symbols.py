@@ -31,9 +31,7 @@ def is_installed() -> bool:
     program = shutil.which("ctags")
     if program is None:
         return False
-    done = subprocess.run(
-        [program, "--list-features"], capture_output=True, text=True, timeout=PATIENCE_SECONDS
-    )
+    done = subprocess.run([program, "--list-features"], capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     return any(line.startswith("json") for line in done.stdout.splitlines())
 
 

@@ -20,9 +20,7 @@ def generate_diff(root: Root, a_path: str, b_path: str, unified: int = 3) -> str
     a, b = root.read(a_path), root.read(b_path)
     for content in (a, b):
         if b"\0" in content.data:
-            raise Invalid(
-                f"{content.path!r} is binary", hint="Only texts can be compared.", path=content.path
-            )
+            raise Invalid(f"{content.path!r} is binary", hint="Only texts can be compared.", path=content.path)
     encoding = _common_encoding(a.data, b.data)
     return diff_texts(a.data.decode(encoding), b.data.decode(encoding), a.path, b.path, unified)
 

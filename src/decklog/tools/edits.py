@@ -37,9 +37,7 @@ def _refuse_empty(old: str, new: str) -> None:
     if not old:
         raise Invalid("old_string is empty", hint="Give the passage to replace, or use write_file.")
     if old == new:
-        raise Invalid(
-            "old_string and new_string are the same", hint="Leave the edit out: nothing would change."
-        )
+        raise Invalid("old_string and new_string are the same", hint="Leave the edit out: nothing would change.")
 
 
 def _exact_spans(text: str, old: str) -> list[tuple[int, int]]:

@@ -94,9 +94,7 @@ def edit_file(root: Root, path: str, old_string: str, new_string: str, replace_a
     try:
         text, count = edits.replace(text, old_string, new_string, replace_all=replace_all)
     except Invalid as error:
-        raise Invalid(
-            f"{path}: {error.message}", hint=error.hint, path=content.path, **error.details
-        ) from None
+        raise Invalid(f"{path}: {error.message}", hint=error.hint, path=content.path, **error.details) from None
     return Edited(root.write(path, form.encode(text), over=content), count)
 
 

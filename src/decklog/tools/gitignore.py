@@ -117,11 +117,7 @@ def _class_regex(ranges: list[tuple[int, int]], *, negated: bool) -> str:
     if negated:
         kept = [*ranges, (slash, slash)]
     else:
-        kept = [
-            piece
-            for low, high in ranges
-            for piece in ((low, min(high, slash - 1)), (max(low, slash + 1), high))
-        ]
+        kept = [piece for low, high in ranges for piece in ((low, min(high, slash - 1)), (max(low, slash + 1), high))]
     body = "".join(f"\\x{{{low:X}}}-\\x{{{high:X}}}" for low, high in kept if low <= high)
     if not body:
         return NEVER

@@ -18,9 +18,7 @@ def full_match(pattern: str) -> Callable[[str], bool]:
     expressions = [glob_regex(one) for one in alternatives(pattern)]
     usable = [expression for expression in expressions if expression]
     if not usable:
-        raise Invalid(
-            f"{pattern!r} is not a glob", hint="Close its brackets; escape with a backslash.", glob=pattern
-        )
+        raise Invalid(f"{pattern!r} is not a glob", hint="Close its brackets; escape with a backslash.", glob=pattern)
     compiled = compile_regex(f"(?s){'|'.join(usable)}")
     return lambda path: compiled.fullmatch(path) is not None
 
@@ -32,9 +30,7 @@ def name_match(pattern: str | None) -> Callable[[str], bool]:
     excludes = pattern.startswith("!")
     patterns = Patterns(tuple(_literal(one) for one in alternatives(pattern[excludes:])))
     if not patterns.has_any:
-        raise Invalid(
-            f"{pattern!r} is not a glob", hint="Close its brackets; escape with a backslash.", glob=pattern
-        )
+        raise Invalid(f"{pattern!r} is not a glob", hint="Close its brackets; escape with a backslash.", glob=pattern)
     return lambda path: patterns.covers(path) != excludes
 
 

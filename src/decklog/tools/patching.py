@@ -166,10 +166,7 @@ def _with_endings_of(text: str, hunks: tuple[Hunk, ...]) -> tuple[Hunk, ...]:
     def adapt(lines: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(line[:-1].removesuffix("\r") + wanted if line.endswith("\n") else line for line in lines)
 
-    return tuple(
-        Hunk(hunk.start, adapt(hunk.old), adapt(hunk.new), hunk.at, hunk.added, hunk.removed)
-        for hunk in hunks
-    )
+    return tuple(Hunk(hunk.start, adapt(hunk.old), adapt(hunk.new), hunk.at, hunk.added, hunk.removed) for hunk in hunks)
 
 
 def _rewritten(text: str, hunks: tuple[Hunk, ...], path: str) -> str:

@@ -24,9 +24,7 @@ DEFAULT = Rules()
 LONGEST_POINTER = 4096
 
 
-def resolve(
-    root: str | os.PathLike[str], path: str | os.PathLike[str], op: str = "read", *, rules: Rules = DEFAULT
-) -> Path:
+def resolve(root: str | os.PathLike[str], path: str | os.PathLike[str], op: str = "read", *, rules: Rules = DEFAULT) -> Path:
     """Give the absolute path, free of links, that a path under the root leads to; refuse one that gets out.
 
     `op` is `read`, `write` or `list`. A file that does not exist yet resolves to where it would be. Raises

@@ -42,9 +42,7 @@ def is_installed() -> bool:
     return shutil.which("rg") is not None
 
 
-def candidates(
-    directory: str, files: Sequence[str], pattern: str, *, case_sensitive: bool
-) -> tuple[str, ...] | None:
+def candidates(directory: str, files: Sequence[str], pattern: str, *, case_sensitive: bool) -> tuple[str, ...] | None:
     """Give those of the files that can hold a match, in their order; None if ripgrep can't tell."""
     expression = translate(pattern)
     if expression is None:
@@ -61,9 +59,7 @@ def candidates(
 
 def _run(directory: str, command: list[str]) -> bytes | None:
     try:
-        done = subprocess.run(
-            command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_SECONDS
-        )
+        done = subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
         hint = "Search a smaller directory."
         raise TimedOut(f"The search took over {PATIENCE_SECONDS} seconds", hint=hint) from None

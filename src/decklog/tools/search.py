@@ -117,9 +117,7 @@ def _narrowed(root: Root, files: list[str], finder: "Finder", engine: Engine) ->
     return files if likely is None else likely
 
 
-def _matches(
-    root: Root, files: Sequence[str], finder: "Finder", context: int, skipped: list[Skipped]
-) -> Iterator[Match]:
+def _matches(root: Root, files: Sequence[str], finder: "Finder", context: int, skipped: list[Skipped]) -> Iterator[Match]:
     for file in files:
         try:
             data = root.read(file).data
@@ -197,8 +195,7 @@ def _compiled(pattern: str, *, case_sensitive: bool) -> Any:
 def _is_line_wise(pattern: str) -> bool:
     # Flags and anchors of the whole text mean something else over many lines than over one.
     return not any(sign in pattern for sign in ("\\A", "\\z", "\\Q", "\\C")) and (
-        pattern.count("(?")
-        == pattern.count("(?:") + pattern.count("(?P<") + pattern.count("(?i)") + pattern.count("(?i:")
+        pattern.count("(?") == pattern.count("(?:") + pattern.count("(?P<") + pattern.count("(?i)") + pattern.count("(?i:")
     )
 
 

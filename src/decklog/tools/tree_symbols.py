@@ -10,13 +10,9 @@ from typing import Any
 from .sighting import Kind, Sighting
 
 LEAVES = frozenset({"identifier", "type_identifier", "package_identifier", "constant"})
-STRINGS = frozenset(
-    {"string", "interpreted_string_literal", "raw_string_literal", "string_literal", "system_lib_string"}
-)
+STRINGS = frozenset({"string", "interpreted_string_literal", "raw_string_literal", "string_literal", "system_lib_string"})
 FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function"})
-DECLARED = frozenset(
-    {"identifier", "field_identifier", "qualified_identifier", "operator_name", "destructor_name"}
-)
+DECLARED = frozenset({"identifier", "field_identifier", "qualified_identifier", "operator_name", "destructor_name"})
 
 
 def _words(text: str) -> frozenset[str]:
@@ -165,9 +161,7 @@ def _function(node: Any, in_class: bool) -> tuple[Kind, list[str]] | None:
         if value is None or value.type not in FUNCTION_VALUES:
             return None
         name = _name(node) or _text(node.child_by_field_name("property"))
-        return (
-            (Kind.METHOD if node.type != "variable_declarator" else Kind.FUNCTION, [name]) if name else None
-        )
+        return (Kind.METHOD if node.type != "variable_declarator" else Kind.FUNCTION, [name]) if name else None
     receiver = node.child_by_field_name("receiver")
     if receiver is not None:
         return Kind.METHOD, [*filter(None, [_first(receiver, "type_identifier")]), _name(node)]

@@ -84,9 +84,7 @@ class _Walk:
         finally:
             os.close(fd)
 
-    def _sort_out(
-        self, directory: str, entries: list[os.DirEntry[str]], ignores: Ignores
-    ) -> Iterator[tuple[str, Ignores]]:
+    def _sort_out(self, directory: str, entries: list[os.DirEntry[str]], ignores: Ignores) -> Iterator[tuple[str, Ignores]]:
         prefix = "" if directory == "." else f"{directory}/"
         if not self.with_ignored and any(entry.name == IGNORE_FILE for entry in entries):
             ignores = ignores.entering(prefix[:-1], self._ignore_text(prefix))

@@ -138,9 +138,7 @@ ESCAPES = [
         "src/app.py/",
         "src/app.py/child.txt",
     ),
-    *_cases(
-        "list", "..", "/", "/etc", "link-out", "link-absolute-dir", "link-loop", "../outside", "~", ".decklog"
-    ),
+    *_cases("list", "..", "/", "/etc", "link-out", "link-absolute-dir", "link-loop", "../outside", "~", ".decklog"),
     # Hard links and things that are not files.
     *_cases("read", "hard.txt", "src/hard.txt", "inside-dir/hard.txt", "fifo", "socket", "link-fifo"),
     *_cases("write", "hard.txt", "src/hard.txt", "fifo", "socket", "link-fifo"),
@@ -360,9 +358,7 @@ HARMLESS = [
         "src",
         "src/",
     ),
-    *_cases(
-        "list", ".", "./", "src", "src/", "src/deep/..", "inside-dir", "{root}", "{root}/", "docs", "empty"
-    ),
+    *_cases("list", ".", "./", "src", "src/", "src/deep/..", "inside-dir", "{root}", "{root}/", "docs", "empty"),
     *_cases(
         "write",
         "new.txt",

@@ -105,12 +105,8 @@ def _swap_hard_link(tree: Path) -> None:
 
 
 SHAPES = {
-    "file for link": Shape(
-        "target.txt", _lay_file, lambda tree: _exchange(tree / "root/target.txt", tree / "root/other")
-    ),
-    "parent for link": Shape(
-        "dir/canary.txt", _lay_parent, lambda tree: _exchange(tree / "root/dir", tree / "root/other")
-    ),
+    "file for link": Shape("target.txt", _lay_file, lambda tree: _exchange(tree / "root/target.txt", tree / "root/other")),
+    "parent for link": Shape("dir/canary.txt", _lay_parent, lambda tree: _exchange(tree / "root/dir", tree / "root/other")),
     "grandparent for link": Shape(
         "top/inner/canary.txt",
         _lay_grandparent,
@@ -175,16 +171,12 @@ def race(name: str, swaps: int) -> Outcome:
         tree = Path(directory).resolve()
         _build(tree, shape)
         before = _outside(tree)
-        outcome.swaps = _against_swapper(
-            name, tree, swaps, lambda attempt, number: _note(outcome, attempt, number)
-        )
+        outcome.swaps = _against_swapper(name, tree, swaps, lambda attempt, number: _note(outcome, attempt, number))
         outcome.escapes += _outside(tree) != before
     return outcome
 
 
-def _against_swapper(
-    name: str, tree: Path, swaps: int, note: Callable[[Callable[[], bytes], int], None]
-) -> int:
+def _against_swapper(name: str, tree: Path, swaps: int, note: Callable[[Callable[[], bytes], int], None]) -> int:
     context = multiprocessing.get_context("spawn")
     made, stop = context.Value("q", 0), context.Value("b", 0)
     swapper = context.Process(target=_swap_for_ever, args=(name, str(tree), made, stop))

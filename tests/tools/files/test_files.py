@@ -51,9 +51,7 @@ def test_a_range_that_is_none_is_invalid(root: Root, here: Path, start: int | No
         (b"", "", "utf-8"),
     ],
 )
-def test_any_bytes_can_be_read_and_the_decoding_is_told(
-    root: Root, here: Path, data: bytes, text: str, encoding: str
-) -> None:
+def test_any_bytes_can_be_read_and_the_decoding_is_told(root: Root, here: Path, data: bytes, text: str, encoding: str) -> None:
     (here / "a.txt").write_bytes(data)
     found = read_file(root, "a.txt")
     assert (found.text, found.encoding) == (text, encoding)
@@ -105,9 +103,7 @@ def test_a_passage_with_line_feeds_matches_the_endings_of_a_crlf_file(root: Root
     assert (here / "a.txt").read_bytes() == b"1\r\n1b\r\n2\r\n3\r\n4\r\n"
 
 
-def test_a_passage_with_crlf_matches_a_file_of_line_feeds_without_changing_its_endings(
-    root: Root, here: Path
-) -> None:
+def test_a_passage_with_crlf_matches_a_file_of_line_feeds_without_changing_its_endings(root: Root, here: Path) -> None:
     (here / "a.txt").write_bytes(b"one\ntwo\n")
     edit_file(root, "a.txt", "one\r\ntwo", "1\r\n2")
     assert (here / "a.txt").read_bytes() == b"1\n2\n"
@@ -137,9 +133,7 @@ def test_an_edit_needs_a_passage_that_is_there_once(root: Root, here: Path) -> N
 
 
 @pytest.mark.parametrize("replace_all", [False, True])
-def test_an_empty_passage_and_one_replaced_by_itself_are_invalid(
-    root: Root, here: Path, replace_all: bool
-) -> None:
+def test_an_empty_passage_and_one_replaced_by_itself_are_invalid(root: Root, here: Path, replace_all: bool) -> None:
     (here / "a.txt").write_text("abc")
     for old, new in (("", "x"), ("abc", "abc")):
         with pytest.raises(Invalid):
@@ -161,12 +155,7 @@ def test_a_passage_that_overlaps_itself_is_not_unique() -> None:
 )
 def test_a_unique_passage_is_replaced_and_nothing_else(before: str, old: str, after: str, new: str) -> None:
     text = before + old + after
-    if (
-        old == new
-        or "\r" in text + new
-        or text.find(old) != len(before)
-        or text.find(old, len(before) + 1) >= 0
-    ):
+    if old == new or "\r" in text + new or text.find(old) != len(before) or text.find(old, len(before) + 1) >= 0:
         return
     assert edits.replace(text, old, new) == (before + new + after, 1)
 

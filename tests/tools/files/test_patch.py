@@ -205,9 +205,7 @@ FITS = "--- a/good\n+++ b/good\n@@ -1 +1 @@\n-good\n+better\n"
         ("diff --git a/bad b/bad\nold mode 100644\nnew mode 104755\n", Invalid),
     ],
 )
-def test_one_bad_file_refuses_the_whole_patch(
-    root: Root, here: Path, tmp_path: Path, bad: str, error: type[Exception]
-) -> None:
+def test_one_bad_file_refuses_the_whole_patch(root: Root, here: Path, tmp_path: Path, bad: str, error: type[Exception]) -> None:
     (tmp_path / "canary").write_text("canary\n")
     (here / "good").write_text("good\n")
     (here / "bad").write_text("bad\n2\n")
@@ -220,9 +218,7 @@ def test_one_bad_file_refuses_the_whole_patch(
     assert sorted(os.listdir(tmp_path)) == ["canary", "root"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "no patch at all\n", "@@ -1 +1 @@\n-a\n+b\n", "--- /dev/null\n+++ /dev/null\n"]
-)
+@pytest.mark.parametrize("text", ["", "no patch at all\n", "@@ -1 +1 @@\n-a\n+b\n", "--- /dev/null\n+++ /dev/null\n"])
 def test_a_text_that_is_no_patch_is_invalid(root: Root, text: str) -> None:
     with pytest.raises(Invalid):
         apply_patch(root, text)
@@ -255,11 +251,7 @@ def test_a_task_is_kept_to_its_paths_by_a_patch_too(here: Path) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    st.lists(
-        st.sampled_from([*FITS.splitlines(), "+", "-x", " y", "\\ No", "diff --git a/x b/x", "@@ -1 +1"])
-    )
-)
+@given(st.lists(st.sampled_from([*FITS.splitlines(), "+", "-x", " y", "\\ No", "diff --git a/x b/x", "@@ -1 +1"])))
 def test_no_text_makes_a_patch_fail_otherwise_than_by_saying_so(lines: list[str]) -> None:
     with tempfile.TemporaryDirectory() as directory, Root(directory) as root:
         (Path(directory) / "good").write_text("good\n")

@@ -56,9 +56,7 @@ def _found(project: Root, *args: object, **kwargs: object) -> list[tuple[str, in
     return [(match.path, match.line_number) for match in found.matches]
 
 
-def test_matches_come_by_path_and_line_and_leave_out_what_is_not_source(
-    project: Root, engine: Engine
-) -> None:
+def test_matches_come_by_path_and_line_and_leave_out_what_is_not_source(project: Root, engine: Engine) -> None:
     assert _found(project, "needle", engine=engine) == [
         (".hidden/y.py", 1),
         ("a-b/x.py", 1),
@@ -246,11 +244,7 @@ def test_searching_a_file_at_once_finds_what_searching_each_line_finds(pattern: 
     except Invalid:
         return
     at_once = [match.line_number for match in finder.matches("x", data)]
-    lines = (
-        data.replace(b"\r\n", b"\n").replace(b"\xed\xa0", b"\xff\xff").removesuffix(b"\n").split(b"\n")
-        if data
-        else []
-    )
+    lines = data.replace(b"\r\n", b"\n").replace(b"\xed\xa0", b"\xff\xff").removesuffix(b"\n").split(b"\n") if data else []
     by_line = _compiled(pattern, case_sensitive=True)
     assert at_once == [number for number, line in enumerate(lines, 1) if by_line.search(line)]
 

@@ -101,8 +101,7 @@ SOURCES = {
         {("method", "T.save", 3), ("function", "save", 4), ("method", "I.save", 5)},
     ),
     "a.rs": (
-        "use a::save;\ntrait T { fn save(&self); }\n"
-        "impl<X> T for V<X> { fn save(&self){} }\nmod m { fn save(){} }\n",
+        "use a::save;\ntrait T { fn save(&self); }\nimpl<X> T for V<X> { fn save(&self){} }\nmod m { fn save(){} }\n",
         {
             ("import", "a.save", 1),
             ("method", "T.save", 2),
@@ -123,8 +122,7 @@ SOURCES = {
         {("method", "n.A.save", 1), ("method", "n.A.save", 2)},
     ),
     "a.rb": (
-        "require 'save'\nmodule M\n class A\n  def save; end\n  def self.save; end\n"
-        " end\nend\ndef save; end\n",
+        "require 'save'\nmodule M\n class A\n  def save; end\n  def self.save; end\n end\nend\ndef save; end\n",
         {
             ("import", "save", 1),
             ("method", "M.A.save", 4),

@@ -1,0 +1,53 @@
+"""The demonstration."""
+
+import os
+import tempfile
+
+import click
+
+from decklog.app import Decklog
+from decklog.cli.call import Call
+from decklog.cli.show import entry_line
+from decklog.cli.timeline import timeline
+from decklog.demo import Demo
+
+
+@click.command()
+@click.pass_obj
+def demo(call: Call) -> int:
+    """Watch workers share a run, one of them killed in the middle, and nothing lost.
+
+    It makes a database in a temporary folder (or where --db says) and needs no network.
+    """
+    target = call.db or os.path.join(tempfile.mkdtemp(prefix="decklog-demo-"), "decklog.db")
+    with Decklog.open(target, migrate=True) as log:
+        play = Demo(target, lambda text: click.echo(text))
+        run_id = play.run(log)
+        _show(log, run_id, play)
+        result = log.journal.verify(run_id)
+        click.echo(f"Verified: {result.entries} entries, hash chain {'whole' if result.ok else 'BROKEN'}.")
+    _what_next(target, run_id)
+    return 0 if result.ok else 1
+
+
+def _show(log: Decklog, run_id: str, play: Demo) -> None:
+    click.echo(f"\n{timeline(log, run_id)}")
+    attempts = log.tasks.attempts(play.killed_task)
+    heir = attempts[-1].worker
+    click.echo(f"{play.killed}'s lease ran out, and {heir} took '{log.tasks.get(play.killed_task).title}' over:\n")
+    for entry in log.journal.find(run_id, task_id=play.killed_task, oldest_first=True):
+        click.echo(f"  {entry_line(entry)}")
+    click.echo("")
+
+
+def _what_next(target: str, run_id: str) -> None:
+    click.echo(
+        f"""
+Try next:
+  export DECKLOG_DB={target}
+  decklog watch {run_id} --no-follow      what happened, entry by entry
+  decklog tasks find {run_id}             every task and what came of it
+  decklog search lexer                    full text over everything
+  decklog verify                          the proof, for the whole log
+  decklog --help                          and the README's five-minute tour"""
+    )

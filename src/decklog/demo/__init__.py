@@ -1,0 +1,92 @@
+"""The main job in one go: workers share a run, one is killed, the rest carry on, and the record is whole."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from decklog.app import Decklog
+from decklog.stores.entry import Kind
+from decklog.stores.task import TaskState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from decklog.stores.task import Task
+
+    T = TypeVar("T")
+
+GOAL = "Teach the parser to read trailing commas"
+PLAN: list[dict[str, object]] = [
+    {"task_id": "read-grammar", "title": "Read the grammar", "priority": 90},
+    {"task_id": "write-test", "title": "Write a failing test", "priority": 80},
+    {"task_id": "change-lexer", "title": "Change the lexer", "depends_on": ["read-grammar"]},
+    {"task_id": "change-parser", "title": "Change the parser", "depends_on": ["read-grammar", "write-test"]},
+    {"task_id": "fuzz", "title": "Fuzz the lexer", "depends_on": ["change-lexer"]},
+    {"task_id": "error-messages", "title": "Improve the error messages", "depends_on": ["change-parser"]},
+    {"task_id": "docs", "title": "Write it down", "priority": 20},
+    {"task_id": "review", "title": "Review it all", "depends_on": ["fuzz", "error-messages", "docs"]},
+]
+WORKERS = ("ada", "bo", "cy")
+LEASE_SECONDS = 1.5
+_PATIENCE_SECONDS = 60.0
+
+
+class Demo:
+    """One demonstration in one database; `say` shows a person what happens."""
+
+    def __init__(self, target: str, say: "Callable[[str], None]") -> None:
+        self.target = target
+        self.say = say
+        self.killed = ""
+        self.killed_task = ""
+
+    def run(self, log: Decklog) -> str:
+        """Play it through; give the run's id."""
+        run = log.runs.start(GOAL, repo="demo")
+        log.tasks.add_many(run.id, PLAN)
+        self.say(f"A run with {len(PLAN)} tasks. {len(WORKERS)} worker processes start: {', '.join(WORKERS)}.")
+        processes = {name: self._start(run.id, name) for name in WORKERS}
+        try:
+            self._kill_one(log, run.id, processes)
+            self._wait(log, run.id, processes)
+        finally:
+            for process in processes.values():
+                process.kill()
+                process.wait()
+        log.runs.finish(run.id, summary="All tasks are done")
+        return run.id
+
+    def _start(self, run_id: str, name: str) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen([sys.executable, "-m", "decklog.demo.worker", self.target, run_id, name])
+
+    def _kill_one(self, log: Decklog, run_id: str, processes: "dict[str, subprocess.Popen[bytes]]") -> None:
+        """Wait until a worker is in the middle of a task, and kill it without warning."""
+        task = self._until(lambda: self._busy(log, run_id))
+        self.killed, self.killed_task = task.worker or "", task.id
+        os.kill(processes[self.killed].pid, signal.SIGKILL)
+        processes.pop(self.killed).wait()
+        self.say(f"{self.killed} is killed with SIGKILL in the middle of '{task.title}'. Nobody cleans up after it.")
+
+    def _busy(self, log: Decklog, run_id: str) -> "Task | None":
+        """Find a worker that has written something about a task it has not finished."""
+        running: list[Task] = log.tasks.find(run_id, state=TaskState.RUNNING)
+        busy = (task for task in running if task.worker and log.journal.find(run_id, task_id=task.id, kind=Kind.TOOL))
+        return next(busy, None)
+
+    def _wait(self, log: Decklog, run_id: str, processes: "dict[str, subprocess.Popen[bytes]]") -> None:
+        self._until(lambda: all(process.poll() is not None for process in processes.values()) or None)
+        unfinished = [task.id for task in log.tasks.find(run_id, limit=100) if task.state != "done"]
+        if unfinished:
+            raise RuntimeError(f"the workers stopped and left {', '.join(unfinished)}")
+
+    def _until(self, look: "Callable[[], T | None]") -> "T":
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while time.monotonic() < end:
+            if (found := look()) is not None:
+                return found
+            time.sleep(0.02)
+        raise RuntimeError(f"nothing happened for {_PATIENCE_SECONDS:g} seconds")

@@ -1,0 +1,72 @@
+"""The run, and an agent of a run."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from decklog.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+class RunStatus(StrEnum):
+    PLANNING = "planning"
+    ACTIVE = "active"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class RunMode(StrEnum):
+    SIMPLE = "simple"
+    PARALLEL = "parallel"
+
+
+ENDED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(Record):
+    table = "runs"
+
+    id: str
+    goal: str
+    status: RunStatus
+    started_at: datetime
+    updated_at: datetime
+    mode: RunMode | None = None
+    repo: str | None = None
+    branch: str | None = None
+    worktree: str | None = None
+    summary: str | None = None
+    current_task_id: str | None = None
+    cycles: int = 0
+    replans: int = 0
+    metadata: dict[str, object] = field(default_factory=dict)
+    parent_run_id: str | None = None
+    parent_seq: int | None = None
+    key: str | None = None
+    ended_at: datetime | None = None
+
+    @classmethod
+    def stream_of(cls, values: "Mapping[str, Any]") -> str:
+        return str(values["id"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent(Record):
+    table = "agents"
+    identity = ("run_id", "role")
+
+    run_id: str
+    role: str
+    updated_at: datetime
+    session: str | None = None
+    turns: int = 0
+    rotations: int = 0
+    last_prompt_path: str | None = None
+    last_response_path: str | None = None

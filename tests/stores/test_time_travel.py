@@ -1,0 +1,96 @@
+from datetime import timedelta
+
+import pytest
+
+from decklog import Decklog, Invalid, ManualClock, NotFound
+
+
+def play(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.runs.record_agent(run_id, "developer", session="s1")
+    log.tasks.add_many(
+        run_id,
+        [{"title": "a", "task_id": "task_a"}, {"title": "b", "task_id": "task_b", "depends_on": ["task_a"]}],
+    )
+    for _ in range(2):
+        clock.advance(minutes=1)
+        claim = log.tasks.claim(run_id, worker="w")
+        log.journal.append(run_id, "working", kind="tool", task_id=claim.task.id)
+        claim.finish("ok")
+    log.runs.update(run_id, summary="halfway")
+
+
+def test_a_snapshot_shows_the_run_at_every_entry(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    seen = {}
+    start = 1
+    play(log, run_id, clock)
+    last = log.journal.find(run_id, limit=1)[0].seq
+    for seq in range(start, last + 1):
+        seen[seq] = log.runs.snapshot(run_id, at=str(seq))
+    assert seen[last].run == log.runs.get(run_id)
+    assert {task.id for task in seen[last].records["tasks"]} == {"task_a", "task_b"}
+    assert seen[start].records.keys() == {"runs"}
+    for seq, picture in seen.items():
+        for table, records in picture.records.items():
+            for record in records:
+                assert log.journal.at(table, record.id_of(vars(record)), str(seq)) == record
+    assert [attempt.outcome for attempt in seen[last].attempts] == ["done", "done"]
+    assert log.runs.snapshot(run_id).as_dict() == seen[last].as_dict()
+
+
+def test_a_snapshot_can_be_asked_for_by_time(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    begin = clock.now()
+    play(log, run_id, clock)
+    picture = log.runs.snapshot(run_id, at=str(begin + timedelta(seconds=90)))
+    assert {task.id: task.state for task in picture.records["tasks"]} == {"task_a": "done", "task_b": "pending"}
+    with pytest.raises(NotFound):
+        log.runs.snapshot(run_id, at="2020-01-01T00:00:00Z")
+    with pytest.raises(NotFound):
+        log.runs.snapshot(run_id, at="9999")
+    with pytest.raises(NotFound):
+        log.runs.snapshot("nobody")
+
+
+def test_a_difference_names_every_changed_field(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    play(log, run_id, clock)
+    changes = log.runs.diff(f"{run_id}:1", run_id)
+    assert {(change["table"], change["change"]) for change in changes} == {
+        ("runs", "changed"),
+        ("agents", "added"),
+        ("tasks", "added"),
+        ("dependencies", "added"),
+    }
+    run_change = next(change for change in changes if change["table"] == "runs")
+    assert run_change["fields"]["summary"] == [None, "halfway"]
+    assert log.runs.diff(run_id, run_id) == []
+
+
+@pytest.mark.parametrize("back", [0, 3, 6])
+def test_a_fork_equals_its_parent_at_that_entry(log: Decklog, run_id: str, clock: ManualClock, back: int) -> None:
+    play(log, run_id, clock)
+    seq = log.journal.find(run_id, limit=1)[0].seq - back
+    parent = log.runs.snapshot(run_id, at=str(seq))
+    fork = log.runs.fork(run_id, at=str(seq), branch="try-again")
+    copy = log.runs.snapshot(fork.id)
+    assert (fork.parent_run_id, fork.parent_seq, fork.branch) == (run_id, seq, "try-again")
+    assert copy.records.keys() == parent.records.keys()
+    by_title = {task.title: task for task in copy.records["tasks"]}
+    for original in parent.records["tasks"]:
+        twin = by_title[original.title]
+        same = {name: value for name, value in vars(original).items() if name not in ("id", "run_id")}
+        assert same == {name: value for name, value in vars(twin).items() if name not in ("id", "run_id")}
+        assert twin.id != original.id
+    assert [d.task_id for d in copy.records["dependencies"]] == [by_title["b"].id]
+    assert [d.depends_on for d in copy.records["dependencies"]] == [by_title["a"].id]
+    assert log.journal.verify().ok
+    assert log.runs.snapshot(run_id, at=str(seq)).as_dict() == parent.as_dict()
+
+
+def test_a_fork_goes_its_own_way(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "x")
+    fork = log.runs.fork(run_id, new_run_id="second-try", goal="Another way")
+    log.tasks.claim(fork.id, worker="w").finish()
+    assert log.tasks.find(run_id)[0].state == "pending"
+    assert log.tasks.find("second-try")[0].state == "done"
+    assert log.runs.get("second-try").goal == "Another way"
+    with pytest.raises(Invalid):
+        log.runs.fork(run_id, new_run_id="second-try")
