@@ -8,6 +8,8 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
 
+# Verbs that a person needs in another form than the signature gives; they live in `STORE_commands`.
+HAND_WRITTEN = {"runs": ("show", "timeline"), "tasks": ("board",)}
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
 
 
@@ -61,8 +63,10 @@ class Call:
         """Whether this is a store's verb, which is run without the machinery for help and menus."""
         from decklog.app import STORES
 
-        stores = self.words[:1]
-        return len(self.words) > 1 and not self.wants_help and (stores == ["journal"] or stores[0] in STORES)
+        if len(self.words) < 2 or self.wants_help:
+            return False
+        store, verb = self.words[:2]
+        return (store == "journal" or store in STORES) and verb not in HAND_WRITTEN.get(store, ())
 
     def open(self, *, writing: bool = True, create: bool = False) -> "Decklog":
         """Open the log this call is about."""

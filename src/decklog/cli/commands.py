@@ -2,8 +2,8 @@
 
 import click
 
-from decklog.cli.call import Call, Usage
-from decklog.cli.derived import operations, run_operation, store_names
+from decklog.cli.call import HAND_WRITTEN, Call, Usage
+from decklog.cli.derived import operations, store_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ class Menu(click.Group):
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
-            from importlib import import_module
-
-            command: click.Command = getattr(import_module(f"decklog.cli.{COMMANDS[name]}_commands"), name)
-            return command
+            return _written(COMMANDS[name], name)
         if name in store_names():
             return _store_menu(name)
         return None
@@ -56,7 +53,16 @@ def _store_menu(store: str) -> click.Group:
     menu = click.Group(store, help=store_class(store).__doc__)
     for verb, operation in operations(store).items():
         menu.add_command(_verb(verb, operation))
+    for verb in HAND_WRITTEN.get(store, ()):
+        menu.add_command(_written(store, verb))
     return menu
+
+
+def _written(module: str, name: str) -> click.Command:
+    from importlib import import_module
+
+    command: click.Command = getattr(import_module(f"decklog.cli.{module}_commands"), name)
+    return command
 
 
 def _verb(verb: str, operation: "Any") -> click.Command:
@@ -109,6 +115,3 @@ def run_command(call: Call) -> int:
     except click.Abort:
         return 130
     return result if isinstance(result, int) else 0
-
-
-__all__ = ["COMMANDS", "menu", "run_command", "run_operation"]

@@ -5,7 +5,9 @@ import time
 
 from decklog.app import Decklog
 from decklog.demo import LEASE_SECONDS
+from decklog.stores.claim import Claim
 from decklog.stores.entry import Kind
+from decklog.stores.task import TaskState
 
 _STEPS = ("looked around", "made the change", "ran the tests")
 
@@ -13,14 +15,18 @@ _STEPS = ("looked around", "made the change", "ran the tests")
 def work(target: str, run_id: str, name: str) -> None:
     """Take tasks of a run until all are done."""
     with Decklog.open(target) as log, log.acting(name):
-        while (claim := log.tasks.claim(run_id, worker=name, lease_seconds=LEASE_SECONDS, wait_seconds=10)) is not None:
-            with claim, log.acting(task_id=claim.task.id):
-                for step in _STEPS:
-                    log.journal.append(run_id, f"{claim.task.title}: {step}", kind=Kind.TOOL, subtype="step")
-                    time.sleep(0.12)
-                claim.finish(f"{claim.task.title}: done")
-            if all(task.state == "done" for task in log.tasks.find(run_id, limit=100)):
-                return
+        while any(task.state != TaskState.DONE for task in log.tasks.find(run_id, limit=100)):
+            claim = log.tasks.claim(run_id, worker=name, lease_seconds=LEASE_SECONDS, wait_seconds=0.5)
+            if claim is not None:
+                with claim, log.acting(task_id=claim.task.id):
+                    _work_on(log, claim)
+
+
+def _work_on(log: Decklog, claim: Claim) -> None:
+    for step in _STEPS:
+        log.journal.append(claim.task.run_id, f"{claim.task.title}: {step}", kind=Kind.TOOL, subtype="step")
+        time.sleep(0.12)
+    claim.finish(f"{claim.task.title}: done")
 
 
 if __name__ == "__main__":

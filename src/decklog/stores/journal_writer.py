@@ -109,7 +109,11 @@ class JournalWriter:
             given["confidence"] = enum_of(Confidence, given["confidence"], "confidence")
         if given.get("payload") is not None and not isinstance(given["payload"], (dict, list, tuple)):
             raise Invalid("a payload is a JSON object or list; put plain text in the body", field="payload")
-        return self._insert(self._bind(given)[0])
+        values = self._bind(given)
+        if not self._insert(values):
+            return self._first(values)
+        del values["pos"]
+        return self.load(values.keys(), values.values())
 
     def write_change(
         self,
@@ -126,23 +130,22 @@ class JournalWriter:
         new_stream: bool,
     ) -> None:
         """Write what a record became. Only the stores call it, in the transaction that changes the row."""
-        given = {
-            "stream": stream,
-            "kind": Kind.CHANGE,
-            "subtype": did,
-            "record_table": table,
-            "record_id": record_id,
-            "body": note,
-            "group_id": group_id,
-            "task_id": task_id,
-        }
-        values, cleaned = self._bind(given)
-        # The image is made of column values, which were redacted on their way to the row.
-        values["payload"] = image
-        values["redacted"] = int(redacted or cleaned)
+        values: dict[str, Any] = {**_NOTHING, "kind": "change", "at": to_text(self.clock.now())}
+        who = acting.acting.get()
+        if who is not None:
+            values.update(self.db.values.bind(who)[0])
+        if note is not None:
+            values["body"], cleaned = self.db.values.text("note", note)
+            redacted = redacted or cleaned
+        # Image and ids are made of column values, which were redacted on their way to the row.
+        values.update(stream=stream, subtype=did, record_table=table, record_id=record_id, payload=image, redacted=int(redacted))
+        if group_id is not None:
+            values["group_id"] = group_id
+        if task_id is not None:
+            values["task_id"] = task_id
         self._insert(values, new_stream)
 
-    def _bind(self, given: "dict[str, Any]") -> "tuple[dict[str, Any], bool]":
+    def _bind(self, given: "dict[str, Any]") -> "dict[str, Any]":
         who = acting.acting.get()
         if who is not None:
             given = {**who, **{name: value for name, value in given.items() if value is not None}}
@@ -151,10 +154,10 @@ class JournalWriter:
         values["redacted"] = int(cleaned)
         if values["at"] is None:
             values["at"] = to_text(self.clock.now())
-        return values, cleaned
+        return values
 
-    def _insert(self, values: "dict[str, Any]", new_stream: bool = False) -> Entry:
-        """Chain and insert one entry."""
+    def _insert(self, values: "dict[str, Any]", new_stream: bool = False) -> bool:
+        """Chain and insert one entry; say whether it is new, rather than known by its key."""
         stream = values["stream"]
         head = self.db.memo.get(("head", stream)) or self._head(stream, new_stream)
         values["pos"] = head[0] + 1
@@ -163,13 +166,12 @@ class JournalWriter:
         if values["key"] is None:
             self.db.count(_INSERT, values)
         elif not self.db.count(_INSERT_ONCE, values):
-            return self._first(values)
+            return False
         if values["at"] < head[2]:
             self._out_of_order(stream)
         self.db.memo["head", stream] = (values["pos"], values["hash"], values["at"])
         self.db.announce(stream)
-        del values["pos"]
-        return self.load(values.keys(), values.values())
+        return True
 
     def _chain(self, values: "dict[str, Any]", previous: str) -> None:
         """Fill in the hash; move texts that are too long for a row to blobs."""
