@@ -1,0 +1,44 @@
+"""Judging of inline code in languages without a parser here, by the calls and strings in it."""
+
+from typing import TYPE_CHECKING
+
+from decklog.tools.policy.calls import Call
+from decklog.tools.policy.scope import Scope
+from decklog.tools.policy.words import UNKNOWN, Word
+
+if TYPE_CHECKING:
+    from decklog.tools.policy.bench import Bench
+
+_MOST_STRINGS = 40
+_LONGEST = 20_000
+
+
+def check_snippet(bench: "Bench", code: str, scope: Scope, call: Call) -> None:
+    """Judge code: refused if it opens a shell or destroys, harmless only if nothing in it could act."""
+    code = code[:_LONGEST]
+    patterns = bench.policy.patterns
+    check_known_attacks(bench, code, call)
+    for found in patterns["shell_calls"].finditer(code):
+        bench.run_text("shell", Word(found[2]), scope, call)
+    for found in patterns["delete_calls"].finditer(code):
+        bench.path("delete", Word(found[2]), scope, call.text)
+    check_strings(bench, code, scope, call)
+    if UNKNOWN in code or patterns["risky_code"].search(code) or len(code) >= _LONGEST:
+        bench.report("inline-code", call.text)
+
+
+def check_known_attacks(bench: "Bench", code: str, call: Call) -> None:
+    """Refuse shells on a socket, code fetched and run, processes without end; in any language."""
+    for name in ("reverse_shell", "network_exec", "fork_loop"):
+        if bench.policy.patterns[name].search(code[:_LONGEST]):
+            bench.report("inline-code-dangerous", call.text)
+
+
+def check_strings(bench: "Bench", code: str, scope: Scope, call: Call) -> None:
+    """Judge every string that names a file of secrets as if it were read."""
+    for count, found in enumerate(bench.policy.patterns["strings"].finditer(code)):
+        text = found[2]
+        if count >= _MOST_STRINGS:
+            break
+        if "\n" not in text and " " not in text and bench.paths.classify(text, scope.cwd) in ("secret", "guard", "env"):
+            bench.path("read", Word(text), scope, call.text)

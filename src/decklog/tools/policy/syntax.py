@@ -1,0 +1,51 @@
+"""Parsing of bash text, and a rough reading of text that does not parse."""
+
+import re
+from functools import cache
+from typing import Any
+
+from decklog.errors import Unavailable
+
+Node = Any
+"""A tree-sitter node; its types would make the parser a dependency of every import."""
+
+LONGEST = 64 * 1024
+DEEPEST = 48
+MOST_NODES = 20_000
+
+_SEPARATORS = re.compile(r"[;&|\n()`]+")
+_TOKENS = re.compile(r"""(?:[^\s'"\\<>]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+|[<>]""", re.DOTALL)
+
+
+@cache
+def _parser() -> Any:
+    """Load the parser once, on the first command judged."""
+    try:
+        import tree_sitter
+        import tree_sitter_bash
+    except ImportError as error:
+        raise Unavailable(
+            "Judging shell commands needs tree-sitter-bash, which is not installed.",
+            hint="Install it with: pip install 'decklog[tools]'",
+        ) from error
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def parse(source: bytes) -> Node:
+    """Parse bash text and give the tree's root."""
+    return _parser().parse(source).root_node
+
+
+def text_of(node: Node, source: bytes) -> str:
+    """Give a node's text as written."""
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def rough_commands(text: str) -> list[str]:
+    """Cut text that does not parse at everything that could separate commands."""
+    return [piece.strip() for piece in _SEPARATORS.split(text) if piece.strip()]
+
+
+def rough_words(command: str) -> list[str]:
+    """Cut a command into words with their quotes, whatever its grammar."""
+    return _TOKENS.findall(command)
