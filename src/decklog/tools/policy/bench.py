@@ -26,7 +26,9 @@ class Bench:
     def __init__(self, policy: Policy, root: str | None, text: str) -> None:
         self.policy = policy
         self.paths = Paths(policy, root)
-        self.verdict = Verdict(Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text)
+        self.verdict = Verdict(
+            Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text
+        )
         self.steps = 0
         self.depth = 0
 
@@ -49,7 +51,9 @@ class Bench:
     def find(self, finding: Finding, text: str) -> None:
         """Take a finding into account."""
         if finding.decision.rank > self.verdict.decision.rank:
-            self.verdict = worst(self.verdict, Verdict(finding.decision, finding.rule, finding.reason, text.strip()))
+            self.verdict = worst(
+                self.verdict, Verdict(finding.decision, finding.rule, finding.reason, text.strip())
+            )
 
     def run_script(
         self, text: str, scope: Scope, stdin: Word | None = None, positional: list[Word] | None = None
@@ -112,7 +116,7 @@ class Bench:
         files = [redirect for redirect in call.redirects if redirect.is_output and redirect.target.text]
         written = [redirect for redirect in files if not redirect.operator.endswith("&")]
         for redirect in written:
-            scope.files[redirect.target.text] = output
+            scope.wrote(redirect.target.text, output)
             self.overhear(output, call.text)
         return Word("") if written else output
 
@@ -130,7 +134,7 @@ class Bench:
             self._dynamic(first, call)
             return Word(UNKNOWN, first.taint)
         program = self.policy.programs.get(name)
-        written = scope.files.get(first.text)
+        written = scope.written(first.text)
         if written is not None:
             self.run_text("shell", written, scope, call)
         elif program is None:
@@ -159,7 +163,9 @@ class Bench:
         """Judge one use of a known program."""
         stop = program.runs is not None
         arguments = sort_arguments(call.argv[1:], program.options, single=program.single, stop=stop)
-        arguments.operands += [word for option, word in arguments.values if program.options.get(option) == "operand"]
+        arguments.operands += [
+            word for option, word in arguments.values if program.options.get(option) == "operand"
+        ]
         use = Use(name, call, program, arguments, scope)
         if self._is_about(use):
             return Word(UNKNOWN)
@@ -186,7 +192,9 @@ class Bench:
                 use.sub, finding = sub, program.subcommands[sub]
                 break
         else:
-            listed = [program.subcommands[flag] for flag in use.arguments.flags if flag in program.subcommands]
+            listed = [
+                program.subcommands[flag] for flag in use.arguments.flags if flag in program.subcommands
+            ]
             if listed:
                 finding = max(listed, key=lambda found: found.decision.rank)
             elif program.subcommands and words:
@@ -204,6 +212,7 @@ class Bench:
         program, operands = use.program, use.operands
         for option, word in use.arguments.values:
             self.role(program.options.get(option, "text"), word, use)
+            self._swallowed(word, use)
         if program.runs is not None:
             return
         for place, word in enumerate(operands):
@@ -214,9 +223,18 @@ class Bench:
                 role = program.last
             self.role(role, word, use)
 
+    def _swallowed(self, word: Word, use: Use) -> None:
+        """Judge an option's value as the operand it would be if this program's option took none; only for refusals."""
+        kind = self.paths.classify(word.text, use.scope.cwd) if use.program.kind != "grep" else ""
+        finding = self.policy.paths.get((use.program.operands, kind))
+        if finding is not None and finding.decision is Decision.DENY:
+            self.find(finding, use.call.text)
+
     def _has_first(self, use: Use) -> bool:
         """Tell whether the first operand is special; a pattern given as an option leaves none."""
-        return use.program.kind != "grep" or not use.arguments.has(("-e", "-f", "--regexp", "--file", "--files"))
+        return use.program.kind != "grep" or not use.arguments.has(
+            ("-e", "-f", "--regexp", "--file", "--files")
+        )
 
     def role(self, role: str, word: Word, use: Use) -> None:
         """Judge a word by its role."""
@@ -244,7 +262,9 @@ class Bench:
                 return Word(UNKNOWN, word.taint)
             return self.run_script(word.text.replace(UNKNOWN, "${UNKNOWN}"), scope)
         special = SPECIALS["code " + language]
-        special(self, Use(language, call, self.policy.programs["bash"], sort_arguments([Word("--"), word]), scope))
+        special(
+            self, Use(language, call, self.policy.programs["bash"], sort_arguments([Word("--"), word]), scope)
+        )
         return Word(UNKNOWN, word.taint)
 
 

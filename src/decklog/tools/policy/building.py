@@ -23,7 +23,9 @@ class Builder:
         return Policy(
             programs=self._programs(),
             rules=self._rules(),
-            paths={place: finding for entry in self.data.get("paths", ()) for place, finding in self._path(entry)},
+            paths={
+                place: finding for entry in self.data.get("paths", ()) for place, finding in self._path(entry)
+            },
             findings={entry["name"]: self._finding(entry) for entry in self.data.get("findings", ())},
             globs={name: Globs(words(given)) for name, given in self.data.get("globs", {}).items()},
             names={name: frozenset(words(given)) for name, given in self.data.get("names", {}).items()},

@@ -8,7 +8,18 @@ from decklog.tools.policy.words import UNKNOWN, UNKNOWN_WORD, Word
 if TYPE_CHECKING:
     from decklog.tools.policy.bench import Bench
 
-_DANGEROUS_TO_STAND_IN = {"root", "home", "system", "parent", "device", "git", "guard", "hooks", "startup", "secret"}
+_DANGEROUS_TO_STAND_IN = {
+    "root",
+    "home",
+    "system",
+    "parent",
+    "device",
+    "git",
+    "guard",
+    "hooks",
+    "startup",
+    "secret",
+}
 
 
 def check_cd(bench: "Bench", use: Use) -> None:
@@ -23,7 +34,11 @@ def check_cd(bench: "Bench", use: Use) -> None:
     kind = bench.paths.classify(target, use.scope.cwd)
     if UNKNOWN in place:
         use.scope.cwd = UNKNOWN
-    elif bench.paths.root is None and place.startswith(("/", "~", "../")) and kind not in _DANGEROUS_TO_STAND_IN:
+    elif (
+        bench.paths.root is None
+        and place.startswith(("/", "~", "../"))
+        and kind not in _DANGEROUS_TO_STAND_IN
+    ):
         use.scope.cwd = "."
     else:
         use.scope.cwd = place

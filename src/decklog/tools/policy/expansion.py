@@ -21,7 +21,15 @@ from decklog.tools.policy.words import (
 _BRACED = re.compile(r"\$\{([#!]?)(\w+|[@*?$!#-])(\[[^\]]*\])?(.*)\}", re.DOTALL)
 _SUBSTRING = re.compile(r":\s*(\d{1,5})(?::(\d{1,5}))?")
 _WHITE = re.compile(r"[ \t\n]+")
-_WHOLE = {"word", "number", "variable_name", "special_variable_name", "brace_expression", "extglob_pattern", "regex"}
+_WHOLE = {
+    "word",
+    "number",
+    "variable_name",
+    "special_variable_name",
+    "brace_expression",
+    "extglob_pattern",
+    "regex",
+}
 
 
 class Expander:

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
 _FORCE = ("-f", "--force", "--force-with-lease", "--force-if-includes", "--delete", "-d", "--prune")
 _EVERYTHING = ("--mirror", "--all", "--branches")
-_READS_SETTING = ("--get", "--get-all", "--get-regexp", "-l", "--list", "--get-urlmatch", "--name-only", "--show-origin")
+_READS_SETTING = (
+    "--get",
+    "--get-all",
+    "--get-regexp",
+    "-l",
+    "--list",
+    "--get-urlmatch",
+    "--name-only",
+    "--show-origin",
+)
 _PUSH_VALUES = ("--repo", "--receive-pack", "--exec", "-o", "--push-option")
 
 

@@ -31,7 +31,9 @@ class Globs:
 
     def __init__(self, patterns: list[str]) -> None:
         self.patterns = patterns
-        self._regex = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in patterns) or r"(?!)", re.IGNORECASE)
+        self._regex = re.compile(
+            "|".join(f"(?:{translate(pattern)})" for pattern in patterns) or r"(?!)", re.IGNORECASE
+        )
         self._literals = [pattern.removeprefix("**/") for pattern in patterns if not _GLOB.search(pattern)]
 
     def match(self, path: str) -> bool:
@@ -46,5 +48,6 @@ class Globs:
         if len(re.sub(r"[*?\[\]]", "", name)) < 2 or name.startswith("*"):
             return False
         return any(
-            fnmatchcase(literal, path) if "/" in literal else fnmatchcase(literal, name) for literal in self._literals
+            fnmatchcase(literal, path) if "/" in literal else fnmatchcase(literal, name)
+            for literal in self._literals
         )

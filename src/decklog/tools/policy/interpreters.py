@@ -103,7 +103,7 @@ def _check_source(bench: "Bench", use: Use, start: Start, language: str) -> None
 
 def _check_file(bench: "Bench", use: Use, script: Word, language: str) -> None:
     """Judge a script by what is known of its contents, else by where it lies."""
-    written = use.scope.files.get(script.text)
+    written = use.scope.written(script.text)
     if written is not None:
         bench.run_text(language, written, use.scope, use.call)
     elif script.content is not None or script.taint:
@@ -123,8 +123,10 @@ def check_python(bench: "Bench", use: Use) -> None:
     """Judge Python: code by its syntax tree, modules as the programs they are, files by where they lie."""
     start = start_of(use.call.argv[1:], use.program, module_flag=True)
     if start.module is not None:
-        module = start.module.split(".")[0] if start.module in ("pip._internal", "pip.__main__") else start.module
-        if bench.policy.program(module) is not None and module not in ("code", "test"):
+        module = (
+            start.module.split(".")[0] if start.module in ("pip._internal", "pip.__main__") else start.module
+        )
+        if module in bench.policy.programs and module not in ("code", "test"):
             bench.review(Call([Word(module), *start.rest], use.call.text, stdin=use.call.stdin), use.scope)
         elif UNKNOWN in module:
             bench.report("dynamic-command", use.call.text)

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from decklog.tools.policy.bench import Bench
 
 _DECODE = ("-d", "-D", "--decode", "-r", "-i")
-_LISTS = ("-l", "--files-with-matches", "--files", "-L", "--files-without-match", "--name-only", "--name-status")
+_LISTS = (
+    "-l",
+    "--files-with-matches",
+    "--files",
+    "-L",
+    "--files-without-match",
+    "--name-only",
+    "--name-status",
+)
 
 
 def output_of(bench: "Bench", use: Use) -> Word:
@@ -73,7 +81,7 @@ def _cat(_bench: "Bench", use: Use) -> Word | None:
     """Give what cat passes on: its input, or files the script has written."""
     if not use.operands or use.operands[0].text == "-":
         return use.call.stdin or Word(UNKNOWN)
-    written = [use.scope.files.get(word.text) for word in use.operands]
+    written = [use.scope.written(word.text) for word in use.operands]
     known = [word for word in written if word is not None]
     contents = [word for word in use.operands if word.content is not None]
     if contents:
@@ -87,7 +95,7 @@ def _tee(_bench: "Bench", use: Use) -> Word:
     """Give what tee passes on, and remember the files it writes."""
     stdin = use.call.stdin or Word(UNKNOWN)
     for word in use.operands:
-        use.scope.files[word.text] = stdin
+        use.scope.wrote(word.text, stdin)
     return stdin
 
 
@@ -185,7 +193,9 @@ def _environment(bench: "Bench", use: Use) -> Word | None:
     operands = [word for word in use.arguments.operands if use.name == "printenv" or "=" not in word.text]
     if not operands:
         return Word(UNKNOWN, frozenset({"environment"}))
-    if use.name == "printenv" and any(bench.policy.patterns["secret_names"].search(word.text) for word in operands):
+    if use.name == "printenv" and any(
+        bench.policy.patterns["secret_names"].search(word.text) for word in operands
+    ):
         return Word(UNKNOWN, frozenset({"secret"}))
     return Word(UNKNOWN, use.stdin_taint)
 

@@ -9,7 +9,7 @@ from decklog.tools.policy.words import UNKNOWN
 
 _HOME = re.compile(r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)")
 _WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
-_NAMED = ("harmless", "socket", "guard", "hooks", "secret", "env", "startup", "git")
+_NAMED = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensitive", "startup", "git")
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -19,6 +19,8 @@ def normalise(text: str, cwd: str = ".") -> str:
         text = text[7:]
     if not text.startswith(("/", "~", UNKNOWN)):
         text = f"{cwd}/{text}" if cwd != "." else text
+    if UNKNOWN in text:
+        text = text.replace("/" + UNKNOWN, "/x")
     if text.startswith("~") and "/../" in text + "/":
         text = "/home/user" + text[1:]
     path = posixpath.normpath(text) if text else "."
@@ -56,7 +58,7 @@ class Paths:
 
     def _is_exempt(self, name: str, path: str) -> bool:
         """Tell whether a path only looks like a file of secrets."""
-        return name in ("secret", "env") and self.policy.globs["exempt"].match(path)
+        return name in ("secret", "env", "ssh") and self.policy.globs["exempt"].match(path)
 
     def _place(self, path: str) -> str:
         """Classify by where a path lies."""
@@ -87,7 +89,11 @@ class Paths:
             return "scratch-top" if path in self.policy.names["scratch_tops"] else "system"
         first = path.split("/")[1]
         if _GLOB.search(first):
-            return "system" if any(fnmatchcase(name, first) for name in self.policy.names["system"]) else "outside"
+            return (
+                "system"
+                if any(fnmatchcase(name, first) for name in self.policy.names["system"])
+                else "outside"
+            )
         return "system" if first in self.policy.names["system"] else "outside"
 
 

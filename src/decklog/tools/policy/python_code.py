@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from decklog.tools.policy.bench import Bench
 
 _LONGEST = 40_000
-_SHELL = {"system", "popen", "Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"}
+_SHELL = {
+    "system",
+    "popen",
+    "Popen",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "getoutput",
+    "getstatusoutput",
+}
 _DELETES = {"rmtree", "remove", "unlink", "rmdir", "removedirs"}
 _WRITES = {"write_text", "write_bytes", "touch", "mkdir"}
 
@@ -107,7 +117,9 @@ class _Visitor:
             # `__version__` and its like only say what is installed.
             if not node.attr.startswith("__") and not node.attr.isupper() and node.attr != "path":
                 self._ask()
-        elif node.attr in self.names["risky_methods"] and (node.attr.startswith("__") or root in ("", "builtins")):
+        elif node.attr in self.names["risky_methods"] and (
+            node.attr.startswith("__") or root in ("", "builtins")
+        ):
             if node.attr != "__class__" or not _is_name_of_class(node):
                 self._ask()
 
@@ -145,7 +157,9 @@ class _Visitor:
                 self.bench.run_text("shell", Word(argument.value), self.scope, self.call)
             elif isinstance(argument, ast.List | ast.Tuple):
                 words = [
-                    Word(part.value) if isinstance(part, ast.Constant) and isinstance(part.value, str) else Word(UNKNOWN)
+                    Word(part.value)
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                    else Word(UNKNOWN)
                     for part in argument.elts
                 ]
                 if words:
@@ -157,7 +171,9 @@ class _Visitor:
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
             holders.append(node.func.value)
         arguments = [argument for holder in holders for argument in holder.args[:1]]
-        return [arg.value for arg in arguments if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+        return [
+            arg.value for arg in arguments if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
+        ]
 
     def _paths(self, node: ast.Call, role: str) -> None:
         """Judge the paths that a call deletes or writes."""

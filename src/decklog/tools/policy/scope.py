@@ -1,5 +1,6 @@
 """What a script has set up so far: variables, functions, aliases, files it wrote, where it stands."""
 
+import posixpath
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -65,7 +66,9 @@ class Scope:
             word = Word((before[-1].text if before else "") + word.text, word.taint)
         if self.conditional and before:
             word_set = (*before, word) if word not in before else before
-            self.variables[name] = word_set if len(word_set) <= _MOST_VALUES else (*word_set[:7], UNKNOWN_WORD)
+            self.variables[name] = (
+                word_set if len(word_set) <= _MOST_VALUES else (*word_set[:7], UNKNOWN_WORD)
+            )
         else:
             self.variables[name] = (word,)
 
@@ -73,6 +76,14 @@ class Scope:
         """Give a loop variable all the values it runs through."""
         values = tuple(dict.fromkeys(words)) or (UNKNOWN_WORD,)
         self.variables[name] = values if len(values) <= _MOST_VALUES else (*values[:7], UNKNOWN_WORD)
+
+    def wrote(self, path: str, word: Word) -> None:
+        """Remember what the script has written to a file."""
+        self.files[posixpath.normpath(path)] = word
+
+    def written(self, path: str) -> Word | None:
+        """Give what the script has written to a file, None if it has not."""
+        return self.files.get(posixpath.normpath(path)) if path else None
 
     def value(self, name: str) -> Word:
         """Give a variable's value, unknown if the script has not set it."""

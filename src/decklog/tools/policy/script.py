@@ -49,7 +49,9 @@ def combine(outputs: list[Word]) -> Word:
         return Word("")
     if len(outputs) == 1:
         return outputs[0]
-    return Word("\n".join(word.text for word in outputs), frozenset().union(*(word.taint for word in outputs)))
+    return Word(
+        "\n".join(word.text for word in outputs), frozenset().union(*(word.taint for word in outputs))
+    )
 
 
 class Reader:
@@ -95,7 +97,7 @@ class Reader:
                     return self._children(node, stdin)
             case "variable_assignment":
                 self._assign(node)
-            case "declaration_command":
+            case "declaration_command" | "unset_command":
                 self._declare(node)
             case "function_definition":
                 self._define(node)
@@ -170,17 +172,21 @@ class Reader:
         return name, word, any(child.type == "+=" for child in node.children)
 
     def _declare(self, node: Node) -> None:
-        """Read `export`, `declare` and their like: assignments, and words that may hold one."""
-        for child in node.children:
+        """Read `export`, `declare`, `unset` and their like: assignments, and words that may hold one."""
+        call = Call([Word(text_of(node.children[0], self.source))], text_of(node, self.source))
+        for child in node.children[1:]:
             if child.type == "variable_assignment":
                 self._assign(child)
+            elif child.type == "variable_name":
+                call.argv.append(Word(text_of(child, self.source)))
             elif child.is_named and child.type in _WORDS:
-                for word in self._expander().fields(child):
-                    name, equals, value = word.text.partition("=")
-                    if equals and name.isidentifier():
-                        self.scope.assign(name, Word(value, word.taint))
-                        call = Call([], text_of(node, self.source), {name: Word(value, word.taint)})
-                        self.reviewer.review(call, self.scope)
+                call.argv += self._expander().fields(child)
+        for word in call.argv[1:]:
+            name, equals, value = word.text.partition("=")
+            if equals and name.isidentifier():
+                call.assigned[name] = Word(value, word.taint)
+                self.scope.assign(name, call.assigned[name])
+        self.reviewer.review(call, self.scope)
 
     def _define(self, node: Node) -> None:
         """Remember a function, and report one that starts itself over and over."""
@@ -229,7 +235,9 @@ class Reader:
         self.reviewer.review_redirects(redirects, self.scope, text_of(node, self.source))
         return self.walk(body, stdin) if body is not None else Word("")
 
-    def _redirect(self, node: Node, redirects: list[Redirect], extra: list[Node], after: list[Node]) -> Word | None:
+    def _redirect(
+        self, node: Node, redirects: list[Redirect], extra: list[Node], after: list[Node]
+    ) -> Word | None:
         """Sort the parts of a redirection, and give what it puts on standard input."""
         if node.type == "herestring_redirect":
             return self._expander().single(node.children[-1])
@@ -267,7 +275,7 @@ class Reader:
         redirects.append(Redirect(operator, target))
         if ">" in operator:
             return None
-        written = self.scope.files.get(target.text)
+        written = self.scope.written(target.text)
         return written or Word(target.content if target.content is not None else UNKNOWN, target.taint)
 
     def _command(self, node: Node, stdin: Word | None, redirects: list[Redirect], extra: list[Node]) -> Word:

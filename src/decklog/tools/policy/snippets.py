@@ -40,5 +40,9 @@ def check_strings(bench: "Bench", code: str, scope: Scope, call: Call) -> None:
         text = found[2]
         if count >= _MOST_STRINGS:
             break
-        if "\n" not in text and " " not in text and bench.paths.classify(text, scope.cwd) in ("secret", "guard", "env"):
+        if (
+            "\n" not in text
+            and " " not in text
+            and bench.paths.classify(text, scope.cwd) in ("secret", "guard", "env")
+        ):
             bench.path("read", Word(text), scope, call.text)

@@ -21,7 +21,17 @@ _RANGE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.-?\d{1,
 _ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,6})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
 )
-_NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_NAMED = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "v": "\v",
+}
 
 NO_TAINT: frozenset[str] = frozenset()
 
@@ -76,7 +86,9 @@ def unescape(text: str) -> str:
     """Resolve the backslashes of unquoted text, sealing what they protect."""
     if "\\" not in text:
         return text
-    return re.sub(r"\\(\n|.|$)", lambda found: "" if found[1] in ("\n", "") else seal(found[1]), text, flags=re.DOTALL)
+    return re.sub(
+        r"\\(\n|.|$)", lambda found: "" if found[1] in ("\n", "") else seal(found[1]), text, flags=re.DOTALL
+    )
 
 
 def unescape_quoted(text: str) -> str:

@@ -61,7 +61,9 @@ def check_xargs(bench: "Bench", use: Use) -> None:
     for item in items:
         argv = _filled(operands, item, marker.text if marker else None)
         if use.name == "parallel":
-            bench.run_text("shell", Word(" ".join(word.text for word in argv), item.taint), use.scope, use.call)
+            bench.run_text(
+                "shell", Word(" ".join(word.text for word in argv), item.taint), use.scope, use.call
+            )
         bench.review(use.call.inner(argv, stdin=None), use.scope)
 
 
@@ -91,7 +93,9 @@ def check_find(bench: "Bench", use: Use) -> None:
         words = words[1:]
     starts = starts or [Word(".")]
     narrowed = any(bench.policy.patterns["filters"].match(word.text) for word in words)
-    found = [Word(f"{start.text.rstrip('/')}/{UNKNOWN}", start.taint) if narrowed else start for start in starts]
+    found = [
+        Word(f"{start.text.rstrip('/')}/{UNKNOWN}", start.taint) if narrowed else start for start in starts
+    ]
     if any(word.text == "-delete" for word in words):
         for place in found:
             bench.path("delete", place, use.scope, use.call.text)
@@ -122,7 +126,9 @@ def check_fd(bench: "Bench", use: Use) -> None:
             argv = use.call.argv[texts.index(flag) + 1 :]
             marked = any("{" in word.text for word in argv)
             inner = [Word(re.sub(r"\{[/.]*\}", f"./{UNKNOWN}", word.text)) for word in argv]
-            bench.review(use.call.inner(inner if marked else [*inner, Word(f"./{UNKNOWN}")], stdin=None), use.scope)
+            bench.review(
+                use.call.inner(inner if marked else [*inner, Word(f"./{UNKNOWN}")], stdin=None), use.scope
+            )
 
 
 def check_trap(bench: "Bench", use: Use) -> None:
@@ -151,7 +157,9 @@ def check_package_runner(bench: "Bench", use: Use) -> None:
     if operands and use.name == "pipx":
         operands = operands[1:] if operands[0].text == "run" else operands
     tool = operands[0].text if operands else ""
-    if tool in bench.policy.names["local_tools"] and not use.arguments.has(("-p", "--package", "--from", "--with")):
+    if tool in bench.policy.names["local_tools"] and not use.arguments.has(
+        ("-p", "--package", "--from", "--with")
+    ):
         if bench.policy.program(tool) is not None:
             bench.review(use.call.inner(operands), use.scope)
     elif not use.arguments.has(("--no-install", "--no")):
