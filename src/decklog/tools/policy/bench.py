@@ -277,7 +277,7 @@ def _strip(word: str) -> str:
 
 def _applies(rule: Rule, use: Use) -> bool:
     """Tell whether every condition of a rule holds."""
-    operands = use.operands
+    operands = use.arguments.operands
     if rule.sub:
         words = " ".join(word.text for word in use.arguments.operands[:3])
         sub = next((sub for sub in rule.sub if words == sub or words.startswith(sub + " ")), None)

@@ -44,6 +44,12 @@ def check_cd(bench: "Bench", use: Use) -> None:
         use.scope.cwd = place
 
 
+def check_set(_bench: "Bench", use: Use) -> None:
+    """Take the positional parameters that `set --` gives."""
+    if "--" in use.arguments.flags:
+        use.scope.positional = list(use.arguments.operands)
+
+
 def check_read(_bench: "Bench", use: Use) -> None:
     """Give the variables of `read` what stands on standard input."""
     stdin = use.call.stdin or UNKNOWN_WORD

@@ -83,6 +83,9 @@ class Expander:
                 return UNKNOWN
             case "string_content" | "heredoc_content":
                 return seal(unescape_quoted(text_of(node, self.source)))
+        if kind == "array":
+            named = [child for child in node.children if child.is_named]
+            return SPLIT.join(self._raw(child, quoted) for child in named)
         if not node.children:
             return unescape(text_of(node, self.source))
         if kind in ("concatenation", "translated_string", "command_name"):
@@ -114,6 +117,9 @@ class Expander:
             self.content = word.content
         if quoted:
             return seal(word.text)
+        if "IFS" in self.scope.variables:
+            separators = self.scope.variables["IFS"][-1].text
+            return "".join(SPLIT if char in separators else char for char in word.text)
         return _WHITE.sub(SPLIT, word.text)
 
     def _named(self, name: str, quoted: bool) -> str:
@@ -141,7 +147,8 @@ class Expander:
         word = self.scope.value(name)
         if operator:
             word = self._operated(word, operator)
-        return self._insert(word, quoted)
+        is_list = (found[3] or "") in ("[@]", "[*]")
+        return self._insert(word, quoted and not is_list)
 
     def _operated(self, word: Word, operator: str) -> Word:
         """Apply a default, an alternative, a substring or a change of case."""

@@ -71,10 +71,11 @@ def check_openssl(bench: "Bench", use: Use) -> None:
 def check_sed(bench: "Bench", use: Use) -> None:
     """Judge sed: the files it edits or reads, and scripts that run commands or write files."""
     scripts = [word for option, word in use.arguments.values if option in ("-e", "--expression")]
-    files = [word for word in use.arguments.operands if word.text]
+    in_place = use.arguments.has(("-i", "--in-place"))
+    files = [word for word in use.arguments.operands if word.text or not in_place]
     if not scripts and not use.arguments.has(("-f", "--file")):
         scripts, files = files[:1], files[1:]
-    role = "write" if use.arguments.has(("-i", "--in-place")) else "read"
+    role = "write" if in_place else "read"
     for word in files:
         bench.path(role, word, use.scope, use.call.text)
     for script in scripts:

@@ -36,9 +36,13 @@ class Globs:
         )
         self._literals = [pattern.removeprefix("**/") for pattern in patterns if not _GLOB.search(pattern)]
 
+    def covers(self, path: str) -> bool:
+        """Tell whether a path matches as it is written."""
+        return self._regex.fullmatch(path) is not None
+
     def match(self, path: str) -> bool:
         """Tell whether a path matches, or a pattern in a command could expand to one that does."""
-        if self._regex.fullmatch(path):
+        if self.covers(path):
             return True
         return bool(_GLOB.search(path)) and self._could_expand(path)
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from decklog.tools.policy.bench import Bench
 
 
+_KNOWN_SCRIPTS = {"manage.py", "artisan"}
+
+
 @dataclass
 class Start:
     """What an interpreter is started with: code, a module, a script, or nothing but its standard input."""
@@ -92,6 +95,9 @@ def _check_source(bench: "Bench", use: Use, start: Start, language: str) -> None
     """Judge a script file or standard input."""
     if start.script is not None and not start.reads_stdin:
         _check_file(bench, use, start.script, language)
+        name = start.script.text.rsplit("/", 1)[-1]
+        if name in _KNOWN_SCRIPTS:
+            bench.review(use.call.inner([Word(name), *start.rest]), use.scope)
     elif use.call.stdin is not None:
         bench.run_text(language, use.call.stdin, use.scope, use.call)
         for redirect in use.call.redirects:
@@ -103,6 +109,8 @@ def _check_source(bench: "Bench", use: Use, start: Start, language: str) -> None
 
 def _check_file(bench: "Bench", use: Use, script: Word, language: str) -> None:
     """Judge a script by what is known of its contents, else by where it lies."""
+    if "://" in script.text:
+        bench.report("network-to-shell", use.call.text)
     written = use.scope.written(script.text)
     if written is not None:
         bench.run_text(language, written, use.scope, use.call)
@@ -140,10 +148,30 @@ def check_python(bench: "Bench", use: Use) -> None:
 def check_code_program(bench: "Bench", use: Use) -> None:
     """Judge another language's interpreter."""
     start = start_of(use.call.argv[1:], use.program)
+    if use.name == "deno" and start.script is not None:
+        _check_deno(bench, use, start)
+        return
     for code in start.code:
         bench.run_text("other", code, use.scope, use.call)
+    edits = use.name in ("perl", "ruby") and use.arguments.has(("-i",))
+    for word in start.rest if start.code else ():
+        bench.path("write" if edits else "read", word, use.scope, use.call.text)
     if not start.code and not use.arguments.has(("--test", "--check", "-l", "--watch", "-S", "-v", "-c")):
         _check_source(bench, use, start, "other")
+
+
+def _check_deno(bench: "Bench", use: Use, start: Start) -> None:
+    """Judge deno by its subcommand: code, a script, or a task."""
+    files = [word for word in start.rest if not word.text.startswith("-")]
+    match start.script.text if start.script else "":
+        case "eval":
+            for word in files[:1]:
+                bench.run_text("other", word, use.scope, use.call)
+        case "install" | "publish" | "deploy" | "upgrade":
+            bench.report("package-runner", use.call.text)
+        case _:
+            for word in files[:1]:
+                _check_file(bench, use, word, "other")
 
 
 def check_python_text(bench: "Bench", use: Use) -> None:

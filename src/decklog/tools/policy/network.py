@@ -59,6 +59,8 @@ def check_data(bench: "Bench", use: Use) -> None:
 def check_network(bench: "Bench", use: Use) -> None:
     """Judge a client: secrets must not go to another machine, by any way in."""
     hosts = [host_of(bench, word.text) for word in use.operands if not _is_not_url(word.text, use.name)]
+    if not hosts:
+        bench.report("network-host", use.call.text)
     is_remote = any(not is_local(bench, host) for host in hosts) or not hosts
     if is_remote and use.taint & _LEAKS and not _only_in_header(use):
         bench.report("exfiltration", use.call.text)

@@ -1,5 +1,6 @@
 """Splitting of a command's arguments into flags, option values and operands."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -15,21 +16,21 @@ class Arguments:
     flags: list[str] = field(default_factory=list)
     values: list[tuple[str, Word]] = field(default_factory=list)
     operands: list[Word] = field(default_factory=list)
+    known: frozenset[str] = frozenset()
+    """Options that the program has, which are therefore no abbreviations of others."""
 
     def has(self, wanted: Iterable[str]) -> bool:
         """Tell whether one of the flags is given, whole or as an abbreviation of a long one."""
-        return any(_matches(flag, name) for flag in self.flags for name in wanted)
+        return any(flag == name or self._abbreviates(flag, name) for flag in self.flags for name in wanted)
+
+    def _abbreviates(self, flag: str, name: str) -> bool:
+        """Tell whether a flag as written is a long one cut short."""
+        is_long = flag.startswith("--") and len(flag) >= _SHORTEST_ABBREVIATION
+        return is_long and name.startswith(flag) and flag not in self.known
 
     def value(self, *names: str) -> Word | None:
         """Give the value of an option, None if it is absent."""
         return next((word for name, word in self.values if name in names), None)
-
-
-def _matches(flag: str, name: str) -> bool:
-    """Tell whether a flag as written is the one named; long options may be cut short."""
-    if flag == name:
-        return True
-    return flag.startswith("--") and len(flag) >= _SHORTEST_ABBREVIATION and name.startswith(flag)
 
 
 def sort_arguments(
@@ -40,7 +41,8 @@ def sort_arguments(
     `takes_value` names the options that are followed by a value, `single` is for programs whose long options have one dash,
     `stop` ends the options at the first operand and leaves the rest as operands.
     """
-    found, valued, place = Arguments(), frozenset(takes_value), 0
+    valued, place = frozenset(takes_value), 0
+    found = Arguments(known=valued)
     while place < len(words):
         text = words[place].text
         if text == "--":
@@ -75,8 +77,8 @@ def _option(words: list[Word], place: int, found: Arguments, valued: frozenset[s
 
 
 def _take(words: list[Word], place: int, name: str, found: Arguments) -> int:
-    """Take the next word as an option's value, if there is one."""
-    if place + 1 >= len(words):
+    """Take the next word as an option's value, if there is one that does not look like an option itself."""
+    if place + 1 >= len(words) or re.match(r"--?[A-Za-z]", words[place + 1].text):
         return 0
     found.values.append((name, words[place + 1]))
     return 1

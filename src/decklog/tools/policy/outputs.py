@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from decklog.tools.policy.searches import found_by
 from decklog.tools.policy.use import Use
 from decklog.tools.policy.words import NO_TAINT, UNKNOWN, Word, decode_ansi
 
@@ -159,16 +160,10 @@ def _git(_bench: "Bench", use: Use) -> Word | None:
     return None
 
 
-def _find(_bench: "Bench", use: Use) -> Word:
+def _find(bench: "Bench", use: Use) -> Word:
     """Give what find prints: something below where it starts."""
-    starts = []
-    for word in use.call.argv[1:]:
-        if word.text.startswith(("-", "(", "!")):
-            break
-        starts.append(word)
-    start = starts[0].text.rstrip("/") if starts else "."
-    narrowed = any(_bench.policy.patterns["filters"].match(word.text) for word in use.call.argv)
-    return Word(f"{start}/{UNKNOWN}" if narrowed else start or "/", _taint(use.call.argv))
+    items = found_by(use.call.argv[1:], bench.policy.patterns["filters"])[1]
+    return Word("\n".join(word.text for word in items), _taint(use.call.argv))
 
 
 def _ls(_bench: "Bench", use: Use) -> Word:
@@ -198,6 +193,13 @@ def _environment(bench: "Bench", use: Use) -> Word | None:
     ):
         return Word(UNKNOWN, frozenset({"secret"}))
     return Word(UNKNOWN, use.stdin_taint)
+
+
+def _variables(_bench: "Bench", use: Use) -> Word:
+    """Give what set, export and declare print: every variable if they are given none."""
+    flags = set(use.arguments.flags)
+    shows_all = not use.arguments.operands and (not flags or (use.name != "set" and flags <= {"-p", "-x"}))
+    return Word(UNKNOWN, frozenset({"environment"})) if shows_all and not use.call.assigned else Word("")
 
 
 def _count(_bench: "Bench", _use: Use) -> Word:
@@ -231,6 +233,10 @@ _KNOWN: dict[str, Callable[["Bench", Use], Word | None]] = {
     "ag": _grep,
     "env": _environment,
     "printenv": _environment,
+    "set": _variables,
+    "export": _variables,
+    "declare": _variables,
+    "typeset": _variables,
     "wc": _count,
     "test": _count,
     "[": _count,

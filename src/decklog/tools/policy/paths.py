@@ -53,12 +53,12 @@ class Paths:
         path = _shorten(path)
         for name in _NAMED:
             if self.policy.globs[name].match(path) and not self._is_exempt(name, path):
-                return name
+                return "vault" if name in ("secret", "ssh") and path[0] in "/~" else name
         return self._place(path)
 
     def _is_exempt(self, name: str, path: str) -> bool:
         """Tell whether a path only looks like a file of secrets."""
-        return name in ("secret", "env", "ssh") and self.policy.globs["exempt"].match(path)
+        return name in ("secret", "env", "ssh") and self.policy.globs["exempt"].covers(path)
 
     def _place(self, path: str) -> str:
         """Classify by where a path lies."""

@@ -25,6 +25,7 @@ _SHELL = {
     "getstatusoutput",
 }
 _DELETES = {"rmtree", "remove", "unlink", "rmdir", "removedirs"}
+_WALKS = {"glob", "rglob", "iterdir"}
 _WRITES = {"write_text", "write_bytes", "touch", "mkdir"}
 
 
@@ -58,6 +59,7 @@ class _Visitor:
         self.bench, self.scope, self.call = bench, scope, call
         self.names = bench.policy.names
         self.modules: dict[str, str] = {}
+        self.known: dict[str, str] = {}
 
     def check(self, tree: ast.Module) -> None:
         """Judge the whole code."""
@@ -65,6 +67,7 @@ class _Visitor:
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._import(node)
+        self._constants(nodes)
         for node in nodes:
             if isinstance(node, ast.Call):
                 self._call(node)
@@ -74,6 +77,38 @@ class _Visitor:
                 self._ask()
             elif isinstance(node, ast.Delete):
                 self._ask()
+
+    def _constants(self, nodes: list[ast.AST]) -> None:
+        """Note the names that stand for one known path, or for the files below one."""
+        for node in nodes:
+            if (
+                isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and isinstance(node.targets[0], ast.Name)
+            ):
+                text = self._text(node.value)
+                name = node.targets[0].id
+                self.known[name] = text if text is not None and name not in self.known else UNKNOWN
+            elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+                call = node.iter
+                if (
+                    isinstance(call, ast.Call)
+                    and isinstance(call.func, ast.Attribute)
+                    and call.func.attr in _WALKS
+                ):
+                    start = self._text(call.func.value)
+                    self.known[node.target.id] = f"{start}/x" if start is not None else UNKNOWN
+
+    def _text(self, node: ast.expr) -> str | None:
+        """Give the text of a constant, of a path made from one, or of a name that stands for one."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        if isinstance(node, ast.Name):
+            return self.known.get(node.id)
+        if isinstance(node, ast.Call) and len(node.args) == 1:
+            name = self._dotted(node.func)
+            return self._text(node.args[0]) if name in ("pathlib.Path", "Path") else None
+        return None
 
     def _ask(self) -> None:
         """Say that a person should see this."""
@@ -166,20 +201,16 @@ class _Visitor:
                     self.bench.review(Call(words, self.call.text), self.scope)
 
     def _targets(self, node: ast.Call) -> list[str]:
-        """List the constant paths that a call or the object it is called on is given."""
-        holders = [node]
-        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
-            holders.append(node.func.value)
-        arguments = [argument for holder in holders for argument in holder.args[:1]]
-        return [
-            arg.value for arg in arguments if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
-        ]
+        """List the known paths that a call is about: the object it is called on, or its first argument."""
+        holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+        places = [holder] if holder is not None and self._text(holder) is not None else node.args[:1]
+        texts = [self._text(place) for place in places]
+        return [text for text in texts if text is not None and UNKNOWN not in text]
 
     def _paths(self, node: ast.Call, role: str) -> None:
         """Judge the paths that a call deletes or writes."""
-        method = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call)
         targets = self._targets(node)
-        for text in targets[-1:] if method else targets[:1]:
+        for text in targets:
             self.bench.path(role, Word(text), self.scope, self.call.text)
         if not targets and role == "write":
             self._ask()

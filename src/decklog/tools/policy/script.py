@@ -98,7 +98,7 @@ class Reader:
             case "variable_assignment":
                 self._assign(node)
             case "declaration_command" | "unset_command":
-                self._declare(node)
+                return self._declare(node)
             case "function_definition":
                 self._define(node)
             case "for_statement":
@@ -171,12 +171,14 @@ class Reader:
         word = Word("") if is_empty else self._expander().single(last)
         return name, word, any(child.type == "+=" for child in node.children)
 
-    def _declare(self, node: Node) -> None:
+    def _declare(self, node: Node) -> Word:
         """Read `export`, `declare`, `unset` and their like: assignments, and words that may hold one."""
         call = Call([Word(text_of(node.children[0], self.source))], text_of(node, self.source))
         for child in node.children[1:]:
             if child.type == "variable_assignment":
-                self._assign(child)
+                name, word, append = self._assignment(child)
+                self.scope.assign(name, word, append=append)
+                call.assigned[name] = word
             elif child.type == "variable_name":
                 call.argv.append(Word(text_of(child, self.source)))
             elif child.is_named and child.type in _WORDS:
@@ -186,7 +188,7 @@ class Reader:
             if equals and name.isidentifier():
                 call.assigned[name] = Word(value, word.taint)
                 self.scope.assign(name, call.assigned[name])
-        self.reviewer.review(call, self.scope)
+        return self.reviewer.review(call, self.scope)
 
     def _define(self, node: Node) -> None:
         """Remember a function, and report one that starts itself over and over."""

@@ -1,5 +1,6 @@
 """Judging of inline code in languages without a parser here, by the calls and strings in it."""
 
+import re
 from typing import TYPE_CHECKING
 
 from decklog.tools.policy.calls import Call
@@ -9,6 +10,8 @@ from decklog.tools.policy.words import UNKNOWN, Word
 if TYPE_CHECKING:
     from decklog.tools.policy.bench import Bench
 
+_BACKTICKS = re.compile(r"`([^`]*)`")
+_IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:)")
 _MOST_STRINGS = 40
 _LONGEST = 20_000
 
@@ -20,11 +23,29 @@ def check_snippet(bench: "Bench", code: str, scope: Scope, call: Call) -> None:
     check_known_attacks(bench, code, call)
     for found in patterns["shell_calls"].finditer(code):
         bench.run_text("shell", Word(found[2]), scope, call)
-    for found in patterns["delete_calls"].finditer(code):
-        bench.path("delete", Word(found[2]), scope, call.text)
+    for role in ("delete", "write"):
+        for found in patterns[f"{role}_calls"].finditer(code):
+            bench.path(role, Word(found[2]), scope, call.text)
+    if call.argv and call.argv[0].text.rsplit("/", 1)[-1] in ("perl", "ruby"):
+        for found in _BACKTICKS.finditer(code):
+            bench.run_text("shell", Word(found[1]), scope, call)
     check_strings(bench, code, scope, call)
-    if UNKNOWN in code or patterns["risky_code"].search(code) or len(code) >= _LONGEST:
+    if UNKNOWN in code or len(code) >= _LONGEST or not _is_harmless(bench, code):
         bench.report("inline-code", call.text)
+
+
+def _is_harmless(bench: "Bench", code: str) -> bool:
+    """Tell whether code is a plain substitution, or uses only words known to compute and print."""
+    patterns = bench.policy.patterns
+    if patterns["substitution"].fullmatch(code.strip()):
+        return True
+    if patterns["risky_code"].search(code):
+        return False
+    bare = patterns["strings"].sub(" ", patterns["local_module"].sub(" ", code))
+    declared = {found[1] or found[2] for found in patterns["declared"].finditer(bare)}
+    return all(
+        word in bench.policy.names["safe_code"] or word in declared for word in _IDENTIFIER.findall(bare)
+    )
 
 
 def check_known_attacks(bench: "Bench", code: str, call: Call) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from decklog.tools.policy.calls import Call
 from decklog.tools.policy.options import sort_arguments
+from decklog.tools.policy.searches import found_by
 from decklog.tools.policy.use import Use
 from decklog.tools.policy.variables import check_variable
 from decklog.tools.policy.words import UNKNOWN, Word
@@ -85,17 +86,9 @@ def _filled(operands: list[Word], item: Word, marker: str | None) -> list[Word]:
 def check_find(bench: "Bench", use: Use) -> None:
     """Judge find: what it deletes and what it runs, on the directories it starts from."""
     words = use.call.argv[1:]
-    while words and words[0].text in ("-H", "-L", "-P"):
-        words = words[1:]
-    starts: list[Word] = []
-    while words and not words[0].text.startswith(("-", "(", "!")):
-        starts.append(words[0])
-        words = words[1:]
-    starts = starts or [Word(".")]
-    narrowed = any(bench.policy.patterns["filters"].match(word.text) for word in words)
-    found = [
-        Word(f"{start.text.rstrip('/')}/{UNKNOWN}", start.taint) if narrowed else start for start in starts
-    ]
+    starts, found = found_by(words, bench.policy.patterns["filters"])
+    for start in starts:
+        bench.path("list", start, use.scope, use.call.text)
     if any(word.text == "-delete" for word in words):
         for place in found:
             bench.path("delete", place, use.scope, use.call.text)
@@ -186,3 +179,9 @@ def check_packages(bench: "Bench", use: Use) -> None:
         inner = use.call.argv[texts.index("--") + 1 :]
         if inner:
             bench.review(Call(inner, use.call.text, stdin=use.call.stdin), use.scope)
+
+
+def check_script(bench: "Bench", use: Use) -> None:
+    """Ask about script without a command: it starts an interactive shell."""
+    if use.arguments.value("-c", "--command") is None:
+        bench.report("piped-to-interpreter", use.call.text)
