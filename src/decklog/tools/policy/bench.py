@@ -8,12 +8,13 @@ from decklog.tools.policy.policy import Finding, Policy, Program, Rule
 from decklog.tools.policy.scope import Scope
 from decklog.tools.policy.script import Reader, TooComplex
 from decklog.tools.policy.specials import SPECIALS
-from decklog.tools.policy.syntax import DEEPEST, LONGEST, MOST_NODES, parse, rough_commands, rough_words
+from decklog.tools.policy.syntax import DEEPEST, LONGEST, MOST_NODES, is_tangled, parse, rough_commands, rough_words
 from decklog.tools.policy.use import Use
 from decklog.tools.policy.variables import check_variable
 from decklog.tools.policy.verdict import Decision, Verdict, worst
 from decklog.tools.policy.words import UNKNOWN, Word, decode_ansi, finish, seal
 
+_LONGEST_CODE = 8_000
 _PATH_ROLES = {"read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
 _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
 _RUNS = {"argv": "argv", "shell": "shell-line"}
@@ -60,7 +61,7 @@ class Bench:
     ) -> Word:
         """Judge a script within the script, and tell what it prints."""
         source = text.encode("utf-8", "replace")
-        if len(source) > LONGEST or self.depth > DEEPEST // 3:
+        if len(source) > LONGEST or self.depth > DEEPEST // 3 or is_tangled(text):
             raise TooComplex
         self.spend()
         self.depth += 1
@@ -91,6 +92,10 @@ class Bench:
                 self.report("reverse-shell", text)
             elif redirect.target.content is None:
                 self.path("write" if redirect.writes else "read", redirect.target, scope, text)
+
+    def matches(self, pattern: str, text: str) -> bool:
+        """Tell whether one of the policy's patterns is found in code, or the code is too long to be searched."""
+        return len(text) > _LONGEST_CODE or self.policy.patterns[pattern].search(text) is not None
 
     def path(self, role: str, word: Word, scope: Scope, text: str) -> None:
         """Judge what is done to a path."""

@@ -11,6 +11,7 @@ from decklog.tools.policy.words import UNKNOWN, Word
 if TYPE_CHECKING:
     from decklog.tools.policy.bench import Bench
 
+_LONGEST = 8_000
 _CLAUSE = re.compile(r"([ugoa]*)((?:[-+=][rwxXstugo]*)+)")
 
 
@@ -79,9 +80,9 @@ def check_sed(bench: "Bench", use: Use) -> None:
     for word in files:
         bench.path(role, word, use.scope, use.call.text)
     for script in scripts:
-        if bench.policy.patterns["sed_danger"].search(script.text):
+        if bench.matches("sed_danger", script.text):
             bench.report("option-runs-program", use.call.text)
-        for found in bench.policy.patterns["sed_file"].finditer(script.text):
+        for found in bench.policy.patterns["sed_file"].finditer(script.text[:_LONGEST]):
             bench.path("write", Word(found[1]), use.scope, use.call.text)
 
 
@@ -95,7 +96,7 @@ def check_awk(bench: "Bench", use: Use) -> None:
         if "=" not in word.text:
             bench.path("read", word, use.scope, use.call.text)
     for script in scripts:
-        if bench.policy.patterns["awk_danger"].search(script.text):
+        if bench.matches("awk_danger", script.text):
             bench.report("inline-code", use.call.text)
             check_snippet(bench, script.text, use.scope, use.call)
 
@@ -105,9 +106,9 @@ def check_sql(bench: "Bench", use: Use) -> None:
     stdin = [use.call.stdin] if use.call.stdin else []
     codes = [word for option, word in use.arguments.values if use.program.options.get(option) == "code"]
     for word in [*codes, *use.operands, *stdin]:
-        if bench.policy.patterns["destructive_sql"].search(word.text):
+        if bench.matches("destructive_sql", word.text):
             bench.report("sql-destructive", use.call.text)
-        found = bench.policy.patterns["sql_shell"].search(word.text) if word not in use.operands[:1] else None
+        found = bench.policy.patterns["sql_shell"].search(word.text[:_LONGEST]) if word not in use.operands[:1] else None
         if found:
             bench.report("option-runs-program", use.call.text)
             bench.run_text("shell", Word(found[2]), use.scope, use.call)

@@ -9,6 +9,7 @@ from typing import Any
 from decklog.tools.policy.words import NO_TAINT, SPLIT, UNKNOWN, UNKNOWN_WORD, Word
 
 _MOST_VALUES = 8
+_LONGEST_VALUE = 16_384
 _WELL_KNOWN = {
     "HOME": Word("~"),
     "TMPDIR": Word("/tmp"),
@@ -64,6 +65,8 @@ class Scope:
         before = self.variables.get(name, ())
         if append:
             word = Word((before[-1].text if before else "") + word.text, word.taint)
+        if len(word.text) > _LONGEST_VALUE:
+            word = Word(UNKNOWN, word.taint)
         if self.conditional and before:
             word_set = (*before, word) if word not in before else before
             self.variables[name] = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _BACKTICKS = re.compile(r"`([^`]*)`")
 _IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:)")
 _MOST_STRINGS = 40
-_LONGEST = 20_000
+_LONGEST = 8_000
 
 
 def check_snippet(bench: "Bench", code: str, scope: Scope, call: Call) -> None:

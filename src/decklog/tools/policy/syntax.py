@@ -13,6 +13,11 @@ LONGEST = 64 * 1024
 DEEPEST = 48
 MOST_NODES = 20_000
 
+MOST_OPERATORS = 1_000
+_HEREDOC = re.compile(r"<<-?[ \t]*['\"\\]?(\w+)")
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*["]""", re.DOTALL)
+_OPERATORS = re.compile(r"[|&;()<>`{}\n$'\"]")
+
 _SEPARATORS = re.compile(r"[;&|\n()`]+")
 _TOKENS = re.compile(r"""(?:[^\s'"\\<>]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+|[<>]""", re.DOTALL)
 
@@ -34,6 +39,30 @@ def _parser() -> Any:
 def parse(source: bytes) -> Node:
     """Parse bash text and give the tree's root."""
     return _parser().parse(source).root_node
+
+
+def is_tangled(text: str) -> bool:
+    """Tell whether text has so many operators outside quotes and here-documents that parsing it could take long.
+
+    The parser's recovery from errors takes time that grows with the square of what it has to recover.
+    """
+    if len(text) <= MOST_OPERATORS:
+        return False
+    bare = _QUOTED.sub("", _without_heredocs(text))
+    return len(_OPERATORS.findall(bare)) > MOST_OPERATORS
+
+
+def _without_heredocs(text: str) -> str:
+    """Leave out the bodies of here-documents."""
+    kept, ending = [], None
+    for line in text.split("\n"):
+        if ending is None:
+            kept.append(line)
+            found = _HEREDOC.search(line)
+            ending = found[1] if found else None
+        elif line.strip() == ending:
+            ending = None
+    return "\n".join(kept)
 
 
 def text_of(node: Node, source: bytes) -> str:
