@@ -40,5 +40,3 @@ def test_every_verdict_names_its_rule_and_a_remedy() -> None:
         assert verdict.reason.endswith(".")
         assert ";" in verdict.reason
         assert verdict.command
-
-

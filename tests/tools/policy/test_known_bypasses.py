@@ -33,7 +33,10 @@ DENIED = {
         "git push other main",
         "git push origin master",
     ],
-    "interpreter": ["python -c \"shutil.rmtree('/')\"", "python3.12 -c \"import shutil as s; s.rmtree('/')\""],
+    "interpreter": [
+        "python -c \"shutil.rmtree('/')\"",
+        "python3.12 -c \"import shutil as s; s.rmtree('/')\"",
+    ],
 }
 ASKED = ["git push", "git push origin", "git push origin HEAD", "python", "bash"]
 NO_DANGER = [
@@ -108,5 +111,7 @@ def test_the_worst_part_decides() -> None:
         ("echo x > /home/ann/repo/notes.md", "/home/ann/repo", Decision.ALLOW),
     ],
 )
-def test_the_root_says_which_absolute_paths_are_the_repository_s(command: str, root: str, decision: Decision) -> None:
+def test_the_root_says_which_absolute_paths_are_the_repository_s(
+    command: str, root: str, decision: Decision
+) -> None:
     assert judge(command, root=root).decision is decision

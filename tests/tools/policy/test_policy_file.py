@@ -72,7 +72,12 @@ def test_a_json_file_says_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["not = [toml", '[decisions]\ngit-push-unknown = "maybe"\n', '[[programs]]\nnope = "x"\n', '[patterns]\nurl = "("\n'],
+    [
+        "not = [toml",
+        '[decisions]\ngit-push-unknown = "maybe"\n',
+        '[[programs]]\nnope = "x"\n',
+        '[patterns]\nurl = "("\n',
+    ],
 )
 def test_a_broken_file_is_refused_by_its_name(tmp_path: Path, text: str) -> None:
     with pytest.raises(Invalid) as caught:
@@ -93,7 +98,9 @@ def test_only_text_and_lists_of_text_are_judged(command: object) -> None:
 
 
 def test_importing_the_package_loads_neither_the_parser_nor_the_file() -> None:
-    code = "import sys, decklog.tools.policy; print([m for m in ('tree_sitter', 'tomllib') if m in sys.modules])"
+    code = (
+        "import sys, decklog.tools.policy; print([m for m in ('tree_sitter', 'tomllib') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

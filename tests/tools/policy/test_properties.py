@@ -64,7 +64,22 @@ WRAPPERS = [
 ]
 LINE_WRAPPERS = [wrapper for wrapper in WRAPPERS if "'" not in wrapper and '"' not in wrapper]
 FRAGMENTS = st.sampled_from(
-    [*"|&;()<>{}$`'\"\\\n*?~=#![] ", "$(", "${", "<<E\n", "<(", "bash -c ", "rm ", "-rf ", "/", "if ", "then ", "fi", "do ", "x="]
+    [
+        *"|&;()<>{}$`'\"\\\n*?~=#![] ",
+        "$(",
+        "${",
+        "<<E\n",
+        "<(",
+        "bash -c ",
+        "rm ",
+        "-rf ",
+        "/",
+        "if ",
+        "then ",
+        "fi",
+        "do ",
+        "x=",
+    ]
 )
 
 
@@ -82,7 +97,25 @@ def test_any_heap_of_shell_fragments_gets_a_verdict_soon(text: str) -> None:
     assert time.perf_counter() - start < 2
 
 
-@given(st.sampled_from(["(", "$(", "`", "a|", "a;", "{a,b}", "if x; then ", "<<A\n", "$((", "'", '"', "\\", "for i in a; do "]))
+@given(
+    st.sampled_from(
+        [
+            "(",
+            "$(",
+            "`",
+            "a|",
+            "a;",
+            "{a,b}",
+            "if x; then ",
+            "<<A\n",
+            "$((",
+            "'",
+            '"',
+            "\\",
+            "for i in a; do ",
+        ]
+    )
+)
 @settings(max_examples=13, deadline=None)
 def test_long_and_deep_text_is_held_soon(piece: str) -> None:
     start = time.perf_counter()
@@ -133,10 +166,15 @@ def test_quotes_and_backslashes_within_words_change_nothing(command: str, data: 
 @settings(max_examples=150, deadline=None)
 def test_white_space_changes_nothing(command: str, spaces: list[str]) -> None:
     words = command.split(" ")
-    text = spaces[0].replace("\\\n", "") + "".join(word + space for word, space in zip(words, spaces[1:], strict=False))
+    text = spaces[0].replace("\\\n", "") + "".join(
+        word + space for word, space in zip(words, spaces[1:], strict=False)
+    )
     assert judge(text.rstrip(" \\\n\t")).decision is Decision.DENY
 
 
-@given(st.sampled_from(["rm -rf /", "git push origin main", "sudo ls"]), st.sampled_from(["echo '{}'", "grep '{}' README.md"]))
+@given(
+    st.sampled_from(["rm -rf /", "git push origin main", "sudo ls"]),
+    st.sampled_from(["echo '{}'", "grep '{}' README.md"]),
+)
 def test_a_quoted_mention_stays_harmless(command: str, form: str) -> None:
     assert judge(form.format(command)).decision is Decision.ALLOW

@@ -8,7 +8,15 @@ from decklog.tools.policy.policy import Finding, Policy, Program, Rule
 from decklog.tools.policy.scope import Scope
 from decklog.tools.policy.script import Reader, TooComplex
 from decklog.tools.policy.specials import SPECIALS
-from decklog.tools.policy.syntax import DEEPEST, LONGEST, MOST_NODES, is_tangled, parse, rough_commands, rough_words
+from decklog.tools.policy.syntax import (
+    DEEPEST,
+    LONGEST,
+    MOST_NODES,
+    is_tangled,
+    parse,
+    rough_commands,
+    rough_words,
+)
 from decklog.tools.policy.use import Use
 from decklog.tools.policy.variables import check_variable
 from decklog.tools.policy.verdict import Decision, Verdict, worst
@@ -94,7 +102,7 @@ class Bench:
                 self.path("write" if redirect.writes else "read", redirect.target, scope, text)
 
     def matches(self, pattern: str, text: str) -> bool:
-        """Tell whether one of the policy's patterns is found in code, or the code is too long to be searched."""
+        """Tell whether a pattern of the policy is found in code, or the code is too long to search."""
         return len(text) > _LONGEST_CODE or self.policy.patterns[pattern].search(text) is not None
 
     def path(self, role: str, word: Word, scope: Scope, text: str) -> None:
@@ -157,7 +165,7 @@ class Bench:
 
     def _unknown(self, first: Word, call: Call, scope: Scope) -> None:
         """Judge a program that the policy does not list: a file of the repository may run."""
-        if call.guessed or {word.text for word in call.argv[1:]} <= _ABOUT and len(call.argv) == 2:
+        if call.guessed or ({word.text for word in call.argv[1:]} <= _ABOUT and len(call.argv) == 2):
             return
         if "/" in first.text:
             self.path("run", first, scope, call.text)
@@ -229,7 +237,7 @@ class Bench:
             self.role(role, word, use)
 
     def _swallowed(self, word: Word, use: Use) -> None:
-        """Judge an option's value as the operand it would be if this program's option took none; only for refusals."""
+        """Refuse an option's value that would be refused as an operand: the option may take none here."""
         kind = self.paths.classify(word.text, use.scope.cwd) if use.program.kind != "grep" else ""
         finding = self.policy.paths.get((use.program.operands, kind))
         if finding is not None and finding.decision is Decision.DENY:

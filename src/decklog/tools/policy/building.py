@@ -53,7 +53,7 @@ class Builder:
 
     def _listed(self, decision: Decision, name: str) -> Finding:
         """Give the finding for a program that a short list names."""
-        reason = f"The policy lists {name} under {decision.value}; change the policy file if that is no longer right."
+        reason = f"The policy lists {name} under {decision.value}; change the policy file if that is wrong."
         return Finding(decision, f"listed-{decision.value}", reason)
 
     def _program(self, entry: dict[str, Any]) -> Program:
@@ -112,7 +112,7 @@ class Builder:
                 yield (role, kind), self._finding(entry)
 
     def _variables(self) -> dict[str, Finding | str]:
-        """Read what is decided about setting environment variables; `shell` means that the value is a command."""
+        """Read what is decided about setting variables; `shell` means that the value is a command."""
         variables: dict[str, Finding | str] = {}
         for entry in self.data.get("variables", ()):
             for name in words(entry["names"]):

@@ -25,7 +25,8 @@ _DANGEROUS_TO_STAND_IN = {
 def check_cd(bench: "Bench", use: Use) -> None:
     """Follow a change of directory.
 
-    Without a stated root, a script that goes to an ordinary directory elsewhere is taken to work in that directory's repository.
+    Without a stated root, a script that goes to an ordinary directory elsewhere is taken to work in the
+    repository there.
     """
     target = use.arguments.operands[0].text if use.arguments.operands else "~"
     if "-" in (word.text for word in use.call.argv[1:]):

@@ -48,7 +48,7 @@ class Expander:
         return finish(self._raw(node, False), self.taint, self.content)
 
     def single(self, node: Node) -> Word:
-        """Give the one text a word stands for where the shell does not split: assignments, here-strings, targets."""
+        """Give the one text a word stands for where the shell does not split it, as in assignments."""
         self.taint, self.content = NO_TAINT, None
         raw = self._raw(node, False)
         return Word(unseal(raw.replace(SPLIT, " ")), self.taint, self.content)

@@ -108,8 +108,8 @@ def check_sql(bench: "Bench", use: Use) -> None:
     for word in [*codes, *use.operands, *stdin]:
         if bench.matches("destructive_sql", word.text):
             bench.report("sql-destructive", use.call.text)
-        found = bench.policy.patterns["sql_shell"].search(word.text[:_LONGEST]) if word not in use.operands[:1] else None
-        if found:
+        found = bench.policy.patterns["sql_shell"].search(word.text[:_LONGEST])
+        if found and word not in use.operands[:1]:
             bench.report("option-runs-program", use.call.text)
             bench.run_text("shell", Word(found[2]), use.scope, use.call)
         if "://" in word.text and not is_local(bench, host_of(bench, word.text)):

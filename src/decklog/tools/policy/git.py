@@ -76,7 +76,7 @@ def _check_overrides(bench: "Bench", use: Use) -> None:
 
 
 def _check_setting(bench: "Bench", use: Use, key: str, value: str) -> None:
-    """Judge one setting: an alias by what it runs, the dangerous ones refused; a plain pager or editor may be named."""
+    """Judge one setting: an alias by what it runs, a dangerous one by its key."""
     if key.lower().startswith("alias."):
         command = value[1:] if value.startswith("!") else f"git {value}"
         bench.run_text("shell", Word(command), use.scope, use.call)

@@ -7,7 +7,10 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 def translate(pattern: str) -> str:
-    """Turn a path pattern into a regular expression: `**` crosses directories, a pattern without a slash matches anywhere."""
+    """Turn a path pattern into a regular expression.
+
+    `**` crosses directories; a pattern without a slash matches in any directory.
+    """
     if "/" not in pattern:
         pattern = "**/" + pattern
     out = ""

@@ -38,8 +38,8 @@ def sort_arguments(
 ) -> Arguments:
     """Sort arguments the way most programs do.
 
-    `takes_value` names the options that are followed by a value, `single` is for programs whose long options have one dash,
-    `stop` ends the options at the first operand and leaves the rest as operands.
+    `takes_value` names the options that are followed by a value, `single` is for programs whose long options
+    have one dash, `stop` ends the options at the first operand and leaves the rest as operands.
     """
     valued, place = frozenset(takes_value), 0
     found = Arguments(known=valued)
@@ -85,7 +85,7 @@ def _take(words: list[Word], place: int, name: str, found: Arguments) -> int:
 
 
 def _cluster(words: list[Word], place: int, found: Arguments, valued: frozenset[str]) -> int:
-    """Sort a cluster of short flags; the first that takes a value swallows the rest of the word, or the next word."""
+    """Sort a cluster of short flags; one that takes a value swallows the rest, or the next word."""
     word = words[place]
     for index, char in enumerate(word.text[1:], start=1):
         flag = "-" + char

@@ -173,7 +173,7 @@ def _ls(_bench: "Bench", use: Use) -> Word:
 
 
 def _grep(bench: "Bench", use: Use) -> Word | None:
-    """Give what grep prints: names of files, or lines; the environment stays out unless secrets are looked for."""
+    """Give what grep prints: names, or lines; of the environment only what is no secret by its name."""
     if use.arguments.has(_LISTS) and use.call.stdin is None:
         return Word(f"./{UNKNOWN}")
     pattern = use.operands[0].text if use.operands else UNKNOWN

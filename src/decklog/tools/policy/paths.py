@@ -98,7 +98,7 @@ class Paths:
 
 
 def _shorten(path: str) -> str:
-    """Take a pattern that covers everything in a directory for the directory itself, and unknown endings for a child."""
+    """Take a pattern for everything in a directory for the directory, an unknown ending for a child."""
     while True:
         head, _, last = path.rpartition("/")
         if not _WILD_PART.fullmatch(last):

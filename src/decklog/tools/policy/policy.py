@@ -1,8 +1,9 @@
 """The policy: data that says what is allowed, asked about and denied.
 
-The shipped policy is `default.toml` beside this file. A user's file, TOML or JSON, is laid over it: tables are merged, lists of
-tables are added to, `{ add = [...], remove = [...] }` edits a plain list, and the short forms `allow`, `ask`, `deny` (programs) and
-`[decisions]` (rule name to decision) settle the common wishes in one line each.
+The shipped policy is `default.toml` beside this file. A user's file, TOML or JSON, is laid over it: tables
+are merged, lists of tables are added to, `{ add = [...], remove = [...] }` edits a plain list, and the
+short forms `allow`, `ask`, `deny` (programs) and `[decisions]` (rule name to decision) settle the common
+wishes in one line each.
 """
 
 import json
@@ -85,7 +86,7 @@ class Policy:
 
     @classmethod
     def load(cls, path: str | Path) -> "Policy":
-        """Read a user's policy file and lay it over the shipped one, or use it alone if it says `extends = "none"`."""
+        """Read a user's file and lay it over the shipped policy; `extends = "none"` uses it alone."""
         given = _read(Path(path))
         base = {} if given.pop("extends", "default") == "none" else _read(_DEFAULT)
         return build(merge(base, given), str(path))
@@ -95,7 +96,7 @@ class Policy:
         return self.programs.get(self.canonical(name))
 
     def canonical(self, name: str) -> str:
-        """Give the name a program is listed under: without a version or an ending, the name itself if it is not listed."""
+        """Give the name a program is listed under, without version or ending; its own if it is not."""
         for candidate in (name, name.lower(), _VERSION.sub("", name), name.split(".")[0]):
             if candidate in self.programs:
                 return candidate

@@ -1,4 +1,4 @@
-"""Judging of inline Python by its syntax tree: computing, printing and reading files of the repository may run unasked."""
+"""Judging of inline Python by its syntax tree: computing, printing and reading may run unasked."""
 
 import ast
 import warnings
@@ -73,10 +73,9 @@ class _Visitor:
                 self._call(node)
             elif isinstance(node, ast.Attribute):
                 self._attribute(node)
-            elif isinstance(node, ast.Name) and node.id in self.names["risky_builtins"]:
-                self._ask()
-            elif isinstance(node, ast.Delete):
-                self._ask()
+            elif isinstance(node, ast.Name):
+                if node.id in self.names["risky_builtins"]:
+                    self._ask()
 
     def _constants(self, nodes: list[ast.AST]) -> None:
         """Note the names that stand for one known path, or for the files below one."""
@@ -115,7 +114,7 @@ class _Visitor:
         self.bench.report("inline-code", self.call.text)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Remember what an imported name stands for; risky names taken out of their module are asked about."""
+        """Remember what an imported name stands for; ask about risky names taken out of their module."""
         if isinstance(node, ast.Import):
             for alias in node.names:
                 self.modules[alias.asname or alias.name.split(".")[0]] = (
@@ -152,11 +151,10 @@ class _Visitor:
             # `__version__` and its like only say what is installed.
             if not node.attr.startswith("__") and not node.attr.isupper() and node.attr != "path":
                 self._ask()
-        elif node.attr in self.names["risky_methods"] and (
-            node.attr.startswith("__") or root in ("", "builtins")
-        ):
-            if node.attr != "__class__" or not _is_name_of_class(node):
-                self._ask()
+            return
+        reaches_outside = node.attr.startswith("__") or root in ("", "builtins")
+        if node.attr in self.names["risky_methods"] and reaches_outside and not _is_class_of_name(node):
+            self._ask()
 
     def _is_imported(self, node: ast.expr) -> bool:
         """Tell whether an attribute's root is an imported name."""
@@ -216,7 +214,7 @@ class _Visitor:
             self._ask()
 
     def _open(self, node: ast.Call) -> None:
-        """Judge `open`: reading and writing constant paths by where they lie, unknown ones only for reading."""
+        """Judge `open`: known paths by where they lie, unknown ones only if they are written."""
         modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
         mode = modes[0].value if modes and isinstance(modes[0], ast.Constant) else "w" if modes else "r"
         role = "write" if set(str(mode)) & set("wax+") else "read"
@@ -227,6 +225,6 @@ class _Visitor:
             self._ask()
 
 
-def _is_name_of_class(node: ast.Attribute) -> bool:
-    """Leave `x.__class__` alone where only its name is read."""
-    return isinstance(node.value, ast.Name)
+def _is_class_of_name(node: ast.Attribute) -> bool:
+    """Tell whether an attribute is `x.__class__`, which alone reaches nothing."""
+    return node.attr == "__class__" and isinstance(node.value, ast.Name)

@@ -50,7 +50,7 @@ class Scope:
     chosen: dict[str, Word] = field(default_factory=dict)
 
     def inner(self, positional: list[Word] | None = None) -> "Scope":
-        """Open a scope for a subshell or an inner script: it sees what is set, and its own changes stay inside."""
+        """Open a scope for a subshell or an inner script: it sees what is set and keeps its changes."""
         return replace(
             self,
             variables=dict(self.variables),

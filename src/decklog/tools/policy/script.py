@@ -23,7 +23,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-class TooComplex(Exception):  # noqa: N818
+class TooComplex(Exception):
     """The script is too long or too deeply nested to be judged."""
 
 
@@ -213,7 +213,7 @@ class Reader:
             return combine([self.walk(child, stdin) for child in body])
 
     def _redirected(self, node: Node, stdin: Word | None) -> Word:
-        """Read a statement with redirections behind it, and what a here-document's first line goes on with."""
+        """Read a statement with redirections, and what follows on a here-document's first line."""
         redirects: list[Redirect] = []
         extra: list[Node] = []
         after: list[Node] = []
@@ -264,9 +264,7 @@ class Reader:
         """Read a redirection to or from a file; words after the target are arguments of the command."""
         operator, targets = "", []
         for child in node.children:
-            if child.type == "file_descriptor" or not child.is_named:
-                operator += text_of(child, self.source)
-            elif child.type == "ERROR":
+            if child.type == "file_descriptor" or not child.is_named or child.type == "ERROR":
                 operator += text_of(child, self.source)
             else:
                 targets.append(child)
@@ -302,7 +300,8 @@ class Reader:
     def _simple(self, node: Node, stdin: Word | None, redirects: list[Redirect], extra: list[Node]) -> Word:
         """Build a simple command from its parts and hand it on."""
         call = Call([], text_of(node, self.source), {}, redirects, stdin)
-        extra, after = list(extra), []
+        extra = list(extra)
+        after: list[Node] = []
         for child in node.children:
             if child.type == "variable_assignment":
                 name, word, _ = self._assignment(child)

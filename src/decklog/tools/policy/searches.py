@@ -10,8 +10,8 @@ _NAMES = ("-name", "-iname", "-path", "-ipath", "-wholename")
 def found_by(words: list[Word], filters: re.Pattern[str]) -> tuple[list[Word], list[Word]]:
     """Give where a search starts and what it finds there.
 
-    A search by name finds paths like that name, one by age or size finds something below its start; a search that is not
-    narrowed finds the start itself and everything in it.
+    A search by name finds paths like that name, one by age or size finds something below its start; a search
+    that is not narrowed finds the start itself and everything in it.
     """
     starts, place = [], 0
     while place < len(words) and words[place].text in ("-H", "-L", "-P"):

@@ -18,6 +18,7 @@ _HEREDOC = re.compile(r"<<-?[ \t]*['\"\\]?(\w+)")
 _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*["]""", re.DOTALL)
 _OPERATORS = re.compile(r"[|&;()<>`{}\n$'\"]")
 
+_LETTERS = bytes(code if code < 0x80 else ord("x") for code in range(256))
 _SEPARATORS = re.compile(r"[;&|\n()`]+")
 _TOKENS = re.compile(r"""(?:[^\s'"\\<>]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+|[<>]""", re.DOTALL)
 
@@ -37,12 +38,14 @@ def _parser() -> Any:
 
 
 def parse(source: bytes) -> Node:
-    """Parse bash text and give the tree's root."""
-    return _parser().parse(source).root_node
+    """Parse bash text and give the tree's root; its places are those of the text as it is."""
+    # The grammar's scanner looks characters up in tables for single bytes and can crash on others. To the shell
+    # they are letters like any other, so the parser sees a letter in their place.
+    return _parser().parse(source.translate(_LETTERS)).root_node
 
 
 def is_tangled(text: str) -> bool:
-    """Tell whether text has so many operators outside quotes and here-documents that parsing it could take long.
+    """Tell whether text has so many operators outside quotes that parsing it could take long.
 
     The parser's recovery from errors takes time that grows with the square of what it has to recover.
     """
@@ -53,16 +56,20 @@ def is_tangled(text: str) -> bool:
 
 
 def _without_heredocs(text: str) -> str:
-    """Leave out the bodies of here-documents."""
-    kept, ending = [], None
+    """Leave out the bodies of here-documents that come to their end."""
+    kept: list[str] = []
+    body: list[str] = []
+    ending = None
     for line in text.split("\n"):
         if ending is None:
             kept.append(line)
             found = _HEREDOC.search(line)
             ending = found[1] if found else None
         elif line.strip() == ending:
-            ending = None
-    return "\n".join(kept)
+            ending, body = None, []
+        else:
+            body.append(line)
+    return "\n".join(kept + body)
 
 
 def text_of(node: Node, source: bytes) -> str:

@@ -26,7 +26,7 @@ def check_variable(bench: "Bench", name: str, word: Word, call: Call, scope: Sco
 
 
 def _check_path(bench: "Bench", word: Word, call: Call, scope: Scope) -> None:
-    """Judge a search path: directories of the repository, the home or the system may come before the old one."""
+    """Judge a search path: known places may come before the old one, others are asked about."""
     parts = [part for part in word.text.split(":") if part]
     keeps_old = UNKNOWN in parts or any(part.startswith("/usr/bin") for part in parts)
     odd = [

@@ -1,11 +1,12 @@
 """Words of a command line after expansion, with what is known about where they came from.
 
-While a word is being built, quoted characters that would otherwise be special are moved to a private range, so that brace
-expansion and splitting see only the unquoted ones. `seal` and `unseal` do the moving.
+While a word is being built, quoted characters that would otherwise be special are moved to a private range,
+so that brace expansion and splitting see only the unquoted ones. `seal` and `unseal` do the moving.
 """
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 UNKNOWN = "\0"
 """Stands for text that can't be known before the command runs."""
@@ -129,7 +130,8 @@ def _first_braces(text: str) -> list[str] | None:
 
 def _closing(text: str, start: int) -> tuple[int, list[int]]:
     """Find the brace that closes the one at `start`, and the commas of its own level."""
-    depth, commas = 0, []
+    depth = 0
+    commas: list[int] = []
     for place in range(start, min(len(text), start + 4096)):
         char = text[place]
         if char == "{":
@@ -147,7 +149,7 @@ def _alternatives(text: str, start: int, end: int, commas: list[int]) -> list[st
     """List what a brace expression stands for, None if the braces are just text."""
     if commas:
         edges = [start, *commas, end]
-        return [text[left + 1 : right] for left, right in zip(edges, edges[1:], strict=False)]
+        return [text[left + 1 : right] for left, right in pairwise(edges)]
     found = _RANGE.fullmatch(text[start + 1 : end])
     if not found:
         return None
