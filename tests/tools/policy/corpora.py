@@ -1,7 +1,8 @@
 """The corpora of commands the policy is scored on.
 
-Each line of a `.jsonl` file is a command with the decision it should get at least (dangerous) or exactly (harmless). The second pair
-was written apart from the first, from incident reports and from what agents run all day, and scored before anything was mended.
+Each line of a `.jsonl` file is a command with the decision it should get at least (dangerous) or exactly
+(harmless). The later ones were written apart from the first, from incident reports and from what agents run
+all day, and scored before anything was mended.
 """
 
 import json
@@ -26,7 +27,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Score:
-    """How a corpus fared: the commands held (asked about or denied), and those that got less than they should."""
+    """How a corpus fared: how many commands were held (not allowed), and which were misjudged."""
 
     name: str
     total: int

@@ -1,4 +1,4 @@
-"""Claims that hold for any text: a verdict always comes, soon, and wrapping never makes a denied command allowed."""
+"""Claims for any text: a verdict always comes, soon, and no wrapping makes a denied command allowed."""
 
 import string
 import time

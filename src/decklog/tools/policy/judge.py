@@ -16,8 +16,8 @@ def judge(command: str | list[str], policy: Policy | None = None, *, root: str |
     """Judge a command before it runs: a bash command line, or a list of arguments that runs without a shell.
 
     `root` is the absolute path of the repository; without it, relative paths are taken for the repository's.
-    Nothing is executed and no file is looked at. Any text gets a verdict; only an empty list or another type is
-    refused.
+    Nothing is executed and no file is looked at. Any text gets a verdict; only an empty list or
+    another type is refused.
     """
     text = _text(command)
     bench = Bench(policy or Policy.default(), root, text)

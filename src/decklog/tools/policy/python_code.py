@@ -73,9 +73,8 @@ class _Visitor:
                 self._call(node)
             elif isinstance(node, ast.Attribute):
                 self._attribute(node)
-            elif isinstance(node, ast.Name):
-                if node.id in self.names["risky_builtins"]:
-                    self._ask()
+            elif isinstance(node, ast.Name) and node.id in self.names["risky_builtins"]:
+                self._ask()
 
     def _constants(self, nodes: list[ast.AST]) -> None:
         """Note the names that stand for one known path, or for the files below one."""

@@ -39,8 +39,8 @@ def _parser() -> Any:
 
 def parse(source: bytes) -> Node:
     """Parse bash text and give the tree's root; its places are those of the text as it is."""
-    # The grammar's scanner looks characters up in tables for single bytes and can crash on others. To the shell
-    # they are letters like any other, so the parser sees a letter in their place.
+    # The grammar's scanner looks characters up in tables for single bytes and can crash on others. To the
+    # shell they are letters like any other, so the parser sees a letter in their place.
     return _parser().parse(source.translate(_LETTERS)).root_node
 
 
