@@ -12,8 +12,8 @@ from pathlib import Path
 from decklog.tools.policy import Decision, Policy, judge
 
 HERE = Path(__file__).parent
-DANGEROUS = ("dangerous", "dangerous_second")
-HARMLESS = ("harmless", "harmless_second")
+DANGEROUS = ("dangerous", "dangerous_second", "dangerous_third")
+HARMLESS = ("harmless", "harmless_second", "harmless_third")
 
 
 @dataclass(frozen=True)

@@ -120,3 +120,11 @@ def test_every_rule_of_the_shipped_policy_says_why_and_what_instead() -> None:
 def test_every_rule_is_about_a_program_the_policy_knows() -> None:
     policy = Policy.default()
     assert [name for name in policy.rules if name not in policy.programs] == []
+
+
+def test_a_file_can_stand_alone(tmp_path: Path) -> None:
+    policy = written(tmp_path, 'extends = "none"\nallow = ["ls"]\n')
+    assert judge("ls", policy).decision is Decision.ALLOW
+    assert judge("cat x", policy).rule == "unknown-program"
+    assert judge("bash -c 'ls'", policy).decision is Decision.ASK
+    assert judge("python -c 'print(1)' | (", policy).decision is Decision.ASK

@@ -25,6 +25,7 @@ from decklog.tools.policy.words import UNKNOWN, Word, decode_ansi, finish, seal
 _LONGEST_CODE = 8_000
 _PATH_ROLES = {"read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
 _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
+_CODE = Program(finding=Finding(Decision.ALLOW, "allowed", ""))
 _RUNS = {"argv": "argv", "shell": "shell-line"}
 _OVERHEARD = {"environment": "environment-dump", "secret": "secret-in-output"}
 
@@ -275,9 +276,7 @@ class Bench:
                 return Word(UNKNOWN, word.taint)
             return self.run_script(word.text.replace(UNKNOWN, "${UNKNOWN}"), scope)
         special = SPECIALS["code " + language]
-        special(
-            self, Use(language, call, self.policy.programs["bash"], sort_arguments([Word("--"), word]), scope)
-        )
+        special(self, Use(language, call, _CODE, sort_arguments([Word("--"), word]), scope))
         return Word(UNKNOWN, word.taint)
 
 

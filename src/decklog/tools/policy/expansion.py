@@ -144,6 +144,8 @@ class Expander:
         name, operator = found[2], found[4]
         if found[1] == "!":
             name = self.scope.value(name).text
+            if UNKNOWN in name:
+                return self._insert(Word(UNKNOWN, frozenset({"environment"})), quoted)
         word = self.scope.value(name)
         if operator:
             word = self._operated(word, operator)

@@ -1,5 +1,6 @@
 """Judging of git: settings given on the way, where a push goes, aliases and programs it is told to start."""
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from decklog.tools.policy.network import host_of
@@ -179,7 +180,7 @@ def _check_refspec(bench: "Bench", use: Use, ref: str) -> None:
 def _check_branch(bench: "Bench", use: Use, branch: str) -> None:
     """Judge pushing to a branch: protected ones are refused, unknown ones asked about."""
     name = branch.removeprefix("refs/").removeprefix("heads/")
-    if name.lower() in bench.policy.names["protected_branches"]:
+    if any(fnmatchcase(protected, name.lower()) for protected in bench.policy.names["protected_branches"]):
         bench.report("git-push-protected", use.call.text)
     elif not name or UNKNOWN in name or "*" in name:
         bench.report("git-push-unknown", use.call.text)

@@ -70,7 +70,8 @@ def check_network(bench: "Bench", use: Use) -> None:
     if use.name == "wget" or use.arguments.has(("-O", "--remote-name")):
         for word in use.operands:
             name = word.text.rstrip("/").rsplit("/", 1)[-1]
-            use.scope.wrote(name, Word(UNKNOWN, frozenset({"network"})))
+            place = use.arguments.value("-P", "--directory-prefix", "--output-dir")
+            use.scope.wrote(f"{place.text}/{name}" if place else name, Word(UNKNOWN, frozenset({"network"})))
 
 
 def _only_in_header(use: Use) -> bool:

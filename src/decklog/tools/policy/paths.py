@@ -68,6 +68,11 @@ class Paths:
             return "top" if path == "." else "parent"
         if path.startswith("~"):
             return self._home_place(path)
+        if (
+            path.startswith("../../../")
+            and path.replace("../", "").split("/")[0] in self.policy.names["system"]
+        ):
+            return "system"
         if not path.startswith("/"):
             return "outside" if path.startswith("../") else "inside"
         return self._absolute_place(path)

@@ -19,6 +19,7 @@ from decklog.tools.policy.globs import Globs
 from decklog.tools.policy.verdict import Decision
 
 _DEFAULT = Path(__file__).with_name("default.toml")
+_OWN = ("programs", "rules", "paths", "variables")
 _VERSION = re.compile(r"[-_]?v?\d+(\.\d+)*$")
 
 
@@ -88,7 +89,9 @@ class Policy:
     def load(cls, path: str | Path) -> "Policy":
         """Read a user's file and lay it over the shipped policy; `extends = "none"` uses it alone."""
         given = _read(Path(path))
-        base = {} if given.pop("extends", "default") == "none" else _read(_DEFAULT)
+        base = _read(_DEFAULT)
+        if given.pop("extends", "default") == "none":
+            base = {key: value for key, value in base.items() if key not in _OWN}
         return build(merge(base, given), str(path))
 
     def program(self, name: str) -> Program | None:
