@@ -26,6 +26,7 @@ _LONGEST_CODE = 8_000
 _PATH_ROLES = {"read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
 _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
 _CODE = Program(finding=Finding(Decision.ALLOW, "allowed", ""))
+_RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "function"}
 _RUNS = {"argv": "argv", "shell": "shell-line"}
 _OVERHEARD = {"environment": "environment-dump", "secret": "secret-in-output"}
 
@@ -88,6 +89,8 @@ class Bench:
         for command in rough_commands(text.replace("\\\n", " "))[:200]:
             words = [_strip(word) for word in rough_words(command)]
             argv = [found for word in words for found in finish(word, frozenset())]
+            while argv and argv[0].text in _RESERVED:
+                argv.pop(0)
             if argv:
                 self.review(Call(argv, command, stdin=stdin, guessed=True), scope.inner())
 

@@ -20,6 +20,7 @@ from decklog.tools.policy.words import (
 
 _BRACED = re.compile(r"\$\{([#!]?)(\w+|[@*?$!#-])(\[[^\]]*\])?(.*)\}", re.DOTALL)
 _SUBSTRING = re.compile(r":\s*(\d{1,5})(?::(\d{1,5}))?")
+_BACKTICKS = re.compile(r"`([^`]+)`")
 _WHITE = re.compile(r"[ \t\n]+")
 _WHOLE = {
     "word",
@@ -35,10 +36,13 @@ _WHOLE = {
 class Expander:
     """Expand the words of one script, calling back for what stands in `$(...)`, backticks and `<(...)`."""
 
-    def __init__(self, source: bytes, scope: Scope, substitute: Callable[[Node], Word]) -> None:
+    def __init__(
+        self, source: bytes, scope: Scope, substitute: Callable[[Node], Word], run: Callable[[str], Word]
+    ) -> None:
         self.source = source
         self.scope = scope
         self.substitute = substitute
+        self.run = run
         self.taint: frozenset[str] = NO_TAINT
         self.content: str | None = None
 
@@ -142,6 +146,9 @@ class Expander:
         if not found or found[1] == "#":
             return UNKNOWN
         name, operator = found[2], found[4]
+        # The grammar takes backticks in here for plain text.
+        for quoted_command in _BACKTICKS.findall(operator):
+            self.taint |= self.run(quoted_command).taint
         if found[1] == "!":
             name = self.scope.value(name).text
             if UNKNOWN in name:

@@ -121,6 +121,9 @@ def check_sql(bench: "Bench", use: Use) -> None:
 
 def check_targets(bench: "Bench", use: Use) -> None:
     """Judge the targets of a build tool, or the scripts of a package, by their names."""
+    file = use.arguments.value("-f", "--file", "--makefile")
+    if file is not None and file.text in ("-", "/dev/stdin"):
+        bench.report("piped-to-interpreter", use.call.text)
     for word in use.operands:
         name, equals, _ = word.text.partition("=")
         if not equals and bench.policy.patterns["deploy_target"].search(name):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from decklog.tools.policy.bench import Bench
 
 
+_STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 _KNOWN_SCRIPTS = {"manage.py", "artisan"}
 
 
@@ -33,7 +34,7 @@ def start_of(words: list[Word], program: Program, module_flag: bool = False) -> 
     start, place = Start(), 0
     while place < len(words):
         text = words[place].text
-        if text == "-" or (text == "-s" and not module_flag):
+        if text in _STDIN or (text == "-s" and not module_flag):
             start.reads_stdin = True
         elif text == "--":
             pass

@@ -1,5 +1,6 @@
 """Judging of programs that talk to other machines: whom they talk to, and what they send."""
 
+import re
 from typing import TYPE_CHECKING
 
 from decklog.tools.policy.use import Use
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
 _METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
 _RUNS = ("-e", "-c", "--exec", "--sh-exec", "--lua-exec")
+_SENT_FILE = re.compile(r"(?:[\w.\[\]-]*=)?[@<](.+)", re.DOTALL)
 _LEAKS = {"secret", "environment"}
 
 
@@ -51,9 +53,9 @@ def _is_not_url(text: str, name: str) -> bool:
 def check_data(bench: "Bench", use: Use) -> None:
     """Judge data to be sent: `@name` and `field=@name` send a file."""
     for word in use.arguments.operands:
-        head, at, name = word.text.partition("@")
-        if at and (not head or head.endswith(("=", "<"))) and name != "-":
-            bench.path("upload", Word(name.split(";")[0]), use.scope, use.call.text)
+        found = _SENT_FILE.match(word.text)
+        if found and found[1] != "-":
+            bench.path("upload", Word(found[1].split(";")[0]), use.scope, use.call.text)
 
 
 def check_network(bench: "Bench", use: Use) -> None:

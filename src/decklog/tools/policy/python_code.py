@@ -165,7 +165,7 @@ class _Visitor:
         """Judge a call: what it starts, deletes, writes or opens."""
         function = node.func
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        if name in _SHELL:
+        if name in _SHELL or name.startswith(("exec", "spawn", "posix_spawn")):
             self._starts(node)
         if name in _DELETES:
             self._paths(node, "delete")
@@ -184,8 +184,8 @@ class _Visitor:
 
     def _starts(self, node: ast.Call) -> None:
         """Judge the command that a call starts, as a command line or as a list of arguments."""
-        for argument in node.args[:1]:
-            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+        for place, argument in enumerate(node.args):
+            if place == 0 and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 self.bench.run_text("shell", Word(argument.value), self.scope, self.call)
             elif isinstance(argument, ast.List | ast.Tuple):
                 words = [

@@ -36,6 +36,9 @@ class Reviewer(Protocol):
     def review_redirects(self, redirects: list[Redirect], scope: Scope, text: str) -> None:
         """Judge the files that a compound statement reads or writes."""
 
+    def run_script(self, text: str, scope: Scope) -> Word:
+        """Judge a script within the script, and tell what it prints."""
+
     def spend(self) -> None:
         """Count one step of work, and raise TooComplex when there were too many."""
 
@@ -143,7 +146,11 @@ class Reader:
 
     def _expander(self) -> Expander:
         """Give an expander that sees the scope as it is now."""
-        return Expander(self.source, self.scope, self._substitute)
+        return Expander(self.source, self.scope, self._substitute, self._run_text)
+
+    def _run_text(self, text: str) -> Word:
+        """Read a command line that stands in a word."""
+        return self.reviewer.run_script(text, self.scope)
 
     def _substitute(self, node: Node) -> Word:
         """Read the commands of a substitution in a scope of their own."""

@@ -10,7 +10,7 @@ from decklog.tools.policy.words import UNKNOWN, Word
 if TYPE_CHECKING:
     from decklog.tools.policy.bench import Bench
 
-_BACKTICKS = re.compile(r"`([^`]*)`")
+_BACKTICKS = re.compile(r"(?:`|%x[({\[|!])([^`)}\]|!]*)[`)}\]|!]")
 _IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:)")
 _MOST_STRINGS = 40
 _LONGEST = 8_000
@@ -26,7 +26,10 @@ def check_snippet(bench: "Bench", code: str, scope: Scope, call: Call) -> None:
     for role in ("delete", "write"):
         for found in patterns[f"{role}_calls"].finditer(code):
             bench.path(role, Word(found[2]), scope, call.text)
-    if call.argv and call.argv[0].text.rsplit("/", 1)[-1] in ("perl", "ruby"):
+    for found in patterns["argument_calls"].finditer(code):
+        words = [string[2] for string in patterns["strings"].finditer(found[1])]
+        bench.review(Call([Word(word) for word in words], call.text), scope)
+    if call.argv and call.argv[0].text.rsplit("/", 1)[-1] in ("perl", "ruby", "php"):
         for found in _BACKTICKS.finditer(code):
             bench.run_text("shell", Word(found[1]), scope, call)
     check_strings(bench, code, scope, call)

@@ -23,7 +23,9 @@ def check_argv(bench: "Bench", use: Use) -> None:
     if use.name == "command" and use.arguments.has(("-v", "-V")):
         return
     inner = use.arguments.operands[use.program.skip :]
-    if inner:
+    if len(inner) > 1 and inner[0].text in ("-c", "--command"):
+        bench.run_text("shell", inner[1], use.scope, use.call)
+    elif inner:
         bench.review(use.call.inner(inner), use.scope)
 
 
@@ -42,6 +44,8 @@ def check_shell(bench: "Bench", use: Use) -> None:
 def check_environment(bench: "Bench", use: Use) -> None:
     """Judge env: the variables it sets, and the command behind them."""
     operands = list(use.arguments.operands)
+    if operands and operands[0].text == "-":
+        operands.pop(0)
     while operands and (found := _ASSIGNMENT.fullmatch(operands[0].text)):
         check_variable(bench, found[1], Word(found[2], operands[0].taint), use.call, use.scope)
         operands.pop(0)
@@ -51,36 +55,51 @@ def check_environment(bench: "Bench", use: Use) -> None:
 
 def check_xargs(bench: "Bench", use: Use) -> None:
     """Judge the command that xargs or parallel builds from its standard input."""
-    operands = [word for word in use.arguments.operands if not word.text.startswith(":::")]
+    operands = use.arguments.operands
+    texts = [word.text for word in operands]
+    operands = operands[: texts.index(":::")] if ":::" in texts else operands
     if not operands:
+        for item in _behind_colons(use):
+            bench.run_text("shell", item, use.scope, use.call)
         return
-    items = _items(use)
     marker = use.arguments.value("-I", "-i", "--replace") or (Word("{}") if use.name == "parallel" else None)
     program = operands[0].text.rsplit("/", 1)[-1]
     if use.stdin_taint & {"network", "decoded"} and program in bench.policy.names["shells"]:
         bench.report("network-to-shell", use.call.text)
-    for item in items:
-        argv = _filled(operands, item, marker.text if marker else None)
+    for items in _batches(use, by_line=marker is not None):
+        argv = _filled(operands, items, marker.text if marker else None)
         if use.name == "parallel":
             bench.run_text(
-                "shell", Word(" ".join(word.text for word in argv), item.taint), use.scope, use.call
+                "shell", Word(" ".join(word.text for word in argv), use.stdin_taint), use.scope, use.call
             )
         bench.review(use.call.inner(argv, stdin=None), use.scope)
 
 
-def _items(use: Use) -> list[Word]:
-    """List what standard input will add: the words if they are known, else one that is not."""
+def _batches(use: Use, by_line: bool) -> list[list[Word]]:
+    """List what standard input will add to each run: a line each, or all words to one run."""
     stdin = use.call.stdin or Word(UNKNOWN)
-    if not stdin.text.strip():
-        return [Word(UNKNOWN, stdin.taint)]
-    return [Word(item, stdin.taint) for item in stdin.text.split()[:_MOST_ITEMS]]
+    given = [Word(item.text.removeprefix(":::")) for item in _behind_colons(use)]
+    if given:
+        return [[item] for item in given]
+    if by_line or use.arguments.has(("-d", "--delimiter", "-0", "--null", "-n", "-L")):
+        lines = [line for line in stdin.text.split("\n") if line.strip()][:_MOST_ITEMS]
+        return [[Word(line, stdin.taint)] for line in lines] or [[Word(UNKNOWN, stdin.taint)]]
+    words = [Word(item, stdin.taint) for item in stdin.text.split()]
+    return [words or [Word(UNKNOWN, stdin.taint)]]
 
 
-def _filled(operands: list[Word], item: Word, marker: str | None) -> list[Word]:
-    """Put an item where the marker stands, or at the end."""
+def _behind_colons(use: Use) -> list[Word]:
+    """Give the arguments that parallel is given behind `:::`."""
+    texts = [word.text for word in use.arguments.operands]
+    return use.arguments.operands[texts.index(":::") + 1 :][:_MOST_ITEMS] if ":::" in texts else []
+
+
+def _filled(operands: list[Word], items: list[Word], marker: str | None) -> list[Word]:
+    """Put an item where the marker stands, or all of them at the end."""
     if marker and any(marker in word.text for word in operands):
+        item = items[0]
         return [Word(word.text.replace(marker, item.text), word.taint | item.taint) for word in operands]
-    return [*operands, item]
+    return [*operands, *items]
 
 
 def check_find(bench: "Bench", use: Use) -> None:
