@@ -12,7 +12,7 @@ from pathlib import Path
 from decklog.tools.policy import Decision, Policy, judge
 
 HERE = Path(__file__).parent
-DANGEROUS = ("dangerous", "dangerous_second", "dangerous_third")
+DANGEROUS = ("dangerous", "dangerous_second", "dangerous_third", "dangerous_hidden")
 HARMLESS = ("harmless", "harmless_second", "harmless_third")
 
 
