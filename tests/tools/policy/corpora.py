@@ -13,7 +13,7 @@ from decklog.tools.policy import Decision, Policy, judge
 
 HERE = Path(__file__).parent
 DANGEROUS = ("dangerous", "dangerous_second", "dangerous_third", "dangerous_hidden")
-HARMLESS = ("harmless", "harmless_second", "harmless_third")
+HARMLESS = ("harmless", "harmless_second", "harmless_third", "harmless_daily")
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def _check_file(bench: "Bench", use: Use, script: Word, language: str) -> None:
 def check_source(bench: "Bench", use: Use) -> None:
     """Judge `source`: the file's contents run in this shell; a virtual environment's own file may."""
     for script in use.arguments.operands[:1]:
-        if not script.text.endswith("bin/activate"):
+        if not bench.policy.patterns["sourceable"].search(script.text) or script.taint:
             _check_file(bench, use, script, "shell")
 
 

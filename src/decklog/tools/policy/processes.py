@@ -30,7 +30,7 @@ def _check_ids(bench: "Bench", use: Use) -> None:
     elif len(texts) > 1 and texts[0].startswith("-") and texts[0] != "--":
         texts = texts[1:]
     for text in texts:
-        if text in ("-1", "0", "1", "-0"):
+        if text in ("-1", "1"):
             bench.report("kill-everything", use.call.text)
         elif text != "--" and not text.startswith("%"):
             bench.report("kill-process", use.call.text)
