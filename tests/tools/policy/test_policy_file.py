@@ -1,6 +1,7 @@
 """Claims about the policy as data: a changed file changes the answer, a broken one is refused."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,13 @@ def test_every_rule_of_the_shipped_policy_says_why_and_what_instead() -> None:
             assert finding.rule != "allowed"
             assert finding.reason[0].isupper()
             assert finding.reason.endswith(".")
+
+
+def test_every_finding_the_engine_reports_is_in_the_policy() -> None:
+    package = Path(judge.__code__.co_filename).parent
+    code = "".join(file.read_text(encoding="utf-8") for file in package.glob("*.py"))
+    reported = set(re.findall(r'report\(\s*"([\w-]+)"', code)) | {"network-to-shell", "decoded-to-shell"}
+    assert reported == set(Policy.default().findings) - {"environment-dump", "secret-in-output"}
 
 
 def test_every_rule_is_about_a_program_the_policy_knows() -> None:
