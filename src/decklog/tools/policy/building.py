@@ -1,0 +1,120 @@
+"""Building of a policy from the tables of its file."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from decklog.tools.policy.globs import Globs
+from decklog.tools.policy.policy import Finding, Policy, Program, Rule, words
+from decklog.tools.policy.verdict import Decision
+
+_ALLOWED = "Nothing in this command needs a person's attention."
+
+
+class Builder:
+    """Turn merged data into a Policy."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+        self.decisions: dict[str, str] = data.get("decisions", {})
+
+    def policy(self) -> Policy:
+        """Build the whole policy."""
+        return Policy(
+            programs=self._programs(),
+            rules=self._rules(),
+            paths={
+                place: finding for entry in self.data.get("paths", ()) for place, finding in self._path(entry)
+            },
+            findings={entry["name"]: self._finding(entry) for entry in self.data.get("findings", ())},
+            globs={name: Globs(words(given)) for name, given in self.data.get("globs", {}).items()},
+            names={name: frozenset(words(given)) for name, given in self.data.get("names", {}).items()},
+            patterns={name: re.compile(given) for name, given in self.data.get("patterns", {}).items()},
+            variables=self._variables(),
+            data=self.data,
+        )
+
+    def _finding(self, entry: dict[str, Any], decision: str | None = None) -> Finding:
+        """Read a decision, the name of its rule and its reason; `[decisions]` has the last word."""
+        rule = entry.get("rule") or entry.get("name") or "allowed"
+        chosen = self.decisions.get(rule) or decision or entry.get("decision", "allow")
+        return Finding(Decision(chosen), rule, entry.get("reason", _ALLOWED))
+
+    def _programs(self) -> dict[str, Program]:
+        """Read the program tables, later ones over earlier ones, then the three short lists."""
+        programs: dict[str, Program] = {}
+        for entry in self.data.get("programs", ()):
+            program = self._program(entry)
+            programs.update(dict.fromkeys(words(entry["names"]), program))
+        for decision in Decision:
+            for name in words(self.data.get(decision.value, ())):
+                programs[name] = Program(finding=self._listed(decision, name))
+        return programs
+
+    def _listed(self, decision: Decision, name: str) -> Finding:
+        """Give the finding for a program that a short list names."""
+        reason = f"The policy lists {name} under {decision.value}; change the policy file if that is wrong."
+        return Finding(decision, f"listed-{decision.value}", reason)
+
+    def _program(self, entry: dict[str, Any]) -> Program:
+        """Read one program table."""
+        options = {
+            option: role for role, names in entry.get("options", {}).items() for option in words(names)
+        }
+        return Program(
+            finding=self._finding(entry),
+            options=options,
+            operands=entry.get("operands", "text"),
+            first=entry.get("first"),
+            last=entry.get("last"),
+            single=entry.get("single", False),
+            runs=entry.get("runs"),
+            skip=entry.get("skip", 0),
+            subcommands=dict(self._subcommands(entry)),
+            kind=entry.get("kind"),
+            code=frozenset(words(entry.get("code", ()))),
+            output=entry.get("output"),
+        )
+
+    def _subcommands(self, entry: dict[str, Any]) -> Iterator[tuple[str, Finding]]:
+        """Read the subcommands of a program, by the decision they stand under."""
+        for decision, names in entry.get("subcommands", {}).items():
+            listed = [part.strip() for part in names.split(",")] if isinstance(names, str) else names
+            for name in listed:
+                is_allowed = decision == Decision.ALLOW
+                yield name, self._finding({} if is_allowed else entry, decision)
+
+    def _rules(self) -> dict[str, tuple[Rule, ...]]:
+        """Read the rules and file them under the programs they are about."""
+        rules: dict[str, tuple[Rule, ...]] = {}
+        for entry in self.data.get("rules", ()):
+            rule = self._rule(entry)
+            for name in words(entry["programs"]):
+                rules[name] = (*rules.get(name, ()), rule)
+        return rules
+
+    def _rule(self, entry: dict[str, Any]) -> Rule:
+        """Read one rule."""
+        sub = entry.get("sub", ())
+        return Rule(
+            finding=self._finding(entry),
+            sub=tuple(part.strip() for part in sub.split(",")) if isinstance(sub, str) else tuple(sub),
+            flags=tuple(words(entry.get("flags", ()))),
+            without=tuple(words(entry.get("without", ()))),
+            words=re.compile(entry["words"]) if "words" in entry else None,
+            bare=entry.get("bare", False),
+        )
+
+    def _path(self, entry: dict[str, Any]) -> Iterator[tuple[tuple[str, str], Finding]]:
+        """Read what is decided about some roles of some classes of paths."""
+        for role in words(entry["roles"]):
+            for kind in words(entry["classes"]):
+                yield (role, kind), self._finding(entry)
+
+    def _variables(self) -> dict[str, Finding | str]:
+        """Read what is decided about setting variables; `shell` means that the value is a command."""
+        variables: dict[str, Finding | str] = {}
+        for entry in self.data.get("variables", ()):
+            for name in words(entry["names"]):
+                variables[name] = "shell" if entry.get("runs") == "shell" else self._finding(entry)
+        return variables

@@ -1,0 +1,60 @@
+"""Lists of path patterns, matched against paths and against patterns a command itself uses."""
+
+import re
+from fnmatch import fnmatchcase
+
+_GLOB = re.compile(r"[*?\[]")
+
+
+def translate(pattern: str) -> str:
+    """Turn a path pattern into a regular expression.
+
+    `**` crosses directories; a pattern without a slash matches in any directory.
+    """
+    if "/" not in pattern:
+        pattern = "**/" + pattern
+    out = ""
+    for part in re.split(r"(\*\*/|/\*\*$|\*|\?)", pattern):
+        match part:
+            case "**/":
+                out += r"(?:.*/)?"
+            case "/**":
+                out += r"(?:/.*)?"
+            case "*":
+                out += r"[^/]*"
+            case "?":
+                out += r"[^/]"
+            case _:
+                out += re.escape(part)
+    return out
+
+
+class Globs:
+    """A list of path patterns."""
+
+    def __init__(self, patterns: list[str]) -> None:
+        self.patterns = patterns
+        self._regex = re.compile(
+            "|".join(f"(?:{translate(pattern)})" for pattern in patterns) or r"(?!)", re.IGNORECASE
+        )
+        self._literals = [pattern.removeprefix("**/") for pattern in patterns if not _GLOB.search(pattern)]
+
+    def covers(self, path: str) -> bool:
+        """Tell whether a path matches as it is written."""
+        return self._regex.fullmatch(path) is not None
+
+    def match(self, path: str) -> bool:
+        """Tell whether a path matches, or a pattern in a command could expand to one that does."""
+        if self.covers(path):
+            return True
+        return bool(_GLOB.search(path)) and self._could_expand(path)
+
+    def _could_expand(self, path: str) -> bool:
+        """Tell whether a pattern with at least two plain characters in its last part covers a listed path."""
+        name = path.rsplit("/", 1)[-1]
+        if len(re.sub(r"[*?\[\]]", "", name)) < 2 or name.startswith("*"):
+            return False
+        return any(
+            fnmatchcase(literal, path) if "/" in literal else fnmatchcase(literal, name)
+            for literal in self._literals
+        )

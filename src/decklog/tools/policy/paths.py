@@ -1,0 +1,114 @@
+"""Classes of paths: what a path means to the person whose machine and repository this is."""
+
+import posixpath
+import re
+from fnmatch import fnmatchcase
+
+from decklog.tools.policy.policy import Policy
+from decklog.tools.policy.words import UNKNOWN
+
+_HOME = re.compile(r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)")
+_WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
+_NAMED = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensitive", "startup", "git")
+_GLOB = re.compile(r"[*?\[]")
+
+
+def normalise(text: str, cwd: str = ".") -> str:
+    """Give a path without detours, from where the script stands, a home directory written as `~`."""
+    if text.startswith("file://"):
+        text = text[7:]
+    if not text.startswith(("/", "~", UNKNOWN)):
+        text = f"{cwd}/{text}" if cwd != "." else text
+    if UNKNOWN in text:
+        text = text.replace("/" + UNKNOWN, "/x")
+    if text.startswith("~") and "/../" in text + "/":
+        text = "/home/user" + text[1:]
+    path = posixpath.normpath(text) if text else "."
+    return "/" + path.lstrip("/") if path.startswith("//") else path
+
+
+class Paths:
+    """Classify paths for one root directory."""
+
+    def __init__(self, policy: Policy, root: str | None) -> None:
+        self.policy = policy
+        self.root = posixpath.normpath(root) if root else None
+
+    def locate(self, text: str, cwd: str) -> str:
+        """Normalise a path and write it relative to the root if it lies inside."""
+        path = normalise(text, cwd)
+        if self.root and path == self.root:
+            return "."
+        if self.root and path.startswith(self.root.rstrip("/") + "/"):
+            return path[len(self.root.rstrip("/")) + 1 :]
+        if self.root and self.root.startswith(path.rstrip("/") + "/") and path != "/":
+            return ".."
+        return _HOME.sub("~", path, count=1) if _HOME.match(path) else path
+
+    def classify(self, text: str, cwd: str = ".") -> str:
+        """Give the class of a path: root, home, top, system, secret, guard, scratch, inside, outside ..."""
+        path = self.locate(text, cwd)
+        if path.startswith(UNKNOWN) or (UNKNOWN in path and "/" not in path and path.startswith("~")):
+            return "unknown"
+        path = _shorten(path)
+        for name in _NAMED:
+            if self.policy.globs[name].match(path) and not self._is_exempt(name, path):
+                return "vault" if name in ("secret", "ssh") and path[0] in "/~" else name
+        return self._place(path)
+
+    def _is_exempt(self, name: str, path: str) -> bool:
+        """Tell whether a path only looks like a file of secrets."""
+        return name in ("secret", "env", "ssh") and self.policy.globs["exempt"].covers(path)
+
+    def _place(self, path: str) -> str:
+        """Classify by where a path lies."""
+        if path == "/":
+            return "root"
+        if path in (".", "..") or re.fullmatch(r"\.\.(/\.\.)*", path):
+            return "top" if path == "." else "parent"
+        if path.startswith("~"):
+            return self._home_place(path)
+        if (
+            path.startswith("../../../")
+            and path.replace("../", "").split("/")[0] in self.policy.names["system"]
+        ):
+            return "system"
+        if not path.startswith("/"):
+            return "outside" if path.startswith("../") else "inside"
+        return self._absolute_place(path)
+
+    def _home_place(self, path: str) -> str:
+        """Classify a path below a home directory."""
+        if path.count("/") == 0:
+            return "home"
+        return "home-part" if path.count("/") == 1 else "home-deep"
+
+    def _absolute_place(self, path: str) -> str:
+        """Classify an absolute path that is not in the root or a home."""
+        globs = self.policy.globs
+        if path.startswith("/dev/") and not path.startswith("/dev/shm/"):
+            return "device"
+        if globs["scratch"].match(path):
+            return "scratch"
+        if path.count("/") == 1:
+            return "scratch-top" if path in self.policy.names["scratch_tops"] else "system"
+        first = path.split("/")[1]
+        if _GLOB.search(first):
+            return (
+                "system"
+                if any(fnmatchcase(name, first) for name in self.policy.names["system"])
+                else "outside"
+            )
+        return "system" if first in self.policy.names["system"] else "outside"
+
+
+def _shorten(path: str) -> str:
+    """Take a pattern for everything in a directory for the directory, an unknown ending for a child."""
+    while True:
+        head, _, last = path.rpartition("/")
+        if not _WILD_PART.fullmatch(last):
+            break
+        path = head or ("/" if path.startswith("/") else ".")
+        if path in ("/", "."):
+            break
+    return path.replace(UNKNOWN, "x") if UNKNOWN in path else path
