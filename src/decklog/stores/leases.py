@@ -15,6 +15,7 @@ from decklog.stores.task import Outcome, Task, TaskState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
     from typing import Any
 
 DEFAULT_LEASE_SECONDS = 300.0
@@ -34,6 +35,23 @@ update tasks set
 where run_id = :run_id
   and state = 'running'
   and leased_until < :now
+returning *
+"""
+
+
+_TAKE = """
+update tasks set
+  state = 'running',
+  worker = :worker,
+  fence = fence + 1,
+  attempts = attempts + 1,
+  leased_at = :now,
+  leased_until = :until,
+  outcome = null,
+  reason = null,
+  updated_at = :now
+where id = :id
+  and state = 'pending'
 returning *
 """
 
@@ -104,44 +122,44 @@ class Leases(Store):
 
     def _take(self, run_id: str, worker: str, wanted: "dict[str, str | None]", lease_seconds: float) -> Task | None:
         now = self.now()
-        narrowed = "".join(f"and {name} = :{name}\n" for name in ("group_id", "role") if wanted[name] is not None)
-        if wanted["tag"] is not None:
-            narrowed += "and replace(tags, :tag, '') <> tags\n"
-        taken = self.change_all(
+        task_id = self._next(run_id, wanted, now)
+        if task_id is None:
+            return None
+        return self.change(
             Task,
-            f"""
-            update tasks set
-              state = 'running',
-              worker = :worker,
-              fence = fence + 1,
-              attempts = attempts + 1,
-              leased_at = :now,
-              leased_until = :until,
-              outcome = null,
-              reason = null,
-              updated_at = :now
-            where id = (
-              select id from tasks
-               where run_id = :run_id
-                 and state = 'pending'
-                 and open_dependencies = 0
-                 and (not_before is null or not_before <= :now)
-                 {narrowed}
-               order by priority desc, created_at, id
-               limit 1 for update skip locked
-            )
-            returning *
-            """,
+            task_id,
+            _TAKE,
             note=f"claimed by {worker}",
-            run_id=run_id,
             worker=worker,
             now=now,
             until=now + timedelta(seconds=lease_seconds),
-            group_id=wanted["group_id"],
-            role=wanted["role"],
-            tag=to_json(wanted["tag"]) if wanted["tag"] is not None else None,
         )
-        return taken[0] if taken else None
+
+    def _next(self, run_id: str, wanted: "dict[str, str | None]", now: "datetime") -> str | None:
+        """Find the task to take, and keep others from taking it.
+
+        A statement of its own: SQLite takes four times as long for an update that looks for its row in the same table.
+        """
+        narrowed = "".join(f" and {name} = :{name}" for name in ("group_id", "role") if wanted[name] is not None)
+        if wanted["tag"] is not None:
+            narrowed += " and replace(tags, :tag, '') <> tags"
+        bound, _ = self.db.values.bind({"run_id": run_id, "now": now, **wanted})
+        if wanted["tag"] is not None:
+            bound["tag"] = to_json(wanted["tag"])
+        row = self.db.one(
+            f"""
+            select id from tasks
+             where run_id = :run_id
+               and state = 'pending'
+               and open_dependencies = 0
+               and (not_before is null or not_before <= :now)
+               {narrowed}
+             order by priority desc, created_at, id
+             limit 1 for update skip locked
+            """,
+            bound,
+        )
+        return row[0] if row else None
 
     @writes
     def extend(

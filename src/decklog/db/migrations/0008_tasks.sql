@@ -47,7 +47,7 @@ create table tasks (
 ) strict;
 
 create index tasks_ready on tasks (run_id, priority desc, created_at, id) where state = 'pending' and open_dependencies = 0;
-create index tasks_running on tasks (run_id) where state = 'running';
+create index tasks_running on tasks (run_id, leased_until) where state = 'running';
 create index tasks_by_creation on tasks (run_id, created_at, id);
 create unique index tasks_by_key on tasks (run_id, key) where key is not null;
 
