@@ -1,0 +1,42 @@
+"""Finds secrets in texts and values, and replaces them with a marker that names the kind."""
+
+from decklog.redact.prefilter import may_hold_secret
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.redact.rules import Rule
+
+    RULES: tuple[Rule, ...]
+
+__all__ = ["RULES", "may_hold_secret", "redact", "scan", "scan_value"]
+
+
+def redact(text: str) -> str:
+    """Give a text with every secret replaced by a marker such as `[redacted:github-token]`."""
+    return scan(text)[0]
+
+
+def scan(text: str) -> "tuple[str, bool]":
+    """Redact a text, and tell whether anything changed."""
+    if not may_hold_secret(text):
+        return text, False
+    from decklog.redact import engine
+
+    return engine.scan(text)
+
+
+def scan_value(value: "Any") -> "tuple[Any, bool]":
+    """Redact the strings and keys of a JSON-like value; the same object comes back when nothing changed."""
+    from decklog.redact import walk
+
+    return walk.scan_value(value)
+
+
+def __getattr__(name: str) -> "tuple[Rule, ...]":
+    if name == "RULES":
+        from decklog.redact.table import RULES
+
+        return RULES
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

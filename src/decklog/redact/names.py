@@ -1,0 +1,98 @@
+"""Which names announce a secret: `DB_PASSWORD`, `accessToken`, `x-api-key`, but not `max_tokens` or `primary_key`."""
+
+import re
+
+_CAMEL = re.compile(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])")
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+
+_TRAILING = frozenset(
+    "prod production dev development staging stage test testing live main primary secondary backup old new base value val "
+    "b64 base64 raw plain plaintext text confirm confirmation again repeat env default string str local remote "
+    "master slave root admin current previous prev v1 v2 v3 a b one two".split()
+)
+_PASS_ENDS = (
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "passwort",
+    "kennwort",
+    "contrasena",
+    "motdepasse",
+)
+_PASS_WORDS = frozenset(
+    "pass pwd pw psk dbpass userpass storepass keypass sshpass smtppass rootpass adminpass mypass mypwd dbpwd userpwd mysqlpwd "
+    "requirepass masterauth pgpass ftppass mailpass emailpass senha passw pswd psw passwrd pword".split()
+)
+_KEY_OWNERS = frozenset(
+    "api access secret private encryption encrypt decryption signing sign master account storage auth authentication deploy "
+    "deployment ssh service admin shared app application subscription consumer session server license integration write ingest "
+    "functions function maps sas hmac jwt webhook bot root crypto cipher aes rsa gpg pgp wallet security client "
+    "openai anthropic claude aws google gcp azure stripe sendgrid mailgun twilio datadog newrelic github gitlab slack "
+    "algolia cohere mistral groq gemini pinecone langchain langsmith tavily serpapi huggingface hf replicate together "
+    "fireworks deepseek openrouter perplexity elevenlabs postmark resend segment amplitude mixpanel sentry snyk sonar rapid "
+    "rapidapi x subscriptionkey management mgmt preshared psk decrypt token password passwd symmetric hashing cookie csrf "
+    "developer dev user backup recovery unlock vault seal unseal host instrumentation".split()
+)
+_PLAIN_KEYS = frozenset(
+    "apikey secretkey privatekey accesskey authkey signingkey encryptionkey masterkey accountkey sharedkey sharedaccesskey "
+    "subscriptionkey sshkey deploykey appkey servicekey serverkey consumerkey secretaccesskey jwtkey sessionkey storagekey".split()
+)
+_PUBLIC = frozenset("public pub publishable primary foreign partition sort cache idempotency".split())
+_TOKEN_OWNERS_PLAIN = frozenset(
+    "next page continuation pagination cancellation cancel stop start end eos bos pad unk sep cls mask special max min num n "
+    "first last prev previous sync resume delta watermark per total count input output prompt completion cached budget "
+    "syntax lex lexer parser current".split()
+)
+
+
+def words(name: str) -> list[str]:
+    """Split a name into its lower-case words, whatever its style."""
+    spaced = _CAMEL.sub(r"\1\3_\2\4", name)
+    return [word for word in _SEPARATORS.split(spaced.lower()) if word]
+
+
+def kind_of(name: str) -> str | None:
+    """Tell which kind of secret a name announces, or None."""
+    parts = words(name[-96:])
+    while len(parts) > 1 and (parts[-1].isdigit() or parts[-1] in _TRAILING):
+        parts.pop()
+    if not parts:
+        return None
+    last = parts[-1].rstrip("0123456789")
+    before = parts[-2] if len(parts) > 1 else ""
+    return _password(last, before) or _secret(last, before) or _token(last, before) or _key(last, before)
+
+
+def _password(last: str, before: str) -> str | None:
+    if last.endswith(_PASS_ENDS) or last in _PASS_WORDS:
+        return None if last == "pw" and not before else "password"
+    return "password" if last == "phrase" and before in ("pass", "seed", "secret") else None
+
+
+def _secret(last: str, before: str) -> str | None:
+    if last.endswith("secret"):
+        return "secret"
+    if last in ("credential", "credentials", "creds", "cred") or (last == "pepper" and before):
+        return "credential"
+    return "secret" if last == "hash" and before == "secret" else None
+
+
+def _token(last: str, before: str) -> str | None:
+    if last.endswith("token") and before not in _TOKEN_OWNERS_PLAIN:
+        return None if last[:-5] in _TOKEN_OWNERS_PLAIN and last != "token" else "token"
+    if last in ("jwt", "bearer", "pat", "authtoken", "accesstoken") and (before or last != "pat"):
+        return "token"
+    if last == "auth" and before in ("", "basic", "proxy", "http", "npm", "registry", "docker"):
+        return "auth"
+    return None
+
+
+def _key(last: str, before: str) -> str | None:
+    if last in _PLAIN_KEYS or last.endswith("apikey"):
+        return "api-key"
+    if last == "key" and before in _KEY_OWNERS:
+        return "api-key"
+    if last == "key" and before and before not in _PUBLIC:
+        return "key"
+    return None

@@ -1,0 +1,21 @@
+"""The whole table of rules, in the order in which they are tried."""
+
+from decklog.redact import rules_generic, rules_providers, rules_services, rules_shapes
+from decklog.redact.rules import Rule
+
+PREFIXED: tuple[Rule, ...] = (
+    rules_providers.CODE_HOSTS
+    + rules_providers.CLOUDS
+    + rules_providers.MODELS
+    + rules_providers.PACKAGES
+    + rules_services.PAYMENTS
+    + rules_services.MESSAGES
+    + rules_services.MONITORING
+    + rules_services.VAULTS
+    + rules_services.BUILDS
+    + rules_services.CONTENT
+)
+SHAPED: tuple[Rule, ...] = rules_shapes.SHAPES
+PLACED: tuple[Rule, ...] = rules_generic.KEY_BLOCKS + rules_generic.PLACES + rules_generic.COMMANDS
+
+RULES: tuple[Rule, ...] = PREFIXED + SHAPED + PLACED

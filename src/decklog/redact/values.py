@@ -1,0 +1,149 @@
+"""Which values can be a secret: not a placeholder, not a variable, not a word of prose."""
+
+import re
+from binascii import a2b_base64
+
+_BENIGN_WORDS = frozenset(
+    """
+    none null nil true false yes no on off undefined empty unset set unknown any optional required mandatory missing
+    invalid valid expired wrong incorrect correct failed ok okay success error changed updated reset rotated revoked deleted
+    created generated encrypted hashed plaintext plain hidden masked redacted removed omitted filtered private public internal
+    protected sensitive confidential default auto automatic manual prompt input output ask field type text string str bytes
+    byte int integer number float bool boolean object array list dict map char varchar secretstr password passwd passphrase
+    passcode pwd pass pw secret token key apikey api_key api-key auth authorization bearer basic digest credential
+    credentials user username admin login email name value example sample placeholder dummy test todo tbd fixme na n/a
+    changeme change_me change-me changeit replaceme replace_me replace-me insert_here your_password yourpassword
+    mypassword my_password my-password notset not_set unspecified disabled enabled supported unsupported provided stored
+    inherit inherited environment env vault file path url uri id hash salt self this that these those the a an and or not is
+    in for of to from if when on at by with as be are was were has have had will would should must may might can could please
+    enter see use using via your my our their its it also only same here there where which who what why how then than but so
+    refresh access session cookie jwt oauth oauth2 oidc saml sso ssh tls ssl http https rsa ed25519 hs256 rs256 es256 sha256
+    strong weak short long too new old current previous next first last confirm confirmation verify verification
+    handling rotation policy support management manager storage store flow form page screen step validation validator
+    authentication length strength count limit usage budget cost window error errors failure issue issues bug fix
+    """.split()
+)
+_MASK = frozenset("*xX.•-_#?0…●•· ")
+_PLACEHOLDER = re.compile(
+    r"""(?ix)
+    ^[<\[({] [^>\])}]* [>\])}]+ $          # <token>, [token], {token}
+    | ^\$ | ^%[\w(]+[%)s]? | ^[{#@]\{ | \$\{ | \{\{ | \{%\s | <%= | ^%\w$
+    | ^(?:!\w+|enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible)
+    | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
+    | \b(?:your|my|the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .]?(?:\w+[-_ .])*
+      (?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b
+    | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$
+    | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
+    | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
+    | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$
+    """
+)
+_CODE = re.compile(
+    r"""(?x)
+    ^(?:os\.|process\.|env\.|self\.|this\.|args\.|config\.|cfg\.|settings\.|ctx\.|req\.|request\.|opts?\.|options\.|params?\.|props\.|var\.|local\.|data\.|secrets\.|inputs\.|github\.|steps\.|module\.|import\.meta|Deno\.|System\.|ENV\b|std::|crypto\.|uuid|random|get[A-Z_]|generate|await\b|new\b|lambda\b|async\b|func\b|fn\b|Optional\b|Union\b|List\b|Dict\b|String\b|SecretStr\b|None\b|str\b|bytes\b|int\b|bool\b)
+    | ^[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[\]\)\};,]*$     # dotted chain
+    | ^[A-Za-z_][\w.:]*(?:\(|\[["']?[A-Za-z_])     # call, subscript
+    | ^&?\*?[A-Za-z_]\w*\([^)]*\)?
+    | ^(?:f|r|b|rb|u)?["']$ | ^\(\s*$ | ^[\[{(|<>=&+,;:!?]+$
+    """
+)
+_PATH = re.compile(
+    r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$"
+)
+_URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
+_PROSE_WORD = re.compile(
+    r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,3}[+.,]?$"
+)
+_STOP_WORDS = frozenset(
+    "the a an is are was be to of for in on at with by from and or not your you my our their its it this that must should can "
+    "enter please forgot reset change confirm new old current password passwords token secret key invalid required show hide "
+    "has have will use using no if when wrong does do did repeat again minimum at least characters as set create update".split()
+)
+_SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
+
+
+def is_placeholder(value: str) -> bool:
+    """Tell whether a value only stands where a secret will be: `<token>`, `${VAR}`, `***`, `changeme`."""
+    bare = value.strip().strip("\"'`").rstrip(",;")
+    if not bare or bare.lower() in _BENIGN_WORDS:
+        return True
+    if _MASK.issuperset(bare[:256]) and bare not in ("x", "X", "0"):
+        return True
+    if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
+        return True
+    return bool(_PLACEHOLDER.search(bare[:256]))
+
+
+def is_code(value: str) -> bool:
+    """Tell whether an unquoted value is an expression: a variable's attribute, a call, a subscript."""
+    return bool(_CODE.search(value[:256]))
+
+
+def is_path(value: str) -> bool:
+    """Tell whether a value is a place in a file system."""
+    return len(value) <= 400 and bool(_PATH.match(value)) and not _has_random_segment(value)
+
+
+def is_url(value: str) -> bool:
+    """Tell whether a value is an address; a password inside it is found by another rule."""
+    return bool(_URL.match(value))
+
+
+def is_prose(value: str) -> bool:
+    """Tell whether a value is a few words of a sentence or a label, not a passphrase."""
+    if " " not in value.strip():
+        return False
+    tokens = value[:300].split()
+    plain = sum(1 for token in tokens if _PROSE_WORD.match(token))
+    if plain < len(tokens) * 0.75:
+        return False
+    lowered = {token.lower().strip(".,;:!?()\"'") for token in tokens}
+    return bool(lowered & _STOP_WORDS) or value[0].isupper() or value.rstrip()[-1] in ".!?:"
+
+
+def is_word(value: str) -> bool:
+    """Tell whether a value is made of letters alone, joined by - _ or . at most."""
+    return value.replace("-", "").replace("_", "").replace(".", "").isalpha()
+
+
+def looks_random(value: str) -> bool:
+    """Tell whether a value can't be a name or words: digits among letters, or case that words don't have."""
+    if _has_random_segment(value):
+        return True
+    letters = sum(map(str.isalpha, value[:200]))
+    digits = sum(map(str.isdigit, value[:200]))
+    return len(value) >= 16 and digits >= 4 and letters >= 4
+
+
+def _has_random_segment(value: str) -> bool:
+    return any(len(segment) >= 8 and _is_jumbled(segment[:64]) for segment in _SEGMENTS.split(value[:400]))
+
+
+def _is_jumbled(segment: str) -> bool:
+    """Tell whether letters and digits change kind faster than they do in names; `Word` counts as one run."""
+    runs, last = 1, ""
+    for char in segment:
+        kind = "d" if char.isdigit() else "u" if char.isupper() else "l"
+        if last and kind != last and (last, kind) != ("u", "l"):
+            runs += 1
+        last = kind
+    return runs >= 4 and len(segment) / runs <= 3.4
+
+
+_STAND_IN = re.compile(
+    r"(?i)your[-_]|[-_]here\b|placeholder|xxxxx|redacted|replace[-_]?me|example[-_]|[-_]goes[-_]|\*\*\*|0{12}|123456789012"
+)
+
+
+def is_stand_in(token: str) -> bool:
+    """Tell whether a token with a provider's mark only shows what one looks like."""
+    return bool(_STAND_IN.search(token[:256]))
+
+
+def is_basic_pair(encoded: str) -> bool:
+    """Tell whether base64 text decodes to `user:password`."""
+    try:
+        decoded = a2b_base64(encoded + "=" * (-len(encoded) % 4))
+    except ValueError:
+        return False
+    return b":" in decoded and decoded.isascii() and decoded.decode().isprintable()

@@ -1,0 +1,93 @@
+"""A text as a person reads it: colours dropped, escapes undone, and where each character came from."""
+
+import re
+from bisect import bisect_right
+from itertools import accumulate
+
+_ESC = r"(?:\x1b|\\+u001[bB]|\\+x1[bB]|\\+0?33|\\+e)"
+# The runs of backslashes are taken whole: whatever the depth of the JSON, what remains stays balanced.
+_NOISE = re.compile(
+    rf"({_ESC}\[[0-9;:?]*[ -/]?[A-Za-z]"
+    r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)|\x1b[()][0-9A-B]|\x1b[=>78cM]|\x1b"
+    r"|\\+u00[0-9a-fA-F]{2}|\\+x[0-7][0-9a-fA-F]|\\+\r?\n|\\+[\"'/nrtbf]|\\+"
+    r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
+    r"|&(?:quot|apos|amp|lt|gt|#3[49]|#x2[27]);"
+    r"|[\x00\u00ad\u200b-\u200d\u2060\ufeff])"
+)
+_LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " "}
+_ENTITIES = {
+    "&quot;": '"', "&apos;": "'", "&amp;": "&", "&lt;": "<", "&gt;": ">",
+    "&#34;": '"', "&#39;": "'", "&#x22;": '"', "&#x27;": "'",
+}  # fmt: skip
+
+
+def _undo(noise: str) -> str:
+    """Give the one character a piece of noise stands for, or nothing."""
+    if noise[0] == "%":
+        return chr(int(noise[1:], 16))
+    if noise[0] == "&":
+        return _ENTITIES[noise]
+    if noise[0] != "\\":
+        return ""
+    rest = noise.lstrip("\\")
+    if not rest:
+        return "\\"
+    if "[" in rest:
+        return ""
+    if rest[0] in "ux":
+        char = chr(int(rest[1:], 16))
+        return char if char >= " " or char in "\n\r\t" else ""
+    return _LETTERS.get(rest, rest[-1])
+
+
+class View:
+    """A text to search, and the way back: `span` turns a place in it into a place in the original."""
+
+    def __init__(self, text: str, data: bytes, starts: list[int], origins: list[int]) -> None:
+        self.text = text
+        self.data = data
+        self._starts = starts
+        self._origins = origins
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Give the part of the original that a part of the view came from."""
+        if not self._starts:
+            return start, end
+        return self._place(start), self._place(end - 1, past=True)
+
+    def _place(self, position: int, *, past: bool = False) -> int:
+        index = bisect_right(self._starts, position) - 1
+        if index % 2:
+            return self._origins[index + 1] if past else self._origins[index]
+        return self._origins[index] + position - self._starts[index] + past
+
+
+def plain(text: str) -> View:
+    """View a text as it is."""
+    return View(text, to_bytes(text), [], [])
+
+
+def to_bytes(text: str) -> bytes:
+    """Encode one byte a character, so that places in the bytes are places in the text."""
+    return text.encode("latin-1", "replace")
+
+
+def pieced(kept: list[str], original: list[str]) -> View:
+    """View pieces that stand for other pieces, each even one unchanged and each odd one at most one character."""
+    text = "".join(kept)
+    starts = [0, *accumulate(map(len, kept))]
+    origins = [0, *accumulate(map(len, original))]
+    return View(text, to_bytes(text), starts, origins)
+
+
+def looked_through(text: str) -> View:
+    """View a text without its colours and escapes."""
+    if text.isascii() and "\\" not in text and "\x1b" not in text and "%" not in text and "&" not in text:
+        return plain(text)
+    pieces = _NOISE.split(text)
+    if len(pieces) == 1:
+        return plain(text)
+    memo: dict[str, str] = {}
+    kept = pieces[:]
+    kept[1::2] = [memo[n] if n in memo else memo.setdefault(n, _undo(n)) for n in pieces[1::2]]
+    return pieced(kept, pieces)
