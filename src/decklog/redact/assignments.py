@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from decklog.redact import values
+from decklog.redact.found import Found
 from decklog.redact.names import kind_of
 from decklog.redact.pattern import compiled
 from decklog.redact.view import View
@@ -19,7 +20,7 @@ _HEAD = compiled(
     rf"|(?:\bENV|\bARG|\bsetx)[ \t]{{1,4}}\w{{0,40}}{_STEM}\w{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
     rf"|{_STEM}{_TAIL}"
     rf"(?:{_QUOTE}?[\])]{{0,2}}[ \t]{{0,20}}(?::=|=>|={{1,3}}|:)(?:\s{{0,40}}[bfru@$]{{0,2}}{_QUOTE}{{1,3}}|[ \t]{{0,20}})"
-    rf"|{_QUOTE}[ \t]{{0,20}}[,)][ \t]{{0,20}}(?:value[ \t]*[=:][ \t]*)?{_QUOTE}"
+    rf"|{_QUOTE}[ \t]{{0,20}},[ \t]{{0,20}}(?:value[ \t]*[=:][ \t]*)?{_QUOTE}"
     rf"|[ \t]{{1,20}}(?:is[ \t:]{{1,4}})?{_QUOTE}"
     rf"|{_QUOTE}[ \t]{{1,20}}value[ \t]*=[ \t]*{_QUOTE}"
     rf"|\([ \t]{{0,4}}{_QUOTE}"
@@ -29,16 +30,10 @@ _HEAD = compiled(
 _QUOTED = {mark: compiled(rf"[^{mark}\n]*") for mark in "\"'`"}
 _BARE = compiled(r"[^\s\"'`<>]*")
 _NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.$@:/[")
-_ENDS_BARE = ",;)}]&|"
+_SETTERS = ("ENV ", "ARG ", "SETX")
 _LONGEST_DOUBT = 512
-
-
-class Found(NamedTuple):
-    """A secret in a view: where, and of which kind."""
-
-    start: int
-    end: int
-    kind: str
+_DOUBTFUL = ("key", "credential", "auth")
+_SPELT_OUT = ("password", "passwd", "passphrase", "pwd", "secret", "token", "key")
 
 
 class _Head(NamedTuple):
@@ -90,14 +85,14 @@ def _name_bounds(text: str, start: int, end: int) -> tuple[int, int]:
     """Find where the whole name starts and stops, given any part of it."""
     while start < end and text[start] in " \t\"'`=;,([":
         start += 1
-    if text[start:end][:4].upper() in ("ENV ", "ARG ", "SETX"):
+    if text[start : start + 4].upper() in _SETTERS:
         start = end - len(text[start:end].split(None, 1)[1])
+    stop = start
+    while stop < end and (text[stop].isalnum() or text[stop] in "_-."):
+        stop += 1
     floor = max(0, start - 64)
     while start > floor and text[start - 1] in _NAME_CHARS:
         start -= 1
-    stop = start
-    while stop < end and (text[stop].isalnum() or text[stop] in "_-.$@:/["):
-        stop += 1
     return start, stop
 
 
@@ -145,49 +140,78 @@ def is_secret(head: _Head, value: str, after: str, text: str, start: int) -> boo
     ):
         return False
     if head.quote:
-        return _quoted_is_secret(head, value)
-    if values.is_code(value) or after in ("(", "["):
+        return _is_opened(head, value, after) and _quoted_is_secret(head, value)
+    if values.is_code(value) or after in ("(", "[") or text.startswith("...", start + len(value)):
+        return False
+    if head.tie == ">" and after != "<":
         return False
     if head.named_quoted and head.tie in (":", "=>", ","):
         return values.looks_random(value) and not value.isdigit()
     return _bare_is_secret(head, value, after, text, start)
 
 
+def _is_opened(head: _Head, value: str, after: str) -> bool:
+    """Tell whether the quote before a value opens it, rather than closing what came before."""
+    if head.named_quoted:
+        return True
+    if after != head.quote and not (value[0].isalnum() and _mixes(value) and " " not in value):
+        return False
+    return value[0] not in " )+,;:]}"
+
+
 def _quoted_is_secret(head: _Head, value: str) -> bool:
+    if head.tie == "" or head.tie.startswith(("is", ",")):
+        # Words that merely stand near each other: only a value that is no word counts.
+        return head.name.lower().endswith(_SPELT_OUT) and _has_oddity(value) and " " not in value
     if head.kind == "password":
-        return head.tie != ">" or " " not in value
-    if head.kind in ("key", "credential", "auth"):
+        return True
+    if head.kind in _DOUBTFUL:
         return values.looks_random(value)
-    if head.tie in (":", "=>") and head.named_quoted:
-        return not (
-            values.is_word(value) and len(value) < 24 and ("-" in value or "_" in value or "." in value)
-        )
-    return not values.is_word(value) or (len(value) >= 16 and not any(mark in value for mark in "-_."))
+    if head.named_quoted and head.tie in (":", "=>"):
+        return not (values.is_word(value) and len(value) < 24 and not value.isalpha())
+    if values.is_word(value):
+        return len(value) >= 16 and value.isalpha()
+    return len(value) >= 6 and _mixes(value) or value.isdigit()
 
 
 def _bare_is_secret(head: _Head, value: str, after: str, text: str, start: int) -> bool:
-    if head.kind in ("key", "credential", "auth") or head.tie == "":
-        strong = values.looks_random(value) or (head.kind == "password" and _mixes(value))
-        return strong and (head.tie != "" or _is_flag(head))
+    if head.tie == "" and not _is_flag(head):
+        return False
     if values.looks_random(value):
         return True
+    if head.kind in _DOUBTFUL:
+        return False
     if head.kind == "password":
         return _bare_password(head, value, after, text, start)
     if head.tie == "=" and not head.spaced:
         return _mixes(value) and len(value) >= 6 or (len(value) >= 16 and value.isalnum())
-    return len(value) >= 8 and _mixes(value) and not values.is_word(value) and any(map(str.isdigit, value))
+    return (
+        len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
+    )
 
 
 def _bare_password(head: _Head, value: str, after: str, text: str, start: int) -> bool:
+    if value[0] in ":@" and head.spaced:
+        return False
+    if value.isdigit():
+        return len(value) > 3
     if not values.is_word(value):
-        return _mixes(value) or value.isdigit() or not value.isalnum()
+        return _mixes(value) or not value.isalnum()
     if head.tie == "=" and not head.spaced:
-        return after not in (",", ")", ";", ".") or "_" not in value
-    return after in ("", "\n") and value.islower() and len(value) >= 6 and _starts_line(text, start, head)
+        return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
+    if head.tie != ":":
+        return False
+    return (
+        after in ("", "\n")
+        and value.islower()
+        and value.isalpha()
+        and len(value) >= 6
+        and _starts_line(text, start, head)
+    )
 
 
 def _is_flag(head: _Head) -> bool:
-    return head.name.startswith("-")
+    return head.name.startswith("-") or head.name.isupper()
 
 
 def _starts_line(text: str, start: int, head: _Head) -> bool:
@@ -198,3 +222,10 @@ def _starts_line(text: str, start: int, head: _Head) -> bool:
 def _mixes(value: str) -> bool:
     """Tell whether a value has both letters and something else."""
     return any(map(str.isalpha, value)) and not value.replace("_", "").isalpha()
+
+
+def _has_oddity(value: str) -> bool:
+    """Tell whether a value has a digit or a sign that names do not have."""
+    return any(char.isdigit() or not (char.isalpha() or char in "-_./:") for char in value) and any(
+        map(str.isalnum, value)
+    )

@@ -4,8 +4,8 @@ import re
 from binascii import Error, a2b_base64
 from bisect import bisect_right
 
-from decklog.redact.assignments import Found
 from decklog.redact.finder import find_all
+from decklog.redact.found import Found
 from decklog.redact.pattern import compiled
 from decklog.redact.view import View, looked_through
 

@@ -1,8 +1,8 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
 from decklog.redact import encoded, wraps
-from decklog.redact.assignments import Found
 from decklog.redact.finder import find_all, find_marked
+from decklog.redact.found import Found
 from decklog.redact.view import View, looked_through
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~-")
@@ -25,7 +25,7 @@ def scan(text: str) -> tuple[str, bool]:
 
 
 def _unwrapped(text: str, secret: Found) -> Found:
-    if text[secret.end : secret.end + 1] not in ("\n", "\r", "\\") or text[secret.end - 1] not in _WRAPPABLE:
+    if text[secret.end : secret.end + 1] != "\n" or text[secret.end - 1] not in _WRAPPABLE:
         return secret
     return secret._replace(end=wraps.extended(text, secret.start, secret.end))
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from decklog.redact import assignments, values
-from decklog.redact.assignments import Found
+from decklog.redact import assignments, cookies, values
+from decklog.redact.found import Found
 from decklog.redact.pattern import compiled
 from decklog.redact.rules import Rule
 from decklog.redact.table import PLACED, PREFIXED, SHAPED
@@ -83,8 +83,10 @@ def is_real(rule: Rule, secret: str) -> bool:
     if rule.name in _CALM_KINDS or rule.keep:
         if values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
             return False
-    elif len(set(secret[-16:])) <= 3 or values.is_stand_in(secret):
+    elif (rule.name != "private-key" and len(set(secret[-16:])) <= 3) or values.is_stand_in(secret):
         return False
+    if rule.name == "private-key":
+        return values.has_key_body(secret)
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)
     return not rule.random or values.looks_random(secret)
@@ -97,7 +99,13 @@ _PLACED = RuleSet(PLACED)
 
 def find_all(view: View) -> list[Found]:
     """Find every secret in a view."""
-    return [*_PREFIXED.find(view), *_SHAPED.find(view), *_PLACED.find(view), *assignments.find(view)]
+    return [
+        *_PREFIXED.find(view),
+        *_SHAPED.find(view),
+        *_PLACED.find(view),
+        *assignments.find(view),
+        *cookies.find(view),
+    ]
 
 
 def find_marked(view: View) -> list[Found]:

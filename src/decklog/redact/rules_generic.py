@@ -11,7 +11,7 @@ KEY_BLOCKS: tuple[Rule, ...] = (
         "-----begin",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         r"(?:(?:[A-Za-z0-9+/=\s:,.;()@>#*|<_]|-[^-])*-{5,6}END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        rf"|(?:{_LINE_LEAD}{_BODY_LINE})*)",
+        rf"|(?:{_LINE_LEAD}{_BODY_LINE})+)",
         glued=True,
     ),
     rule(
@@ -92,7 +92,12 @@ PLACES: tuple[Rule, ...] = (
         random=True,
     ),
     rule("basic-auth", "basic", r"[A-Za-z0-9+/]{8,}={0,2}", keep=r"(?i:basic )"),
-    rule("netrc-password", "login", r"\S+", keep=r"(?i:login\s+\S+\s+(?:account\s+\S+\s+)?password\s+)"),
+    rule(
+        "netrc-password",
+        "login",
+        r"\S+",
+        keep=r"(?i:(?:machine\s+[^\s=]+|default)\s+login\s+[^\s=]+\s+(?:account\s+\S+\s+)?password\s+)",
+    ),
     rule(
         "pgpass-password",
         ":",

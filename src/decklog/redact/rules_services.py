@@ -149,7 +149,12 @@ BUILDS: tuple[Rule, ...] = (
     rule("trigger-key", "tr_", r"tr_(?:dev|prod|stg|pat)_[A-Za-z0-9]{16,}"),
     rule("inngest-key", "signkey-", r"signkey-(?:prod|test|branch|dev)-[0-9a-f]{32,}"),
     rule(
-        "npm-registry-auth", "_auth", r"[\w+/=-]{8,}", keep=r"(?i:_auth(?:Token)?\s*=\s*[\"']?)", glued=True
+        "npm-registry-auth",
+        "_auth",
+        r"[\w+/=-]{12,}",
+        keep=r"(?m:(?:^|[\s:/])_auth\s*=\s*[\"']?)",
+        random=True,
+        glued=True,
     ),
 )
 

@@ -27,6 +27,7 @@ _MASK = frozenset("*xX.•-_#?0…●•· ")
 _PLACEHOLDER = re.compile(
     r"""(?ix)
     ^[<\[({] [^>\])}]* [>\])}]+ $          # <token>, [token], {token}
+    | ^\{ | ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
     | ^\$ | ^%[\w(]+[%)s]? | ^[{#@]\{ | \$\{ | \{\{ | \{%\s | <%= | ^%\w$
     | ^(?:!\w+|enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible)
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
@@ -35,6 +36,8 @@ _PLACEHOLDER = re.compile(
     | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
     | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
+    | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsbW][+*]?   # a pattern
+    | ^\#[0-9a-f]{3,8}$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$
     """
 )
@@ -42,8 +45,8 @@ _CODE = re.compile(
     r"""(?x)
     ^(?:os\.|process\.|env\.|self\.|this\.|args\.|config\.|cfg\.|settings\.|ctx\.|req\.|request\.|opts?\.|options\.|params?\.|props\.|var\.|local\.|data\.|secrets\.|inputs\.|github\.|steps\.|module\.|import\.meta|Deno\.|System\.|ENV\b|std::|crypto\.|uuid|random|get[A-Z_]|generate|await\b|new\b|lambda\b|async\b|func\b|fn\b|Optional\b|Union\b|List\b|Dict\b|String\b|SecretStr\b|None\b|str\b|bytes\b|int\b|bool\b)
     | ^[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[\]\)\};,]*$     # dotted chain
-    | ^[A-Za-z_][\w.:]*(?:\(|\[["']?[A-Za-z_])     # call, subscript
-    | ^&?\*?[A-Za-z_]\w*\([^)]*\)?
+    | ^[&*!]*[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_]+\d?)*[\[(]     # call, subscript
+    | ^\(\w*
     | ^(?:f|r|b|rb|u)?["']$ | ^\(\s*$ | ^[\[{(|<>=&+,;:!?]+$
     """
 )
@@ -59,6 +62,7 @@ _STOP_WORDS = frozenset(
     "enter please forgot reset change confirm new old current password passwords token secret key invalid required show hide "
     "has have will use using no if when wrong does do did repeat again minimum at least characters as set create update".split()
 )
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{8,}")
 _SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -68,6 +72,8 @@ def is_placeholder(value: str) -> bool:
     if not bare or bare.lower() in _BENIGN_WORDS:
         return True
     if _MASK.issuperset(bare[:256]) and bare not in ("x", "X", "0"):
+        return True
+    if len(bare) < 4 and not bare.isascii():
         return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
@@ -104,6 +110,11 @@ def is_prose(value: str) -> bool:
 def is_word(value: str) -> bool:
     """Tell whether a value is made of letters alone, joined by - _ or . at most."""
     return value.replace("-", "").replace("_", "").replace(".", "").isalpha()
+
+
+def is_type_name(value: str) -> bool:
+    """Tell whether a value is written like a class: `PKCS7PrivateKey`."""
+    return value[0].isupper() and value.isalnum() and value[-1].islower() and not _has_random_segment(value)
 
 
 def looks_random(value: str) -> bool:
@@ -147,3 +158,9 @@ def is_basic_pair(encoded: str) -> bool:
     except ValueError:
         return False
     return b":" in decoded and decoded.isascii() and decoded.decode().isprintable()
+
+
+def has_key_body(block: str) -> bool:
+    """Tell whether a key block has anything between its first and its last line."""
+    body = block.split("-----", 2)[-1].rsplit("-----END", 1)[0]
+    return bool(_KEY_BODY.search(body))

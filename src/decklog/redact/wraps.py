@@ -15,12 +15,12 @@ _PREFIXES = sorted(
     | {"eyj", "akia", "asia", "aiza"}
 )
 _BREAK = re.compile(
-    r"(?<=[A-Za-z0-9_+/=.~-])(\\?\r?\n[ \t]*)(?=[A-Za-z0-9_+/=.~-])(?!(?i:"
+    r"(\n(?<=[A-Za-z0-9_+/=.~-]\n)[ \t]*)(?=[A-Za-z0-9_+/=.~-])(?!(?i:"
     + "|".join(map(re.escape, _PREFIXES))
     + "))"
 )
 _RUN = re.compile(r"[A-Za-z0-9_+/=.~-]+")
-_BREAK_HERE = re.compile(r"\\?\r?\n[ \t]*")
+_BREAK_HERE = re.compile(r"\n[ \t]*")
 _MOST_LINES = 200
 
 
