@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from decklog.redact import values
+from decklog.redact import cookies, values
 from decklog.redact.found import Found
-from decklog.redact.names import kind_of
-from decklog.redact.pattern import compiled
+from decklog.redact.names import known_kind
+from decklog.redact.pattern import Pattern
 from decklog.redact.view import View
 
 _STEM = (
@@ -15,9 +15,10 @@ _STEM = (
 )
 _TAIL = r"[\w.-]{0,40}"
 _QUOTE = r"[\"'`]"
-_HEAD = compiled(
+_HEAD = Pattern(
     rf"(?i)(?:[ \t\"'`=;,(\[]|^)--?[\w-]{{0,40}}{_STEM}[\w-]{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
     rf"|(?:\bENV|\bARG|\bsetx)[ \t]{{1,4}}\w{{0,40}}{_STEM}\w{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
+    rf"|\bcookie2?{_QUOTE}?[ \t]{{0,8}}[:=][ \t]{{0,8}}{_QUOTE}?"
     rf"|{_STEM}{_TAIL}"
     rf"(?:{_QUOTE}?[\])]{{0,2}}[ \t]{{0,20}}(?::=|=>|={{1,3}}|:)(?:\s{{0,40}}[bfru@$]{{0,2}}{_QUOTE}{{1,3}}|[ \t]{{0,20}})"
     rf"|{_QUOTE}[ \t]{{0,20}},[ \t]{{0,20}}(?:value[ \t]*[=:][ \t]*)?{_QUOTE}"
@@ -27,8 +28,8 @@ _HEAD = compiled(
     r"|[ \t]{1,20}is[ \t:]{1,4}"
     r"|>)"
 )
-_QUOTED = {mark: compiled(rf"[^{mark}\n]*") for mark in "\"'`"}
-_BARE = compiled(r"[^\s\"'`<>]*")
+_QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
+_BARE = Pattern(r"[^\s\"'`<>]*")
 _NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.$@:/[")
 _SETTERS = ("ENV ", "ARG ", "SETX")
 _LONGEST_DOUBT = 512
@@ -50,13 +51,15 @@ class _Head(NamedTuple):
 
 def find(view: View) -> Iterator[Found]:
     """Find every value that its name gives away."""
-    data, position, end = view.data, 0, len(view.data)
-    while position < end and (match := _HEAD.search(data, position)):
-        position = match.end()
-        head = _read_head(view.text, match.start(), match.end())
-        if head is None:
+    text, data, position = view.text, view.data, 0
+    while span := _HEAD.find(data, position):
+        start, position = span
+        if text[start] in "cC" and text[start : start + 6].lower() == "cookie":
+            yield from cookies.find_in_line(view, position)
+            position = cookies.line_end(view, position)
             continue
-        found = _read_value(view, head)
+        head = _read_head(text, start, position)
+        found = head and _read_value(view, head)
         if found:
             yield found
             position = max(position, found.end)
@@ -70,7 +73,7 @@ def _read_head(text: str, start: int, end: int) -> _Head | None:
         text[stop : stop + 1] == "]" and "[redacted:" in text[max(0, start - 48) : start]
     ):
         return None
-    kind = kind_of(name)
+    kind = known_kind(name)
     if kind is None:
         return None
     tie = text[stop:end]
@@ -100,15 +103,14 @@ def _read_value(view: View, head: _Head) -> Found | None:
     """Read the value after a head and decide; a long one is decided by its beginning."""
     start, data = head.start, view.data
     reader = _QUOTED[head.quote] if head.quote else _BARE
-    match = reader.match(data, start, min(len(data), start + _LONGEST_DOUBT))
-    end = match.end() if match else start
+    limit = min(len(data), start + _LONGEST_DOUBT)
+    end = reader.end_at(data, start, limit)
     if not head.quote:
         end = _trim(view.text, start, end)
-    value = view.text[start:end]
-    if not value or not is_secret(head, value, view.text[end : end + 1], view.text, start):
+    if end == start or not is_secret(head, view.text[start:end], view.text, end):
         return None
-    if end == start + _LONGEST_DOUBT and (whole := reader.match(data, start)):
-        end = whole.end()
+    if end == start + _LONGEST_DOUBT:
+        end = reader.end_at(data, start, len(data))
     return Found(start, end, head.kind)
 
 
@@ -130,8 +132,9 @@ def _opens(value: str) -> bool:
     return opener is not None and opener in value
 
 
-def is_secret(head: _Head, value: str, after: str, text: str, start: int) -> bool:
+def is_secret(head: _Head, value: str, text: str, end: int) -> bool:
     """Decide whether a named value is a secret."""
+    after = text[end : end + 1]
     if (
         values.is_placeholder(value)
         or values.is_path(value)
@@ -141,13 +144,13 @@ def is_secret(head: _Head, value: str, after: str, text: str, start: int) -> boo
         return False
     if head.quote:
         return _is_opened(head, value, after) and _quoted_is_secret(head, value)
-    if values.is_code(value) or after in ("(", "[") or text.startswith("...", start + len(value)):
+    if values.is_code(value) or after in ("(", "[") or text.startswith("...", end):
         return False
     if head.tie == ">" and after != "<":
         return False
     if head.named_quoted and head.tie in (":", "=>", ","):
         return values.looks_random(value) and not value.isdigit()
-    return _bare_is_secret(head, value, after, text, start)
+    return _bare_is_secret(head, value, after, text)
 
 
 def _is_opened(head: _Head, value: str, after: str) -> bool:
@@ -174,7 +177,7 @@ def _quoted_is_secret(head: _Head, value: str) -> bool:
     return len(value) >= 6 and _mixes(value) or value.isdigit()
 
 
-def _bare_is_secret(head: _Head, value: str, after: str, text: str, start: int) -> bool:
+def _bare_is_secret(head: _Head, value: str, after: str, text: str) -> bool:
     if head.tie == "" and not _is_flag(head):
         return False
     if values.looks_random(value):
@@ -182,7 +185,7 @@ def _bare_is_secret(head: _Head, value: str, after: str, text: str, start: int) 
     if head.kind in _DOUBTFUL:
         return False
     if head.kind == "password":
-        return _bare_password(head, value, after, text, start)
+        return _bare_password(head, value, after, text)
     if head.tie == "=" and not head.spaced:
         return _mixes(value) and len(value) >= 6 or (len(value) >= 16 and value.isalnum())
     return (
@@ -190,7 +193,7 @@ def _bare_is_secret(head: _Head, value: str, after: str, text: str, start: int) 
     )
 
 
-def _bare_password(head: _Head, value: str, after: str, text: str, start: int) -> bool:
+def _bare_password(head: _Head, value: str, after: str, text: str) -> bool:
     if value[0] in ":@" and head.spaced:
         return False
     if value.isdigit():
@@ -206,7 +209,7 @@ def _bare_password(head: _Head, value: str, after: str, text: str, start: int) -
         and value.islower()
         and value.isalpha()
         and len(value) >= 6
-        and _starts_line(text, start, head)
+        and _starts_line(text, head)
     )
 
 
@@ -214,9 +217,9 @@ def _is_flag(head: _Head) -> bool:
     return head.name.startswith("-") or head.name.isupper()
 
 
-def _starts_line(text: str, start: int, head: _Head) -> bool:
-    line = text.rfind("\n", 0, start) + 1
-    return text[line:start].strip().lstrip("- ").startswith(head.name)
+def _starts_line(text: str, head: _Head) -> bool:
+    line = text.rfind("\n", max(0, head.start - 120), head.start) + 1
+    return text[line : head.start].strip().lstrip("- ").startswith(head.name)
 
 
 def _mixes(value: str) -> bool:

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 
 from decklog.redact import values
 from decklog.redact.found import Found
-from decklog.redact.pattern import compiled
+from decklog.redact.pattern import Pattern
 from decklog.redact.view import View
 
-_HEAD = compiled(r"(?i)\bcookie2?[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?")
-_LINE = compiled(r"[^\n\r\"'`]*")
+_LINE = Pattern(r"[^\n\r\"'`]*")
 _PAIR = re.compile(r"([\w.%!#$&*+^|~-]+)=([^;,\s]+)")
 _ATTRIBUTES = frozenset(
     "path domain expires max-age samesite secure httponly priority version comment".split()
@@ -17,15 +16,16 @@ _ATTRIBUTES = frozenset(
 _SESSION = re.compile(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|login|remember|secret|ticket|identity|_id$")
 
 
-def find(view: View) -> Iterator[Found]:
-    """Find the values in a cookie header that let someone in."""
-    position = 0
-    while match := _HEAD.search(view.data, position):
-        line = _LINE.match(view.data, match.end())
-        position = max(line.end() if line else match.end(), match.end())
-        for pair in _PAIR.finditer(view.text, match.end(), position):
-            if _lets_in(pair.group(1), pair.group(2)):
-                yield Found(pair.start(2), pair.end(2), "cookie")
+def line_end(view: View, start: int) -> int:
+    """Give the place where a header's value ends."""
+    return _LINE.end_at(view.data, start, len(view.data))
+
+
+def find_in_line(view: View, start: int) -> Iterator[Found]:
+    """Find the values in the rest of a cookie header that let someone in."""
+    for pair in _PAIR.finditer(view.text, start, line_end(view, start)):
+        if _lets_in(pair.group(1), pair.group(2)):
+            yield Found(pair.start(2), pair.end(2), "cookie")
 
 
 def _lets_in(name: str, value: str) -> bool:

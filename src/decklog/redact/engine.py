@@ -14,36 +14,36 @@ def scan(text: str) -> tuple[str, bool]:
     found = find_all(view)
     has_lines = "\n" in view.text
     if has_lines:
-        found = [_unwrapped(view.text, secret) for secret in found]
+        found = _unwrapped(view.text, found)
     together = wraps.joined(view) if has_lines else None
     if together is not None:
-        found += _across_lines(view, together)
-    found += _in_base64(view, together)
+        found += _across_lines(together)
+    found += encoded.find(view)
     if not found:
         return text, False
     return _marked(text, view, found), True
 
 
-def _unwrapped(text: str, secret: Found) -> Found:
-    if text[secret.end : secret.end + 1] != "\n" or text[secret.end - 1] not in _WRAPPABLE:
-        return secret
-    return secret._replace(end=wraps.extended(text, secret.start, secret.end))
+def _unwrapped(text: str, found: list[Found]) -> list[Found]:
+    """Lengthen the secrets that go on in the next line."""
+    result, reached = [], 0
+    for secret in sorted(found):
+        end = secret.end
+        if end > reached and text[end : end + 1] == "\n" and text[end - 1] in _WRAPPABLE:
+            end = wraps.extended(text, secret.start, end)
+        reached = max(reached, end)
+        result.append(secret._replace(end=end))
+    return result
 
 
-def _across_lines(view: View, together: View) -> list[Found]:
-    """Find the tokens that only show when wrapped lines are joined."""
+def _across_lines(together: View) -> list[Found]:
+    """Find the tokens, plain or in base64, that only show when wrapped lines are joined."""
     crossing = []
-    for secret in find_marked(together):
+    for secret in [*find_marked(together), *encoded.find(together)]:
         start, end = together.span(secret.start, secret.end)
         if end - start > secret.end - secret.start:
             crossing.append(Found(start, end, secret.kind))
     return crossing
-
-
-def _in_base64(view: View, together: View | None) -> list[Found]:
-    if together is None:
-        return encoded.find(view)
-    return [Found(*together.span(blob.start, blob.end), blob.kind) for blob in encoded.find(together)]
 
 
 def _marked(text: str, view: View, found: list[Found]) -> str:

@@ -55,6 +55,19 @@ def words(name: str) -> list[str]:
     return [word for word in _SEPARATORS.split(spaced.lower()) if word]
 
 
+_MOST_KNOWN = 4_096
+_known: dict[str, str | None] = {}
+
+
+def known_kind(name: str) -> str | None:
+    """Tell which kind of secret a name announces, remembering the names seen before."""
+    if name not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[name] = kind_of(name)
+    return _known[name]
+
+
 def kind_of(name: str) -> str | None:
     """Tell which kind of secret a name announces, or None."""
     parts = words(name[-96:])
