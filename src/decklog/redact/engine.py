@@ -1,5 +1,7 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
+from operator import itemgetter
+
 from decklog.redact import encoded, wraps
 from decklog.redact.finder import find_all, find_marked
 from decklog.redact.found import Found
@@ -57,7 +59,7 @@ def _marked(text: str, view: View, found: list[Found]) -> str:
 
 
 def _merged(found: list[Found]) -> list[Found]:
-    found.sort(key=lambda secret: (secret.start, -secret.end))
+    found.sort(key=itemgetter(0))
     merged = [found[0]]
     for secret in found[1:]:
         last = merged[-1]

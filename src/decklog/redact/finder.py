@@ -1,6 +1,6 @@
 """Runs the rules over a view: every secret in it, where and of which kind."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from decklog.redact import assignments, values
 from decklog.redact.beginning import beginning
@@ -10,8 +10,6 @@ from decklog.redact.rules import Rule
 from decklog.redact.table import PLACED, PREFIXED, SHAPED
 from decklog.redact.view import View
 
-_MOST_TRIES = 32
-
 
 class RuleSet:
     """Many rules searched for at once by how they begin, and told apart where one of them could match."""
@@ -20,44 +18,57 @@ class RuleSet:
         self._rules = rules
         self._starts = Pattern("|".join(map(starts, rules)))
         self._each: dict[int, Pattern] = {}
-        self._likely: dict[bytes, list[int]] = {}
-        self._tries: dict[bytes, int] = {}
 
     def find(self, view: View) -> Iterator[Found]:
         """Find every secret these rules describe."""
         data, position = view.data, 0
         while place := self._starts.find(data, position):
             position = max(place[1], place[0] + 1)
-            match = self._tell(data, place)
-            if match is None:
-                continue
-            rule, whole, secret = match
-            position = max(position, secret[1])
-            if is_real(rule, view.text[secret[0] : secret[1]]):
-                yield Found(secret[0], secret[1], rule.name)
+            for index in self._candidates(data, place):
+                secret = self._secret_at(index, data, place[0])
+                if secret is None:
+                    continue
+                position = max(position, secret[1])
+                rule = self._rules[index]
+                if is_real(rule, view.text[secret[0] : secret[1]]):
+                    yield Found(secret[0], secret[1], rule.name)
+                break
 
-    def _tell(self, data: bytes, place: Span) -> tuple[Rule, Span, Span] | None:
-        """Tell which rule matches here, trying those first that a similar beginning has led to."""
-        similar = data[place[0] : place[0] + 4].lower()
-        likely = self._likely.setdefault(similar, [])
-        for index in likely:
-            if spans := self._one(index).group_at(data, place[0]):
-                return self._rules[index], *spans
-        if self._tries.setdefault(similar, 0) >= _MOST_TRIES:
-            return None
-        self._tries[similar] += 1
-        for index in range(len(self._rules)):
-            if index not in likely and (spans := self._one(index).group_at(data, place[0])):
-                likely.append(index)
-                likely.sort()
-                return self._rules[index], *spans
-        return None
+    def _candidates(self, data: bytes, place: Span) -> Iterable[int]:
+        """Give the rules whose keywords stand in a beginning."""
+        beginning = data[place[0] : place[1]].lower().decode("latin-1")
+        for index, rule in enumerate(self._rules):
+            for word in rule.keywords:
+                if word in beginning:
+                    yield index
+                    break
 
-    def _one(self, index: int) -> Pattern:
+    def _secret_at(self, index: int, data: bytes, start: int) -> Span | None:
+        """Give the place of the secret, if this rule matches here."""
+        rule = self._rules[index]
         if index not in self._each:
-            rule = self._rules[index]
-            self._each[index] = Pattern(f"{_edge(rule)}{rule.keep}({rule.pattern}){rule.until}")
-        return self._each[index]
+            source = f"{rule.keep}({rule.pattern}){rule.until}" if rule.keep else rule.pattern
+            self._each[index] = Pattern(f"{_edge(rule)}(?:{source})" if not rule.keep else _edge(rule) + source)
+        if rule.keep:
+            spans = self._each[index].group_at(data, start)
+            return spans and spans[1]
+        # Without a group the matcher takes its fastest way, which counts when a match is a megabyte long.
+        end = self._each[index].end_at(data, start, len(data))
+        return (start, end) if end > start else None
+
+
+class MarkedSet(RuleSet):
+    """Rules that each begin with one of their keywords, so two characters tell most of them apart."""
+
+    def __init__(self, rules: Sequence[Rule], starts: Callable[[Rule], str]) -> None:
+        super().__init__(rules, starts)
+        self._by_mark: dict[bytes, list[int]] = {}
+        for index, rule in enumerate(rules):
+            for mark in sorted({word[:2].encode() for word in rule.keywords}):
+                self._by_mark.setdefault(mark, []).append(index)
+
+    def _candidates(self, data: bytes, place: Span) -> Iterable[int]:
+        return self._by_mark.get(data[place[0] : place[0] + 2].lower(), ())
 
 
 def _start(rule: Rule) -> str:
@@ -88,7 +99,7 @@ def is_real(rule: Rule, secret: str) -> bool:
     return not rule.random or values.looks_random(secret)
 
 
-_PREFIXED = RuleSet(PREFIXED, _start)
+_PREFIXED = MarkedSet(PREFIXED, _start)
 _SHAPED = RuleSet(SHAPED, _whole)
 _PLACED = RuleSet(PLACED, _start)
 

@@ -23,7 +23,7 @@ KEY_BLOCKS: tuple[Rule, ...] = (
     rule(
         "putty-private-key",
         "putty-user-key-file",
-        r"PuTTY-User-Key-File-\d:[A-Za-z0-9+/=\s:,.@_-]*?(?:Private-MAC: [0-9a-f]+|Private-Lines: \d+[A-Za-z0-9+/=\s]*)",
+        r"PuTTY-User-Key-File-\d:(?:[A-OQ-Za-z0-9+/=\s:,.@_-]|P[^u\"'\\]|Pu[^T\"'\\])*?(?:Private-MAC: [0-9a-f]+|Private-Lines: \d+[A-Za-z0-9+/=\s]*)",
     ),
     rule(
         "jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"

@@ -31,7 +31,7 @@ _PLACEHOLDER = re.compile(
     | ^\$ | ^%[\w(]+[%)s]? | ^[{#@]\{ | \$\{ | \{\{ | \{%\s | <%= | ^%\w$
     | ^(?:!\w+|enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible)
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
-    | \b(?:your|my|the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .]?(?:\w+[-_ .])*
+    | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])(?:[a-z]+[-_ .])*
       (?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b
     | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
@@ -62,6 +62,11 @@ _STOP_WORDS = frozenset(
     "enter please forgot reset change confirm new old current password passwords token secret key invalid required show hide "
     "has have will use using no if when wrong does do did repeat again minimum at least characters as set create update".split()
 )
+_KINDS = str.maketrans(
+    dict.fromkeys("0123456789", "d")
+    | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")
+    | dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "u")
+)
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{8,}")
 _SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
 
@@ -78,6 +83,11 @@ def is_placeholder(value: str) -> bool:
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
     return bool(_PLACEHOLDER.search(bare[:256]))
+
+
+def is_harmless(value: str) -> bool:
+    """Tell whether a value is no secret whatever its name: a placeholder, a path, an address, a sentence."""
+    return is_placeholder(value) or is_path(value) or is_url(value) or is_prose(value)
 
 
 def is_code(value: str) -> bool:
@@ -132,13 +142,14 @@ def _has_random_segment(value: str) -> bool:
 
 def _is_jumbled(segment: str) -> bool:
     """Tell whether letters and digits change kind faster than they do in names; `Word` counts as one run."""
-    runs, last = 1, ""
-    for char in segment:
-        kind = "d" if char.isdigit() else "u" if char.isupper() else "l"
-        if last and kind != last and (last, kind) != ("u", "l"):
-            runs += 1
-        last = kind
+    kinds = segment.translate(_KINDS)
+    runs = 1 + sum(map(kinds.count, ("ud", "du", "ld", "dl", "lu")))
     return runs >= 4 and len(segment) / runs <= 3.4
+
+
+def is_jumble(value: str) -> bool:
+    """Tell whether a value is plainly random, so that nothing else need be asked about it."""
+    return len(value) >= 8 and value.isalnum() and value.isascii() and _is_jumbled(value[:64])
 
 
 _STAND_IN = re.compile(

@@ -80,6 +80,6 @@ def _named(key: str, item: str) -> str:
 
 def announces(kind: str, item: str) -> bool:
     """Tell whether a string is a secret because of its key alone."""
-    if values.is_placeholder(item) or values.is_path(item) or values.is_url(item) or values.is_prose(item):
+    if values.is_harmless(item):
         return False
     return kind not in ("key", "credential", "auth") or values.looks_random(item)
