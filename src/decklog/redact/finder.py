@@ -1,6 +1,6 @@
 """Runs the rules over a view: every secret in it, where and of which kind."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from decklog.redact import assignments, values
 from decklog.redact.beginning import beginning
@@ -9,6 +9,7 @@ from decklog.redact.pattern import Pattern, Span
 from decklog.redact.rules import Rule
 from decklog.redact.table import PLACED, PREFIXED, SHAPED
 from decklog.redact.view import View
+_MOST_KNOWN = 4_096
 
 
 class RuleSet:
@@ -18,6 +19,7 @@ class RuleSet:
         self._rules = rules
         self._starts = Pattern("|".join(map(starts, rules)))
         self._each: dict[int, Pattern] = {}
+        self._known: dict[bytes, list[int]] = {}
 
     def find(self, view: View) -> Iterator[Found]:
         """Find every secret these rules describe."""
@@ -32,16 +34,19 @@ class RuleSet:
                 rule = self._rules[index]
                 if is_real(rule, view.text[secret[0] : secret[1]]):
                     yield Found(secret[0], secret[1], rule.name)
-                break
-
-    def _candidates(self, data: bytes, place: Span) -> Iterable[int]:
-        """Give the rules whose keywords stand in a beginning."""
-        beginning = data[place[0] : place[1]].lower().decode("latin-1")
-        for index, rule in enumerate(self._rules):
-            for word in rule.keywords:
-                if word in beginning:
-                    yield index
                     break
+
+    def _candidates(self, data: bytes, place: Span) -> Sequence[int]:
+        """Give the rules whose keywords stand in a beginning, remembering the beginnings seen before."""
+        start = data[place[0] : place[1]].lower()
+        known = self._known.get(start)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            text = start.decode("latin-1")
+            known = [i for i, rule in enumerate(self._rules) if any(word in text for word in rule.keywords)]
+            self._known[start] = known
+        return known
 
     def _secret_at(self, index: int, data: bytes, start: int) -> Span | None:
         """Give the place of the secret, if this rule matches here."""
@@ -67,7 +72,7 @@ class MarkedSet(RuleSet):
             for mark in sorted({word[:2].encode() for word in rule.keywords}):
                 self._by_mark.setdefault(mark, []).append(index)
 
-    def _candidates(self, data: bytes, place: Span) -> Iterable[int]:
+    def _candidates(self, data: bytes, place: Span) -> Sequence[int]:
         return self._by_mark.get(data[place[0] : place[0] + 2].lower(), ())
 
 
@@ -92,7 +97,7 @@ def is_real(rule: Rule, secret: str) -> bool:
     if rule.keep:
         if values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
             return False
-    elif len(set(secret[-16:])) <= 3 or values.is_stand_in(secret):
+    elif not values.is_jumble(secret[-16:]) and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)

@@ -21,6 +21,7 @@ _NAMES = {
     "mnemonic": (),
     "identified": (),
     "cookie": (),
+    "bearer": (),
 }
 _COMMANDS = ("curl", "mysql", "maria", "redis", "login", "mongo", "ldap", "sqlcmd", "bcp", "zip", "7z", "smb", "rpcclient", "mount",
              "wget", "http", "xh ", "sqlplus")  # fmt: skip
@@ -31,7 +32,7 @@ _MARKS = tuple(
     gocspx- 6lc 6ld 6le 6lf accountkey shared sig 7q~ 8q~ azse +ast acdb jqqj ltai akid ocid1. apikey aqvn t1. _v1_ lin_ scw hrku-
     cfat_ cfut_ cfk_ v1.0- vercel_ vcp_ vci_ vca_ vcr_ vck_ nfp_ nfc_ nfo_ nfb_ fo1_ fm1 fm2_ rnd_ railway_ sbp_ sb_secret
     pscale_ napi_ turso_ dapi dkea dose ver:1 upstash pnu_ pnb_ sha256~ sk- hf_ api_org_ gsk_ xai- pplx- r8_ fw_ csk- nvapi-
-    pcsk_ lsv2_ ls__ tvly- fc- jina_ sk_ pa- e2b_ ak- as- wandb flp_ co_api_ npm_ pypi- dckr_ rubygems_ cio oy2 akc ap cmvmd
+    pcsk_ lsv2_ ls__ tvly- fc- jina_ sk_ pa- e2b_ ak- as- flp_ co_api_ npm_ pypi- dckr_ rubygems_ cio oy2 akc ap cmvmd
     clojars_ x-apikey hex xox xapp- slack office.com webhook mfa. :aa sg. key- -us sib- re_ sk0 sk1 sk2 sk3 sk4 sk5 sk6 sk7 sk8
     sk9 ska skb skc skd ske skf ac0 ac1 ac2 ac3 ac4 ac5 ac6 ac7 ac8 ac9 aca acb acc acd ace acf zoom.us live_ test_ apa91b
     rk_ pk_ ek_ whsec_ eaa sq0 access_token$ paypal shp rzp_ flwseck flwpubk access- organizations/ aqe ezak eztk shippo_
@@ -40,14 +41,14 @@ _MARKS = tuple(
     scauth_ authress_ ngrok privatekey preshared ccip bkua_ bkct_ bkat_ bkaj_ sqp_ squ_ sqa_ sqb_ snyk_ codecov 11 semgrep scalr
     ico- endr+ expo pmak- pmat- rdme_ rootly_ dvc_ unkey_ vtwn_ tr_ signkey- _auth ntn_ secret_ pat fig cfpat- sk.eyj pk.eyj
     tk.eyj aaaaaaaaaaaaaaaaaaaa igq wpl_ap act. sl. cflt tfp_ zapier ifttt fio-u- skprod sb- _mmk s-s4t2 rgapi- monday sat.
-    pak_ pat_ key_ tok_ token_ api_ eyj xprv yprv zprv tprv -----begin ----begin aws4 bearer basic digest argon2 bcrypt pbkdf2 scrypt
+    hmac= pak_ pat_ key_ tok_ token_ api_ eyj xprv yprv zprv tprv -----begin ----begin aws4 bearer basic digest argon2 bcrypt pbkdf2 scrypt
     """.split()
 )
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
 _AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
 _AS_WORDS = bytes(byte if byte in _RUN_CHARS else 32 for byte in range(256))
-_RUN = b"a" * 16
+_RUN = b"a" * 15
 _DIGITS = b"0123456789"
 _HEX = b"0123456789abcdef-"
 
@@ -67,12 +68,14 @@ def may_hold_secret(text: str) -> bool:
         or '"' in text
         or ">" in text
         or "`" in text
+        or "@" in text
         or " -" in text
+        or "--" in text
         or " '" in text
     ):
         if _has_name(text, low) or _has_place(text, low):
             return True
-    elif "passw" in low or "$" in text or "{" in text:
+    elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
         return True
     data = text.encode("latin-1", "replace")
     return _RUN in data.translate(_AS_RUNS) and _has_token(data)
@@ -182,7 +185,7 @@ def _has_port(text: str) -> bool:
 
 def _has_token(data: bytes) -> bool:
     """Tell whether one of the long runs of characters could be a token."""
-    words = [word for word in data.translate(_AS_WORDS).split() if len(word) > 15 and _is_unusual(word)]
+    words = [word for word in data.translate(_AS_WORDS).split() if len(word) > 14 and _is_unusual(word)]
     if not words:
         return False
     low = b" ".join(words).lower().decode("latin-1")
@@ -190,7 +193,7 @@ def _has_token(data: bytes) -> bool:
         if mark in low:
             return True
     for word in words:
-        if len(word) > 47 or _is_base64(word):
+        if len(word) > 39 or _is_base64(word):
             return True
     return False
 
@@ -198,7 +201,7 @@ def _has_token(data: bytes) -> bool:
 def _is_unusual(word: bytes) -> bool:
     """Tell whether a run is anything but a path, an identifier in lower case or a digest."""
     low = word.lower()
-    if low == word and len(word) < 48 and len(word.translate(None, _DIGITS)) == len(word):
+    if low == word and len(word) < 40 and len(word.translate(None, _DIGITS)) == len(word):
         return b"bearer" in low
     return bool(low.strip(_HEX)) or (b"-" in word and len(word) != 36)
 

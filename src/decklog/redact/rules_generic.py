@@ -28,13 +28,13 @@ KEY_BLOCKS: tuple[Rule, ...] = (
     rule(
         "jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"
     ),
-    rule("jwk-private", '"kty"', r"[\w-]{40,}", keep=r'"(?:d|dp|dq|qi|k|p|q)"\s*:\s*"', glued=True),
-    rule("bitcoin-key", "xprv", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,}"),
+    rule("jwk-private", '"d" "dp" "dq" "qi" "k" "p" "q"', r"[\w-]{40,}", keep=r'"(?:d|dp|dq|qi|k|p|q)"\s*:\s*"', glued=True),
+    rule("bitcoin-key", "xprv yprv zprv tprv", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,}"),
     rule(
         "seed-phrase",
         "phrase mnemonic",
         r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}\b",
-        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup)[ _-]?phrase|seed[ _-]words)\w*[\"']?\s*[:=]\s*[\"']?)",
+        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup)[ _-]?phrase)\w*[\"']?\s*[:=]\s*[\"']?)",
     ),
 )
 
@@ -70,7 +70,7 @@ PLACES: tuple[Rule, ...] = (
     ),
     rule(
         "query-key",
-        "key= code= auth=",
+        "key= code= auth= sid= jwt= k=",
         r"[\w%.~+/-]{16,}",
         keep=r"(?i:[?&](?:key|code|auth|sid|jwt|k)=)",
         random=True,
@@ -118,11 +118,10 @@ PLACES: tuple[Rule, ...] = (
     ),
     rule(
         "password-hash",
-        "{sha} {ssha",
+        "{sha} {ssha {md5} {smd5} {crypt}",
         r"\{(?:SHA|SSHA|SSHA256|SSHA512|MD5|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{12,}",
         glued=True,
     ),
-    rule("http-digest", "digest", r"[0-9a-f]{32}\b", keep=r"(?i:digest [^\n]{0,400}?response=\"?)"),
 )
 
 # A bounded gap: an open one would make every hit on a long line look to the end of that line.
@@ -131,7 +130,7 @@ _QUIET = r"[^\n|;&]{0,200}?\s"
 COMMANDS: tuple[Rule, ...] = (
     rule(
         "command-password",
-        "curl wget http",
+        "curl wget http xh hurl",
         r"[^\s\"'\\]+",
         keep=rf"(?:curl|wget|https?|xh|hurl){_QUIET}(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
     ),
@@ -164,7 +163,7 @@ COMMANDS: tuple[Rule, ...] = (
     rule("command-password", "7z", r"[^\s\"'-][^\s\"']*", keep=rf"7za?\b{_QUIET}-p[\"']?"),
     rule(
         "command-password",
-        "smb",
+        "smb rpcclient mount",
         r"[^\s\"'-][^\s\"']*",
         keep=rf"(?:smbclient|rpcclient|mount)\b{_QUIET}-U\s+[\"']?[^\s%\"']+%",
     ),
@@ -191,8 +190,8 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "command-password",
-        "requirepass masterauth",
+        "requirepass",
         r"[^\s\"']+",
-        keep=r"(?:requirepass|masterauth)\s+[\"']?",
+        keep=r"requirepass\s+[\"']?",
     ),
 )
