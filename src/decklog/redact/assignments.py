@@ -95,7 +95,7 @@ def is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
     if not values.is_jumble(value) and values.is_harmless(value):
         return False
     if head.quote:
-        return _is_opened(head, value, after) and _quoted_is_secret(head, value)
+        return _is_opened(head, value, following) and _quoted_is_secret(head, value)
     if values.is_code(value) or after in ("(", "[") or following == "...":
         return False
     if head.tie == ">" and after != "<":
@@ -105,8 +105,11 @@ def is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
     return _bare_is_secret(head, value, after, starts_line)
 
 
-def _is_opened(head: Head, value: str, after: str) -> bool:
+def _is_opened(head: Head, value: str, following: str) -> bool:
     """Tell whether the quote before a value opens it, rather than closing what came before."""
+    after = following[:1]
+    if head.marks == 2 or (head.marks == 3 and following != head.quote * 3):
+        return False
     if head.is_quoted:
         return True
     if after != head.quote and not (value[0].isalnum() and _mixes(value) and " " not in value):

@@ -1,5 +1,6 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
+from collections.abc import Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, wraps
@@ -7,20 +8,19 @@ from decklog.redact.finder import find_all, find_marked
 from decklog.redact.found import Found
 from decklog.redact.view import View, looked_through
 
-_WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~-")
+_WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
 
 
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
     view = looked_through(text)
-    found = find_all(view)
-    has_lines = "\n" in view.text
-    if has_lines:
+    found = [*find_all(view), *encoded.find(view)]
+    if "\n" in view.text:
+        starts = {secret.start for secret in found}
         found = _unwrapped(view.text, found)
-    together = wraps.joined(view) if has_lines else None
-    if together is not None:
-        found += _across_lines(together)
-    found += encoded.find(view)
+        together = wraps.joined(view)
+        if together is not None:
+            found += [secret for secret in _across_lines(view.text, together) if secret.start not in starts]
     if not found:
         return text, False
     return _marked(text, view, found), True
@@ -38,14 +38,33 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
     return result
 
 
-def _across_lines(together: View) -> list[Found]:
-    """Find the tokens, plain or in base64, that only show when wrapped lines are joined."""
-    crossing = []
-    for secret in [*find_marked(together), *encoded.find(together)]:
+def _across_lines(text: str, together: View) -> Iterator[Found]:
+    """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
+    marked = set(find_marked(together))
+    for secret in [*find_all(together), *encoded.find(together)]:
         start, end = together.span(secret.start, secret.end)
-        if end - start > secret.end - secret.start:
-            crossing.append(Found(start, end, secret.kind))
-    return crossing
+        first = text.find("\n", start, end)
+        if first < 0:
+            continue
+        if secret in marked or wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
+            yield Found(start, _last_line_end(text, first, end), secret.kind)
+
+
+def _line_start(text: str, newline: int) -> int:
+    place = newline + 1
+    while text[place : place + 1] in (" ", "\t"):
+        place += 1
+    return place
+
+
+def _last_line_end(text: str, first: int, end: int) -> int:
+    """Leave out the lines after the second one that read as something else."""
+    following = text.find("\n", first + 1, end)
+    while following >= 0:
+        if not wraps.goes_on(text, _line_start(text, following), is_long=True):
+            return following
+        following = text.find("\n", following + 1, end)
+    return end
 
 
 def _marked(text: str, view: View, found: list[Found]) -> str:

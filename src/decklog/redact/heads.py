@@ -38,6 +38,7 @@ class Head:
     name: str
     tie: str
     quote: str
+    marks: int
     is_spaced: bool
     is_quoted: bool
     is_set: bool
@@ -65,6 +66,7 @@ def _parse(source: str) -> Head | None:
     if kind is None:
         return None
     quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
+    marks = len(tie) - len(tie.rstrip("\"'`"))
     bare = tie.strip("\"'`[]()bfruBFRU@$")
     is_set = bool(setter) or name.startswith("-")
-    return Head(kind, name, bare.strip(), quote, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set)
+    return Head(kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set)

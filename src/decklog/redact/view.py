@@ -8,7 +8,7 @@ from itertools import accumulate
 # The runs of backslashes are taken whole: whatever the depth of the JSON, what remains stays balanced.
 _NOISE = re.compile(
     r"(\x1b(?:\[[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
-    r"|\\(?:\\*(?:(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]*[A-Za-z]|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|[\"'/nrtbf])|\\+)"
+    r"|\\(?:\\*(?:(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]*[A-Za-z]|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
     r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
     r"|&(?:quot|apos|amp|lt|gt|#3[49]|#x2[27]);"
     r"|\r\n|\x00|\u00ad|\u200b|\u200c|\u200d|\u2060|\ufeff)"
@@ -35,6 +35,8 @@ def _undo(noise: str) -> str:
         return "\\"
     if "[" in rest:
         return ""
+    if rest[-1] in "n\n":
+        return "\n"
     if rest[0] in "ux":
         char = chr(int(rest[1:], 16))
         return char if char >= " " or char in "\n\r\t" else ""

@@ -2,6 +2,7 @@
 
 import re
 
+from decklog.redact import values
 from decklog.redact.pattern import Pattern, Span
 from decklog.redact.table import RULES
 from decklog.redact.view import View, pieced
@@ -13,7 +14,7 @@ _PREFIXES = tuple(
     )
 )
 _BEGINNINGS = frozenset(word[:3] for word in _PREFIXES)
-_TOKEN = r"[A-Za-z0-9_+/=.~-]"
+_TOKEN = r"[A-Za-z0-9_+/=.~$-]"
 # Inside a token a break has digits or capitals near it and a few characters on each side; between words it rarely has.
 _BREAK = Pattern(
     rf"[A-Z0-9]{_TOKEN}{{0,9}}\n[ \t]*{_TOKEN}{{3}}|{_TOKEN}{{5}}\n[ \t]*{_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}"
@@ -24,6 +25,9 @@ _ANY_BREAK = re.compile(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})(?!(?i:" + "|".j
 _INDENT = re.compile(r"[ \t]*")
 _MOST_LINES = 200
 _REACH = 600
+_SHORTEST = 6
+_CLOSINGS = ("", "\n", "\r", '"', "'", "`", "\\", "&", ",", ";", ")")
+_DATE = re.compile(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
 _MOST_BREAKS = 8_000
 
 
@@ -84,22 +88,35 @@ def extended(text: str, start: int, end: int) -> int:
     """Give the end of a token that goes on in the next lines, or its end as it is."""
     for _ in range(_MOST_LINES):
         gap = _BREAK_HERE.match(text, end)
-        run = gap and _RUN.match(text, gap.end())
-        if not run or end - start < 16 or _starts_token(run.group()[:16].lower()) or not _goes_on(run.group(), text[run.end() : run.end() + 1]):
+        if not gap or end - start < _SHORTEST or not goes_on(text, gap.end(), is_long=end - start > 15):
             return end
-        end = run.end()
+        end = _RUN.match(text, gap.end()).end()  # type: ignore[union-attr]
     return end
 
 
-def _goes_on(run: str, after: str) -> bool:
-    """Tell whether the first run of a line reads as the rest of a token rather than as a word."""
-    if after in (":", "=", "(", "[", "{", "<") or len(run) < 2:
+def goes_on(text: str, place: int, *, is_long: bool) -> bool:
+    """Tell whether a line starts with the rest of a token rather than with a word."""
+    match = _RUN.match(text, place)
+    if not match or _starts_token(match.group()[:16].lower()):
         return False
-    digits = sum(map(str.isdigit, run))
-    letters = sum(map(str.isalpha, run))
+    run, after = match.group(), text[match.end() : match.end() + 1]
+    if after in ("(", "[", "{", "<") or (after in (":", "=") and len(run) < 20) or _DATE.match(run):
+        return False
+    if values.looks_random(run):
+        return is_long or "_" not in run or _mixes_all(run)
+    return after in _CLOSINGS and (_could_end(run) if is_long else _mixes_all(run))
+
+
+def _mixes_all(run: str) -> bool:
+    """Tell whether a run has a small letter, a capital and a digit, or is long and mixes its letters."""
+    capitals, digits = sum(map(str.isupper, run)), sum(map(str.isdigit, run))
+    smalls = sum(map(str.islower, run))
+    return smalls > 0 and capitals > 0 and (digits > 0 or (len(run) > 9 and capitals > 3 and smalls > 2))
+
+
+def _could_end(run: str) -> bool:
+    """Tell whether a short run at the end of a line could be the last of a token."""
+    if any(map(str.isdigit, run)) and any(map(str.isalpha, run)):
+        return True
     upper = sum(map(str.isupper, run))
-    if after not in ("", "\n", "\r", '"', "'", "`", "\\", "&", ","):
-        return digits >= 2 and letters >= 4 and "-" not in run and "." not in run
-    if digits and letters:
-        return not re.match(r"\d{4}-\d\d|\d+\.\d", run)
-    return len(run) >= 12 or (upper > 1 and letters - upper > 1 and not run.istitle())
+    return len(run) >= 12 or (1 < upper < len(run) - 1 and not run.istitle())
