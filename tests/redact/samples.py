@@ -33,7 +33,7 @@ def _make(op: str, argument: Any, dice: random.Random) -> str:
             low, high, inner = argument
             return "".join(_walk(inner, dice) for _ in range(dice.randint(low, min(high, low + _MOST_EXTRA))))
         case "AT":
-            return ""
+            return " " if str(argument) == "AT_BOUNDARY" else ""
         case "ANY":
             return dice.choice(string.ascii_letters)
     raise ValueError(f"no way to make {op}")

@@ -9,6 +9,7 @@ from decklog.redact.beginning import beginning
 from decklog.redact.finder import MarkedSet
 from decklog.redact.rules import Rule
 from decklog.redact.table import PREFIXED
+from decklog.redact.values import looks_random
 
 from .samples import sample
 
@@ -19,13 +20,14 @@ _OTHERS = [rule for rule in RULES if rule.name not in _CHECKED]
 
 def _texts(rule: Rule) -> list[str]:
     dice = random.Random(rule.name)
-    return [sample(rule.keep, dice) + sample(rule.pattern, dice) + sample(rule.until, dice) for _ in range(8)]
+    return [sample(rule.keep, dice) + sample(rule.pattern, dice) + sample(rule.until, dice) for _ in range(24)]
 
 
 @pytest.mark.parametrize("rule", _OTHERS, ids=lambda rule: rule.name)
 def test_every_rule_finds_what_it_describes(rule: Rule) -> None:
-    found = [redact(f"see {text} here") for text in _texts(rule)]
-    assert sum("[redacted:" in shown for shown in found) >= 5, list(zip(_texts(rule), found, strict=True))
+    texts = [text for text in _texts(rule) if not rule.random or looks_random(text)]
+    found = [redact(f"see {text}\n.") for text in texts]
+    assert sum("[redacted:" in shown for shown in found) >= len(texts) * 0.5, found
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

@@ -9,10 +9,22 @@ from decklog.redact.found import Found
 from decklog.redact.view import View, looked_through
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
+_MOST_ROUNDS = 4
 
 
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
+    redacted, changed = text, False
+    for _ in range(_MOST_ROUNDS):
+        redacted, goes_on = _scan_once(redacted)
+        changed = changed or goes_on is not None
+        if not goes_on:
+            break
+    return redacted, changed
+
+
+def _scan_once(text: str) -> tuple[str, bool | None]:
+    """Replace what shows; True if a marker now touches a word, which may turn out to be a secret of its own."""
     view = looked_through(text)
     found = [*find_all(view), *encoded.find(view)]
     if "\n" in view.text:
@@ -22,8 +34,8 @@ def scan(text: str) -> tuple[str, bool]:
         if together is not None:
             found += [secret for secret in _across_lines(view.text, together) if secret.start not in starts]
     if not found:
-        return text, False
-    return _marked(text, view, found), True
+        return text, None
+    return _marked(text, view, found)
 
 
 def _unwrapped(text: str, found: list[Found]) -> list[Found]:
@@ -67,14 +79,15 @@ def _last_line_end(text: str, first: int, end: int) -> int:
     return end
 
 
-def _marked(text: str, view: View, found: list[Found]) -> str:
-    """Write the markers; where secrets overlap, the outermost or first one names the kind."""
-    pieces, position = [], 0
+def _marked(text: str, view: View, found: list[Found]) -> tuple[str, bool]:
+    """Write the markers; where secrets overlap, the first one names the kind."""
+    pieces, position, touches = [], 0, False
     for start, end, kind in _merged(found):
         first, last = view.span(start, end)
         pieces += [text[position:first], f"[redacted:{kind}]"]
         position = last
-    return "".join([*pieces, text[position:]])
+        touches = touches or view.data[end : end + 1].isalnum()
+    return "".join([*pieces, text[position:]]), touches
 
 
 def _merged(found: list[Found]) -> list[Found]:

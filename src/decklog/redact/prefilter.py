@@ -78,7 +78,7 @@ def may_hold_secret(text: str) -> bool:
     elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
         return True
     data = text.encode("latin-1", "replace")
-    return _RUN in data.translate(_AS_RUNS) and _has_token(data)
+    return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
 
 
 def _is_disguised(text: str) -> bool:
@@ -183,11 +183,13 @@ def _has_port(text: str) -> bool:
     return any(len(part) in (4, 5) and part.isdigit() or part == "*" for part in text.split(":"))
 
 
-def _has_token(data: bytes) -> bool:
+def _has_token(data: bytes, text: str) -> bool:
     """Tell whether one of the long runs of characters could be a token."""
     words = [word for word in data.translate(_AS_WORDS).split() if len(word) > 14 and _is_unusual(word)]
     if not words:
         return False
+    if "bearer" in text:
+        return True
     low = b" ".join(words).lower().decode("latin-1")
     for mark in _MARKS:
         if mark in low:

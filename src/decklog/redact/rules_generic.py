@@ -63,7 +63,7 @@ PLACES: tuple[Rule, ...] = (
     ),
     rule(
         "signature",
-        "sig",
+        "sig= signature= security-token= hmac=",
         r"[A-Za-z0-9%+/=_-]{16,}",
         keep=r"(?i:[?&](?:amp;)?(?:sig|signature|x-(?:amz|goog|oss|cos)-signature|x-amz-security-token|hmac)=)",
         glued=True,
@@ -95,7 +95,7 @@ PLACES: tuple[Rule, ...] = (
     rule(
         "netrc-password",
         "login",
-        r"\S+",
+        r"[^\s\"'`\\]+",
         keep=r"(?i:(?:machine\s+[^\s=]+|default)\s+login\s+[^\s=]+\s+(?:account\s+\S+\s+)?password\s+)",
     ),
     rule(
@@ -114,7 +114,7 @@ PLACES: tuple[Rule, ...] = (
     ),
     rule(
         "password-hash",
-        "pbkdf2_ bcrypt_ argon2",
+        "pbkdf2_ bcrypt_ argon2 scrypt",
         r"(?:pbkdf2_sha\d+|bcrypt_sha256|argon2|scrypt)\$[./A-Za-z0-9$,=+-]{30,}",
     ),
     rule(
@@ -172,7 +172,7 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "htpasswd",
         r"[^\s\"'-][^\s\"']*",
-        keep=r"htpasswd\s+-[a-zA-Z]*b[a-zA-Z]*\s+(?:\S+\s+)?\S+\s+[\"']?",
+        keep=r"htpasswd[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s-]\S*[ \t]+)?\S+[ \t]+[\"']?",
     ),
     rule(
         "command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True

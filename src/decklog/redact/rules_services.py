@@ -45,7 +45,7 @@ PAYMENTS: tuple[Rule, ...] = (
     rule("coinbase-key", "organizations/", r"organizations/[0-9a-f-]{36}/apiKeys/[0-9a-f-]{36}"),
     rule("lob-key", "_pub_ live_ test_", r"(?:live|test)_(?:pub_)?[0-9a-f]{35}\b"),
     rule("adyen-key", "aqe", r"AQE[a-z][A-Za-z0-9+/=.-]{40,}", random=True),
-    rule("checkout-key", "sk_sbox_", r"sk_(?:sbox_)?[a-z0-9]{26,}[*#$=]?", random=True),
+    rule("checkout-key", "sk_", r"sk_(?:sbox_)?[a-z0-9]{26,}[*#$=]?", random=True),
     rule("easypost-key", "ezak eztk", r"EZ[AT]K[A-Za-z0-9]{50,}"),
     rule("shippo-token", "shippo_", r"shippo_(?:live|test)_[0-9a-f]{40}"),
     rule("duffel-token", "duffel_", r"duffel_(?:test|live)_[\w=-]{40,}"),
@@ -94,7 +94,7 @@ VAULTS: tuple[Rule, ...] = (
     rule("stytch-secret", "secret-test- secret-live-", r"secret-(?:test|live)-[\w=-]{20,}"),
     rule(
         "authress-key",
-        "sc_ ext_ scauth_",
+        "sc_ ext_ scauth_ authress_",
         r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[a-z0-9+/_=-]{30,120}",
     ),
     rule(
@@ -113,7 +113,7 @@ VAULTS: tuple[Rule, ...] = (
 
 BUILDS: tuple[Rule, ...] = (
     rule("circleci-token", "ccipat_ ccipr", r"CCIP(?:AT|RJ)_[A-Za-z0-9]{20,}_[0-9a-f]{40}"),
-    rule("buildkite-token", "bkua_ bkct_ bkat_", r"bk(?:ua|ct|at|aj)_[A-Za-z0-9]{20,}"),
+    rule("buildkite-token", "bkua_ bkct_ bkat_ bkaj_", r"bk(?:ua|ct|at|aj)_[A-Za-z0-9]{20,}"),
     rule("sonar-token", "sqp_ squ_ sqa_ sqb_", r"sq[abpu]_[0-9a-f]{40}"),
     rule("snyk-token", "snyk_", r"snyk_(?:uat|sat|[a-z]+)[._][\w.-]{20,}"),
     rule("octopus-key", "api-", r"API-[A-Z0-9]{25,31}\b", random=True),
@@ -141,7 +141,7 @@ CONTENT: tuple[Rule, ...] = (
     rule("linear-key", "lin_", r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{20,}"),
     rule("notion-token", "ntn_ secret_", r"ntn_[A-Za-z0-9]{30,}|secret_[A-Za-z0-9]{43}\b"),
     rule("airtable-token", "pat", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}"),
-    rule("figma-token", "figd_ figu_ figo", r"fig(?:d|u|o|or|ur)_[\w-]{20,}"),
+    rule("figma-token", "figd_ figu_ figo_ figor_ figur_", r"fig(?:d|u|o|or|ur)_[\w-]{20,}"),
     rule("contentful-token", "cfpat-", r"CFPAT-[\w-]{30,}"),
     rule("mapbox-token", "sk.eyj pk.eyj tk.eyj", r"[spt]k\.eyJ[\w-]{20,}\.[\w-]{16,}"),
     rule("facebook-token", "eaa", r"EAA[A-Za-z0-9]{30,}", random=True),
