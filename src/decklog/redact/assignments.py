@@ -1,128 +1,86 @@
 """Secrets given away by the name beside them: `password=x`, `"api_key": "x"`, `--token x`, `<secret>x</secret>`."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from decklog.redact import values
-from decklog.redact.names import kind_of
-from decklog.redact.pattern import compiled
+from decklog.redact import cookies, heads, values
+from decklog.redact.found import Found
+from decklog.redact.heads import HEAD, Head
+from decklog.redact.pattern import Pattern
 from decklog.redact.view import View
 
-_STEM = (
-    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word)|kennwort|senha|contrasena|secret|token|key|jwt|auth|cred(?:ential)?s?"
-    r"|bearer|pat|pepper)"
-)
-_TAIL = r"[\w.-]{0,40}"
-_QUOTE = r"[\"'`]"
-_HEAD = compiled(
-    rf"(?i)(?:[ \t\"'`=;,(\[]|^)--?[\w-]{{0,40}}{_STEM}[\w-]{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
-    rf"|(?:\bENV|\bARG|\bsetx)[ \t]{{1,4}}\w{{0,40}}{_STEM}\w{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
-    rf"|{_STEM}{_TAIL}"
-    rf"(?:{_QUOTE}?[\])]{{0,2}}[ \t]{{0,20}}(?::=|=>|={{1,3}}|:)(?:\s{{0,40}}[bfru@$]{{0,2}}{_QUOTE}{{1,3}}|[ \t]{{0,20}})"
-    rf"|{_QUOTE}[ \t]{{0,20}}[,)][ \t]{{0,20}}(?:value[ \t]*[=:][ \t]*)?{_QUOTE}"
-    rf"|[ \t]{{1,20}}(?:is[ \t:]{{1,4}})?{_QUOTE}"
-    rf"|{_QUOTE}[ \t]{{1,20}}value[ \t]*=[ \t]*{_QUOTE}"
-    rf"|\([ \t]{{0,4}}{_QUOTE}"
-    r"|[ \t]{1,20}is[ \t:]{1,4}"
-    r"|>)"
-)
-_QUOTED = {mark: compiled(rf"[^{mark}\n]*") for mark in "\"'`"}
-_BARE = compiled(r"[^\s\"'`<>]*")
-_NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.$@:/[")
-_ENDS_BARE = ",;)}]&|"
-_LONGEST_DOUBT = 512
+_QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
+_BARE = Pattern(r"[^\s\"'`<>]*")
+_LONGEST_DOUBT = 256
+_LONGEST_KNOWN = 64
+_MOST_KNOWN = 4_096
+_DOUBTFUL = ("key", "credential", "auth")
+_SPELT_OUT = ("password", "passwd", "passphrase", "pwd", "secret", "token", "key")
 
-
-class Found(NamedTuple):
-    """A secret in a view: where, and of which kind."""
-
-    start: int
-    end: int
-    kind: str
-
-
-class _Head(NamedTuple):
-    """What stands before a value: the name, how the value is tied to it, and how it is quoted."""
-
-    kind: str
-    name: str
-    tie: str
-    quote: str
-    spaced: bool
-    named_quoted: bool
-    start: int
+_known: dict[tuple[Head, str, str, bool], int] = {}
 
 
 def find(view: View) -> Iterator[Found]:
     """Find every value that its name gives away."""
-    data, position, end = view.data, 0, len(view.data)
-    while position < end and (match := _HEAD.search(data, position)):
-        position = match.end()
-        head = _read_head(view.text, match.start(), match.end())
-        if head is None:
+    text, data, position = view.text, view.data, 0
+    while span := HEAD.find(data, position):
+        start, position = span
+        if text[start] in "cC" and text[start : start + 6].lower() == "cookie":
+            yield from cookies.find_in_line(view, position)
+            position = cookies.line_end(view, position)
             continue
-        found = _read_value(view, head)
-        if found:
-            yield found
-            position = max(position, found.end)
+        head = heads.read(text, start, position)
+        if head and (end := _value_end(view, head, start, position)) > position:
+            yield Found(position, end, head.kind)
+            position = end
 
 
-def _read_head(text: str, start: int, end: int) -> _Head | None:
-    """Take a head apart; None if the name announces nothing."""
-    start, stop = _name_bounds(text, start, end)
-    name = text[start:stop].rstrip(".-")
-    if "[redacted" in name or (text[stop : stop + 1] == "]" and "[redacted:" in text[max(0, start - 48) : start]):
-        return None
-    kind = kind_of(name)
-    if kind is None:
-        return None
-    tie = text[stop:end]
-    quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
-    bare = tie.strip("\"'`[]()bfruBFRU@$")
-    return _Head(kind, name, bare.strip(), quote, bare[:1].isspace(), tie[:1] in "\"'`" and tie[:1] != "", end)
-
-
-def _name_bounds(text: str, start: int, end: int) -> tuple[int, int]:
-    """Find where the whole name starts and stops, given any part of it."""
-    while start < end and text[start] in " \t\"'`=;,([":
-        start += 1
-    if text[start:end][:4].upper() in ("ENV ", "ARG ", "SETX"):
-        start = end - len(text[start:end].split(None, 1)[1])
-    floor = max(0, start - 64)
-    while start > floor and text[start - 1] in _NAME_CHARS:
-        start -= 1
-    stop = start
-    while stop < end and (text[stop].isalnum() or text[stop] in "_-.$@:/["):
-        stop += 1
-    return start, stop
-
-
-def _read_value(view: View, head: _Head) -> Found | None:
-    """Read the value after a head and decide; a long one is decided by its beginning."""
-    start, data = head.start, view.data
+def _value_end(view: View, head: Head, start: int, place: int) -> int:
+    """Give the end of the secret that starts here, or `place` itself if the value is none."""
     reader = _QUOTED[head.quote] if head.quote else _BARE
-    match = reader.match(data, start, min(len(data), start + _LONGEST_DOUBT))
-    end = match.end() if match else start
+    limit = min(len(view.data), place + _LONGEST_DOUBT)
+    end = reader.end_at(view.data, place, limit)
+    length = _known_length(head, view.text[place:end], view.text[end : end + 3], _starts_line(view.text, start))
+    if length == _LONGEST_DOUBT:
+        return reader.end_at(view.data, place, len(view.data))
+    return place + length
+
+
+def _starts_line(text: str, start: int) -> bool:
+    line = text.rfind("\n", max(0, start - 40), start) + 1
+    return not text[max(line, start - 40) : start].strip(" \t-")
+
+
+def _known_length(head: Head, value: str, after: str, starts_line: bool) -> int:
+    """Give the length of the secret in a value, remembering the short values seen before."""
+    if len(value) > _LONGEST_KNOWN:
+        return _secret_length(head, value, after, starts_line)
+    asked = (head, value, after, starts_line)
+    if asked not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[asked] = _secret_length(head, value, after, starts_line)
+    return _known[asked]
+
+
+def _secret_length(head: Head, value: str, after: str, starts_line: bool) -> int:
+    """Give how much of a value is a secret; a very long one is decided by its beginning."""
     if not head.quote:
-        end = _trim(view.text, start, end)
-    value = view.text[start:end]
-    if not value or not is_secret(head, value, view.text[end : end + 1], view.text, start):
-        return None
-    if end == start + _LONGEST_DOUBT and (whole := reader.match(data, start)):
-        end = whole.end()
-    return Found(start, end, head.kind)
+        whole, value = value, _trimmed(value)
+        after = (whole[len(value) :] + after)[:3]
+    if not value or not is_secret(head, value, after, starts_line):
+        return 0
+    return len(value)
 
 
-def _trim(text: str, start: int, end: int) -> int:
+def _trimmed(value: str) -> str:
     """End an unquoted value where its surroundings go on."""
-    value = text[start:end]
     for mark in "&;,|":
         cut = value.find(mark, 1)
         if cut > 0:
             value = value[:cut]
     while value and value[-1] in ")]},;:.\\" and not _opens(value):
         value = value[:-1]
-    return start + len(value)
+    return value
 
 
 def _opens(value: str) -> bool:
@@ -131,59 +89,92 @@ def _opens(value: str) -> bool:
     return opener is not None and opener in value
 
 
-def is_secret(head: _Head, value: str, after: str, text: str, start: int) -> bool:
-    """Decide whether a named value is a secret."""
-    if values.is_placeholder(value) or values.is_path(value) or values.is_url(value) or values.is_prose(value):
+def is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
+    """Decide whether a named value is a secret, given what follows it and whether its name starts the line."""
+    following, after = after, after[:1]
+    if not values.is_jumble(value) and values.is_harmless(value):
         return False
     if head.quote:
-        return _quoted_is_secret(head, value)
-    if values.is_code(value) or after in ("(", "["):
+        return _is_opened(head, value, following) and _quoted_is_secret(head, value)
+    if values.is_code(value) or after in ("(", "[") or following == "...":
         return False
-    if head.named_quoted and head.tie in (":", "=>", ","):
+    if head.tie == ">" and after != "<":
+        return False
+    if head.is_quoted and head.tie in (":", "=>", ","):
         return values.looks_random(value) and not value.isdigit()
-    return _bare_is_secret(head, value, after, text, start)
+    return _bare_is_secret(head, value, after, starts_line)
 
 
-def _quoted_is_secret(head: _Head, value: str) -> bool:
+def _is_opened(head: Head, value: str, following: str) -> bool:
+    """Tell whether the quote before a value opens it, rather than closing what came before."""
+    after = following[:1]
+    if head.marks == 2 or (head.marks == 3 and following != head.quote * 3):
+        return False
+    if head.is_quoted:
+        return True
+    if after != head.quote and not (value[0].isalnum() and _mixes(value) and " " not in value):
+        return False
+    return value[0] not in " )+,;:]}"
+
+
+def _quoted_is_secret(head: Head, value: str) -> bool:
+    if head.tie == "" or head.tie.startswith(("is", ",")):
+        # Words that merely stand near each other: only a value that is no word counts.
+        return head.name.lower().endswith(_SPELT_OUT) and _has_oddity(value) and " " not in value
     if head.kind == "password":
-        return head.tie != ">" or " " not in value
-    if head.kind in ("key", "credential", "auth"):
+        return True
+    if head.kind in _DOUBTFUL:
         return values.looks_random(value)
-    if head.tie in (":", "=>") and head.named_quoted:
-        return not (values.is_word(value) and len(value) < 24 and ("-" in value or "_" in value or "." in value))
-    return not values.is_word(value) or (len(value) >= 16 and not any(mark in value for mark in "-_."))
+    if head.is_quoted and head.tie in (":", "=>"):
+        return not (values.is_word(value) and len(value) < 24 and not value.isalpha())
+    if values.is_word(value):
+        return len(value) >= 16 and value.isalpha()
+    return len(value) >= 6 and _mixes(value) or value.isdigit()
 
 
-def _bare_is_secret(head: _Head, value: str, after: str, text: str, start: int) -> bool:
-    if head.kind in ("key", "credential", "auth") or head.tie == "":
-        strong = values.looks_random(value) or (head.kind == "password" and _mixes(value))
-        return strong and (head.tie != "" or _is_flag(head))
+def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
+    if head.tie == "" and not head.is_set:
+        return False
     if values.looks_random(value):
         return True
+    if head.kind in _DOUBTFUL:
+        return False
     if head.kind == "password":
-        return _bare_password(head, value, after, text, start)
-    if head.tie == "=" and not head.spaced:
+        return _bare_password(head, value, after, starts_line)
+    if head.tie == "=" and not head.is_spaced:
         return _mixes(value) and len(value) >= 6 or (len(value) >= 16 and value.isalnum())
-    return len(value) >= 8 and _mixes(value) and not values.is_word(value) and any(map(str.isdigit, value))
+    return (
+        len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
+    )
 
 
-def _bare_password(head: _Head, value: str, after: str, text: str, start: int) -> bool:
+def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> bool:
+    if value[0] in ":@" and head.is_spaced:
+        return False
+    if value.isdigit():
+        return len(value) > 3
     if not values.is_word(value):
-        return _mixes(value) or value.isdigit() or not value.isalnum()
-    if head.tie == "=" and not head.spaced:
-        return after not in (",", ")", ";", ".") or "_" not in value
-    return after in ("", "\n") and value.islower() and len(value) >= 6 and _starts_line(text, start, head)
-
-
-def _is_flag(head: _Head) -> bool:
-    return head.name.startswith("-")
-
-
-def _starts_line(text: str, start: int, head: _Head) -> bool:
-    line = text.rfind("\n", 0, start) + 1
-    return text[line:start].strip().lstrip("- ").startswith(head.name)
+        return _mixes(value) or not value.isalnum()
+    if head.tie == "=" and not head.is_spaced:
+        return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
+    if head.tie != ":":
+        return False
+    return (
+        after in ("", "\n")
+        and value.islower()
+        and value.isalpha()
+        and len(value) >= 6
+        and starts_line
+    )
 
 
 def _mixes(value: str) -> bool:
     """Tell whether a value has both letters and something else."""
     return any(map(str.isalpha, value)) and not value.replace("_", "").isalpha()
+
+
+def _has_oddity(value: str) -> bool:
+    """Tell whether a value has a digit or a sign that names do not have."""
+    return any(char.isdigit() or not (char.isalpha() or char in "-_./:") for char in value) and any(
+        map(str.isalnum, value)
+    )

@@ -4,30 +4,28 @@ import re
 from binascii import Error, a2b_base64
 from bisect import bisect_right
 
-from decklog.redact.assignments import Found
 from decklog.redact.finder import find_all
-from decklog.redact.pattern import compiled
+from decklog.redact.found import Found
+from decklog.redact.pattern import Pattern, Span
 from decklog.redact.view import View, looked_through
 
 # Four characters that decode to three bytes of ASCII text: almost nothing else has this shape by chance.
 _GROUP = r"[CI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
-_BLOB = compiled(rf"(?:{_GROUP}){{4,}}[A-Za-z0-9+/_-]{{0,3}}={{0,2}}")
+_BLOB = Pattern(rf"(?:{_GROUP}){{4,}}[A-Za-z0-9+/_-]{{0,3}}={{0,2}}")
 _RUN = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
-_MOST_BYTES = 1 << 20
 _SEPARATOR = "\n\n\x01\n\n"
 
 
 def find(view: View) -> list[Found]:
     """Find the base64 blobs that hold a secret."""
-    spans, texts, total = [], [], 0
-    for match in _BLOB.finditer(view.data):
-        decoded = _decode(view.data[match.start() : match.end()])
-        total += len(decoded)
-        if total > _MOST_BYTES:
-            break
-        spans.append(match.span())
-        texts.append(decoded)
+    spans: list[Span] = []
+    texts: list[str] = []
+    position = 0
+    while span := _BLOB.find(view.data, position):
+        position = span[1]
+        spans.append(span)
+        texts.append(_decode(view.data[span[0] : span[1]]))
     return _holding(view, spans, texts) if texts else []
 
 
@@ -40,7 +38,7 @@ def _decode(blob: bytes) -> str:
         return ""
 
 
-def _holding(view: View, spans: list[tuple[int, int]], texts: list[str]) -> list[Found]:
+def _holding(view: View, spans: list[Span], texts: list[str]) -> list[Found]:
     """Search all decoded texts at once, and give back the blobs that a secret was found in."""
     starts, position = [], 0
     for text in texts:
@@ -57,6 +55,8 @@ def _holding(view: View, spans: list[tuple[int, int]], texts: list[str]) -> list
 def _whole(text: str, start: int, end: int) -> tuple[int, int]:
     """Widen a blob to the run of base64 around it."""
     run = _RUN.match(text, end)
-    while start > 0 and (text[start - 1].isalnum() or text[start - 1] in "+/_-") and text[start - 1].isascii():
+    while (
+        start > 0 and (text[start - 1].isalnum() or text[start - 1] in "+/_-") and text[start - 1].isascii()
+    ):
         start -= 1
     return start, run.end() if run else end

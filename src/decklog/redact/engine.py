@@ -1,63 +1,97 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
+from collections.abc import Iterator
+from operator import itemgetter
+
 from decklog.redact import encoded, wraps
-from decklog.redact.assignments import Found
 from decklog.redact.finder import find_all, find_marked
+from decklog.redact.found import Found
 from decklog.redact.view import View, looked_through
 
-_WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~-")
+_WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
+_MOST_ROUNDS = 4
 
 
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
+    redacted, changed = text, False
+    for _ in range(_MOST_ROUNDS):
+        redacted, goes_on = _scan_once(redacted)
+        changed = changed or goes_on is not None
+        if not goes_on:
+            break
+    return redacted, changed
+
+
+def _scan_once(text: str) -> tuple[str, bool | None]:
+    """Replace what shows; True if a marker now touches a word, which may turn out to be a secret of its own."""
     view = looked_through(text)
-    found = find_all(view)
-    has_lines = "\n" in view.text
-    if has_lines:
-        found = [_unwrapped(view.text, secret) for secret in found]
-    together = wraps.joined(view) if has_lines else None
-    if together is not None:
-        found += _across_lines(view, together)
-    found += _in_base64(view, together)
+    found = [*find_all(view), *encoded.find(view)]
+    if "\n" in view.text:
+        starts = {secret.start for secret in found}
+        found = _unwrapped(view.text, found)
+        together = wraps.joined(view)
+        if together is not None:
+            found += [secret for secret in _across_lines(view.text, together) if secret.start not in starts]
     if not found:
-        return text, False
-    return _marked(text, view, found), True
+        return text, None
+    return _marked(text, view, found)
 
 
-def _unwrapped(text: str, secret: Found) -> Found:
-    if text[secret.end : secret.end + 1] not in ("\n", "\r", "\\") or text[secret.end - 1] not in _WRAPPABLE:
-        return secret
-    return secret._replace(end=wraps.extended(text, secret.start, secret.end))
+def _unwrapped(text: str, found: list[Found]) -> list[Found]:
+    """Lengthen the secrets that go on in the next line."""
+    result, reached = [], 0
+    for secret in sorted(found):
+        end = secret.end
+        if end > reached and text[end : end + 1] == "\n" and text[end - 1] in _WRAPPABLE:
+            end = wraps.extended(text, secret.start, end)
+        reached = max(reached, end)
+        result.append(secret._replace(end=end))
+    return result
 
 
-def _across_lines(view: View, together: View) -> list[Found]:
-    """Find the tokens that only show when wrapped lines are joined."""
-    crossing = []
-    for secret in find_marked(together):
+def _across_lines(text: str, together: View) -> Iterator[Found]:
+    """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
+    marked = set(find_marked(together))
+    for secret in [*find_all(together), *encoded.find(together)]:
         start, end = together.span(secret.start, secret.end)
-        if end - start > secret.end - secret.start:
-            crossing.append(Found(start, end, secret.kind))
-    return crossing
+        first = text.find("\n", start, end)
+        if first < 0:
+            continue
+        if secret in marked or wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
+            yield Found(start, _last_line_end(text, first, end), secret.kind)
 
 
-def _in_base64(view: View, together: View | None) -> list[Found]:
-    if together is None:
-        return encoded.find(view)
-    return [Found(*together.span(blob.start, blob.end), blob.kind) for blob in encoded.find(together)]
+def _line_start(text: str, newline: int) -> int:
+    place = newline + 1
+    while text[place : place + 1] in (" ", "\t"):
+        place += 1
+    return place
 
 
-def _marked(text: str, view: View, found: list[Found]) -> str:
-    """Write the markers; where secrets overlap, the outermost or first one names the kind."""
-    pieces, position = [], 0
+def _last_line_end(text: str, first: int, end: int) -> int:
+    """Leave out the lines after the second one that read as something else."""
+    following = text.find("\n", first + 1, end)
+    while following >= 0:
+        if not wraps.goes_on(text, _line_start(text, following), is_long=True):
+            return following
+        following = text.find("\n", following + 1, end)
+    return end
+
+
+def _marked(text: str, view: View, found: list[Found]) -> tuple[str, bool]:
+    """Write the markers; where secrets overlap, the first one names the kind."""
+    pieces, position, touches = [], 0, False
     for start, end, kind in _merged(found):
         first, last = view.span(start, end)
         pieces += [text[position:first], f"[redacted:{kind}]"]
         position = last
-    return "".join([*pieces, text[position:]])
+        touches = touches or view.data[end : end + 1].isalnum()
+    return "".join([*pieces, text[position:]]), touches
 
 
 def _merged(found: list[Found]) -> list[Found]:
-    found.sort(key=lambda secret: (secret.start, -secret.end))
+    found.sort(key=itemgetter(0))
     merged = [found[0]]
     for secret in found[1:]:
         last = merged[-1]

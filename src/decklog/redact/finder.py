@@ -1,96 +1,117 @@
 """Runs the rules over a view: every secret in it, where and of which kind."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from decklog.redact import assignments, values
-from decklog.redact.assignments import Found
-from decklog.redact.pattern import compiled
+from decklog.redact.beginning import beginning
+from decklog.redact.found import Found
+from decklog.redact.pattern import Pattern, Span
 from decklog.redact.rules import Rule
 from decklog.redact.table import PLACED, PREFIXED, SHAPED
 from decklog.redact.view import View
-
-_CALM_KINDS = frozenset(
-    {
-        "url-password",
-        "authorization",
-        "command-password",
-        "oracle-password",
-        "netrc-password",
-        "pgpass-password",
-    }
-)
-
-
-def source_of(rule: Rule, *, whole: bool) -> str:
-    """Write a rule as one pattern, with the secret as its group or with no group at all."""
-    edge = "" if rule.glued else r"\b"
-    group = "(" if whole else "(?:"
-    return f"{edge}{rule.keep}{group}{rule.pattern}){rule.until}"
+_MOST_KNOWN = 4_096
 
 
 class RuleSet:
-    """Many rules searched for at once, told apart only where one has matched."""
+    """Many rules searched for at once by how they begin, and told apart where one of them could match."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Rule], starts: Callable[[Rule], str]) -> None:
         self._rules = rules
-        self._any = compiled("|".join(source_of(rule, whole=False) for rule in rules))
-        self._each: dict[int, Any] = {}
-        self._guesses: dict[bytes, int] = {}
+        self._starts = Pattern("|".join(map(starts, rules)))
+        self._each: dict[int, Pattern] = {}
+        self._known: dict[bytes, list[int]] = {}
 
     def find(self, view: View) -> Iterator[Found]:
         """Find every secret these rules describe."""
-        data, position, end = view.data, 0, len(view.data)
-        while position < end and (match := self._any.search(data, position)):
-            start, position = match.start(), max(match.end(), match.start() + 1)
-            index, span = self._tell(data, start, match.end())
-            rule = self._rules[index]
-            if is_real(rule, view.text[span[0] : span[1]]):
-                yield Found(span[0], span[1], rule.name)
-                position = max(span[1], start + 1)
+        data, position = view.data, 0
+        while place := self._starts.find(data, position):
+            position = max(place[1], place[0] + 1)
+            for index in self._candidates(data, place):
+                secret = self._secret_at(index, data, place[0])
+                if secret is None:
+                    continue
+                position = max(position, secret[1])
+                rule = self._rules[index]
+                if not _is_marker(view.text, secret[0]) and is_real(rule, view.text[secret[0] : secret[1]]):
+                    yield Found(secret[0], secret[1], rule.name)
+                    break
 
-    def _tell(self, data: bytes, start: int, end: int) -> tuple[int, tuple[int, int]]:
-        """Tell which rule matched, trying first the one that last matched a similar beginning."""
-        similar = data[start : start + 4]
-        guess = self._guesses.get(similar)
-        if guess is not None and (match := self._one(guess).match(data, start)) and match.end() == end:
-            return guess, match.span(1)
-        lowered = data[start:end].lower()
-        for index, rule in enumerate(self._rules):
-            if any(word.encode() in lowered for word in rule.keywords) and (match := self._one(index).match(data, start)):
-                self._guesses[similar] = index
-                return index, match.span(1)
-        return self._tell_slowly(data, start)
+    def _candidates(self, data: bytes, place: Span) -> Sequence[int]:
+        """Give the rules whose keywords stand in a beginning, remembering the beginnings seen before."""
+        start = data[place[0] : place[1]].lower()
+        known = self._known.get(start)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            text = start.decode("latin-1")
+            known = [i for i, rule in enumerate(self._rules) if any(word in text for word in rule.keywords)]
+            self._known[start] = known
+        return known
 
-    def _tell_slowly(self, data: bytes, start: int) -> tuple[int, tuple[int, int]]:
-        for index in range(len(self._rules)):
-            if match := self._one(index).match(data, start):
-                return index, match.span(1)
-        raise AssertionError("the rules together matched where none of them does")
-
-    def _one(self, index: int) -> Any:
+    def _secret_at(self, index: int, data: bytes, start: int) -> Span | None:
+        """Give the place of the secret, if this rule matches here."""
+        rule = self._rules[index]
         if index not in self._each:
-            self._each[index] = compiled(source_of(self._rules[index], whole=True))
-        return self._each[index]
+            source = f"{rule.keep}({rule.pattern}){rule.until}" if rule.keep else rule.pattern
+            self._each[index] = Pattern(f"{_edge(rule)}(?:{source})" if not rule.keep else _edge(rule) + source)
+        if rule.keep:
+            spans = self._each[index].group_at(data, start)
+            return spans and spans[1]
+        # Without a group the matcher takes its fastest way, which counts when a match is a megabyte long.
+        end = self._each[index].end_at(data, start, len(data))
+        return (start, end) if end > start else None
+
+
+class MarkedSet(RuleSet):
+    """Rules that each begin with one of their keywords, so two characters tell most of them apart."""
+
+    def __init__(self, rules: Sequence[Rule], starts: Callable[[Rule], str]) -> None:
+        super().__init__(rules, starts)
+        self._by_mark: dict[bytes, list[int]] = {}
+        for index, rule in enumerate(rules):
+            for mark in sorted({word[:2].encode() for word in rule.keywords}):
+                self._by_mark.setdefault(mark, []).append(index)
+
+    def _candidates(self, data: bytes, place: Span) -> Sequence[int]:
+        return self._by_mark.get(data[place[0] : place[0] + 2].lower(), ())
+
+
+def _start(rule: Rule) -> str:
+    return _edge(rule) + (rule.keep if rule.keep else beginning(rule.pattern))
+
+
+def _whole(rule: Rule) -> str:
+    return f"{_edge(rule)}{rule.keep}(?:{rule.pattern}){rule.until}"
+
+
+def _edge(rule: Rule) -> str:
+    return "" if rule.glued else r"\b"
+
+
+def _is_marker(text: str, start: int) -> bool:
+    """Tell whether what starts here is the kind that a marker names."""
+    return text[max(0, start - 10) : start] == "[redacted:"
 
 
 def is_real(rule: Rule, secret: str) -> bool:
     """Tell a secret from something of the same shape that stands for one, or for nothing."""
-    if "[redacted" in secret or "redacted:" in secret:
+    if "redacted:" in secret:
         return False
-    if rule.name in _CALM_KINDS or rule.keep:
+    if rule.name == "private-key":
+        return values.has_key_body(secret)
+    if rule.keep:
         if values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
             return False
-    elif len(set(secret[-16:])) <= 3 or values.is_stand_in(secret):
+    elif not values.is_jumble(secret[-16:]) and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)
     return not rule.random or values.looks_random(secret)
 
 
-_PREFIXED = RuleSet(PREFIXED)
-_SHAPED = RuleSet(SHAPED)
-_PLACED = RuleSet(PLACED)
+_PREFIXED = MarkedSet(PREFIXED, _start)
+_SHAPED = RuleSet(SHAPED, _whole)
+_PLACED = RuleSet(PLACED, _start)
 
 
 def find_all(view: View) -> list[Found]:

@@ -39,6 +39,9 @@ _PLAIN_KEYS = frozenset(
     "subscriptionkey sshkey deploykey appkey servicekey serverkey consumerkey secretaccesskey jwtkey sessionkey storagekey".split()
 )
 _PUBLIC = frozenset("public pub publishable primary foreign partition sort cache idempotency".split())
+_PAT_OWNERS = frozenset(
+    "github gh gitlab gl azure devops ado personal git bitbucket docker hub snowflake databricks".split()
+)
 _TOKEN_OWNERS_PLAIN = frozenset(
     "next page continuation pagination cancellation cancel stop start end eos bos pad unk sep cls mask special max min num n "
     "first last prev previous sync resume delta watermark per total count input output prompt completion cached budget "
@@ -50,6 +53,19 @@ def words(name: str) -> list[str]:
     """Split a name into its lower-case words, whatever its style."""
     spaced = _CAMEL.sub(r"\1\3_\2\4", name)
     return [word for word in _SEPARATORS.split(spaced.lower()) if word]
+
+
+_MOST_KNOWN = 4_096
+_known: dict[str, str | None] = {}
+
+
+def known_kind(name: str) -> str | None:
+    """Tell which kind of secret a name announces, remembering the names seen before."""
+    if name not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[name] = kind_of(name)
+    return _known[name]
 
 
 def kind_of(name: str) -> str | None:
@@ -81,7 +97,7 @@ def _secret(last: str, before: str) -> str | None:
 def _token(last: str, before: str) -> str | None:
     if last.endswith("token") and before not in _TOKEN_OWNERS_PLAIN:
         return None if last[:-5] in _TOKEN_OWNERS_PLAIN and last != "token" else "token"
-    if last in ("jwt", "bearer", "pat", "authtoken", "accesstoken") and (before or last != "pat"):
+    if last in ("jwt", "bearer") or (last == "pat" and before in _PAT_OWNERS):
         return "token"
     if last == "auth" and before in ("", "basic", "proxy", "http", "npm", "registry", "docker"):
         return "auth"

@@ -11,7 +11,7 @@ KEY_BLOCKS: tuple[Rule, ...] = (
         "-----begin",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         r"(?:(?:[A-Za-z0-9+/=\s:,.;()@>#*|<_]|-[^-])*-{5,6}END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        rf"|(?:{_LINE_LEAD}{_BODY_LINE})*)",
+        rf"|(?:{_LINE_LEAD}{_BODY_LINE})+)",
         glued=True,
     ),
     rule(
@@ -23,16 +23,18 @@ KEY_BLOCKS: tuple[Rule, ...] = (
     rule(
         "putty-private-key",
         "putty-user-key-file",
-        r"PuTTY-User-Key-File-\d:[A-Za-z0-9+/=\s:,.@_-]*?(?:Private-MAC: [0-9a-f]+|Private-Lines: \d+[A-Za-z0-9+/=\s]*)",
+        r"PuTTY-User-Key-File-\d:(?:[A-OQ-Za-z0-9+/=\s:,.@_-]|P[^u\"'\\]|Pu[^T\"'\\])*?(?:Private-MAC: [0-9a-f]+|Private-Lines: \d+[A-Za-z0-9+/=\s]*)",
     ),
-    rule("jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"),
-    rule("jwk-private", '"kty"', r"[\w-]{40,}", keep=r'"(?:d|dp|dq|qi|k|p|q)"\s*:\s*"', glued=True),
-    rule("bitcoin-key", "xprv", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,}"),
+    rule(
+        "jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"
+    ),
+    rule("jwk-private", '"d" "dp" "dq" "qi" "k" "p" "q"', r"[\w-]{40,}", keep=r'"(?:d|dp|dq|qi|k|p|q)"\s*:\s*"', glued=True),
+    rule("bitcoin-key", "xprv yprv zprv tprv", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,}"),
     rule(
         "seed-phrase",
         "phrase mnemonic",
         r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}\b",
-        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup)[ _-]?phrase|seed[ _-]words)\w*[\"']?\s*[:=]\s*[\"']?)",
+        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup)[ _-]?phrase)\w*[\"']?\s*[:=]\s*[\"']?)",
     ),
 )
 
@@ -61,14 +63,14 @@ PLACES: tuple[Rule, ...] = (
     ),
     rule(
         "signature",
-        "sig",
+        "sig= signature= security-token= hmac=",
         r"[A-Za-z0-9%+/=_-]{16,}",
         keep=r"(?i:[?&](?:amp;)?(?:sig|signature|x-(?:amz|goog|oss|cos)-signature|x-amz-security-token|hmac)=)",
         glued=True,
     ),
     rule(
         "query-key",
-        "key= code= auth=",
+        "key= code= auth= sid= jwt= k=",
         r"[\w%.~+/-]{16,}",
         keep=r"(?i:[?&](?:key|code|auth|sid|jwt|k)=)",
         random=True,
@@ -90,12 +92,18 @@ PLACES: tuple[Rule, ...] = (
         random=True,
     ),
     rule("basic-auth", "basic", r"[A-Za-z0-9+/]{8,}={0,2}", keep=r"(?i:basic )"),
-    rule("netrc-password", "login", r"\S+", keep=r"(?i:login\s+\S+\s+(?:account\s+\S+\s+)?password\s+)"),
+    rule(
+        "netrc-password",
+        "login",
+        r"[^\s\"'`\\]+",
+        keep=r"(?i:(?:machine\s+[^\s=]+|default)\s+login\s+[^\s=]+\s+(?:account\s+\S+\s+)?password\s+)",
+    ),
     rule(
         "pgpass-password",
         ":",
-        r"[^\s:\"']+$",
-        keep=r"(?m:^[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*.-]{1,64}:)",
+        r"[^\s:\"'\\]+",
+        keep=r"(?m:^|[\s\"'])[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*.-]{1,64}:",
+        until=r"(?m:$|[\s\"'\\])",
         glued=True,
     ),
     rule(
@@ -106,16 +114,15 @@ PLACES: tuple[Rule, ...] = (
     ),
     rule(
         "password-hash",
-        "pbkdf2_ bcrypt_ argon2",
+        "pbkdf2_ bcrypt_ argon2 scrypt",
         r"(?:pbkdf2_sha\d+|bcrypt_sha256|argon2|scrypt)\$[./A-Za-z0-9$,=+-]{30,}",
     ),
     rule(
         "password-hash",
-        "{sha} {ssha",
+        "{sha} {ssha {md5} {smd5} {crypt}",
         r"\{(?:SHA|SSHA|SSHA256|SSHA512|MD5|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{12,}",
         glued=True,
     ),
-    rule("http-digest", "digest", r"[0-9a-f]{32}\b", keep=r"(?i:digest [^\n]{0,400}?response=\"?)"),
 )
 
 # A bounded gap: an open one would make every hit on a long line look to the end of that line.
@@ -124,7 +131,7 @@ _QUIET = r"[^\n|;&]{0,200}?\s"
 COMMANDS: tuple[Rule, ...] = (
     rule(
         "command-password",
-        "curl wget http",
+        "curl wget http xh hurl",
         r"[^\s\"'\\]+",
         keep=rf"(?:curl|wget|https?|xh|hurl){_QUIET}(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
     ),
@@ -157,7 +164,7 @@ COMMANDS: tuple[Rule, ...] = (
     rule("command-password", "7z", r"[^\s\"'-][^\s\"']*", keep=rf"7za?\b{_QUIET}-p[\"']?"),
     rule(
         "command-password",
-        "smb",
+        "smb rpcclient mount",
         r"[^\s\"'-][^\s\"']*",
         keep=rf"(?:smbclient|rpcclient|mount)\b{_QUIET}-U\s+[\"']?[^\s%\"']+%",
     ),
@@ -165,9 +172,11 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "htpasswd",
         r"[^\s\"'-][^\s\"']*",
-        keep=r"htpasswd\s+-[a-zA-Z]*b[a-zA-Z]*\s+(?:\S+\s+)?\S+\s+[\"']?",
+        keep=r"htpasswd[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s-]\S*[ \t]+)?\S+[ \t]+[\"']?",
     ),
-    rule("command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True),
+    rule(
+        "command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True
+    ),
     rule(
         "command-password",
         "identified",
@@ -182,8 +191,8 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "command-password",
-        "requirepass masterauth",
+        "requirepass",
         r"[^\s\"']+",
-        keep=r"(?:requirepass|masterauth)\s+[\"']?",
+        keep=r"requirepass\s+[\"']?",
     ),
 )

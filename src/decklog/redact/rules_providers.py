@@ -25,7 +25,7 @@ CLOUDS: tuple[Rule, ...] = (
         "akia asia abia acca a3t",
         r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
     ),
-    rule("aws-bedrock-key", "absk", r"ABSK[A-Za-z0-9+/]{60,}={0,2}|bedrock-api-key-[A-Za-z0-9+/]{20,}={0,2}"),
+    rule("aws-bedrock-key", "absk bedrock-api-key-", r"ABSK[A-Za-z0-9+/]{60,}={0,2}|bedrock-api-key-[A-Za-z0-9+/]{20,}={0,2}"),
     rule("aws-mws-key", "amzn.mws.", r"amzn\.mws\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     rule("google-api-key", "aiza", r"AIza[\w-]{30,}"),
     rule("google-oauth-token", "ya29.", r"ya29\.[\w-]{20,}"),
@@ -73,16 +73,10 @@ CLOUDS: tuple[Rule, ...] = (
     rule("turso-token", "turso_", r"turso_[\w.-]{24,}", random=True),
     rule("databricks-token", "dapi dkea dose", r"(?:dapi|dkea|dose)[0-9a-f]{32}(?:-\d)?"),
     rule("snowflake-token", "ver:1-hint:", r"ver:1-hint:\d+-[A-Za-z0-9+/=]{20,}"),
-    rule(
-        "upstash-token",
-        "upstash",
-        r"[A-Za-z0-9_=-]{30,}",
-        keep=r"(?i:upstash_\w*(?:token|key)\s*[:=]\s*[\"']?)",
-    ),
     rule("prefect-key", "pnu_ pnb_", r"pn[ub]_[A-Za-z0-9]{30,}"),
     rule("openshift-token", "sha256~", r"sha256~[\w-]{43}"),
-    rule("kubernetes-bootstrap-token", "join token", r"[a-z0-9]{6}\.[a-z0-9]{16}", keep=r"--token[ =]"),
-    rule("kubeadm-certificate-key", "certificate-key", r"[0-9a-f]{64}", keep=r"--certificate-key[ =]"),
+    rule("kubernetes-bootstrap-token", "token", r"[a-z0-9]{6}\.[a-z0-9]{16}", keep=r"--token[ =]", glued=True),
+    rule("kubeadm-certificate-key", "certificate-key", r"[0-9a-f]{64}", keep=r"--certificate-key[ =]", glued=True),
 )
 
 MODELS: tuple[Rule, ...] = (
@@ -109,7 +103,6 @@ MODELS: tuple[Rule, ...] = (
     rule("voyage-key", "pa-", r"pa-[A-Za-z0-9_]{40,}", random=True),
     rule("e2b-key", "e2b_", r"e2b_[0-9a-f]{20,}"),
     rule("modal-token", "ak- as-", r"a[ks]-[A-Za-z0-9]{22}\b", random=True),
-    rule("wandb-key", "wandb", r"[0-9a-f]{40}", keep=r"(?i:wandb[\w .:/-]{0,30}?(?:key|login)[\s\"':=]{1,6})"),
     rule("friendli-token", "flp_", r"flp_[A-Za-z0-9]{20,}"),
     rule("cohere-key", "co_api_", r"co_api_[A-Za-z0-9]{20,}"),
 )
@@ -121,9 +114,8 @@ PACKAGES: tuple[Rule, ...] = (
     rule("rubygems-key", "rubygems_", r"rubygems_[0-9a-f]{40,}"),
     rule("crates-token", "cio", r"cio[A-Za-z0-9]{32}\b", random=True),
     rule("nuget-key", "oy2", r"oy2[a-z0-9]{43}\b"),
-    rule("artifactory-key", "akc ap", r"AKC[a-zA-Z0-9]{10,}\b|AP[\dABCDEF][A-Za-z0-9]{69,}", random=True),
+    rule("artifactory-key", "akc ap", r"AKC[a-zA-Z0-9]{20,}\b|AP[\dABCDEF][A-Za-z0-9]{69,}", random=True),
     rule("artifactory-reference-token", "cmvmd", r"cmVmd[A-Za-z0-9]{59}"),
     rule("clojars-token", "clojars_", r"CLOJARS_[a-z0-9]{60}"),
     rule("hackage-token", "x-apikey", r"[\w-]{20,}", keep=r"(?i:X-ApiKey )"),
-    rule("hex-key", "hex_pm hexpm", r"[0-9a-f]{32}", keep=r"(?i:hex_?pm\w*[\s:=\"']{1,4})"),
 )

@@ -27,14 +27,17 @@ _MASK = frozenset("*xX.•-_#?0…●•· ")
 _PLACEHOLDER = re.compile(
     r"""(?ix)
     ^[<\[({] [^>\])}]* [>\])}]+ $          # <token>, [token], {token}
+    | ^\{ | ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
     | ^\$ | ^%[\w(]+[%)s]? | ^[{#@]\{ | \$\{ | \{\{ | \{%\s | <%= | ^%\w$
     | ^(?:!\w+|enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible)
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
-    | \b(?:your|my|the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .]?(?:\w+[-_ .])*
+    | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])(?:[a-z]+[-_ .])*
       (?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b
     | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
     | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
+    | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsbW][+*]?   # a pattern
+    | ^\#[0-9a-f]{3,8}$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$
     """
 )
@@ -42,19 +45,29 @@ _CODE = re.compile(
     r"""(?x)
     ^(?:os\.|process\.|env\.|self\.|this\.|args\.|config\.|cfg\.|settings\.|ctx\.|req\.|request\.|opts?\.|options\.|params?\.|props\.|var\.|local\.|data\.|secrets\.|inputs\.|github\.|steps\.|module\.|import\.meta|Deno\.|System\.|ENV\b|std::|crypto\.|uuid|random|get[A-Z_]|generate|await\b|new\b|lambda\b|async\b|func\b|fn\b|Optional\b|Union\b|List\b|Dict\b|String\b|SecretStr\b|None\b|str\b|bytes\b|int\b|bool\b)
     | ^[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[\]\)\};,]*$     # dotted chain
-    | ^[A-Za-z_][\w.:]*(?:\(|\[["']?[A-Za-z_])     # call, subscript
-    | ^&?\*?[A-Za-z_]\w*\([^)]*\)?
+    | ^[&*!]*[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_]+\d?)*[\[(]     # call, subscript
+    | ^\(\w*
     | ^(?:f|r|b|rb|u)?["']$ | ^\(\s*$ | ^[\[{(|<>=&+,;:!?]+$
     """
 )
-_PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$")
+_PATH = re.compile(
+    r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$"
+)
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
-_PROSE_WORD = re.compile(r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,3}[+.,]?$")
+_PROSE_WORD = re.compile(
+    r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,3}[+.,]?$"
+)
 _STOP_WORDS = frozenset(
     "the a an is are was be to of for in on at with by from and or not your you my our their its it this that must should can "
     "enter please forgot reset change confirm new old current password passwords token secret key invalid required show hide "
     "has have will use using no if when wrong does do did repeat again minimum at least characters as set create update".split()
 )
+_KINDS = str.maketrans(
+    dict.fromkeys("0123456789", "d")
+    | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")
+    | dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "u")
+)
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{8,}")
 _SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -65,9 +78,16 @@ def is_placeholder(value: str) -> bool:
         return True
     if _MASK.issuperset(bare[:256]) and bare not in ("x", "X", "0"):
         return True
+    if len(bare) < 4 and not bare.isascii():
+        return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
     return bool(_PLACEHOLDER.search(bare[:256]))
+
+
+def is_harmless(value: str) -> bool:
+    """Tell whether a value is no secret whatever its name: a placeholder, a path, an address, a sentence."""
+    return is_placeholder(value) or is_path(value) or is_url(value) or is_prose(value)
 
 
 def is_code(value: str) -> bool:
@@ -102,6 +122,11 @@ def is_word(value: str) -> bool:
     return value.replace("-", "").replace("_", "").replace(".", "").isalpha()
 
 
+def is_type_name(value: str) -> bool:
+    """Tell whether a value is written like a class: `PKCS7PrivateKey`."""
+    return value[0].isupper() and value.isalnum() and value[-1].islower() and not _has_random_segment(value)
+
+
 def looks_random(value: str) -> bool:
     """Tell whether a value can't be a name or words: digits among letters, or case that words don't have."""
     if _has_random_segment(value):
@@ -117,13 +142,14 @@ def _has_random_segment(value: str) -> bool:
 
 def _is_jumbled(segment: str) -> bool:
     """Tell whether letters and digits change kind faster than they do in names; `Word` counts as one run."""
-    runs, last = 1, ""
-    for char in segment:
-        kind = "d" if char.isdigit() else "u" if char.isupper() else "l"
-        if last and kind != last and (last, kind) != ("u", "l"):
-            runs += 1
-        last = kind
+    kinds = segment.translate(_KINDS)
+    runs = 1 + sum(map(kinds.count, ("ud", "du", "ld", "dl", "lu")))
     return runs >= 4 and len(segment) / runs <= 3.4
+
+
+def is_jumble(value: str) -> bool:
+    """Tell whether a value is plainly random, so that nothing else need be asked about it."""
+    return len(value) >= 8 and value.isalnum() and value.isascii() and _is_jumbled(value[:64])
 
 
 _STAND_IN = re.compile(
@@ -143,3 +169,9 @@ def is_basic_pair(encoded: str) -> bool:
     except ValueError:
         return False
     return b":" in decoded and decoded.isascii() and decoded.decode().isprintable()
+
+
+def has_key_body(block: str) -> bool:
+    """Tell whether a key block has anything between its first and its last line."""
+    body = block.split("-----", 2)[-1].rsplit("-----END", 1)[0]
+    return bool(_KEY_BODY.search(body))

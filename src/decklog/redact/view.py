@@ -4,15 +4,14 @@ import re
 from bisect import bisect_right
 from itertools import accumulate
 
-_ESC = r"(?:\x1b|\\+u001[bB]|\\+x1[bB]|\\+0?33|\\+e)"
+# Each alternative starts with a literal, which is what lets `re` skip quickly to the next candidate.
 # The runs of backslashes are taken whole: whatever the depth of the JSON, what remains stays balanced.
 _NOISE = re.compile(
-    rf"({_ESC}\[[0-9;:?]*[ -/]?[A-Za-z]"
-    r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)|\x1b[()][0-9A-B]|\x1b[=>78cM]|\x1b"
-    r"|\\+u00[0-9a-fA-F]{2}|\\+x[0-7][0-9a-fA-F]|\\+\r?\n|\\+[\"'/nrtbf]|\\+"
+    r"(\x1b(?:\[[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
+    r"|\\(?:\\*(?:(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]*[A-Za-z]|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
     r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
     r"|&(?:quot|apos|amp|lt|gt|#3[49]|#x2[27]);"
-    r"|[\x00\u00ad\u200b-\u200d\u2060\ufeff])"
+    r"|\r\n|\x00|\u00ad|\u200b|\u200c|\u200d|\u2060|\ufeff)"
 )
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " "}
 _ENTITIES = {
@@ -25,6 +24,8 @@ def _undo(noise: str) -> str:
     """Give the one character a piece of noise stands for, or nothing."""
     if noise[0] == "%":
         return chr(int(noise[1:], 16))
+    if noise == "\r\n":
+        return "\n"
     if noise[0] == "&":
         return _ENTITIES[noise]
     if noise[0] != "\\":
@@ -34,6 +35,8 @@ def _undo(noise: str) -> str:
         return "\\"
     if "[" in rest:
         return ""
+    if rest[-1] in "n\n":
+        return "\n"
     if rest[0] in "ux":
         char = chr(int(rest[1:], 16))
         return char if char >= " " or char in "\n\r\t" else ""
@@ -82,7 +85,7 @@ def pieced(kept: list[str], original: list[str]) -> View:
 
 def looked_through(text: str) -> View:
     """View a text without its colours and escapes."""
-    if text.isascii() and "\\" not in text and "\x1b" not in text and "%" not in text and "&" not in text:
+    if text.isascii() and not any(mark in text for mark in "\\\x1b%&\r\x00"):
         return plain(text)
     pieces = _NOISE.split(text)
     if len(pieces) == 1:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from decklog.redact import engine, values
-from decklog.redact.names import kind_of
+from decklog.redact.names import known_kind
 from decklog.redact.prefilter import may_hold_secret
 
 
@@ -72,7 +72,7 @@ def _free(key: str, *taken: dict[Any, Any]) -> str:
 
 
 def _named(key: str, item: str) -> str:
-    kind = kind_of(key)
+    kind = known_kind(key)
     if kind is None or not announces(kind, item):
         return redacted_text(item)
     return f"[redacted:{kind}]"
@@ -80,6 +80,6 @@ def _named(key: str, item: str) -> str:
 
 def announces(kind: str, item: str) -> bool:
     """Tell whether a string is a secret because of its key alone."""
-    if values.is_placeholder(item) or values.is_path(item) or values.is_url(item) or values.is_prose(item):
+    if values.is_harmless(item):
         return False
     return kind not in ("key", "credential", "auth") or values.looks_random(item)

@@ -1,0 +1,34 @@
+"""Session values in Cookie and Set-Cookie headers."""
+
+import re
+from collections.abc import Iterator
+
+from decklog.redact import values
+from decklog.redact.found import Found
+from decklog.redact.pattern import Pattern
+from decklog.redact.view import View
+
+_LINE = Pattern(r"[^\n\r\"'`]*")
+_PAIR = re.compile(r"([\w.%!#$&*+^|~-]+)=([^;,\s]+)")
+_ATTRIBUTES = frozenset(
+    "path domain expires max-age samesite secure httponly priority version comment".split()
+)
+_SESSION = re.compile(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|login|remember|secret|ticket|identity|_id$")
+
+
+def line_end(view: View, start: int) -> int:
+    """Give the place where a header's value ends."""
+    return _LINE.end_at(view.data, start, len(view.data))
+
+
+def find_in_line(view: View, start: int) -> Iterator[Found]:
+    """Find the values in the rest of a cookie header that let someone in."""
+    for pair in _PAIR.finditer(view.text, start, line_end(view, start)):
+        if _lets_in(pair.group(1), pair.group(2)):
+            yield Found(pair.start(2), pair.end(2), "cookie")
+
+
+def _lets_in(name: str, value: str) -> bool:
+    if name.lower() in _ATTRIBUTES or len(value) < 6 or values.is_placeholder(value):
+        return False
+    return bool(_SESSION.search(name)) or (len(value) >= 16 and values.looks_random(value))

@@ -1,0 +1,72 @@
+"""What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`."""
+
+import re
+from dataclasses import dataclass
+
+from decklog.redact.names import kind_of
+from decklog.redact.pattern import Pattern
+
+_STEM = (
+    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word)|kennwort|senha|contrasena|secret|token|key|jwt"
+    r"|auth|cred(?:ential)?s?|bearer|pat|pepper)"
+)
+_QUOTE = r"[\"'`]"
+HEAD = Pattern(
+    rf"(?i)-[\w.-]*?{_STEM}[\w-]{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
+    rf"|\b(?:ENV|ARG|setx)[ \t]{{1,4}}\w*?{_STEM}\w{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
+    rf"|\bcookie2?{_QUOTE}?[ \t]{{0,8}}[:=][ \t]{{0,8}}{_QUOTE}?"
+    rf"|[\w.$@-]*?{_STEM}[\w.-]{{0,40}}"
+    rf"(?:{_QUOTE}?[\])]{{0,2}}[ \t]{{0,20}}(?::=|=>|={{1,3}}|:)"
+    rf"(?:\s{{0,40}}[bfru@$]{{0,2}}{_QUOTE}{{1,3}}|[ \t]{{0,20}})"
+    rf"|{_QUOTE}[ \t]{{0,20}},[ \t]{{0,20}}(?:value[ \t]*[=:][ \t]*)?{_QUOTE}"
+    rf"|[ \t]{{1,20}}(?:is[ \t:]{{1,4}})?{_QUOTE}"
+    rf"|{_QUOTE}[ \t]{{1,20}}value[ \t]*=[ \t]*{_QUOTE}"
+    rf"|\([ \t]{{0,4}}{_QUOTE}"
+    r"|[ \t]{1,20}is[ \t:]{1,4}"
+    r"|>)"
+)
+_PARTS = re.compile(r"(?is)(?:(env|arg|setx)[ \t]+)?([\w.$@-]*)(.*)")
+_LONGEST = 160
+_MOST_KNOWN = 4_096
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Head:
+    """A name that announces a secret, how a value is tied to it, and how that is quoted."""
+
+    kind: str
+    name: str
+    tie: str
+    quote: str
+    marks: int
+    is_spaced: bool
+    is_quoted: bool
+    is_set: bool
+
+
+_known: dict[str, Head | None] = {}
+
+
+def read(text: str, start: int, end: int) -> Head | None:
+    """Take a head apart; None if its name announces nothing."""
+    source = text[max(start, end - _LONGEST) : end]
+    if source not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[source] = _parse(source)
+    head = _known[source]
+    # The kind a marker names is no name of a value.
+    return None if head is None or text[max(0, start - 10) : start] == "[redacted:" else head
+
+
+def _parse(source: str) -> Head | None:
+    parts = _PARTS.match(source)
+    setter, name, tie = parts.groups() if parts else ("", "", "")
+    kind = kind_of(name.rstrip(".-"))
+    if kind is None:
+        return None
+    quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
+    marks = len(tie) - len(tie.rstrip("\"'`"))
+    bare = tie.strip("\"'`[]()bfruBFRU@$")
+    is_set = bool(setter) or name.startswith("-")
+    return Head(kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set)

@@ -1,0 +1,41 @@
+"""The corpora, scored as a whole and through every obstacle."""
+
+import pytest
+
+from decklog.redact import redact
+
+from . import scoring
+from .obstacles import OBSTACLES
+from .secrets import Secret, blocks, placed, tokens
+
+SEEDS = (0, 1, 2)
+
+
+def test_the_corpora_are_large_enough_to_mean_something() -> None:
+    assert len({sample.kind for sample in scoring.secrets(0)}) >= 150
+    assert len(set(scoring.benign())) >= 250
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+def test_secrets_are_redacted_through_every_obstacle(obstacle: str) -> None:
+    total = len(SEEDS) * len(scoring.secrets(0))
+    missed = [(sample.kind, shown) for seed in SEEDS for sample, shown in scoring.missed(obstacle, seed)]
+    assert len(missed) <= total * 0.02, missed
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_secret_in_the_open_is_missed(seed: int) -> None:
+    assert scoring.missed("plain", seed) == []
+
+
+@pytest.mark.parametrize("form", scoring.FORMS)
+def test_look_alikes_stay_as_they_are(form: str) -> None:
+    assert scoring.disturbed(form) == []
+
+
+@pytest.mark.parametrize("sample", [*tokens(7), *placed(7), *blocks(7)], ids=lambda sample: sample.kind)
+def test_redaction_is_idempotent_and_keeps_what_surrounds_the_secret(sample: Secret) -> None:
+    once = redact(f"before {sample.text}\nafter it all")
+    assert redact(once) == once
+    assert once.startswith("before ")
+    assert once.endswith("\nafter it all")

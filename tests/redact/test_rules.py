@@ -1,0 +1,63 @@
+"""The table itself: every rule finds what it describes, and says which words give it away."""
+
+import random
+
+import pytest
+
+from decklog.redact import RULES, redact
+from decklog.redact.beginning import beginning
+from decklog.redact.finder import MarkedSet
+from decklog.redact.rules import Rule
+from decklog.redact.table import PREFIXED
+from decklog.redact.values import looks_random
+
+from .samples import sample
+
+# What these describe by shape must also decode, or have a body, which a random text rarely does.
+_CHECKED = {"basic-auth", "private-key"}
+_OTHERS = [rule for rule in RULES if rule.name not in _CHECKED]
+
+
+def _texts(rule: Rule) -> list[str]:
+    dice = random.Random(rule.name)
+    return [sample(rule.keep, dice) + sample(rule.pattern, dice) + sample(rule.until, dice) for _ in range(24)]
+
+
+@pytest.mark.parametrize("rule", _OTHERS, ids=lambda rule: rule.name)
+def test_every_rule_finds_what_it_describes(rule: Rule) -> None:
+    texts = [text for text in _texts(rule) if not rule.random or looks_random(text)]
+    found = [redact(f"see {text}\n.") for text in texts]
+    assert sum("[redacted:" in shown for shown in found) >= len(texts) * 0.5, found
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rules_keywords_stand_in_all_it_matches(rule: Rule) -> None:
+    for text in _texts(rule):
+        assert any(word in text.lower() for word in rule.keywords), text
+
+
+@pytest.mark.parametrize("rule", PREFIXED, ids=lambda rule: rule.name)
+def test_a_marked_rule_begins_with_one_of_its_keywords(rule: Rule) -> None:
+    marks = tuple(word[:2] for word in rule.keywords)
+    for text in _texts(rule):
+        assert text.lower().startswith(marks), text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "start"),
+    [
+        (r"gh[po]_[a-z]{36}", r"gh[po]_[a-z]{6}"),
+        (r"ab?c{2,4}d", r"ab?c{2}"),
+        (r"a+b|c{9}", r"(?:a|c{6})"),
+        (r"x(?:y{3}|z)w", r"x(?:(?:y{3}|z))"),
+        (r"k(?i:[a-z]{8}\))", r"k(?i:[a-z]{6})"),
+    ],
+)
+def test_a_beginning_is_short_and_matches_the_start(pattern: str, start: str) -> None:
+    assert beginning(pattern) == start
+
+
+def test_kinds_are_named_in_lower_case_with_hyphens() -> None:
+    assert all(rule.name == rule.name.lower() and " " not in rule.name for rule in RULES)
+    assert len({rule.name for rule in RULES}) >= 150
+    assert MarkedSet.__doc__
