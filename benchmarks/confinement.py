@@ -69,9 +69,7 @@ def reading(here: Path) -> list[Row]:
         return [
             row("read, confined by the kernel", timed(lambda: root.read(PATH), 2000), plain, 6),
             row("read, confined by a walk", timed(lambda: walking.read(PATH), 1000), plain, 10),
-            row(
-                "read, confined, beside realpath and open", timed(lambda: root.read(PATH), 2000), checked, 1.5
-            ),
+            row("read, confined, beside realpath and open", timed(lambda: root.read(PATH), 2000), checked, 1.5),
         ]
 
 
@@ -100,9 +98,7 @@ def editing(here: Path) -> list[Row]:
 
     with Root(here) as root:
         plain = timed(lambda: turn(lambda old, new: _plain_edit(file, f"{old} = 1", f"{new} = 1")), 30)
-        ours = timed(
-            lambda: turn(lambda old, new: edit_file(root, "edit.py", f"{old} = 1", f"{new} = 1")), 30
-        )
+        ours = timed(lambda: turn(lambda old, new: edit_file(root, "edit.py", f"{old} = 1", f"{new} = 1")), 30)
     return [row("edit, durable", ours, plain, 1.5)]
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 200
+_NAME_LENGTH = 64
+_NAMES_KEPT = 4096
 
 _encode = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
@@ -57,6 +59,8 @@ class Values:
 
     def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.limit_bytes = limit_bytes
+        # Ids and names come again and again; what was found clean once is not looked through again.
+        self._clean: set[str] = set()
 
     def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
         """Make every parameter fit for a column; also say whether anything was redacted."""
@@ -95,13 +99,23 @@ class Values:
 
     def text(self, name: str, value: str) -> tuple[str, bool]:
         """Check and redact one text."""
+        if value in self._clean:
+            return value, False
         if not value.isascii():
             self._unicode(name, value)
         if "\x00" in value:
             raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
         if len(value) > self.limit_bytes // 4:
             self._fits(name, len(value.encode()))
-        return redact.scan(value) if redact.may_hold_secret(value) else (value, False)
+        if redact.may_hold_secret(value):
+            clean, changed = redact.scan(value)
+            if changed:
+                return clean, True
+        if len(value) <= _NAME_LENGTH:
+            if len(self._clean) >= _NAMES_KEPT:
+                self._clean.clear()
+            self._clean.add(value)
+        return value, False
 
     def json(self, name: str, value: "Any") -> tuple[str, bool]:
         """Check and redact one JSON value: its strings are redacted, never its text."""

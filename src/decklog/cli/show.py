@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
 from decklog.cli.exits import print_json
 from decklog.records import Page, Record
@@ -46,7 +47,7 @@ def to_data(value: "Any") -> "Any":
         return value.as_dict()
     if isinstance(value, dict):
         return {key: to_data(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return [to_data(item) for item in value]
     if isinstance(value, bytes):
         return value.decode(errors="replace")

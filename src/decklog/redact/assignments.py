@@ -143,9 +143,7 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
         return _bare_password(head, value, after, starts_line)
     if head.tie == "=" and not head.is_spaced:
         return _mixes(value) and len(value) >= 6 or (len(value) >= 16 and value.isalnum())
-    return (
-        len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
-    )
+    return len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
 
 
 def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> bool:
@@ -159,13 +157,7 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
     if head.tie != ":":
         return False
-    return (
-        after in ("", "\n")
-        and value.islower()
-        and value.isalpha()
-        and len(value) >= 6
-        and starts_line
-    )
+    return after in ("", "\n") and value.islower() and value.isalpha() and len(value) >= 6 and starts_line
 
 
 def _mixes(value: str) -> bool:
@@ -175,6 +167,4 @@ def _mixes(value: str) -> bool:
 
 def _has_oddity(value: str) -> bool:
     """Tell whether a value has a digit or a sign that names do not have."""
-    return any(char.isdigit() or not (char.isalpha() or char in "-_./:") for char in value) and any(
-        map(str.isalnum, value)
-    )
+    return any(char.isdigit() or not (char.isalpha() or char in "-_./:") for char in value) and any(map(str.isalnum, value))

@@ -10,9 +10,7 @@ from decklog.redact.view import View
 
 _LINE = Pattern(r"[^\n\r\"'`]*")
 _PAIR = re.compile(r"([\w.%!#$&*+^|~-]+)=([^;,\s]+)")
-_ATTRIBUTES = frozenset(
-    "path domain expires max-age samesite secure httponly priority version comment".split()
-)
+_ATTRIBUTES = frozenset("path domain expires max-age samesite secure httponly priority version comment".split())
 _SESSION = re.compile(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|login|remember|secret|ticket|identity|_id$")
 
 

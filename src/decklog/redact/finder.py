@@ -9,6 +9,7 @@ from decklog.redact.pattern import Pattern, Span
 from decklog.redact.rules import Rule
 from decklog.redact.table import PLACED, PREFIXED, SHAPED
 from decklog.redact.view import View
+
 _MOST_KNOWN = 4_096
 
 

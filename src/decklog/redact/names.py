@@ -39,9 +39,7 @@ _PLAIN_KEYS = frozenset(
     "subscriptionkey sshkey deploykey appkey servicekey serverkey consumerkey secretaccesskey jwtkey sessionkey storagekey".split()
 )
 _PUBLIC = frozenset("public pub publishable primary foreign partition sort cache idempotency".split())
-_PAT_OWNERS = frozenset(
-    "github gh gitlab gl azure devops ado personal git bitbucket docker hub snowflake databricks".split()
-)
+_PAT_OWNERS = frozenset("github gh gitlab gl azure devops ado personal git bitbucket docker hub snowflake databricks".split())
 _TOKEN_OWNERS_PLAIN = frozenset(
     "next page continuation pagination cancellation cancel stop start end eos bos pad unk sep cls mask special max min num n "
     "first last prev previous sync resume delta watermark per total count input output prompt completion cached budget "

@@ -99,13 +99,7 @@ def _flattened(text: str) -> str:
     if "\\" in text:
         while "\\\\" in text:
             text = text.replace("\\\\", "\\")
-        text = (
-            text.replace("\\u001b", "\x1b")
-            .replace("\\n", "\n")
-            .replace("\\r", "\n")
-            .replace("\\t", " ")
-            .replace("\\", "")
-        )
+        text = text.replace("\\u001b", "\x1b").replace("\\n", "\n").replace("\\r", "\n").replace("\\t", " ").replace("\\", "")
     if "\x1b" in text:
         first, *rest = text.split("\x1b[")
         text = (first + "".join([piece.lstrip("0123456789;:?")[1:] for piece in rest])).replace("\x1b", "")
@@ -159,18 +153,14 @@ def _is_followed(text: str, start: int, end: int) -> bool:
     ahead = text[end : end + 64]
     if any(mark in ahead for mark in "=:\"'`>,(") or " is" in ahead or " -" in ahead:
         return True
-    return (
-        "-" in text[max(0, start - 48) : start] or text[max(0, start - 48) : start].upper().find("ENV") >= 0
-    )
+    return "-" in text[max(0, start - 48) : start] or text[max(0, start - 48) : start].upper().find("ENV") >= 0
 
 
 def _has_place(text: str, low: str) -> bool:
     """Tell whether the text has a place where secrets stand without a name: a URL, a command, a hash."""
     if "@" in text and ("://" in text or "oracle:" in low or "sqlplus" in low):
         return True
-    if "$" in text and any(
-        mark in text for mark in ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc")
-    ):
+    if "$" in text and any(mark in text for mark in ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc")):
         return True
     if "{" in text and any(mark in text for mark in ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}")):
         return True

@@ -50,13 +50,9 @@ _CODE = re.compile(
     | ^(?:f|r|b|rb|u)?["']$ | ^\(\s*$ | ^[\[{(|<>=&+,;:!?]+$
     """
 )
-_PATH = re.compile(
-    r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$"
-)
+_PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
-_PROSE_WORD = re.compile(
-    r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,3}[+.,]?$"
-)
+_PROSE_WORD = re.compile(r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,3}[+.,]?$")
 _STOP_WORDS = frozenset(
     "the a an is are was be to of for in on at with by from and or not your you my our their its it this that must should can "
     "enter please forgot reset change confirm new old current password passwords token secret key invalid required show hide "

@@ -1,5 +1,6 @@
 """Writing the journal: every entry of every stream passes through here."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from decklog.clock import to_text
@@ -88,32 +89,29 @@ class JournalWriter:
         return self._append(given)
 
     @writes
-    def append_many(self, entries: "list[dict[str, Any]]") -> list[Entry]:
+    def append_many(self, entries: "list[dict[str, Any]]") -> "Sequence[Entry]":
         """Append several entries in one transaction, each given as the arguments of `append`."""
         known = {*JournalWriter.append.__wrapped__.__kwdefaults__, "stream", "body"}  # type: ignore[attr-defined]
         for given in entries:
             if not given.keys() <= known or "stream" not in given:
                 raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
-        return [self._append({"kind": Kind.INTERACTION, "body": None, **given}) for given in entries]
+        now = to_text(self.clock.now())
+        batch = [self._bind(_checked({"kind": Kind.INTERACTION, **given}), now) for given in entries]
+        if any(values["key"] is not None for values in batch):
+            # A key may be known already, in the journal or in this very batch: such entries go one by one.
+            return [self._written(values) for values in batch]
+        for values in batch:
+            self._link(values, self._head(values["stream"]))
+        self.db.many(_INSERT, batch)
+        for stream in dict.fromkeys(values["stream"] for values in batch):
+            self.db.announce(stream)
+        return Written(batch, self._entry)
 
     def _append(self, given: "dict[str, Any]") -> Entry:
-        if type(given["kind"]) is not Kind:
-            given["kind"] = enum_of(Kind, given["kind"], "kind")
-        if given["kind"] is Kind.CHANGE:
-            raise Invalid("entries of kind change are written by the stores alone; use event for your own")
-        if given.get("body") is None and given.get("payload") is None:
-            raise Invalid("an entry needs a body or a payload")
-        if given.get("phase") is not None:
-            given["phase"] = enum_of(Phase, given["phase"], "phase")
-        if given.get("confidence") is not None:
-            given["confidence"] = enum_of(Confidence, given["confidence"], "confidence")
-        if given.get("payload") is not None and not isinstance(given["payload"], (dict, list, tuple)):
-            raise Invalid("a payload is a JSON object or list; put plain text in the body", field="payload")
-        values = self._bind(given)
-        if not self._insert(values):
-            return self._first(values)
-        del values["pos"]
-        return self.load(values.keys(), values.values())
+        return self._written(self._bind(_checked(given), to_text(self.clock.now())))
+
+    def _written(self, values: "dict[str, Any]") -> Entry:
+        return self._entry(values) if self._insert(values) else self._first(values)
 
     def write_change(
         self,
@@ -145,7 +143,7 @@ class JournalWriter:
             values["task_id"] = task_id
         self._insert(values, new_stream)
 
-    def _bind(self, given: "dict[str, Any]") -> "dict[str, Any]":
+    def _bind(self, given: "dict[str, Any]", now: str) -> "dict[str, Any]":
         who = acting.acting.get()
         if who is not None:
             given = {**who, **{name: value for name, value in given.items() if value is not None}}
@@ -153,45 +151,52 @@ class JournalWriter:
         values = {**_NOTHING, **bound}
         values["redacted"] = int(cleaned)
         if values["at"] is None:
-            values["at"] = to_text(self.clock.now())
+            values["at"] = now
         return values
 
     def _insert(self, values: "dict[str, Any]", new_stream: bool = False) -> bool:
         """Chain and insert one entry; say whether it is new, rather than known by its key."""
         stream = values["stream"]
-        head = self.db.memo.get(("head", stream)) or self._head(stream, new_stream)
-        values["pos"] = head[0] + 1
-        values["seq"] = values["pos"] % STREAM_SIZE
-        self._chain(values, head[1])
+        before = self._head(stream, new_stream)
+        self._link(values, before)
         if values["key"] is None:
             self.db.count(_INSERT, values)
         elif not self.db.count(_INSERT_ONCE, values):
+            self.db.memo["head", stream] = before
             return False
-        if values["at"] < head[2]:
-            self._out_of_order(stream)
-        self.db.memo["head", stream] = (values["pos"], values["hash"], values["at"])
         self.db.announce(stream)
         return True
 
-    def _chain(self, values: "dict[str, Any]", previous: str) -> None:
-        """Fill in the hash; move texts that are too long for a row to blobs."""
-        body, payload = values["body"], values["payload"]
-        digests = {"body": chain.digest(body), "payload": chain.digest(payload)}
-        values.update(digests, redacted=values["redacted"] or None)
-        values["hash"] = chain.link(previous, values)
-        values.update(body=body, payload=payload, redacted=values["redacted"] or 0)
-        for name, text in (("body", body), ("payload", payload)):
-            if text is not None and len(text) > INLINE_CHARACTERS and values["record_table"] is None:
-                self.keep(text.encode(), digests[name])
-                values[name], values[f"{name}_digest"] = None, digests[name]
+    def _link(self, values: "dict[str, Any]", head: "tuple[Any, ...]") -> None:
+        """Give an entry its number and its hash, and make it the stream's head."""
+        stream = values["stream"]
+        values["pos"] = head[0] + 1
+        values["seq"] = values["pos"] % STREAM_SIZE
+        body, payload = chain.digest(values["body"]), chain.digest(values["payload"])
+        values["hash"] = chain.link(head[1], {**values, "body": body, "payload": payload, "redacted": values["redacted"] or None})
+        self._move_long(values, "body", body)
+        self._move_long(values, "payload", payload)
+        if values["at"] < head[2]:
+            self._out_of_order(stream)
+        self.db.memo["head", stream] = (values["pos"], values["hash"], values["at"])
 
-    def _head(self, stream: str, new_stream: bool) -> "tuple[Any, ...]":
+    def _move_long(self, values: "dict[str, Any]", name: str, digest: str | None) -> None:
+        """Move a text that is too long for a row to blobs."""
+        text = values[name]
+        if text is not None and len(text) > INLINE_CHARACTERS and values["record_table"] is None:
+            values[f"{name}_digest"] = self.keep(text.encode(), digest)
+            values[name] = None
+
+    def _head(self, stream: str, new_stream: bool = False) -> "tuple[Any, ...]":
         """Find a stream's last entry; nobody else appends to it until this transaction ends."""
-        number = self.db.lock_stream(stream)
-        if number is None:
-            number = self._start(stream, new_stream)
-        start = number * STREAM_SIZE
-        return self.db.one(_HEAD, {"start": start, "end": start + STREAM_SIZE}) or (start, chain.START, "")
+        head: tuple[Any, ...] | None = self.db.memo.get(("head", stream))
+        if head is None:
+            number = self.db.lock_stream(stream)
+            if number is None:
+                number = self._start(stream, new_stream)
+            start = number * STREAM_SIZE
+            head = self.db.one(_HEAD, {"start": start, "end": start + STREAM_SIZE}) or (start, chain.START, "")
+        return head
 
     def _out_of_order(self, stream: str) -> None:
         """Remember that this stream's times do not only grow, so that nobody searches them by halves."""
@@ -253,6 +258,11 @@ class JournalWriter:
         row = self.db.one(_HEAD, {"start": start, "end": start + STREAM_SIZE})
         return row[0] if row else start
 
+    def _entry(self, values: "dict[str, Any]") -> Entry:
+        """Make the entry that was just written."""
+        values.pop("pos", None)
+        return self.load(values.keys(), values.values())
+
     def load(self, names: "Iterable[str]", row: "Iterable[Any]") -> Entry:
         """Make an entry from its columns, with what it names by digest."""
         entry = Entry.from_row(names, row)
@@ -266,3 +276,37 @@ class JournalWriter:
             object.__setattr__(entry, "body", content.decode())
         if entry.payload is None and entry.payload_digest and (content := self.kept(entry.payload_digest)):
             object.__setattr__(entry, "payload", from_json(content))
+
+
+class Written(Sequence):  # type: ignore[type-arg]
+    """Entries that were just written, each made when it is looked at: whoever writes thousands seldom looks."""
+
+    def __init__(self, batch: "list[dict[str, Any]]", make: "Callable[[dict[str, Any]], Entry]") -> None:
+        self._batch = batch
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def __getitem__(self, place: "Any") -> "Any":
+        if isinstance(place, slice):
+            return [self._make(values) for values in self._batch[place]]
+        return self._make(self._batch[place])
+
+
+def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
+    """Check what an entry means, and read its enumerations."""
+    if type(given["kind"]) is not Kind:
+        given["kind"] = enum_of(Kind, given["kind"], "kind")
+    if given["kind"] is Kind.CHANGE:
+        raise Invalid("entries of kind change are written by the stores alone; use event for your own")
+    payload = given.get("payload")
+    if payload is None and given.get("body") is None:
+        raise Invalid("an entry needs a body or a payload")
+    if payload is not None and not isinstance(payload, (dict, list, tuple)):
+        raise Invalid("a payload is a JSON object or list; put plain text in the body", field="payload")
+    if given.get("phase") is not None:
+        given["phase"] = enum_of(Phase, given["phase"], "phase")
+    if given.get("confidence") is not None:
+        given["confidence"] = enum_of(Confidence, given["confidence"], "confidence")
+    return given

@@ -37,9 +37,7 @@ class Bench:
     def __init__(self, policy: Policy, root: str | None, text: str) -> None:
         self.policy = policy
         self.paths = Paths(policy, root)
-        self.verdict = Verdict(
-            Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text
-        )
+        self.verdict = Verdict(Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text)
         self.steps = 0
         self.depth = 0
 
@@ -62,13 +60,9 @@ class Bench:
     def find(self, finding: Finding, text: str) -> None:
         """Take a finding into account."""
         if finding.decision.rank > self.verdict.decision.rank:
-            self.verdict = worst(
-                self.verdict, Verdict(finding.decision, finding.rule, finding.reason, text.strip())
-            )
+            self.verdict = worst(self.verdict, Verdict(finding.decision, finding.rule, finding.reason, text.strip()))
 
-    def run_script(
-        self, text: str, scope: Scope, stdin: Word | None = None, positional: list[Word] | None = None
-    ) -> Word:
+    def run_script(self, text: str, scope: Scope, stdin: Word | None = None, positional: list[Word] | None = None) -> Word:
         """Judge a script within the script, and tell what it prints."""
         source = text.encode("utf-8", "replace")
         if len(source) > LONGEST or self.depth > DEEPEST // 3 or is_tangled(text):
@@ -180,9 +174,7 @@ class Bench:
         """Judge one use of a known program."""
         stop = program.runs is not None
         arguments = sort_arguments(call.argv[1:], program.options, single=program.single, stop=stop)
-        arguments.operands += [
-            word for option, word in arguments.values if program.options.get(option) == "operand"
-        ]
+        arguments.operands += [word for option, word in arguments.values if program.options.get(option) == "operand"]
         use = Use(name, call, program, arguments, scope)
         if self._is_about(use):
             return Word(UNKNOWN)
@@ -209,9 +201,7 @@ class Bench:
                 use.sub, finding = sub, program.subcommands[sub]
                 break
         else:
-            listed = [
-                program.subcommands[flag] for flag in use.arguments.flags if flag in program.subcommands
-            ]
+            listed = [program.subcommands[flag] for flag in use.arguments.flags if flag in program.subcommands]
             if listed:
                 finding = max(listed, key=lambda found: found.decision.rank)
             elif program.subcommands and words:
@@ -249,9 +239,7 @@ class Bench:
 
     def _has_first(self, use: Use) -> bool:
         """Tell whether the first operand is special; a pattern given as an option leaves none."""
-        return use.program.kind != "grep" or not use.arguments.has(
-            ("-e", "-f", "--regexp", "--file", "--files")
-        )
+        return use.program.kind != "grep" or not use.arguments.has(("-e", "-f", "--regexp", "--file", "--files"))
 
     def role(self, role: str, word: Word, use: Use) -> None:
         """Judge a word by its role."""

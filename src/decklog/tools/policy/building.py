@@ -23,9 +23,7 @@ class Builder:
         return Policy(
             programs=self._programs(),
             rules=self._rules(),
-            paths={
-                place: finding for entry in self.data.get("paths", ()) for place, finding in self._path(entry)
-            },
+            paths={place: finding for entry in self.data.get("paths", ()) for place, finding in self._path(entry)},
             findings={entry["name"]: self._finding(entry) for entry in self.data.get("findings", ())},
             globs={name: Globs(words(given)) for name, given in self.data.get("globs", {}).items()},
             names={name: frozenset(words(given)) for name, given in self.data.get("names", {}).items()},
@@ -58,9 +56,7 @@ class Builder:
 
     def _program(self, entry: dict[str, Any]) -> Program:
         """Read one program table."""
-        options = {
-            option: role for role, names in entry.get("options", {}).items() for option in words(names)
-        }
+        options = {option: role for role, names in entry.get("options", {}).items() for option in words(names)}
         return Program(
             finding=self._finding(entry),
             options=options,

@@ -35,11 +35,7 @@ def check_cd(bench: "Bench", use: Use) -> None:
     kind = bench.paths.classify(target, use.scope.cwd)
     if UNKNOWN in place:
         use.scope.cwd = UNKNOWN
-    elif (
-        bench.paths.root is None
-        and place.startswith(("/", "~", "../"))
-        and kind not in _DANGEROUS_TO_STAND_IN
-    ):
+    elif bench.paths.root is None and place.startswith(("/", "~", "../")) and kind not in _DANGEROUS_TO_STAND_IN:
         use.scope.cwd = "."
     else:
         use.scope.cwd = place

@@ -36,9 +36,7 @@ _WHOLE = {
 class Expander:
     """Expand the words of one script, calling back for what stands in `$(...)`, backticks and `<(...)`."""
 
-    def __init__(
-        self, source: bytes, scope: Scope, substitute: Callable[[Node], Word], run: Callable[[str], Word]
-    ) -> None:
+    def __init__(self, source: bytes, scope: Scope, substitute: Callable[[Node], Word], run: Callable[[str], Word]) -> None:
         self.source = source
         self.scope = scope
         self.substitute = substitute

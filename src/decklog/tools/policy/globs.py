@@ -34,9 +34,7 @@ class Globs:
 
     def __init__(self, patterns: list[str]) -> None:
         self.patterns = patterns
-        self._regex = re.compile(
-            "|".join(f"(?:{translate(pattern)})" for pattern in patterns) or r"(?!)", re.IGNORECASE
-        )
+        self._regex = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in patterns) or r"(?!)", re.IGNORECASE)
         self._literals = [pattern.removeprefix("**/") for pattern in patterns if not _GLOB.search(pattern)]
 
     def covers(self, path: str) -> bool:
@@ -54,7 +52,4 @@ class Globs:
         name = path.rsplit("/", 1)[-1]
         if len(re.sub(r"[*?\[\]]", "", name)) < 2 or name.startswith("*"):
             return False
-        return any(
-            fnmatchcase(literal, path) if "/" in literal else fnmatchcase(literal, name)
-            for literal in self._literals
-        )
+        return any(fnmatchcase(literal, path) if "/" in literal else fnmatchcase(literal, name) for literal in self._literals)

@@ -132,9 +132,7 @@ def check_python(bench: "Bench", use: Use) -> None:
     """Judge Python: code by its syntax tree, modules as the programs they are, files by where they lie."""
     start = start_of(use.call.argv[1:], use.program, module_flag=True)
     if start.module is not None:
-        module = (
-            start.module.split(".")[0] if start.module in ("pip._internal", "pip.__main__") else start.module
-        )
+        module = start.module.split(".")[0] if start.module in ("pip._internal", "pip.__main__") else start.module
         if module in bench.policy.programs and module not in ("code", "test"):
             bench.review(Call([Word(module), *start.rest], use.call.text, stdin=use.call.stdin), use.scope)
         elif UNKNOWN in module:

@@ -45,7 +45,5 @@ def _text(command: str | list[str]) -> str:
         hint = "Pass a command line as text, or a list of argument texts."
         raise Invalid(f"A command is text or a list of text, not {type(command).__name__}.", hint=hint)
     if not command:
-        raise Invalid(
-            "The list of arguments is empty, so there is nothing to judge.", hint="Pass at least a program."
-        )
+        raise Invalid("The list of arguments is empty, so there is nothing to judge.", hint="Pass at least a program.")
     return shlex.join(command)

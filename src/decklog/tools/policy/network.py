@@ -37,17 +37,13 @@ def check_url(bench: "Bench", use: Use) -> None:
         host = host_of(bench, word.text)
         if host in bench.policy.names["metadata_hosts"]:
             bench.report("cloud-metadata", use.call.text)
-        if not is_local(bench, host) and not (
-            word.text.startswith(":") and use.name in ("http", "https", "xh")
-        ):
+        if not is_local(bench, host) and not (word.text.startswith(":") and use.name in ("http", "https", "xh")):
             bench.report("network-host", use.call.text)
 
 
 def _is_not_url(text: str, name: str) -> bool:
     """Tell whether an operand of an HTTP client is a method or a field."""
-    return text in _METHODS or (
-        name in ("http", "https", "xh", "httpie") and "=" in text and "://" not in text
-    )
+    return text in _METHODS or (name in ("http", "https", "xh", "httpie") and "=" in text and "://" not in text)
 
 
 def check_data(bench: "Bench", use: Use) -> None:
@@ -94,9 +90,7 @@ def check_lookup(bench: "Bench", use: Use) -> None:
 def check_sockets(bench: "Bench", use: Use) -> None:
     """Judge nc, socat and telnet: no shells on sockets, no secrets into them, no other machines unasked."""
     text = " ".join(word.text for word in use.call.argv[1:])
-    runs_program = use.arguments.has(_RUNS) or any(
-        part in text.upper() for part in ("EXEC:", "SYSTEM:", "SHELL:")
-    )
+    runs_program = use.arguments.has(_RUNS) or any(part in text.upper() for part in ("EXEC:", "SYSTEM:", "SHELL:"))
     if runs_program or "shell" in use.stdin_taint:
         bench.report("reverse-shell", use.call.text)
     if use.taint & _LEAKS:
@@ -117,9 +111,7 @@ def check_remote(bench: "Bench", use: Use) -> None:
     if use.name == "rsync":
         if any(":" in word.text.split("/")[0] for word in operands):
             bench.report("network-host", text)
-        if operands and use.arguments.has(
-            ("--delete", "--delete-after", "--delete-before", "--delete-excluded", "--del")
-        ):
+        if operands and use.arguments.has(("--delete", "--delete-after", "--delete-before", "--delete-excluded", "--del")):
             bench.path("delete", operands[-1], use.scope, text)
         for word in operands[:-1]:
             if any(":" in other.text.split("/")[0] for other in operands[-1:]):

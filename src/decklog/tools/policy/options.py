@@ -33,9 +33,7 @@ class Arguments:
         return next((word for name, word in self.values if name in names), None)
 
 
-def sort_arguments(
-    words: list[Word], takes_value: Iterable[str] = (), *, single: bool = False, stop: bool = False
-) -> Arguments:
+def sort_arguments(words: list[Word], takes_value: Iterable[str] = (), *, single: bool = False, stop: bool = False) -> Arguments:
     """Sort arguments the way most programs do.
 
     `takes_value` names the options that are followed by a value, `single` is for programs whose long options

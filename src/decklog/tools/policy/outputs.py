@@ -188,9 +188,7 @@ def _environment(bench: "Bench", use: Use) -> Word | None:
     operands = [word for word in use.arguments.operands if use.name == "printenv" or "=" not in word.text]
     if not operands:
         return Word(UNKNOWN, frozenset({"environment"}))
-    if use.name == "printenv" and any(
-        bench.policy.patterns["secret_names"].search(word.text) for word in operands
-    ):
+    if use.name == "printenv" and any(bench.policy.patterns["secret_names"].search(word.text) for word in operands):
         return Word(UNKNOWN, frozenset({"secret"}))
     return Word(UNKNOWN, use.stdin_taint)
 

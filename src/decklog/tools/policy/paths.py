@@ -68,10 +68,7 @@ class Paths:
             return "top" if path == "." else "parent"
         if path.startswith("~"):
             return self._home_place(path)
-        if (
-            path.startswith("../../../")
-            and path.replace("../", "").split("/")[0] in self.policy.names["system"]
-        ):
+        if path.startswith("../../../") and path.replace("../", "").split("/")[0] in self.policy.names["system"]:
             return "system"
         if not path.startswith("/"):
             return "outside" if path.startswith("../") else "inside"
@@ -94,11 +91,7 @@ class Paths:
             return "scratch-top" if path in self.policy.names["scratch_tops"] else "system"
         first = path.split("/")[1]
         if _GLOB.search(first):
-            return (
-                "system"
-                if any(fnmatchcase(name, first) for name in self.policy.names["system"])
-                else "outside"
-            )
+            return "system" if any(fnmatchcase(name, first) for name in self.policy.names["system"]) else "outside"
         return "system" if first in self.policy.names["system"] else "outside"
 
 

@@ -127,9 +127,7 @@ def _read(path: Path) -> dict[str, Any]:
         hint = "Correct the file; its form is that of the shipped default.toml."
         raise Invalid(f"The policy file {path} can't be read: {error}.", hint=hint, path=str(path)) from error
     if not isinstance(loaded, dict):
-        raise Invalid(
-            f"The policy file {path} holds no table.", hint="Put a table at the top.", path=str(path)
-        )
+        raise Invalid(f"The policy file {path} holds no table.", hint="Put a table at the top.", path=str(path))
     return loaded
 
 
@@ -143,11 +141,7 @@ def merge(base: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
             merged[key] = [word for word in words(before) if word not in gone] + words(value.get("add", ()))
         elif isinstance(value, Mapping) and isinstance(before, Mapping):
             merged[key] = merge(dict(before), value)
-        elif (
-            isinstance(before, list)
-            and isinstance(value, list)
-            and any(isinstance(item, dict) for item in value)
-        ):
+        elif isinstance(before, list) and isinstance(value, list) and any(isinstance(item, dict) for item in value):
             merged[key] = before + value
         else:
             merged[key] = value

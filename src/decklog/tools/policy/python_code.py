@@ -79,21 +79,13 @@ class _Visitor:
     def _constants(self, nodes: list[ast.AST]) -> None:
         """Note the names that stand for one known path, or for the files below one."""
         for node in nodes:
-            if (
-                isinstance(node, ast.Assign)
-                and len(node.targets) == 1
-                and isinstance(node.targets[0], ast.Name)
-            ):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 text = self._text(node.value)
                 name = node.targets[0].id
                 self.known[name] = text if text is not None and name not in self.known else UNKNOWN
             elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
                 call = node.iter
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(call.func, ast.Attribute)
-                    and call.func.attr in _WALKS
-                ):
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _WALKS:
                     start = self._text(call.func.value)
                     self.known[node.target.id] = f"{start}/x" if start is not None else UNKNOWN
 
@@ -116,9 +108,7 @@ class _Visitor:
         """Remember what an imported name stands for; ask about risky names taken out of their module."""
         if isinstance(node, ast.Import):
             for alias in node.names:
-                self.modules[alias.asname or alias.name.split(".")[0]] = (
-                    alias.name if alias.asname else alias.name.split(".")[0]
-                )
+                self.modules[alias.asname or alias.name.split(".")[0]] = alias.name if alias.asname else alias.name.split(".")[0]
             return
         for alias in node.names:
             full = f"{node.module or ''}.{alias.name}"
@@ -189,9 +179,7 @@ class _Visitor:
                 self.bench.run_text("shell", Word(argument.value), self.scope, self.call)
             elif isinstance(argument, ast.List | ast.Tuple):
                 words = [
-                    Word(part.value)
-                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
-                    else Word(UNKNOWN)
+                    Word(part.value) if isinstance(part, ast.Constant) and isinstance(part.value, str) else Word(UNKNOWN)
                     for part in argument.elts
                 ]
                 if words:

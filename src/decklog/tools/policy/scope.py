@@ -69,9 +69,7 @@ class Scope:
             word = Word(UNKNOWN, word.taint)
         if self.conditional and before:
             word_set = (*before, word) if word not in before else before
-            self.variables[name] = (
-                word_set if len(word_set) <= _MOST_VALUES else (*word_set[:7], UNKNOWN_WORD)
-            )
+            self.variables[name] = word_set if len(word_set) <= _MOST_VALUES else (*word_set[:7], UNKNOWN_WORD)
         else:
             self.variables[name] = (word,)
 

@@ -52,9 +52,7 @@ def combine(outputs: list[Word]) -> Word:
         return Word("")
     if len(outputs) == 1:
         return outputs[0]
-    return Word(
-        "\n".join(word.text for word in outputs), frozenset().union(*(word.taint for word in outputs))
-    )
+    return Word("\n".join(word.text for word in outputs), frozenset().union(*(word.taint for word in outputs)))
 
 
 class Reader:
@@ -244,9 +242,7 @@ class Reader:
         self.reviewer.review_redirects(redirects, self.scope, text_of(node, self.source))
         return self.walk(body, stdin) if body is not None else Word("")
 
-    def _redirect(
-        self, node: Node, redirects: list[Redirect], extra: list[Node], after: list[Node]
-    ) -> Word | None:
+    def _redirect(self, node: Node, redirects: list[Redirect], extra: list[Node], after: list[Node]) -> Word | None:
         """Sort the parts of a redirection, and give what it puts on standard input."""
         if node.type == "herestring_redirect":
             return self._expander().single(node.children[-1])

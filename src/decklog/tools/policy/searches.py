@@ -21,9 +21,7 @@ def found_by(words: list[Word], filters: re.Pattern[str]) -> tuple[list[Word], l
         place += 1
     starts = starts or [Word(".")]
     endings = _endings([word.text for word in words[place:]], filters)
-    found = [
-        Word(f"{start.text.rstrip('/')}/{ending}", start.taint) for start in starts for ending in endings
-    ]
+    found = [Word(f"{start.text.rstrip('/')}/{ending}", start.taint) for start in starts for ending in endings]
     return starts, found or starts
 
 

@@ -46,9 +46,7 @@ def _is_harmless(bench: "Bench", code: str) -> bool:
         return False
     bare = patterns["strings"].sub(" ", patterns["local_module"].sub(" ", code))
     declared = {found[1] or found[2] for found in patterns["declared"].finditer(bare)}
-    return all(
-        word in bench.policy.names["safe_code"] or word in declared for word in _IDENTIFIER.findall(bare)
-    )
+    return all(word in bench.policy.names["safe_code"] or word in declared for word in _IDENTIFIER.findall(bare))
 
 
 def check_known_attacks(bench: "Bench", code: str, call: Call) -> None:
@@ -64,9 +62,5 @@ def check_strings(bench: "Bench", code: str, scope: Scope, call: Call) -> None:
         text = found[2]
         if count >= _MOST_STRINGS:
             break
-        if (
-            "\n" not in text
-            and " " not in text
-            and bench.paths.classify(text, scope.cwd) in ("secret", "guard", "env")
-        ):
+        if "\n" not in text and " " not in text and bench.paths.classify(text, scope.cwd) in ("secret", "guard", "env"):
             bench.path("read", Word(text), scope, call.text)

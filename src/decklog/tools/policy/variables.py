@@ -32,8 +32,7 @@ def _check_path(bench: "Bench", word: Word, call: Call, scope: Scope) -> None:
     odd = [
         part
         for part in parts
-        if part != UNKNOWN
-        and (part == "." or bench.paths.classify(part, scope.cwd) not in _SAFE_PATH_CLASSES)
+        if part != UNKNOWN and (part == "." or bench.paths.classify(part, scope.cwd) not in _SAFE_PATH_CLASSES)
     ]
     if not keeps_old or odd:
         bench.report("path-override", call.text)

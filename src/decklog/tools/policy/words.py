@@ -19,9 +19,7 @@ _SEALED = {ord(char): chr(0xE000 + ord(char)) for char in _SPECIAL}
 _UNSEALED = {0xE000 + ord(char): char for char in _SPECIAL}
 _MOST_BRACES = 64
 _RANGE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.-?\d{1,3})?")
-_ESCAPE = re.compile(
-    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,6})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
-)
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,6})|([0-7]{1,3})|c(.)|(.))", re.DOTALL)
 _NAMED = {
     "n": "\n",
     "t": "\t",
@@ -87,9 +85,7 @@ def unescape(text: str) -> str:
     """Resolve the backslashes of unquoted text, sealing what they protect."""
     if "\\" not in text:
         return text
-    return re.sub(
-        r"\\(\n|.|$)", lambda found: "" if found[1] in ("\n", "") else seal(found[1]), text, flags=re.DOTALL
-    )
+    return re.sub(r"\\(\n|.|$)", lambda found: "" if found[1] in ("\n", "") else seal(found[1]), text, flags=re.DOTALL)
 
 
 def unescape_quoted(text: str) -> str:

@@ -69,9 +69,7 @@ def check_xargs(bench: "Bench", use: Use) -> None:
     for items in _batches(use, by_line=marker is not None):
         argv = _filled(operands, items, marker.text if marker else None)
         if use.name == "parallel":
-            bench.run_text(
-                "shell", Word(" ".join(word.text for word in argv), use.stdin_taint), use.scope, use.call
-            )
+            bench.run_text("shell", Word(" ".join(word.text for word in argv), use.stdin_taint), use.scope, use.call)
         bench.review(use.call.inner(argv, stdin=None), use.scope)
 
 
@@ -138,9 +136,7 @@ def check_fd(bench: "Bench", use: Use) -> None:
             argv = use.call.argv[texts.index(flag) + 1 :]
             marked = any("{" in word.text for word in argv)
             inner = [Word(re.sub(r"\{[/.]*\}", f"./{UNKNOWN}", word.text)) for word in argv]
-            bench.review(
-                use.call.inner(inner if marked else [*inner, Word(f"./{UNKNOWN}")], stdin=None), use.scope
-            )
+            bench.review(use.call.inner(inner if marked else [*inner, Word(f"./{UNKNOWN}")], stdin=None), use.scope)
 
 
 def check_trap(bench: "Bench", use: Use) -> None:
@@ -169,9 +165,7 @@ def check_package_runner(bench: "Bench", use: Use) -> None:
     if operands and use.name == "pipx":
         operands = operands[1:] if operands[0].text == "run" else operands
     tool = operands[0].text if operands else ""
-    if tool in bench.policy.names["local_tools"] and not use.arguments.has(
-        ("-p", "--package", "--from", "--with")
-    ):
+    if tool in bench.policy.names["local_tools"] and not use.arguments.has(("-p", "--package", "--from", "--with")):
         if bench.policy.program(tool) is not None:
             bench.review(use.call.inner(operands), use.scope)
     elif not use.arguments.has(("--no-install", "--no")):

@@ -1,0 +1,112 @@
+"""What the measurements share: timing in turns, rows of results, a table and a chart."""
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypedDict
+
+DOCS = Path(__file__).parent.parent / "docs" / "benchmarks"
+
+
+class Row(TypedDict, total=False):
+    """One figure: its value, the floor it stands beside, and the target as a comparison of the ratio."""
+
+    name: str
+    value: float
+    unit: str
+    floor: float
+    ratio: float
+    target: str
+
+
+def rate(work: Callable[[], int]) -> float:
+    """Run some work that says how many things it did; give things per second."""
+    begin = time.perf_counter()
+    count = work()
+    return count / (time.perf_counter() - begin)
+
+
+def in_turns(rounds: int, *works: Callable[[], float]) -> list[float]:
+    """Run the works in turns, so that noise meets all of them; give each one's median."""
+    results: list[list[float]] = [[] for _ in works]
+    for _ in range(rounds):
+        for place, work in enumerate(works):
+            results[place].append(work())
+    return [statistics.median(result) for result in results]
+
+
+def row(name: str, value: float, unit: str, *, floor: float | None = None, target: str = "") -> Row:
+    """Make one row and print it. For rates a large ratio is good, for costs a small one; the target says which."""
+    made: Row = {"name": name, "value": value, "unit": unit, "target": target}
+    if floor:
+        made["floor"] = floor
+        made["ratio"] = value / floor
+    print(text_of(made), flush=True)
+    return made
+
+
+def text_of(row: Row) -> str:
+    beside = f"  floor {row['floor']:>12,.1f}  ratio {row['ratio']:.2f}" if "floor" in row else ""
+    target = f"  target {row['target']}" if row.get("target") else ""
+    return f"{row['name']:<58} {row['value']:>12,.1f} {row['unit']:<10}{beside}{target}"
+
+
+def meets(row: Row) -> bool | None:
+    """Say whether a row meets its target, such as `>= 0.5` of the ratio or `<= 1000` of the value; None without one."""
+    target = row.get("target", "")
+    if not target:
+        return None
+    comparison, _, number = target.partition(" ")
+    measured = row.get("ratio", row["value"])
+    limit = float(number.split()[0])
+    return measured >= limit if comparison == ">=" else measured <= limit
+
+
+def write(name: str, title: str, rows: list[Row]) -> None:
+    """Write a table and a chart to docs/benchmarks."""
+    DOCS.mkdir(parents=True, exist_ok=True)
+    lines = [
+        f"# {title}",
+        "",
+        f"![{title}]({name}.svg)",
+        "",
+        "| what | figure | floor or peer | ratio | target | met |",
+        "| --- | ---: | ---: | ---: | --- | --- |",
+    ]
+    for item in rows:
+        floor = f"{item['floor']:,.1f}" if "floor" in item else ""
+        ratio = f"{item['ratio']:.2f}" if "ratio" in item else ""
+        met = {True: "yes", False: "**no**", None: ""}[meets(item)]
+        lines.append(
+            f"| {item['name']} | {item['value']:,.1f} {item['unit']} | {floor} | {ratio} | {item.get('target', '')} | {met} |"
+        )
+    (DOCS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (DOCS / f"{name}.svg").write_text(chart(title, rows), encoding="utf-8")
+
+
+def chart(title: str, rows: list[Row]) -> str:
+    """Draw the ratios as bars; the line is the floor itself."""
+    shown = [item for item in rows if "ratio" in item]
+    widest = max([item["ratio"] for item in shown] + [1.0])
+    height = 44 + 22 * len(shown)
+    scale = 360 / widest
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="860" height="{height}" font-family="sans-serif" font-size="12">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="10" y="20" font-size="14" font-weight="bold">{_escape(title)}: ratio to the floor</text>',
+    ]
+    for place, item in enumerate(shown):
+        y = 36 + 22 * place
+        colour = {True: "#2a7f3f", False: "#b03030", None: "#5a6f8f"}[meets(item)]
+        parts.append(f'<text x="400" y="{y + 13}" text-anchor="end">{_escape(item["name"])}</text>')
+        parts.append(f'<rect x="410" y="{y}" width="{max(1.0, item["ratio"] * scale):.1f}" height="16" fill="{colour}"/>')
+        parts.append(f'<text x="{416 + item["ratio"] * scale:.1f}" y="{y + 13}">{item["ratio"]:.2f}</text>')
+    parts.append(
+        f'<line x1="{410 + scale:.1f}" x2="{410 + scale:.1f}" y1="30" y2="{height - 4}" stroke="black" stroke-dasharray="4 3"/>'
+    )
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
