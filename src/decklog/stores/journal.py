@@ -6,7 +6,8 @@ from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, reads_in_steps
 from decklog.records import Page, Record
 from decklog.stores.entry import Entry, Kind, Phase
-from decklog.stores.journal_writer import SELECT, STREAM_SIZE, JournalWriter
+from decklog.stores.journal_writer import SELECT, STREAM_SIZE
+from decklog.stores.receiving import Receiving
 from decklog.stores.times import Times
 from decklog.stores.where import Where, cursor_of, enum_of, moment_of, page_size
 
@@ -22,7 +23,7 @@ _INDEXED = {"subtype", "group_id", "task_id"}
 _LOOK_BACK = 2000
 
 
-class Journal(JournalWriter):
+class Journal(Receiving):
     """Appends entries and finds them again."""
 
     @reads

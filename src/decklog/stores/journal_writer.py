@@ -23,18 +23,18 @@ RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger"})
 INLINE_CHARACTERS = 64 * 1024
 
 STREAM_SIZE = 2**32
-_COLUMNS = (
+COLUMNS = (
     *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
     *("confidence", "redacted", "key", "record_table", "record_id", "refs", "body_digest", "payload_digest", "body", "payload"),
 )
-_INSERT = f"""
-insert into entries ({", ".join(_COLUMNS)})
-values ({", ".join(":" + name for name in _COLUMNS)})
+INSERT = f"""
+insert into entries ({", ".join(COLUMNS)})
+values ({", ".join(":" + name for name in COLUMNS)})
 """
-_INSERT_ONCE = _INSERT + "on conflict do nothing"
+_INSERT_ONCE = INSERT + "on conflict do nothing"
 _HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
-SELECT = f"select {', '.join(_COLUMNS)} from entries"
-_NOTHING: "dict[str, Any]" = dict.fromkeys(_COLUMNS)
+SELECT = f"select {', '.join(COLUMNS)} from entries"
+_NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
 
 
 class JournalWriter:
@@ -102,7 +102,7 @@ class JournalWriter:
             return [self._written(values) for values in batch]
         for values in batch:
             self._link(values, self._head(values["stream"]))
-        self.db.many(_INSERT, batch)
+        self.db.many(INSERT, batch)
         for stream in dict.fromkeys(values["stream"] for values in batch):
             self.db.announce(stream)
         return Written(batch, self._entry)
@@ -160,7 +160,7 @@ class JournalWriter:
         before = self._head(stream, new_stream)
         self._link(values, before)
         if values["key"] is None:
-            self.db.count(_INSERT, values)
+            self.db.count(INSERT, values)
         elif not self.db.count(_INSERT_ONCE, values):
             self.db.memo["head", stream] = before
             return False

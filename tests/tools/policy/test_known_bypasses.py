@@ -111,7 +111,5 @@ def test_the_worst_part_decides() -> None:
         ("echo x > /home/ann/repo/notes.md", "/home/ann/repo", Decision.ALLOW),
     ],
 )
-def test_the_root_says_which_absolute_paths_are_the_repository_s(
-    command: str, root: str, decision: Decision
-) -> None:
+def test_the_root_says_which_absolute_paths_are_the_repository_s(command: str, root: str, decision: Decision) -> None:
     assert judge(command, root=root).decision is decision

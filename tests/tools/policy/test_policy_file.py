@@ -99,9 +99,7 @@ def test_only_text_and_lists_of_text_are_judged(command: object) -> None:
 
 
 def test_importing_the_package_loads_neither_the_parser_nor_the_file() -> None:
-    code = (
-        "import sys, decklog.tools.policy; print([m for m in ('tree_sitter', 'tomllib') if m in sys.modules])"
-    )
+    code = "import sys, decklog.tools.policy; print([m for m in ('tree_sitter', 'tomllib') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

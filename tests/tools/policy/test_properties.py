@@ -166,9 +166,7 @@ def test_quotes_and_backslashes_within_words_change_nothing(command: str, data: 
 @settings(max_examples=150, deadline=None)
 def test_white_space_changes_nothing(command: str, spaces: list[str]) -> None:
     words = command.split(" ")
-    text = spaces[0].replace("\\\n", "") + "".join(
-        word + space for word, space in zip(words, spaces[1:], strict=False)
-    )
+    text = spaces[0].replace("\\\n", "") + "".join(word + space for word, space in zip(words, spaces[1:], strict=False))
     assert judge(text.rstrip(" \\\n\t")).decision is Decision.DENY
 
 
