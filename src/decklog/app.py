@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.stores.base import Store
+    from decklog.stores.groups import Groups
     from decklog.stores.runs import Runs
 
     P = ParamSpec("P")
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # A new kind of record is one more line here. Modules are imported when a store is first used.
 STORES = {
     "runs": "Runs",
+    "groups": "Groups",
 }
 
 
@@ -33,6 +35,7 @@ class Decklog:
 
     if TYPE_CHECKING:
         runs: Runs
+        groups: Groups
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
