@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.stores.base import Store
+    from decklog.stores.criteria import Criteria
     from decklog.stores.groups import Groups
+    from decklog.stores.plans import Plans
     from decklog.stores.runs import Runs
 
     P = ParamSpec("P")
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 STORES = {
     "runs": "Runs",
     "groups": "Groups",
+    "plans": "Plans",
+    "criteria": "Criteria",
 }
 
 
@@ -36,6 +40,8 @@ class Decklog:
     if TYPE_CHECKING:
         runs: Runs
         groups: Groups
+        plans: Plans
+        criteria: Criteria
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal

@@ -58,6 +58,10 @@ class RunBound(Store):
         new_columns, old_columns = self.db.values.bind(new)[0], self.db.values.bind(old)[0]
         return {name: value for name, value in new.items() if new_columns[name] != old_columns[name]}
 
+    def as_stored(self, text: str) -> str:
+        """Give a text as a column holds it, without secrets: that is how it is recognised again."""
+        return self.db.values.text("text", text)[0]
+
     def shaped(self, fields: "Mapping[str, Any]") -> "dict[str, Any]":
         """Give fields in the shape in which their columns keep them."""
         return dict(fields)
@@ -78,12 +82,12 @@ def no_run(run_id: str) -> NotFound:
     )
 
 
-def missing(record_class: type[Record], run_id: str, part: object) -> NotFound:
-    """Say that a run has no such part."""
+def missing(record_class: type[Record], run_id: str, part: object, *, listed_by: str | None = None) -> NotFound:
+    """Say that a run has no such part, and which command lists those it has."""
     kind = record_class.__name__.lower()
     return NotFound(
         f"run {run_id} has no {kind} {part!r}",
-        hint=f"List what it has: decklog {record_class.table} find {run_id}",
+        hint=f"List what it has: decklog {listed_by or record_class.table + ' find'} {run_id}",
         table=record_class.table,
         run_id=run_id,
         id=part,
