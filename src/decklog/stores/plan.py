@@ -92,7 +92,7 @@ def read_phases(given: object) -> "list[dict[str, Any]]":
 
 def _read_phase(item: object, place: int) -> "dict[str, Any]":
     """Read one phase; what has no field of its own goes to `extra`, and null means not given."""
-    left = {"name": item} if isinstance(item, str) else dict(mapping(f"phase {place}", item))
+    left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(mapping(f"phase {place}", item))
     if left.get("number") is None:
         left["number"] = left.pop("phase", None)
     number = _number(_taken(left, "number", place))
