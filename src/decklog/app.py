@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.stores.base import Store
+    from decklog.stores.criteria import Criteria
+    from decklog.stores.groups import Groups
+    from decklog.stores.plans import Plans
     from decklog.stores.runs import Runs
     from decklog.stores.tasks import Tasks
 
@@ -26,8 +29,27 @@ if TYPE_CHECKING:
 # A new kind of record is one more line here. Modules are imported when a store is first used.
 STORES = {
     "runs": "Runs",
+    "groups": "Groups",
     "tasks": "Tasks",
+    "plans": "Plans",
+    "criteria": "Criteria",
 }
+
+# Where a verb needs another store, it says what it needs as a Protocol, and gets it here.
+WIRES = {
+    "runs": {"criteria": "criteria"},
+}
+
+
+class _Later:
+    """Another store of the same log, imported when it is first needed."""
+
+    def __init__(self, log: "Decklog", name: str) -> None:
+        self._log = log
+        self._name = name
+
+    def __getattr__(self, verb: str) -> "Any":
+        return getattr(getattr(self._log, self._name), verb)
 
 
 class Decklog:
@@ -35,7 +57,10 @@ class Decklog:
 
     if TYPE_CHECKING:
         runs: Runs
+        groups: Groups
         tasks: Tasks
+        plans: Plans
+        criteria: Criteria
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
@@ -87,6 +112,8 @@ class Decklog:
         if name not in STORES:
             raise AttributeError(f"a log has no {name!r}; it has journal, {', '.join(STORES)}")
         store = store_class(name)(self.db, self.journal, self.clock, self.ids)
+        for need, other in WIRES.get(name, {}).items():
+            setattr(store, need, _Later(self, other))
         setattr(self, name, store)
         return store
 

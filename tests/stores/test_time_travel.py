@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from decklog import Decklog, Invalid, ManualClock, NotFound
+from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 
 
 def play(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -94,3 +94,18 @@ def test_a_fork_goes_its_own_way(log: Decklog, run_id: str, clock: ManualClock) 
     assert log.runs.get("second-try").goal == "Another way"
     with pytest.raises(Invalid):
         log.runs.fork(run_id, new_run_id="second-try")
+
+
+def test_a_run_is_not_completed_while_a_required_criterion_is_open(log: Decklog, run_id: str) -> None:
+    log.criteria.record(run_id, [{"criterion": "All tests pass"}, {"criterion": "Nice to have", "required": False}])
+    with pytest.raises(Conflict, match="All tests pass"):
+        log.runs.finish(run_id)
+    with pytest.raises(Invalid, match="reason"):
+        log.runs.finish(run_id, force=True)
+    assert log.runs.finish(run_id, status="failed").status == "failed"
+    log.runs.update(run_id, status="active")
+    log.criteria.meet(run_id, "All tests pass", evidence="CI 41", evidence_commit="a" * 40)
+    log.criteria.observe(run_id, commit="b" * 40)
+    with pytest.raises(Conflict, match="stale"):
+        log.runs.finish(run_id)
+    assert log.runs.finish(run_id, force=True, reason="the manager said so").status == "completed"

@@ -1,0 +1,110 @@
+"""Stores whose records belong to runs: they hold the run while they decide, and write only what differs."""
+
+from decklog.errors import DecklogError, Invalid, NotFound
+from decklog.records import Record
+from decklog.stores.base import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, TypeVar
+
+    R = TypeVar("R", bound=Record)
+
+
+class RunBound(Store):
+    """A store of records that each belong to one run."""
+
+    def hold(self, run_id: str) -> None:
+        """Be the only one who writes to a run until this transaction ends."""
+        if self.db.lock_stream(run_id) is None or run_id.startswith("@"):
+            raise no_run(run_id)
+
+    def expect_run(self, run_id: str) -> None:
+        """Refuse a run that does not exist, where an empty answer would be taken for good news."""
+        if self.journal.number_of(run_id) is None or run_id.startswith("@"):
+            raise no_run(run_id)
+
+    def next_number(self, record_class: type[Record], run_id: str) -> int:
+        """Give the number after the last one of a run; only who holds the run may ask."""
+        sql = f"select coalesce(max(number), 0) from {record_class.table} where run_id = :run_id"
+        row = self.db.one(sql, {"run_id": run_id})
+        assert row is not None
+        return int(row[0]) + 1
+
+    def set_fields(self, record: "R", changes: "Mapping[str, Any]", *, note: str | None = None) -> "R":
+        """Write the fields that differ; when none does, the record comes back marked `already` and nothing is written."""
+        differing = self.differing(record, changes)
+        if not differing:
+            return record.marked_already()
+        key = {name: getattr(record, name) for name in record.identity}
+        assignments = ", ".join(f"{name} = :new_{name}" for name in differing)
+        condition = " and ".join(f"{name} = :{name}" for name in key)
+        changed = self.change_all(
+            type(record),
+            f"update {record.table} set {assignments}, updated_at = :now where {condition} returning *",
+            note=note,
+            now=self.now(),
+            **key,
+            **{f"new_{name}": value for name, value in differing.items()},
+        )
+        return changed[0]
+
+    def differing(self, record: Record, changes: "Mapping[str, Any]") -> "dict[str, Any]":
+        """Pick the changes that would change something, as the columns hold them."""
+        new = self.shaped(changes)
+        old = self.shaped({name: getattr(record, name) for name in changes})
+        # Compared as they are stored: a text that loses its secrets on the way is the same text the second time.
+        new_columns, old_columns = self.db.values.bind(new)[0], self.db.values.bind(old)[0]
+        return {name: value for name, value in new.items() if new_columns[name] != old_columns[name]}
+
+    def as_stored(self, text: str) -> str:
+        """Give a text as a column holds it, without secrets: that is how it is recognised again."""
+        return self.db.values.text("text", text)[0]
+
+    def shaped(self, fields: "Mapping[str, Any]") -> "dict[str, Any]":
+        """Give fields in the shape in which their columns keep them."""
+        return dict(fields)
+
+    def refusal(self, record_class: type[Record], record_id: "str | Sequence[str]") -> DecklogError:
+        """Explain why a conditional change met no row, naming the run and the part of it."""
+        if self.seek(record_class, record_id) is None and not isinstance(record_id, str):
+            run_id, part = record_id
+            return missing(record_class, run_id, part)
+        return super().refusal(record_class, record_id)
+
+
+def no_run(run_id: str) -> NotFound:
+    return NotFound(
+        f"there is no run {run_id!r}",
+        hint="Start it first: decklog runs start GOAL --run-id ID",
+        run_id=run_id,
+    )
+
+
+def missing(record_class: type[Record], run_id: str, part: object, *, listed_by: str | None = None) -> NotFound:
+    """Say that a run has no such part, and which command lists those it has."""
+    kind = record_class.__name__.lower()
+    return NotFound(
+        f"run {run_id} has no {kind} {part!r}",
+        hint=f"List what it has: decklog {listed_by or record_class.table + ' find'} {run_id}",
+        table=record_class.table,
+        run_id=run_id,
+        id=part,
+    )
+
+
+def given_of(parameters: "dict[str, Any]", *without: str) -> "dict[str, Any]":
+    """Pick what a caller gave from a verb's parameters; None means that it was not given."""
+    left_out = {"self", *without}
+    return {name: value for name, value in parameters.items() if value is not None and name not in left_out}
+
+
+def cleared(names: list[str] | None, clearable: "Sequence[str]", given: "Mapping[str, Any]") -> dict[str, None]:
+    """Read the names of fields to empty."""
+    for name in names or []:
+        if name not in clearable:
+            raise Invalid(f"{name} can't be cleared; these can: {', '.join(clearable)}", field="clear")
+        if name in given:
+            raise Invalid(f"{name} is given and cleared in one call; do one of them", field="clear")
+    return dict.fromkeys(names or [])

@@ -1,0 +1,62 @@
+"""Small checks of single values, each refusing with the name of the field."""
+
+from datetime import datetime
+
+from decklog.clock import from_text
+from decklog.errors import Invalid
+
+LARGEST = 2**63 - 1
+
+
+def whole(name: str, value: object, *, low: int = 0, high: int = LARGEST) -> int:
+    """Check a whole number; a truth value is none."""
+    # bool is an int to Python, and True would pass for 1.
+    if type(value) is not int or not low <= value <= high:
+        bounds = f"{low} or more" if high == LARGEST else f"{low} to {high}"
+        raise Invalid(f"{name} is a whole number, {bounds}; got {value!r}", field=name)
+    return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Check a truth value."""
+    if not isinstance(value, bool):
+        raise Invalid(f"{name} is true or false; got {value!r}", field=name)
+    return value
+
+
+def filled(name: str, value: object) -> str:
+    """Check a text that says something."""
+    if not isinstance(value, str) or not value.strip():
+        raise Invalid(f"{name} is a text that is not blank; got {value!r}", field=name)
+    return value
+
+
+def text(name: str, value: object) -> str:
+    """Check a text, which may be empty."""
+    if not isinstance(value, str):
+        raise Invalid(f"{name} is a text; got {value!r}", field=name)
+    return value
+
+
+def texts(name: str, value: object) -> list[str]:
+    """Check a list of texts; it may be empty, and none of them may be blank."""
+    if not isinstance(value, (list, tuple)):
+        raise Invalid(f"{name} is a list of texts; got {value!r}", field=name)
+    return [filled(f"each of {name}", item) for item in value]
+
+
+def mapping(name: str, value: object) -> dict[str, object]:
+    """Check a JSON object."""
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise Invalid(f"{name} is a JSON object; got {value!r}", field=name)
+    return value
+
+
+def moment(name: str, value: object) -> datetime:
+    """Check a time, given as one or as ISO-8601 text."""
+    if isinstance(value, datetime):
+        return value
+    try:
+        return from_text(filled(name, value))
+    except ValueError:
+        raise Invalid(f"{name} is a time such as 2026-11-15T08:30:00Z; got {value!r}", field=name) from None
