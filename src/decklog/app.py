@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from typing import Any, ParamSpec, Self, TypeVar
 
     from decklog.db.base import Database
+    from decklog.stores.approvals import Approvals
+    from decklog.stores.artifacts import Artifacts
     from decklog.stores.base import Store
+    from decklog.stores.outputs import Outputs
     from decklog.stores.runs import Runs
+    from decklog.stores.states import States
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -25,6 +29,10 @@ if TYPE_CHECKING:
 # A new kind of record is one more line here. Modules are imported when a store is first used.
 STORES = {
     "runs": "Runs",
+    "approvals": "Approvals",
+    "states": "States",
+    "artifacts": "Artifacts",
+    "outputs": "Outputs",
 }
 
 
@@ -33,6 +41,10 @@ class Decklog:
 
     if TYPE_CHECKING:
         runs: Runs
+        approvals: Approvals
+        states: States
+        artifacts: Artifacts
+        outputs: Outputs
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
