@@ -111,7 +111,7 @@ def test_nobody_asks_themselves(log: Decklog, run_id: str) -> None:
 
 def test_an_approval_serves_its_own_digest_alone(log: Decklog, asked: Approval) -> None:
     changed = PATCH + "+ one more line\n"
-    with pytest.raises(Conflict, match="ask anew|is about"):
+    with pytest.raises(Conflict, match="is about"):
         log.approvals.decide(asked.id, "granted", by="ana", digest=digest_of(changed))
     assert log.approvals.get(asked.id).state == "open"
     log.approvals.decide(asked.id, "granted", by="ana", digest=digest_of(PATCH))
@@ -266,7 +266,12 @@ def test_a_question_can_be_taken_back(log: Decklog, asked: Approval) -> None:
 
 def test_a_verdict_without_a_question_keeps_its_own_words(log: Decklog, run_id: str) -> None:
     recorded = log.approvals.record(run_id, "checker", "Needs changes", rationale="two tests fail", payload=["a", "b"])
-    assert (recorded.state, recorded.verdict, recorded.source, recorded.payload) == ("denied", "Needs changes", "checker", ["a", "b"])
+    assert (recorded.state, recorded.verdict, recorded.source, recorded.payload) == (
+        "denied",
+        "Needs changes",
+        "checker",
+        ["a", "b"],
+    )
     assert (recorded.question, recorded.asked_by, recorded.subject_digest) == (None, None, None)
     assert log.approvals.record(run_id, "checker", " Approved ").state == "granted"
     assert log.approvals.record(run_id, "checker", "ship it", counts_as="granted", by="ana").decided_by == "ana"
@@ -300,7 +305,9 @@ def test_filters_find_what_they_name_and_pages_follow(log: Decklog, run_id: str,
     for number in range(9):
         clock.advance(seconds=number % 2)
         run = other if number % 3 == 0 else run_id
-        log.approvals.ask(run, f"{number}?", by="developer", about=number, asked_of="Ana" if number % 2 else None, task_id=f"t{number}")
+        log.approvals.ask(
+            run, f"{number}?", by="developer", about=number, asked_of="Ana" if number % 2 else None, task_id=f"t{number}"
+        )
     assert len(log.approvals.find(run_id=other)) == 3
     assert len(log.approvals.find(asked_of=" Ana ")) == 4
     assert [each.question for each in log.approvals.find(task_id="t5")] == ["5?"]

@@ -1,6 +1,6 @@
 """Artifacts: files that a run made or used, by path and digest, with their bytes when they are worth keeping."""
 
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -11,7 +11,7 @@ from decklog.records import Page, Record
 from decklog.stores.base import Store, Where
 from decklog.stores.documents import hex_digest
 from decklog.stores.media_types import media_type_of
-from decklog.stores.numbers import next_number
+from decklog.stores.numbers import lock_run, next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class Artifacts(Store):
     ) -> Artifact:
         if not kind.strip() or not path.strip() or len(path) > LONGEST_PATH:
             raise Invalid(f"an artifact needs a kind and a path of at most {LONGEST_PATH} characters", field="path")
+        lock_run(self, run_id)
         kept = self._keep(content, digest) if content is not None else {"digest": digest and hex_digest(digest)}
         fields = {**details, **kept}
         is_text = fields.pop("is_text", False)
@@ -193,7 +194,7 @@ class Artifacts(Store):
             "digest": artifact.digest,
             "size": len(content),
             "encoding": "base64" if text is None else "utf-8",
-            "content": b64encode(content).decode() if text is None else text,
+            "content": b2a_base64(content, newline=False).decode() if text is None else text,
         }
 
     def content_bytes(self, artifact_id: str) -> bytes:
@@ -217,7 +218,7 @@ def _content(text: str | None, encoded: str | None) -> bytes | None:
         raise Invalid("give content or content_base64, not both", field="content")
     try:
         if encoded is not None:
-            return b64decode(encoded, validate=True)
+            return a2b_base64(encoded, strict_mode=True)
         return None if text is None else text.encode()
     except ValueError:
         field = "content" if encoded is None else "content_base64"

@@ -57,7 +57,7 @@ class Snapshot(Record):
     redacted: bool = False
 
     def as_dict(self) -> "dict[str, Any]":
-        return super().as_dict() | ({} if self.document is None else {"document": self.document})
+        return super().as_dict() | documents.filled(self, "document")
 
 
 class Checkpoints(Store):
@@ -76,6 +76,7 @@ class Checkpoints(Store):
         created_at: datetime | None = None,
     ) -> Checkpoint:
         """Mark where a run stands now: the number of its newest entry, and whatever it needs to go on."""
+        stream = lock_run(self, run_id)
         placed = documents.place(self, "payload", {} if payload is None else payload)
         checkpoint = self.once(
             lambda: self._marked(run_id, checkpoint_id, key),
@@ -85,7 +86,7 @@ class Checkpoints(Store):
                 id=checkpoint_id or self.ids.new("chk"),
                 run_id=run_id,
                 number=next_number(self, Checkpoint, run_id),
-                seq=self._newest_entry(run_id),
+                seq=self.journal.newest_position(stream) % STREAM_SIZE,
                 name=name,
                 status=status,
                 payload=placed.inline,
@@ -109,9 +110,6 @@ class Checkpoints(Store):
         sql = "select * from checkpoints where run_id = :run_id and key = :key"
         found = self.select(Checkpoint, sql, run_id=run_id, key=key)
         return found[0] if found else None
-
-    def _newest_entry(self, run_id: str) -> int:
-        return self.journal.newest_position(lock_run(self, run_id)) % STREAM_SIZE
 
     @reads
     def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
@@ -143,8 +141,8 @@ class Checkpoints(Store):
         """
         _check_task_id(task_id)
         paused_at = _check_snapshot(task_id, document)
-        placed = documents.keep(self, "document", document)
         lock_run(self, run_id)
+        placed = documents.keep(self, "document", document)
         present = self.seek(Snapshot, (run_id, task_id))
         if present is not None and present.digest == placed.digest:
             return self._with_document(present.marked_already())

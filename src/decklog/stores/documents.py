@@ -62,3 +62,8 @@ def fill(store: "Store", record: "Record", field: str, digest: str) -> None:
     """Put the document that a record names by its digest where the record's reader looks for it."""
     if getattr(record, field) is None:
         object.__setattr__(record, field, read(store, digest))
+
+
+def filled(record: "Record", field: str) -> "dict[str, Any]":
+    """Give a document for `as_dict`, where it was filled in; a document can be null."""
+    return {field: record.__dict__[field]} if field in record.__dict__ else {}

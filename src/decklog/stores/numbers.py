@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 
 def lock_run(store: "Store", run_id: str) -> int:
-    """Make this transaction the only one that writes to a run; give the number of the run's stream."""
+    """Make this transaction the only one that writes to a run; give the number of the run's stream.
+
+    Blobs are written after it: two transactions that take both in different orders would wait for each other.
+    """
     number = store.db.lock_stream(run_id)
     if number is None:
         raise no_run(run_id)

@@ -69,13 +69,14 @@ class Outputs(Store):
         return self._filled(output)
 
     def _add(self, run_id: str, names: "dict[str, Any]", document: object, key: str | None, saved_at: datetime) -> Output:
+        number = next_number(self, Output, run_id)
         placed = documents.place(self, "document", document)
         within = {name: value or "" for name, value in names.items()}
         return self.add(
             Output,
             id=self.ids.new("out"),
             run_id=run_id,
-            number=next_number(self, Output, run_id),
+            number=number,
             iteration=next_number(self, Output, run_id, "iteration", **within),
             document=placed.inline,
             digest=placed.digest,

@@ -73,7 +73,7 @@ class StateVersion(Record):
     redacted: bool = False
 
     def as_dict(self) -> "dict[str, Any]":
-        return {**super().as_dict(), "document": self.document}
+        return super().as_dict() | documents.filled(self, "document")
 
 
 class States(Checkpoints):
