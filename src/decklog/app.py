@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.stores.base import Store
+    from decklog.stores.approvals import Approvals
+    from decklog.stores.artifacts import Artifacts
     from decklog.stores.criteria import Criteria
     from decklog.stores.groups import Groups
+    from decklog.stores.outputs import Outputs
     from decklog.stores.plans import Plans
     from decklog.stores.runs import Runs
+    from decklog.stores.states import States
     from decklog.stores.tasks import Tasks
 
     P = ParamSpec("P")
@@ -33,6 +37,10 @@ STORES = {
     "tasks": "Tasks",
     "plans": "Plans",
     "criteria": "Criteria",
+    "approvals": "Approvals",
+    "states": "States",
+    "artifacts": "Artifacts",
+    "outputs": "Outputs",
 }
 
 # Where a verb needs another store, it says what it needs as a Protocol, and gets it here.
@@ -61,6 +69,10 @@ class Decklog:
         tasks: Tasks
         plans: Plans
         criteria: Criteria
+        approvals: Approvals
+        states: States
+        artifacts: Artifacts
+        outputs: Outputs
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal

@@ -1,0 +1,181 @@
+"""The approval: a question about one exact thing, and the rules for what it is about, until when, and who may answer."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from decklog.clock import to_text
+from decklog.errors import Conflict, Denied, Invalid
+from decklog.records import Record, to_json
+from decklog.stores.documents import hex_digest
+from decklog.stores.people import is_same
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class ApprovalState(StrEnum):
+    OPEN = "open"
+    GRANTED = "granted"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+
+
+class Verdict(StrEnum):
+    GRANTED = "granted"
+    DENIED = "denied"
+
+
+UNANSWERED = "nobody answered in time"
+MOST_MINUTES = 10 * 365 * 24 * 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approval(Record):
+    """A question and its answer; `subject_digest` names the exact thing, `number` its place among the run's approvals."""
+
+    table = "approvals"
+
+    id: str
+    run_id: str
+    number: int
+    state: ApprovalState
+    asked_at: datetime
+    question: str | None = None
+    subject: str | None = None
+    subject_digest: str | None = None
+    asked_by: str | None = None
+    asked_of: str | None = None
+    source: str | None = None
+    task_id: str | None = None
+    expires_at: datetime | None = None
+    default_verdict: Verdict | None = None
+    verdict: str | None = None
+    decided_by: str | None = None
+    decided_at: datetime | None = None
+    rationale: str | None = None
+    payload: object = field(default_factory=dict)
+    key: str | None = None
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether its time ran out before anyone answered."""
+        unanswered = self.decided_by is None and self.expires_at is not None
+        return self.state is ApprovalState.EXPIRED or (unanswered and self.state in (ApprovalState.GRANTED, ApprovalState.DENIED))
+
+    def seen_at(self, now: datetime) -> "Approval":
+        """Give it as it counts at a time: a question whose time has run out has its default answer, recorded yet or not."""
+        if self.state is not ApprovalState.OPEN or self.expires_at is None or self.expires_at > now:
+            return self
+        return replace(
+            self,
+            state=ApprovalState(self.default_verdict or ApprovalState.EXPIRED),
+            verdict=self.default_verdict,
+            decided_at=self.expires_at,
+            rationale=UNANSWERED,
+        )
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {**super().as_dict(), "is_expired": self.is_expired}
+
+
+def digest_of(about: object) -> str:
+    """Digest the exact thing that an approval is about, as SHA-256 in hexadecimal.
+
+    A text is digested as its UTF-8 bytes (as `sha256sum` does a file), bytes as they are, any other JSON value as canonical
+    JSON: keys sorted, no blanks, non-ASCII characters as they are.
+    """
+    from hashlib import sha256
+
+    if isinstance(about, bytes):
+        return sha256(about).hexdigest()
+    text = about if isinstance(about, str) else to_json(about)
+    try:
+        return sha256(text.encode()).hexdigest()
+    except UnicodeEncodeError:
+        raise Invalid("about contains half of a surrogate pair, which is not text", field="about") from None
+
+
+def condition_for(state: ApprovalState) -> str:
+    """Write the condition for approvals that count as being in a state at :now."""
+    match state:
+        case ApprovalState.OPEN:
+            return "state = :state and (expires_at is null or expires_at > :now)"
+        case ApprovalState.WITHDRAWN:
+            return "state = :state"
+    return "(state = :state or (state = 'open' and expires_at <= :now and coalesce(default_verdict, 'expired') = :state))"
+
+
+def check_decider(asked: Approval, decider: str) -> None:
+    """Refuse who asked."""
+    if is_same(asked.asked_by, decider):
+        raise Denied(
+            f"{decider} asked for approval {asked.id} and can't decide it",
+            hint=f"It is for {asked.asked_of} to decide." if asked.asked_of else "Someone else has to decide.",
+            id=asked.id,
+        )
+
+
+def check_digest(asked: Approval, digest: str | None) -> None:
+    """Refuse an answer about another thing than was asked about."""
+    if digest is not None and hex_digest(digest) != asked.subject_digest:
+        raise Conflict(
+            f"approval {asked.id} is about {asked.subject_digest}, not {digest}",
+            hint="The thing changed since it was asked about: ask anew.",
+            id=asked.id,
+            digest=asked.subject_digest,
+        )
+
+
+def settled(approval: Approval) -> Conflict:
+    """Say what an approval became, and through whom."""
+    who = f" by {approval.decided_by}" if approval.decided_by else " because " + UNANSWERED if approval.is_expired else ""
+    when = to_text(approval.decided_at) if approval.decided_at else ""
+    return Conflict(
+        f"approval {approval.id} is {approval.state}{who} since {when}",
+        hint="It is settled; to have it decided differently, ask anew.",
+        id=approval.id,
+        state=approval.state.value,
+        decided_by=approval.decided_by,
+        decided_at=when,
+    )
+
+
+def exact_digest(about: object, digest: str | None) -> str:
+    """Give the digest of what is asked about; refuse content and digest that do not agree."""
+    if about is None and digest is None:
+        raise Invalid("an approval is about one exact thing: give its content (about) or its SHA-256 (digest)", field="about")
+    given = None if digest is None else hex_digest(digest)
+    made = given if about is None else digest_of(about)
+    if given is not None and given != made:
+        raise Invalid(f"the content has the digest {made}, not {given}", field="digest")
+    return str(made)
+
+
+def expiry_of(now: datetime, at: datetime | None, minutes: float | None, default_verdict: str | None) -> datetime | None:
+    """Work out when a question expires; refuse a time that is past, and a default without a time."""
+    if at is not None and minutes is not None:
+        raise Invalid("give expires_at or expires_in_minutes, not both", field="expires_at")
+    if minutes is not None and not 0 < minutes <= MOST_MINUTES:
+        raise Invalid(
+            f"expires_in_minutes is {minutes}; it is more than 0 and at most {MOST_MINUTES}", field="expires_in_minutes"
+        )
+    if at is not None and at.tzinfo is None:
+        raise Invalid("expires_at needs a time zone; use datetime.now(UTC)", field="expires_at")
+    end = now + timedelta(minutes=minutes) if minutes is not None else at
+    if end is None and default_verdict is not None:
+        raise Invalid("a default verdict needs a time at which it counts: expires_at or expires_in_minutes", field="expires_at")
+    if end is not None and end <= now:
+        raise Invalid(f"{to_text(end)} is past; an approval expires in the future", field="expires_at")
+    return end
+
+
+def payload_of(payload: object) -> object:
+    """Check a payload; none is an empty object."""
+    if payload is None:
+        return {}
+    if not isinstance(payload, (dict, list)):
+        raise Invalid("a payload is a JSON object or list", field="payload")
+    return payload

@@ -1,0 +1,69 @@
+"""JSON documents of any size, checked, redacted and kept once under their digest; and the digests of other things."""
+
+from hashlib import sha256
+
+from decklog.errors import Invalid, NotFound
+from decklog.records import from_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NamedTuple
+
+    from decklog.records import Record
+    from decklog.stores.base import Store
+
+    class Placed(NamedTuple):
+        inline: Any
+        digest: str
+        redacted: bool
+
+else:
+    from collections import namedtuple
+
+    Placed = namedtuple("Placed", "inline digest redacted")
+
+INLINE_CHARACTERS = 8 * 1024
+_HEX = frozenset("0123456789abcdef")
+
+
+def hex_digest(digest: str) -> str:
+    """Read a SHA-256 in hexadecimal."""
+    lowered = digest.strip().lower()
+    if len(lowered) != 64 or not _HEX.issuperset(lowered):
+        raise Invalid(f"{digest[:80]!r} is not a SHA-256 in hexadecimal (64 digits)", field="digest")
+    return lowered
+
+
+def keep(store: "Store", name: str, document: object) -> "Placed":
+    """Keep a document as a blob."""
+    text, redacted = store.db.values.json(name, document)
+    return Placed(None, store.journal.keep(text.encode()), redacted)
+
+
+def place(store: "Store", name: str, document: object) -> "Placed":
+    """Keep a short document for its row, and a long one as a blob."""
+    text, redacted = store.db.values.json(name, document)
+    # A row holds objects and lists alone: a bare text could not be told from JSON on its way to the column.
+    if isinstance(document, (dict, list)) and len(text) <= INLINE_CHARACTERS:
+        return Placed(document, sha256(text.encode()).hexdigest(), redacted)
+    return Placed(None, store.journal.keep(text.encode()), redacted)
+
+
+def read(store: "Store", digest: str) -> object:
+    """Give the document with a digest."""
+    content = store.journal.kept(digest)
+    if content is None:
+        raise NotFound(f"the document {digest} is no longer kept; only its digest is on record", digest=digest)
+    document: object = from_json(content)
+    return document
+
+
+def fill(store: "Store", record: "Record", field: str, digest: str) -> None:
+    """Put the document that a record names by its digest where the record's reader looks for it."""
+    if getattr(record, field) is None:
+        object.__setattr__(record, field, read(store, digest))
+
+
+def filled(record: "Record", field: str) -> "dict[str, Any]":
+    """Give a document for `as_dict`, where it was filled in; a document can be null."""
+    return {field: record.__dict__[field]} if field in record.__dict__ else {}
