@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,26 +44,31 @@ def _named(uri: str, name: str) -> str:
     return head.rsplit("/", 1)[0] + "/" + name + (f"?{query}" if query else "")
 
 
-@pytest.fixture
-def postgres_url(postgres_template: str) -> str:
-    """A fresh database with the schema in place."""
+@contextmanager
+def _database(server: str, template: str) -> Iterator[str]:
+    """A database of its own, gone after the test: hundreds of them would make stopping the server slow."""
     import psycopg
 
     name = f"log_{os.getpid()}_{next(_numbers)}"
-    with psycopg.connect(postgres_template, autocommit=True) as connection:
-        connection.execute(f"create database {name} template decklog_template")
-    return _named(postgres_template, name)
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"create database {name} template {template}")
+    yield _named(server, name)
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"drop database {name} with (force)")
 
 
 @pytest.fixture
-def empty_postgres_url(postgres_server: str) -> str:
-    """A fresh database without any table."""
-    import psycopg
+def postgres_url(postgres_template: str) -> Iterator[str]:
+    """A fresh database with the schema in place."""
+    with _database(postgres_template, "decklog_template") as url:
+        yield url
 
-    name = f"empty_{os.getpid()}_{next(_numbers)}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"create database {name}")
-    return _named(postgres_server, name)
+
+@pytest.fixture
+def empty_postgres_url(postgres_server: str) -> Iterator[str]:
+    """A fresh database without any table."""
+    with _database(postgres_server, "template1") as url:
+        yield url
 
 
 @pytest.fixture(params=ENGINES)

@@ -3,7 +3,9 @@
 Every message names the thing, its present state and the next thing to do; the same facts are in `details` as data.
 """
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class DecklogError(Exception):
@@ -12,13 +14,13 @@ class DecklogError(Exception):
     code = "error"
     retryable = False
 
-    def __init__(self, message: str, *, hint: str | None = None, **details: Any) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, **details: "Any") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.details = details
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> "dict[str, Any]":
         """Give the error as data, in the shape every surface shows."""
         return {
             "code": self.code,

@@ -8,30 +8,36 @@ from decklog.records import Record, from_json, to_json
 from decklog.stores.base import Store, moment_of
 from decklog.stores.journal_writer import STREAM_SIZE
 from decklog.stores.run import Run
-from decklog.stores.snapshot import Photographer, Snapshot, difference
 from decklog.stores.times import Times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from decklog.stores.snapshot import Snapshot
+
 
 class TimeTravel(Store):
     @reads
-    def snapshot(self, run_id: str, *, at: str | None = None) -> Snapshot:
+    def snapshot(self, run_id: str, *, at: str | None = None) -> "Snapshot":
         """Give the whole picture of a run, now or as of an entry or a time."""
         return self._take(run_id, at)
 
     @reads
     def diff(self, before: str, after: str) -> "list[dict[str, Any]]":
         """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME."""
+        from decklog.stores.snapshot import difference
+
         return difference(self._moment(before), self._moment(after))
 
-    def _moment(self, text: str) -> Snapshot:
+    def _moment(self, text: str) -> "Snapshot":
         run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
         return self._take(run_id, when, recent=False) if mark else self._take(text, None, recent=False)
 
-    def _take(self, run_id: str, at: "str | int | datetime | None", *, recent: bool = True) -> Snapshot:
+    def _take(self, run_id: str, at: "str | int | datetime | None", *, recent: bool = True) -> "Snapshot":
+        # Imported when it is needed: most calls about runs only look at the row.
+        from decklog.stores.snapshot import Photographer
+
         start, until = self._span(run_id, at)
         return Photographer(self.journal).take(run_id, start, until, recent=recent)
 
@@ -77,6 +83,8 @@ class TimeTravel(Store):
 
     def _images(self, start: int, until: int) -> "list[tuple[type[Record], dict[str, Any]]]":
         """List the newest column values of every record that a fork has, those that others refer to first."""
+        from decklog.stores.snapshot import Photographer
+
         classes = self.journal.record_classes()
         newest = {(table, record_id): image for table, record_id, image in Photographer(self.journal).images(start, until)}
         found = [(classes[table], image) for (table, _), image in newest.items() if not image.get("removed")]
