@@ -45,9 +45,7 @@ class Floor:
             taken = self._connection.execute(take).fetchall()[0]
             self._connection.execute("commit")
             self._connection.execute("begin immediate")
-            self._connection.execute(
-                "update t set state = 'done' where id = ? and state = 'running' returning id", taken
-            ).fetchall()
+            self._connection.execute(end, taken).fetchall()
             self._connection.execute("commit")
         return COUNT
 
