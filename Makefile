@@ -19,6 +19,7 @@ lint: $(STAMP)
 	@$(BIN)/lint-imports
 
 bench: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	@$(BIN)/python -m benchmarks
 
 docs: $(STAMP)

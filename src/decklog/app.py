@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from typing import Any, ParamSpec, Self, TypeVar
 
     from decklog.db.base import Database
-    from decklog.stores.base import Store
     from decklog.stores.approvals import Approvals
     from decklog.stores.artifacts import Artifacts
+    from decklog.stores.base import Store
     from decklog.stores.criteria import Criteria
     from decklog.stores.groups import Groups
     from decklog.stores.outputs import Outputs

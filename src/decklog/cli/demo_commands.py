@@ -1,6 +1,8 @@
 """The demonstration."""
 
 import os
+import shutil
+import sys
 import tempfile
 
 import click
@@ -41,13 +43,15 @@ def _show(log: Decklog, run_id: str, play: Demo) -> None:
 
 
 def _what_next(target: str, run_id: str) -> None:
+    # Whoever came here by `make demo` has the program in a virtual environment that is not on the path.
+    program = "decklog" if shutil.which("decklog") else os.path.relpath(sys.argv[0])
     click.echo(
         f"""
 Try next:
   export DECKLOG_DB={target}
-  decklog watch {run_id} --no-follow      what happened, entry by entry
-  decklog tasks find {run_id}             every task and what came of it
-  decklog search lexer                    full text over everything
-  decklog verify                          the proof, for the whole log
-  decklog --help                          and the README's five-minute tour"""
+  {program} watch {run_id} --no-follow     what happened, entry by entry
+  {program} runs show {run_id}             the run on one screen
+  {program} search lexer                   full text over everything
+  {program} verify                         the proof, for the whole log
+  {program} --help                         and the README's five-minute tour"""
     )

@@ -86,6 +86,7 @@ class Database(ABC):
     @abstractmethod
     def search(
         self,
+        select: str,
         words: str,
         *,
         tags: "Mapping[str, str]",
@@ -94,8 +95,8 @@ class Database(ABC):
         oldest_first: bool,
         limit: int,
         after: int | None,
-    ) -> "list[int]":
-        """Find the positions of entries that have all the words and tags and meet a condition on their columns."""
+    ) -> "tuple[tuple[str, ...], list[Row]]":
+        """Find entries that have all the words and tags and meet a condition; `select` says which columns of them."""
 
     @abstractmethod
     def migrate(self) -> "list[str]":

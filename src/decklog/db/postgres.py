@@ -249,10 +249,10 @@ class PostgresDatabase(Database):
     def prepare_search(self, stream_no: int | None) -> None:
         """Nothing to do: the server keeps the index."""
 
-    def search(self, words: str, **narrowing: "Any") -> "list[int]":
+    def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
         from decklog.db import postgres_search
 
-        return postgres_search.search(self, words, **narrowing)
+        return postgres_search.search(self, select, words, **narrowing)
 
     # Life
 

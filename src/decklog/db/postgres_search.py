@@ -5,6 +5,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from decklog.db.base import Row
     from decklog.db.postgres import PostgresDatabase
 
 _TEXT = "to_tsvector('simple', left(coalesce(body, '') || ' ' || coalesce(payload, ''), 65536))"
@@ -12,6 +13,7 @@ _TEXT = "to_tsvector('simple', left(coalesce(body, '') || ' ' || coalesce(payloa
 
 def search(
     database: "PostgresDatabase",
+    select: str,
     words: str,
     *,
     tags: "Mapping[str, str]",  # noqa: ARG001 - PostgreSQL has an index for each
@@ -20,22 +22,19 @@ def search(
     oldest_first: bool,
     limit: int,
     after: int | None,
-) -> "list[int]":
-    """Find positions. Each word is a phrase of its parts; `word*` is a prefix."""
+) -> "tuple[tuple[str, ...], list[Row]]":
+    """Find entries. Each word is a phrase of its parts; `word*` is a prefix."""
     query, parts = _query(words)
     clauses = [f"{_TEXT} @@ ({query})", *([condition] if condition else [])]
     if after is not None:
         clauses.append("pos > :after" if oldest_first else "pos < :after")
     sql = f"""
-        select pos
-          from entries
+        {select}
          where {" and ".join(clauses)}
          order by pos {"asc" if oldest_first else "desc"}
          limit :limit
     """
-    values = {**bound, **parts, "after": after, "limit": limit}
-    _, rows = database.read(lambda: database.rows(sql, values))
-    return [row[0] for row in rows]
+    return database.rows(sql, {**bound, **parts, "after": after, "limit": limit})
 
 
 def _query(words: str) -> "tuple[str, dict[str, Any]]":

@@ -362,10 +362,10 @@ class SqliteDatabase(Database):
         if not self.read_only:
             sqlite_search.catch_up(self, stream_no)
 
-    def search(self, words: str, **narrowing: "Any") -> "list[int]":
+    def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
         from decklog.db import sqlite_search
 
-        return sqlite_search.search(self, words, **narrowing)
+        return sqlite_search.search(self, select, words, **narrowing)
 
     # Life
 

@@ -5,6 +5,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from decklog.db.base import Row
     from decklog.db.sqlite import SqliteDatabase
 
 _BATCH = 5000
@@ -18,6 +19,7 @@ _TAGS = """
 
 def search(
     database: "SqliteDatabase",
+    select: str,
     words: str,
     *,
     tags: "Mapping[str, str]",
@@ -26,21 +28,19 @@ def search(
     oldest_first: bool,
     limit: int,
     after: int | None,
-) -> "list[int]":
-    """Find positions. A common word together with a rare condition is looked up entry by entry."""
+) -> "tuple[tuple[str, ...], list[Row]]":
+    """Find entries. A common word together with a rare condition is looked up entry by entry."""
     clauses = ["entry_text match :match", *([condition] if condition else [])]
     if after is not None:
         clauses.append("entry_text.rowid > :after" if oldest_first else "entry_text.rowid < :after")
     sql = f"""
-        select entry_text.rowid
-          from entry_text {"join entries on entries.pos = entry_text.rowid" if condition else ""}
+        {select}
+          join entry_text on entry_text.rowid = entries.pos
          where {" and ".join(clauses)}
          order by entry_text.rowid {"asc" if oldest_first else "desc"}
          limit :limit
     """
-    values = {**bound, "match": match_for(words, tags), "after": after, "limit": limit}
-    _, rows = database.read(lambda: database.rows(sql, values))
-    return [row[0] for row in rows]
+    return database.rows(sql, {**bound, "match": match_for(words, tags), "after": after, "limit": limit})
 
 
 def match_for(words: str, tags: "Mapping[str, str]") -> str:

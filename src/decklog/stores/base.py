@@ -121,7 +121,8 @@ class Store:
             note=note,
             group_id=image.get("group_id"),
             task_id=record_class.task_of(image),
-            redacted=redacted,
+            # A record may say so itself, when what was redacted is a document it names by its digest.
+            redacted=redacted or bool(image.get("redacted")),
             new_stream=new_stream,
         )
 

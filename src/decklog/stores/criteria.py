@@ -15,6 +15,7 @@ from decklog.stores.criterion import (
     files_column,
     read_criteria,
 )
+from decklog.stores.numbers import next_number
 from decklog.stores.run_bound import RunBound, cleared, given_of, missing
 
 TYPE_CHECKING = False
@@ -54,7 +55,7 @@ class Criteria(RunBound):
         present = self._by_text(run_id, fields["criterion"])
         if present is None:
             now = self.now()
-            number = self.next_number(Criterion, run_id)
+            number = next_number(self, Criterion, run_id)
             fields = {"created_at": now, **fields}
             return self.add(Criterion, note=fields["criterion"], run_id=run_id, number=number, updated_at=now, **fields)
         if fields.get("required", present.required) != present.required:

@@ -18,6 +18,7 @@ from decklog.stores.group import (
     checked,
 )
 from decklog.stores.group_rules import check_group_id, check_task_group_id, normal_specialization
+from decklog.stores.numbers import next_number
 from decklog.stores.run_bound import RunBound, cleared, given_of, missing
 from decklog.stores.shapes import whole
 
@@ -87,7 +88,7 @@ class Groups(RunBound):
             note=fields["name"],
             run_id=run_id,
             group_id=group_id,
-            number=self.next_number(Group, run_id),
+            number=next_number(self, Group, run_id),
             created_at=created_at,
             updated_at=self.now(),
             **fields,

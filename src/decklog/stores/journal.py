@@ -30,10 +30,10 @@ class Journal(Receiving):
     def get(self, stream: str, seq: int) -> Entry:
         """Get one entry by its stream and its number."""
         number = self.number_of(stream)
-        names, rows = self.db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
+        _, rows = self.db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
         if number is None or not rows:
             raise NotFound(f"there is no entry {stream}:{seq}", hint="decklog journal find lists what is there.")
-        return self.load(names[1:], rows[0][1:])
+        return self.load(rows[0])
 
     @reads_in_steps
     def find(
@@ -112,7 +112,8 @@ class Journal(Receiving):
         return recent if len(recent) > search.limit else None
 
     def _by_search(self, where: Where, tags: "dict[str, str]", search: "_Search") -> "list[tuple[Entry, int]]":
-        positions = self.db.search(
+        _, rows = self.db.search(
+            SELECT,
             search.text or "",
             tags=tags if self.db.finds_tags_by_search else {},
             condition=where.condition,
@@ -121,7 +122,7 @@ class Journal(Receiving):
             limit=search.limit + 1,
             after=search.after,
         )
-        return self._at_positions(positions)
+        return self._loaded(rows)
 
     def _recent(self, where: Where, number: int | None, search: "_Search") -> "list[tuple[Entry, int]]":
         """Look through the latest entries of a stream: what many entries share is usually found there."""
@@ -139,16 +140,11 @@ class Journal(Receiving):
         direction = "asc" if search.oldest_first else "desc"
         return self._select(f"{SELECT} {where.sql} order by pos {direction} limit {search.limit + 1}", where.bound)
 
-    def _at_positions(self, positions: "list[int]") -> "list[tuple[Entry, int]]":
-        if not positions:
-            return []
-        found = self._select(f"{SELECT} where pos in ({', '.join(map(str, positions))})", {})
-        by_position = {position: entry for entry, position in found}
-        return [(by_position[position], position) for position in positions]
-
     def _select(self, sql: str, bound: "Mapping[str, Any]") -> "list[tuple[Entry, int]]":
-        names, rows = self.db.rows(sql, bound)
-        return [(self.load(names[1:], row[1:]), row[0]) for row in rows]
+        return self._loaded(self.db.rows(sql, bound)[1])
+
+    def _loaded(self, rows: "list[tuple[Any, ...]]") -> "list[tuple[Entry, int]]":
+        return [(self.load(row), row[0]) for row in rows]
 
     def entries_between(self, start: int, until: int) -> list[Entry]:
         """List the entries after one position up to another, oldest first."""

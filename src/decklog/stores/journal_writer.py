@@ -13,7 +13,7 @@ from decklog.stores.where import enum_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from decklog.clock import Clock
@@ -34,6 +34,8 @@ values ({", ".join(":" + name for name in COLUMNS)})
 _INSERT_ONCE = INSERT + "on conflict do nothing"
 _HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
 SELECT = f"select {', '.join(COLUMNS)} from entries"
+_FIELDS = COLUMNS[1:]
+_BODY_DIGEST, _PAYLOAD_DIGEST = COLUMNS.index("body_digest"), COLUMNS.index("payload_digest")
 _NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
 
 
@@ -218,7 +220,7 @@ class JournalWriter:
         return number
 
     def _first(self, values: "Mapping[str, Any]") -> Entry:
-        names, rows = self.db.rows(
+        _, rows = self.db.rows(
             f"""
             {SELECT}
              where stream = :stream
@@ -230,7 +232,7 @@ class JournalWriter:
         )
         if not rows:
             raise Conflict(f"an entry of {values['stream']} was written twice at {values['seq']}; try again")
-        return self.load(names[1:], rows[0][1:]).marked_already()
+        return self.load(rows[0]).marked_already()
 
     def keep(self, content: bytes, digest: str | None = None) -> str:
         """Store bytes once, under their digest."""
@@ -260,13 +262,12 @@ class JournalWriter:
 
     def _entry(self, values: "dict[str, Any]") -> Entry:
         """Make the entry that was just written."""
-        values.pop("pos", None)
-        return self.load(values.keys(), values.values())
+        return self.load(tuple(values.values()))
 
-    def load(self, names: "Iterable[str]", row: "Iterable[Any]") -> Entry:
-        """Make an entry from its columns, with what it names by digest."""
-        entry = Entry.from_row(names, row)
-        if entry.body_digest or entry.payload_digest:
+    def load(self, row: "tuple[Any, ...]") -> Entry:
+        """Make an entry from a whole row, with what it names by digest."""
+        entry = Entry.from_row(_FIELDS, row[1:])
+        if row[_BODY_DIGEST] is not None or row[_PAYLOAD_DIGEST] is not None:
             self._fill(entry)
         return entry
 

@@ -3,6 +3,7 @@
 from decklog.errors import DecklogError, Invalid, NotFound
 from decklog.records import Record
 from decklog.stores.base import Store
+from decklog.stores.numbers import check_run, lock_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,20 +18,11 @@ class RunBound(Store):
 
     def hold(self, run_id: str) -> None:
         """Be the only one who writes to a run until this transaction ends."""
-        if self.db.lock_stream(run_id) is None or run_id.startswith("@"):
-            raise no_run(run_id)
+        lock_run(self, run_id)
 
     def expect_run(self, run_id: str) -> None:
         """Refuse a run that does not exist, where an empty answer would be taken for good news."""
-        if self.journal.number_of(run_id) is None or run_id.startswith("@"):
-            raise no_run(run_id)
-
-    def next_number(self, record_class: type[Record], run_id: str) -> int:
-        """Give the number after the last one of a run; only who holds the run may ask."""
-        sql = f"select coalesce(max(number), 0) from {record_class.table} where run_id = :run_id"
-        row = self.db.one(sql, {"run_id": run_id})
-        assert row is not None
-        return int(row[0]) + 1
+        check_run(self, run_id)
 
     def set_fields(self, record: "R", changes: "Mapping[str, Any]", *, note: str | None = None) -> "R":
         """Write the fields that differ; when none does, the record comes back marked `already` and nothing is written."""
@@ -72,14 +64,6 @@ class RunBound(Store):
             run_id, part = record_id
             return missing(record_class, run_id, part)
         return super().refusal(record_class, record_id)
-
-
-def no_run(run_id: str) -> NotFound:
-    return NotFound(
-        f"there is no run {run_id!r}",
-        hint="Start it first: decklog runs start GOAL --run-id ID",
-        run_id=run_id,
-    )
 
 
 def missing(record_class: type[Record], run_id: str, part: object, *, listed_by: str | None = None) -> NotFound:

@@ -70,7 +70,7 @@ class Tail:
         number = self._journal.number_of(stream)
         if number is None:
             return []
-        names, rows = self._db.rows(
+        _, rows = self._db.rows(
             f"{SELECT} where pos > :seen and pos < :end order by pos limit {_BATCH}",
             {
                 "seen": number * STREAM_SIZE + self._places.get(stream, 0),
@@ -79,7 +79,7 @@ class Tail:
         )
         if rows:
             self._places[stream] = rows[-1][0] % STREAM_SIZE
-        return [self._journal.load(names[1:], row[1:]) for row in rows]
+        return [self._journal.load(row) for row in rows]
 
 
 class _Deadline:

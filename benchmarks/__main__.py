@@ -1,0 +1,36 @@
+"""Run every measurement, or those named: `python -m benchmarks journal tasks`."""
+
+import sys
+from importlib import import_module
+
+from benchmarks.measure import meets
+
+ALL = (
+    "journal",
+    "fairness",
+    "scale",
+    "calls",
+    "tasks",
+    "redaction",
+    "judging",
+    "confinement",
+    "ledger",
+    "recall",
+    "transfer",
+    "bazinga",
+)
+
+
+def main(names: list[str]) -> int:
+    """Run measurements; the exit code says whether all targets were met."""
+    missed = []
+    for name in names or ALL:
+        print(f"\n== {name}", flush=True)
+        rows = import_module(f"benchmarks.{name}").main()
+        missed += [f"{name}: {row['name']}" for row in rows if meets(row) is False]
+    print("\nAll targets met." if not missed else "\nMissed:\n  " + "\n  ".join(missed))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

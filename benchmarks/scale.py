@@ -1,0 +1,136 @@
+"""Whether things stay as fast when the log grows: a thousand entries beside a million."""
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.measure import Row, row, write
+from decklog import Decklog
+
+RUN = "run_06fq2v8k3c9d4e5f6g7h8j9kam"
+WORDS = [
+    "lexer",
+    "parser",
+    "ledger",
+    "budget",
+    "lease",
+    "commit",
+    "branch",
+    "review",
+    "fixture",
+    "socket",
+    "cache",
+    "index",
+    "retry",
+    "timeout",
+    "merge",
+    "token",
+    "plan",
+    "phase",
+]
+BATCH = 5_000
+
+
+def fill(path: Path, count: int) -> None:
+    """Make a log with so many entries in one run: mostly tool calls, some events and reasoning."""
+    with Decklog.open(path, durability="relaxed") as log:
+        log.runs.start("Grow", run_id=RUN)
+        for start in range(0, count, BATCH):
+            log.journal.append_many([_entry(number) for number in range(start, min(start + BATCH, count))])
+            if start % 100_000 == 0:
+                log.runs.update(RUN, summary=f"at {start}")
+        log.journal.search("lexer", stream=RUN)
+
+
+def _entry(number: int) -> dict[str, object]:
+    entry: dict[str, object] = {
+        "stream": RUN,
+        "body": f"step {number}: looked at the {WORDS[number % 18]}, changed the {WORDS[number * 7 % 18]} near {number % 997}",
+        "kind": ("tool", "interaction", "event", "tool", "reasoning")[number % 5],
+        "agent": f"agent-{number % 7}",
+    }
+    if number % 50 == 0:
+        entry |= {"task_id": "task-50", "group_id": f"group-{number % 20}"}
+    if number % 5 == 2:
+        entry["subtype"] = f"subtype-{number % 90}"
+    return entry
+
+
+def microseconds(work: Callable[[], object], rounds: int = 60) -> float:
+    times = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times) * 1e6
+
+
+def works(log: Decklog) -> dict[str, Callable[[], object]]:
+    since = datetime(2026, 1, 1, tzinfo=UTC)
+    return {
+        "find, newest 20": lambda: log.journal.find(RUN),
+        "find by kind": lambda: log.journal.find(RUN, kind="reasoning"),  # type: ignore[arg-type]
+        "find by task": lambda: log.journal.find(RUN, task_id="task-50"),
+        "find by subtype": lambda: log.journal.find(RUN, subtype="subtype-2"),
+        "find by agent": lambda: log.journal.find(RUN, agent="agent-3"),
+        "find since a time": lambda: log.journal.find(RUN, since=since),
+        "at": lambda: log.journal.at("runs", RUN, "5"),
+        "history": lambda: log.journal.history("runs", RUN),
+        "append": lambda: log.journal.append(RUN, "one more"),
+    }
+
+
+def opening(path: Path) -> float:
+    return microseconds(lambda: Decklog.open(path).close(), 20)
+
+
+def main() -> list[Row]:
+    """Measure a small and a large log; write docs/benchmarks/scale.md."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
+        small, large = Path(name) / "small.db", Path(name) / "large.db"
+        fill(small, 1_000)
+        fill(large, int(os.environ.get("DECKLOG_BENCH_ENTRIES", "1000000")))
+        rows.append(row("open", opening(large), "µs", floor=opening(small), target="<= 1.5"))
+        with Decklog.open(small) as little, Decklog.open(large) as big:
+            few, many = works(little), works(big)
+            for label in few:
+                rows.append(row(label, microseconds(many[label]), "µs", floor=microseconds(few[label]), target="<= 2"))
+            rows += _searching(big)
+            begin = time.perf_counter()
+            result = big.journal.verify()
+            rows.append(row("verify", result.entries / (time.perf_counter() - begin), "entries/s", target=">= 50000"))
+    write("scale", "A million entries beside a thousand", rows)
+    return rows
+
+
+def _searching(log: Decklog) -> list[Row]:
+    """Search beside the same FTS5 query, made by hand."""
+    import apsw
+
+    connection = apsw.Connection(log.db.target)
+    sql = """
+        select entries.* from entries join entry_text on entry_text.rowid = entries.pos
+         where entry_text match ? order by entry_text.rowid desc limit 21
+    """
+
+    def raw() -> None:
+        connection.execute(sql, ("lexer",)).fetchall()
+
+    return [
+        row(
+            "search, beside a raw FTS5 query",
+            microseconds(lambda: log.journal.search("lexer")),
+            "µs",
+            floor=microseconds(raw),
+            target="<= 1.5",
+        )
+    ]
+
+
+if __name__ == "__main__":
+    main()
