@@ -21,6 +21,7 @@ COMMANDS = {
     "search": "journal",
     "redact": "redact",
     "demo": "demo",
+    "bazinga": "bazinga",
 }
 
 _EPILOG = """\b

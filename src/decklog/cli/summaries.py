@@ -10,6 +10,7 @@ SUMMARIES = {
     "search": "Find entries that have all the words, newest first; `word*` matches a beginning.",
     "redact": "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`.",
     "demo": "Watch workers share a run, one of them killed in the middle, and nothing lost.",
+    "bazinga": "Answer as bazinga-db does, so that agents' prompts and scripts for it go on working.",
     "journal": "Appends entries and finds them again.",
     "runs": "Starts runs, follows what becomes of them, and remembers who worked in them.",
     "groups": "Keeps the task groups of every run: who has them, how their reviews go, and whether they are merged.",

@@ -107,8 +107,6 @@ def told(problem: DecklogError) -> str:
     facts = problem.details
     if isinstance(problem, NotFound):
         session = facts.get("stream") or (facts.get("id") if facts.get("table") == "runs" else None)
-        if session is None and "table" not in facts:
-            session = facts.get("run_id")
         if session is not None:
             return f"Session not found: {session}"
     return f"{problem.message} ({problem.hint})" if problem.hint else problem.message

@@ -5,8 +5,9 @@ import sys
 
 from decklog.compat.bazinga import places
 from decklog.compat.bazinga.commands import COMMANDS, JSON_ERRORS, WITHOUT_DATABASE
-from decklog.compat.bazinga.desk import DatabaseInitError, Desk, Refusal
+from decklog.compat.bazinga.desk import DatabaseInitError, Refusal, told
 from decklog.compat.bazinga.words import Given, Misuse, Usage
+from decklog.errors import DecklogError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ def _run(call: Call) -> int:
         return _refuse(name, problem, f"Usage: {PROGRAM} {name} {usage.shown()}".rstrip())
     except (Refusal, TypeError, DatabaseInitError) as problem:
         return _refuse(name, problem)
+    except DecklogError as problem:
+        return _refuse(name, Refusal(told(problem)))
 
 
 def _answer(call: Call, name: str, usage: Usage) -> "Reply":
@@ -148,9 +151,3 @@ def _refuse(name: str, problem: Exception, usage: str | None = None) -> int:
     if usage is not None:
         sys.stderr.write(usage + "\n")
     return 1
-
-
-def warn(desk: Desk, text: str) -> None:
-    """Say something on stderr that is not an error; --quiet drops it."""
-    if not desk.quiet:
-        sys.stderr.write(f"Warning: {text}\n")
