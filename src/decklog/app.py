@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.stores.base import Store
+    from decklog.stores.feedback import FeedbackStore
+    from decklog.stores.inbox import Inbox
     from decklog.stores.runs import Runs
 
     P = ParamSpec("P")
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 # A new kind of record is one more line here. Modules are imported when a store is first used.
 STORES = {
     "runs": "Runs",
+    "inbox": "Inbox",
+    "feedback": "FeedbackStore",
 }
 
 
@@ -33,6 +37,8 @@ class Decklog:
 
     if TYPE_CHECKING:
         runs: Runs
+        inbox: Inbox
+        feedback: FeedbackStore
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
