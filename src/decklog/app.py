@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from decklog.stores.feedback import FeedbackStore
     from decklog.stores.inbox import Inbox
     from decklog.stores.runs import Runs
+    from decklog.stores.self_edits import SelfEdits
+    from decklog.stores.trust import Trust
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -29,6 +31,8 @@ STORES = {
     "runs": "Runs",
     "inbox": "Inbox",
     "feedback": "FeedbackStore",
+    "trust": "Trust",
+    "self_edits": "SelfEdits",
 }
 
 
@@ -39,6 +43,8 @@ class Decklog:
         runs: Runs
         inbox: Inbox
         feedback: FeedbackStore
+        trust: Trust
+        self_edits: SelfEdits
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
