@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.stores.base import Store
+    from decklog.stores.ci import Ci
     from decklog.stores.feedback import FeedbackStore
     from decklog.stores.inbox import Inbox
     from decklog.stores.runs import Runs
@@ -33,6 +34,7 @@ STORES = {
     "feedback": "FeedbackStore",
     "trust": "Trust",
     "self_edits": "SelfEdits",
+    "ci": "Ci",
 }
 
 
@@ -45,6 +47,7 @@ class Decklog:
         feedback: FeedbackStore
         trust: Trust
         self_edits: SelfEdits
+        ci: Ci
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
