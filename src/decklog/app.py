@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
     from decklog.stores.base import Store
     from decklog.stores.ci import Ci
+    from decklog.stores.context import Context
     from decklog.stores.feedback import FeedbackStore
     from decklog.stores.inbox import Inbox
     from decklog.stores.runs import Runs
@@ -35,6 +36,7 @@ STORES = {
     "trust": "Trust",
     "self_edits": "SelfEdits",
     "ci": "Ci",
+    "context": "Context",
 }
 
 
@@ -48,6 +50,7 @@ class Decklog:
         trust: Trust
         self_edits: SelfEdits
         ci: Ci
+        context: Context
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
