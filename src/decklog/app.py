@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from decklog.stores.runs import Runs
     from decklog.stores.self_edits import SelfEdits
     from decklog.stores.trust import Trust
+    from decklog.stores.workflow import Workflow
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -37,6 +38,7 @@ STORES = {
     "self_edits": "SelfEdits",
     "ci": "Ci",
     "context": "Context",
+    "workflow": "Workflow",
 }
 
 
@@ -51,6 +53,7 @@ class Decklog:
         self_edits: SelfEdits
         ci: Ci
         context: Context
+        workflow: Workflow
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
