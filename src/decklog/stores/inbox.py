@@ -71,6 +71,7 @@ class Inbox(Store):
         now = self.now()
         severity = enum_of(MessageSeverity, severity, "severity")
         is_authorised = self.senders is not None and self.senders.recognises(from_handle)
+        about = {"agent": agent, "run_id": run_id, "task_id": task_id, "context_url": context_url}
         fields = {
             "id": message_id or self.ids.new("msg"),
             "from_handle": _text(from_handle, "from_handle"),
@@ -78,10 +79,7 @@ class Inbox(Store):
             "channel": enum_of(MessageChannel, channel, "channel"),
             "severity": severity,
             "body": _text(body, "body"),
-            "agent": agent,
-            "run_id": run_id,
-            "task_id": task_id,
-            "context_url": context_url,
+            **about,
             "ack": _ack(severity, eta_minutes, is_authorised),
             "ack_sent_at": now,
             "received_at": received_at or now,

@@ -8,7 +8,7 @@ from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores import workflow_document
 from decklog.stores.base import Store, Where, enum_of
-from decklog.stores.router import Group, Question, TestingMode, decide
+from decklog.stores.router import Decision, Group, Question, TestingMode, decide
 from decklog.stores.workflow_record import PARTS, Definition, Marker, ModelAssignment, Rule, Transition, WorkflowVersion
 
 TYPE_CHECKING = False
@@ -176,19 +176,7 @@ class Workflow(Store):
             iteration=iteration,
             unavailable=frozenset(unavailable or ()),
         )
-        decision = decide(question)
-        return {
-            "agent": question.agent,
-            "status": question.status,
-            "applied_status": decision.applied_status,
-            "next_agent": decision.next_agent,
-            "action": str(decision.action),
-            "run_id": run_id,
-            "group_id": group_id,
-            "include_context": decision.include_context,
-            **decision.more,
-            "reason": "; ".join(decision.reasons),
-        }
+        return {"run_id": run_id, **_answer(question, decide(question))}
 
     def _groups(self, run_id: str | None, given: object) -> list[Group] | None:
         """Take the groups that were given, or those of the run; None when nothing is known of them."""
@@ -237,6 +225,20 @@ class Workflow(Store):
 
         kind = enum_of(Drawing, format, "format")
         return workflow_drawing.svg(self._definition()) if kind is Drawing.SVG else workflow_drawing.mermaid(self._definition())
+
+
+def _answer(question: Question, decision: Decision) -> "dict[str, Any]":
+    return {
+        "agent": question.agent,
+        "status": question.status,
+        "group_id": question.group_id,
+        "applied_status": decision.applied_status,
+        "next_agent": decision.next_agent,
+        "action": str(decision.action),
+        "include_context": decision.include_context,
+        **decision.more,
+        "reason": "; ".join(decision.reasons),
+    }
 
 
 def _key(record: Record) -> tuple[str, ...]:
