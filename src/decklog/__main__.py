@@ -1,0 +1,3 @@
+from decklog.cli import main
+
+main()
