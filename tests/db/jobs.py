@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any
 
-import psycopg  # noqa: F401 - imported before the fork, where it is paid for once
+import psycopg
 import psycopg_pool  # noqa: F401
 
 from decklog import Decklog
@@ -274,11 +274,20 @@ def open_twice_in_one_process(target: str) -> None:
     first = Decklog.open(target)
     first.journal.append("run_1", "first")
     Decklog.open(target).close()
-    say("ready")
+    say(locks_on(target))
     sys.stdin.readline()
     say([first.journal.append("run_1", f"later {count}").seq for count in range(5)])
     sys.stdin.readline()
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def locks_on(path: str) -> int | None:
+    """Count the POSIX locks on a file, where the system tells."""
+    if not os.path.exists("/proc/locks"):
+        return None
+    inode = f":{os.stat(path).st_ino}"
+    with open("/proc/locks") as file:
+        return sum(line.split()[5].endswith(inode) for line in file)
 
 
 def interrupt_a_waiting_write(_number: int, target: str) -> list[str]:
@@ -358,4 +367,3 @@ def _mixed_transaction(log: Decklog) -> str:
     except DecklogError as problem:
         return f"{problem.code}, {'nothing kept' if log.journal.heads() == before else 'half kept'}"
     return "kept"
-

@@ -13,7 +13,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from decklog.db import postgres_errors, schema
 from decklog.db.base import PARAMETER, Database
-from decklog.errors import Busy, Closed, ReadOnly, SchemaTooNew, SchemaTooOld
+from decklog.errors import Busy, Closed, Invalid, ReadOnly, SchemaTooNew, SchemaTooOld
 from decklog.records import Values
 
 TYPE_CHECKING = False
@@ -70,9 +70,9 @@ class PostgresDatabase(Database):
     # Connections
 
     def _connections(self) -> "ConnectionPool[Connection]":
-        if self._closed:
-            raise Closed("this log is closed; open it again")
+        self._check_open()
         if self._pool is None:
+            self._reach()
             self._pool = ConnectionPool(
                 self.target,
                 min_size=1,
@@ -83,6 +83,17 @@ class PostgresDatabase(Database):
                 open=True,
             )
         return self._pool
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed("this log is closed; open it again")
+
+    def _reach(self) -> None:
+        """Connect once without the pool, which would take a server that does not answer for one that is busy."""
+        try:
+            psycopg.connect(self.target, connect_timeout=max(2, int(self._busy_seconds))).close()
+        except psycopg.Error as problem:
+            raise postgres_errors.translate(problem) from problem
 
     def _configure(self, connection: "Connection") -> None:
         # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
@@ -128,12 +139,13 @@ class PostgresDatabase(Database):
         if self._current() is not None:
             return self._nested(job)
         self._writable()
+        end = time.monotonic() + self._busy_seconds
         for remaining in reversed(range(_TRIES)):
             try:
                 with self._block("begin"):
                     return job()
             except Busy:
-                if not remaining:
+                if not remaining or time.monotonic() >= end:
                     raise
                 time.sleep(random.uniform(0, 0.02))
         raise AssertionError("the last try returns or raises")
@@ -148,29 +160,32 @@ class PostgresDatabase(Database):
         return self._background.submit(copy_context().run, self.write, job)
 
     def _writable(self) -> None:
-        if self._closed:
-            raise Closed("this log is closed; open it again")
+        self._check_open()
         if self.read_only:
             raise ReadOnly("this log is open for reading only", hint="Open it without read_only.")
 
     def _nested(self, job: "Callable[[], T]") -> "T":
-        connection = self._current()
-        assert connection is not None
+        with self._savepoint():
+            return job()
+
+    @contextmanager
+    def _savepoint(self) -> "Iterator[None]":
+        connection = self._here()
         connection.execute("savepoint nested")
         try:
-            result = job()
+            yield
         except BaseException:
             connection.execute("rollback to savepoint nested")
             connection.execute("release savepoint nested")
             self.memo = {}
             raise
         connection.execute("release savepoint nested")
-        return result
 
     @contextmanager
     def transaction(self) -> "Iterator[None]":
         if self._current() is not None:
-            yield
+            with self._savepoint():
+                yield
             return
         self._writable()
         with self._block("begin"):
@@ -195,20 +210,22 @@ class PostgresDatabase(Database):
         assert connection is not None, "statements run inside read(), write() or transaction()"
         return connection
 
-    def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
+    def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> "psycopg.Cursor[Any]":
         try:
-            cursor = self._here().execute(self._spell(sql), parameters)
+            return self._here().execute(self._spell(sql), parameters)
         except psycopg.Error as problem:
             raise postgres_errors.translate(problem) from problem
+        except UnicodeEncodeError as problem:
+            raise Invalid(f"a value can't be stored: {problem}") from None
+
+    def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
+        cursor = self._execute(sql, parameters)
         if cursor.description is None:
             return (), []
         return tuple(column.name for column in cursor.description), cursor.fetchall()
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
-        try:
-            return self._here().execute(self._spell(sql), parameters).rowcount
-        except psycopg.Error as problem:
-            raise postgres_errors.translate(problem) from problem
+        return self._execute(sql, parameters).rowcount
 
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         try:
@@ -236,15 +253,22 @@ class PostgresDatabase(Database):
             self.memo["announced", stream] = True
 
     def wait_for_change(self, seconds: float) -> None:
-        listener: Connection | None = getattr(self._local, "listener", None)
-        if listener is None:
-            # The first call only starts listening: what was committed before it is found by looking once more.
-            listener = self._local.listener = psycopg.connect(self.target, autocommit=True)
-            self._listeners.append(listener)
-            listener.execute(f"listen {_CHANNEL}")
-            return
-        for _ in listener.notifies(timeout=seconds, stop_after=1):
-            pass
+        try:
+            listener: Connection | None = getattr(self._local, "listener", None)
+            if listener is None or listener.closed:
+                # The first call only starts listening: what was committed before it is found by looking once more.
+                self._listen()
+                return
+            for _ in listener.notifies(timeout=seconds, stop_after=1):
+                pass
+        except psycopg.Error as problem:
+            raise postgres_errors.translate(problem) from problem
+
+    def _listen(self) -> None:
+        self._check_open()
+        listener = self._local.listener = psycopg.connect(self.target, autocommit=True)
+        self._listeners.append(listener)
+        listener.execute(f"listen {_CHANNEL}")
 
     def prepare_search(self, stream_no: int | None) -> None:
         """Nothing to do: the server keeps the index."""
@@ -324,9 +348,9 @@ class PostgresDatabase(Database):
         return self.read(look)
 
     def close(self) -> None:
-        self._closed = True
         if self._background is not None:
             self._background.shutdown(wait=True)
+        self._closed = True
         for listener in self._listeners:
             listener.close()
         if self._pool is not None:
