@@ -5,7 +5,7 @@ import random
 import time
 from contextlib import contextmanager
 from contextvars import copy_context
-from threading import local
+from threading import Lock, local
 from weakref import WeakSet
 
 import psycopg
@@ -13,6 +13,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from decklog.db import postgres_errors, schema
 from decklog.db.base import PARAMETER, Database
+from decklog.db.fork_gate import ForkGate
 from decklog.errors import Busy, Closed, Invalid, ReadOnly, SchemaTooNew, SchemaTooOld
 from decklog.records import Values
 
@@ -63,6 +64,8 @@ class PostgresDatabase(Database):
     def _reset(self) -> None:
         """Start with no connection at all, as a new process does."""
         self._local = local()
+        self._gate = ForkGate()
+        self._opening = Lock()
         self._pool: ConnectionPool[Connection] | None = None
         self._background: ThreadPoolExecutor | None = None
         self._listeners: list[Connection] = []
@@ -70,19 +73,23 @@ class PostgresDatabase(Database):
     # Connections
 
     def _connections(self) -> "ConnectionPool[Connection]":
-        self._check_open()
-        if self._pool is None:
-            self._reach()
-            self._pool = ConnectionPool(
-                self.target,
-                min_size=1,
-                max_size=self._pool_size,
-                timeout=self._busy_seconds,
-                kwargs={"autocommit": True},
-                configure=self._configure,
-                open=True,
-            )
-        return self._pool
+        with self._opening:
+            self._check_open()
+            if self._pool is None:
+                self._reach()
+                self._pool = self._make_pool()
+            return self._pool
+
+    def _make_pool(self) -> "ConnectionPool[Connection]":
+        return ConnectionPool(
+            self.target,
+            min_size=1,
+            max_size=self._pool_size,
+            timeout=self._busy_seconds,
+            kwargs={"autocommit": True},
+            configure=self._configure,
+            open=True,
+        )
 
     def _check_open(self) -> None:
         if self._closed:
@@ -106,7 +113,7 @@ class PostgresDatabase(Database):
     def _block(self, begin: str) -> "Iterator[Connection]":
         """Hold a connection and an open transaction; what is not committed inside is rolled back."""
         try:
-            with self._connections().connection() as connection:
+            with self._gate.passing(), self._connections().connection() as connection:
                 connection.execute(begin)
                 self._local.connection, self.memo = connection, {}
                 try:
@@ -356,6 +363,12 @@ class PostgresDatabase(Database):
         if self._pool is not None:
             self._pool.close()
 
+    def before_fork(self) -> None:
+        self._gate.shut(own=int(self._current() is not None))
+
+    def after_fork_in_parent(self) -> None:
+        self._gate.open()
+
     def after_fork_in_child(self) -> None:
         # The parent's sockets are in this process too; they are kept and never touched, so that closing can't reach the server.
         self._forgotten.append((self._pool, self._local, self._listeners))
@@ -386,9 +399,16 @@ def open_postgres(
     return database
 
 
-def _after_fork_in_child() -> None:
-    for database in list(_open_databases):
-        database.after_fork_in_child()
+def _all(act: "Callable[[PostgresDatabase], None]") -> "Callable[[], None]":
+    def hook() -> None:
+        for database in list(_open_databases):
+            act(database)
+
+    return hook
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+os.register_at_fork(
+    before=_all(PostgresDatabase.before_fork),
+    after_in_parent=_all(PostgresDatabase.after_fork_in_parent),
+    after_in_child=_all(PostgresDatabase.after_fork_in_child),
+)
