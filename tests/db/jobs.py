@@ -367,3 +367,15 @@ def _mixed_transaction(log: Decklog) -> str:
     except DecklogError as problem:
         return f"{problem.code}, {'nothing kept' if log.journal.heads() == before else 'half kept'}"
     return "kept"
+
+
+def die_with_open_wal(_number: int, target: str) -> None:
+    """Leave a write-ahead log behind, as a program that is killed does."""
+    import apsw
+
+    child = os.fork()
+    if child == 0:
+        connection = apsw.Connection(target)
+        connection.execute("insert into theirs values (1)")
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)

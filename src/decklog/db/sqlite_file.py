@@ -8,11 +8,12 @@ from enum import StrEnum
 
 import apsw
 
-from decklog.errors import Denied, EngineTooOld, Invalid, NetworkFilesystem
+from decklog.errors import Denied, EngineTooOld, Invalid, NetworkFilesystem, NotADatabase
 
 # Up to 3.51.2, a WAL database that several processes write and checkpoint can be corrupted (the "WAL-reset bug").
 OLDEST_ENGINE = (3, 51, 3)
 APPLICATION_ID = 0x444B4C47
+_SMALLEST = 512
 _NETWORK = {
     "nfs",
     "nfs4",
@@ -66,6 +67,9 @@ def look(path: str) -> FileState:
         raise Invalid(f"{path} is not a file; a log needs one")
     if not os.access(path, os.R_OK):
         raise Denied(f"{path} can't be read by this user", hint="Check the file's owner and permissions.")
+    if 0 < status.st_size < _SMALLEST:
+        # SQLite itself takes a file of one byte for an empty one.
+        raise NotADatabase(f"{path} is not a SQLite database, and was left as it is", hint="Name another file.", path=path)
     return FileState.DATABASE if status.st_size else FileState.EMPTY
 
 
