@@ -48,14 +48,14 @@ def migrate(_number: int, target: str) -> str:
         return str(log.db.facts()["schema"])
 
 
-def open_with_migrations(_number: int, target: str, folder: str) -> dict[str, Any]:
+def open_with_migrations(_number: int, target: str, folder: str, read_only: bool = False) -> dict[str, Any]:
     """Open a log as a Decklog with other migrations would."""
     from decklog.db import schema
 
     schema.FOLDER = folder
     schema.steps.cache_clear()
     try:
-        with Decklog.open(target, migrate=True) as log:
+        with Decklog.open(target, migrate=True, read_only=read_only) as log:
             return dict(log.db.facts())
     except DecklogError as problem:
         return problem.as_dict()
