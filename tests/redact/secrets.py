@@ -283,7 +283,7 @@ class Secret(NamedTuple):
 def _random(dice: random.Random, alphabet: str, length: int) -> str:
     while True:
         value = "".join(dice.choices(alphabet, k=length))
-        if length < 8 or len(set(value)) > 4 and value[0].isalnum() and value[-1].isalnum():
+        if length < 8 or (len(set(value)) > 4 and value[0].isalnum() and value[-1].isalnum()):
             return value
 
 

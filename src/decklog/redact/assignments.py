@@ -23,7 +23,7 @@ def find(view: View) -> Iterator[Found]:
     """Find every value that its name gives away."""
     text, data, position = view.text, view.data, 0
     while span := HEAD.find(data, position):
-        start, position = span
+        start, position = span[0], span[1] - 1
         if text[start] in "cC" and text[start : start + 6].lower() == "cookie":
             yield from cookies.find_in_line(view, position)
             position = cookies.line_end(view, position)
@@ -32,6 +32,8 @@ def find(view: View) -> Iterator[Found]:
         if head and (end := _value_end(view, head, start, position)) > position:
             yield Found(position, end, head.kind)
             position = end
+        elif position <= start:
+            position = start + 1
 
 
 def _value_end(view: View, head: Head, start: int, place: int) -> int:
@@ -39,7 +41,8 @@ def _value_end(view: View, head: Head, start: int, place: int) -> int:
     reader = _QUOTED[head.quote] if head.quote else _BARE
     limit = min(len(view.data), place + _LONGEST_DOUBT)
     end = reader.end_at(view.data, place, limit)
-    length = _known_length(head, view.text[place:end], view.text[end : end + 3], _starts_line(view.text, start))
+    starts_line = head.tie == ":" and not head.quote and _starts_line(view.text, start)
+    length = _known_length(head, view.text[place:end], view.text[end : end + 3], starts_line)
     if length == _LONGEST_DOUBT:
         return reader.end_at(view.data, place, len(view.data))
     return place + length
@@ -129,7 +132,7 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
         return not (values.is_word(value) and len(value) < 24 and not value.isalpha())
     if values.is_word(value):
         return len(value) >= 16 and value.isalpha()
-    return len(value) >= 6 and _mixes(value) or value.isdigit()
+    return (len(value) >= 6 and _mixes(value)) or value.isdigit()
 
 
 def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
@@ -142,7 +145,7 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
     if head.kind == "password":
         return _bare_password(head, value, after, starts_line)
     if head.tie == "=" and not head.is_spaced:
-        return _mixes(value) and len(value) >= 6 or (len(value) >= 16 and value.isalnum())
+        return (_mixes(value) and len(value) >= 6) or (len(value) >= 16 and value.isalnum())
     return (
         len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
     )
@@ -159,13 +162,7 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
     if head.tie != ":":
         return False
-    return (
-        after in ("", "\n")
-        and value.islower()
-        and value.isalpha()
-        and len(value) >= 6
-        and starts_line
-    )
+    return after in ("", "\n") and value.islower() and value.isalpha() and len(value) >= 6 and starts_line
 
 
 def _mixes(value: str) -> bool:

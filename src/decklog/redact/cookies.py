@@ -7,12 +7,11 @@ from decklog.redact import values
 from decklog.redact.found import Found
 from decklog.redact.pattern import Pattern
 from decklog.redact.view import View
+from decklog.redact.words import word_set
 
 _LINE = Pattern(r"[^\n\r\"'`]*")
 _PAIR = re.compile(r"([\w.%!#$&*+^|~-]+)=([^;,\s]+)")
-_ATTRIBUTES = frozenset(
-    "path domain expires max-age samesite secure httponly priority version comment".split()
-)
+_ATTRIBUTES = word_set("path domain expires max-age samesite secure httponly priority version comment")
 _SESSION = re.compile(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|login|remember|secret|ticket|identity|_id$")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, wraps
-from decklog.redact.finder import find_all, find_marked
+from decklog.redact.finder import find_all, find_marked, find_placed
 from decklog.redact.found import Found
 from decklog.redact.view import View, looked_through
 
@@ -46,19 +46,22 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
         if end > reached and text[end : end + 1] == "\n" and text[end - 1] in _WRAPPABLE:
             end = wraps.extended(text, secret.start, end)
         reached = max(reached, end)
-        result.append(secret._replace(end=end))
+        result.append(secret if end == secret.end else secret._replace(end=end))
     return result
 
 
 def _across_lines(text: str, together: View) -> Iterator[Found]:
     """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
-    marked = set(find_marked(together))
-    for secret in [*find_all(together), *encoded.find(together)]:
+    marked = find_marked(together)
+    others = (
+        encoded.find(together) if together.is_whole else [*find_placed(together), *encoded.find(together)]
+    )
+    for index, secret in enumerate([*marked, *others]):
         start, end = together.span(secret.start, secret.end)
         first = text.find("\n", start, end)
         if first < 0:
             continue
-        if secret in marked or wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
+        if index < len(marked) or wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
             yield Found(start, _last_line_end(text, first, end), secret.kind)
 
 

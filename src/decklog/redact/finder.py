@@ -9,6 +9,7 @@ from decklog.redact.pattern import Pattern, Span
 from decklog.redact.rules import Rule
 from decklog.redact.table import PLACED, PREFIXED, SHAPED
 from decklog.redact.view import View
+
 _MOST_KNOWN = 4_096
 
 
@@ -53,7 +54,9 @@ class RuleSet:
         rule = self._rules[index]
         if index not in self._each:
             source = f"{rule.keep}({rule.pattern}){rule.until}" if rule.keep else rule.pattern
-            self._each[index] = Pattern(f"{_edge(rule)}(?:{source})" if not rule.keep else _edge(rule) + source)
+            self._each[index] = Pattern(
+                f"{_edge(rule)}(?:{source})" if not rule.keep else _edge(rule) + source
+            )
         if rule.keep:
             spans = self._each[index].group_at(data, start)
             return spans and spans[1]
@@ -99,14 +102,19 @@ def is_real(rule: Rule, secret: str) -> bool:
         return False
     if rule.name == "private-key":
         return values.has_key_body(secret)
+    is_jumble = values.is_jumble(secret[-16:])
     if rule.keep:
-        if values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
+        if (
+            not is_jumble
+            and values.is_placeholder(secret)
+            and not (rule.name == "url-password" and secret.isalpha())
+        ):
             return False
-    elif not values.is_jumble(secret[-16:]) and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
+    elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)
-    return not rule.random or values.looks_random(secret)
+    return not rule.random or is_jumble or values.looks_random(secret)
 
 
 _PREFIXED = MarkedSet(PREFIXED, _start)
@@ -116,9 +124,14 @@ _PLACED = RuleSet(PLACED, _start)
 
 def find_all(view: View) -> list[Found]:
     """Find every secret in a view."""
-    return [*_PREFIXED.find(view), *_SHAPED.find(view), *_PLACED.find(view), *assignments.find(view)]
+    return [*find_marked(view), *find_placed(view)]
 
 
 def find_marked(view: View) -> list[Found]:
     """Find the secrets that carry a provider's mark, which stay recognisable across a line break."""
     return [*_PREFIXED.find(view), *_SHAPED.find(view)]
+
+
+def find_placed(view: View) -> list[Found]:
+    """Find the secrets that only their surroundings give away."""
+    return [*_PLACED.find(view), *assignments.find(view)]

@@ -11,8 +11,9 @@ _STEM = (
     r"|auth|cred(?:ential)?s?|bearer|pat|pepper)"
 )
 _QUOTE = r"[\"'`]"
+# The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 HEAD = Pattern(
-    rf"(?i)-[\w.-]*?{_STEM}[\w-]{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
+    rf"(?i)(?:-[\w.-]*?{_STEM}[\w-]{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
     rf"|\b(?:ENV|ARG|setx)[ \t]{{1,4}}\w*?{_STEM}\w{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
     rf"|\bcookie2?{_QUOTE}?[ \t]{{0,8}}[:=][ \t]{{0,8}}{_QUOTE}?"
     rf"|[\w.$@-]*?{_STEM}[\w.-]{{0,40}}"
@@ -23,7 +24,7 @@ HEAD = Pattern(
     rf"|{_QUOTE}[ \t]{{1,20}}value[ \t]*=[ \t]*{_QUOTE}"
     rf"|\([ \t]{{0,4}}{_QUOTE}"
     r"|[ \t]{1,20}is[ \t:]{1,4}"
-    r"|>)"
+    r"|>))[^\s]"
 )
 _PARTS = re.compile(r"(?is)(?:(env|arg|setx)[ \t]+)?([\w.$@-]*)(.*)")
 _LONGEST = 160
@@ -69,4 +70,6 @@ def _parse(source: str) -> Head | None:
     marks = len(tie) - len(tie.rstrip("\"'`"))
     bare = tie.strip("\"'`[]()bfruBFRU@$")
     is_set = bool(setter) or name.startswith("-")
-    return Head(kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set)
+    return Head(
+        kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set
+    )

@@ -28,7 +28,13 @@ KEY_BLOCKS: tuple[Rule, ...] = (
     rule(
         "jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"
     ),
-    rule("jwk-private", '"d" "dp" "dq" "qi" "k" "p" "q"', r"[\w-]{40,}", keep=r'"(?:d|dp|dq|qi|k|p|q)"\s*:\s*"', glued=True),
+    rule(
+        "jwk-private",
+        '"d" "dp" "dq" "qi" "k" "p" "q"',
+        r"[\w-]{40,}",
+        keep=r'"(?:d|dp|dq|qi|k|p|q)"\s*:\s*"',
+        glued=True,
+    ),
     rule("bitcoin-key", "xprv yprv zprv tprv", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,}"),
     rule(
         "seed-phrase",

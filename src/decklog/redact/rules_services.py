@@ -54,7 +54,9 @@ PAYMENTS: tuple[Rule, ...] = (
 MONITORING: tuple[Rule, ...] = (
     rule("grafana-token", "glc_ glsa_ eyjr", r"glc_[A-Za-z0-9+/=]{20,}|glsa_[A-Za-z0-9]{20,}_[0-9A-Fa-f]{8}"),
     rule(
-        "new-relic-key", "nrak- nrii- nrjs- nrra- nriq- nraa- nrbr- nrsp-", r"NR(?:AK|II|JS|IQ|RA|AA|BR|SP)-[A-Za-z0-9_-]{18,}"
+        "new-relic-key",
+        "nrak- nrii- nrjs- nrra- nriq- nraa- nrbr- nrsp-",
+        r"NR(?:AK|II|JS|IQ|RA|AA|BR|SP)-[A-Za-z0-9_-]{18,}",
     ),
     rule("sentry-token", "sntry", r"sntry[su]_[\w+/=-]{30,}|sntrys_eyJ[\w+/=-]{20,}"),
     rule("posthog-key", "phx_ phc_ phs_", r"ph[xs]_[A-Za-z0-9]{30,}|phc_[A-Za-z0-9]{30,}"),
@@ -161,5 +163,10 @@ CONTENT: tuple[Rule, ...] = (
     rule("intra42-secret", "s-s4t2", r"s-s4t2(?:ud|af)-[0-9a-f]{64}"),
     rule("riot-key", "rgapi-", r"RGAPI-[0-9a-f-]{36}"),
     rule("harness-token", "pat. sat.", r"(?:pat|sat)\.[\w-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}"),
-    rule("prefixed-key", "pak_ pat_ key_ tok_ secret_ token_ api_", r"(?:pak|pat|key|tok|secret|token|api)_[A-Za-z0-9]{24,}", random=True),
+    rule(
+        "prefixed-key",
+        "pak_ pat_ key_ tok_ secret_ token_ api_",
+        r"(?:pak|pat|key|tok|secret|token|api)_[A-Za-z0-9]{24,}",
+        random=True,
+    ),
 )

@@ -3,26 +3,8 @@
 import re
 from binascii import a2b_base64
 
-_BENIGN_WORDS = frozenset(
-    """
-    none null nil true false yes no on off undefined empty unset set unknown any optional required mandatory missing
-    invalid valid expired wrong incorrect correct failed ok okay success error changed updated reset rotated revoked deleted
-    created generated encrypted hashed plaintext plain hidden masked redacted removed omitted filtered private public internal
-    protected sensitive confidential default auto automatic manual prompt input output ask field type text string str bytes
-    byte int integer number float bool boolean object array list dict map char varchar secretstr password passwd passphrase
-    passcode pwd pass pw secret token key apikey api_key api-key auth authorization bearer basic digest credential
-    credentials user username admin login email name value example sample placeholder dummy test todo tbd fixme na n/a
-    changeme change_me change-me changeit replaceme replace_me replace-me insert_here your_password yourpassword
-    mypassword my_password my-password notset not_set unspecified disabled enabled supported unsupported provided stored
-    inherit inherited environment env vault file path url uri id hash salt self this that these those the a an and or not is
-    in for of to from if when on at by with as be are was were has have had will would should must may might can could please
-    enter see use using via your my our their its it also only same here there where which who what why how then than but so
-    refresh access session cookie jwt oauth oauth2 oidc saml sso ssh tls ssl http https rsa ed25519 hs256 rs256 es256 sha256
-    strong weak short long too new old current previous next first last confirm confirmation verify verification
-    handling rotation policy support management manager storage store flow form page screen step validation validator
-    authentication length strength count limit usage budget cost window error errors failure issue issues bug fix
-    """.split()
-)
+from decklog.redact.words import BENIGN_WORDS, STOP_WORDS
+
 _MASK = frozenset("*xX.•-_#?0…●•· ")
 _PLACEHOLDER = re.compile(
     r"""(?ix)
@@ -57,11 +39,6 @@ _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
 _PROSE_WORD = re.compile(
     r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,3}[+.,]?$"
 )
-_STOP_WORDS = frozenset(
-    "the a an is are was be to of for in on at with by from and or not your you my our their its it this that must should can "
-    "enter please forgot reset change confirm new old current password passwords token secret key invalid required show hide "
-    "has have will use using no if when wrong does do did repeat again minimum at least characters as set create update".split()
-)
 _KINDS = str.maketrans(
     dict.fromkeys("0123456789", "d")
     | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")
@@ -74,7 +51,7 @@ _SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
 def is_placeholder(value: str) -> bool:
     """Tell whether a value only stands where a secret will be: `<token>`, `${VAR}`, `***`, `changeme`."""
     bare = value.strip().strip("\"'`").rstrip(",;")
-    if not bare or bare.lower() in _BENIGN_WORDS:
+    if not bare or bare.lower() in BENIGN_WORDS:
         return True
     if _MASK.issuperset(bare[:256]) and bare not in ("x", "X", "0"):
         return True
@@ -114,7 +91,7 @@ def is_prose(value: str) -> bool:
     if plain < len(tokens) * 0.75:
         return False
     lowered = {token.lower().strip(".,;:!?()\"'") for token in tokens}
-    return bool(lowered & _STOP_WORDS) or value[0].isupper() or value.rstrip()[-1] in ".!?:"
+    return bool(lowered & STOP_WORDS) or value[0].isupper() or value.rstrip()[-1] in ".!?:"
 
 
 def is_word(value: str) -> bool:

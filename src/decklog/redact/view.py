@@ -49,6 +49,7 @@ class View:
     def __init__(self, text: str, data: bytes, starts: list[int], origins: list[int]) -> None:
         self.text = text
         self.data = data
+        self.is_whole = False
         self._starts = starts
         self._origins = origins
 

@@ -9,7 +9,12 @@ from decklog.redact.view import View, pieced
 
 _PREFIXES = tuple(
     sorted(
-        {word for rule in RULES for word in rule.keywords if len(word) > 2 and word[-1] in "-_." and not rule.keep}
+        {
+            word
+            for rule in RULES
+            for word in rule.keywords
+            if len(word) > 2 and word[-1] in "-_." and not rule.keep
+        }
         | {"eyj", "akia", "asia", "aiza"}
     )
 )
@@ -21,7 +26,9 @@ _BREAK = Pattern(
 )
 _RUN = re.compile(rf"{_TOKEN}+")
 _BREAK_HERE = re.compile(r"\n[ \t]*")
-_ANY_BREAK = re.compile(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})(?!(?i:" + "|".join(map(re.escape, _PREFIXES)) + "))")
+_ANY_BREAK = re.compile(
+    rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})(?!(?i:" + "|".join(map(re.escape, _PREFIXES)) + "))"
+)
 _INDENT = re.compile(r"[ \t]*")
 _MOST_LINES = 200
 _REACH = 600
@@ -46,7 +53,9 @@ def _joined_whole(text: str) -> View:
     pieces = _ANY_BREAK.split(text)
     kept = pieces[:]
     kept[1::2] = [""] * (len(pieces) // 2)
-    return pieced(kept, pieces)
+    view = pieced(kept, pieces)
+    view.is_whole = True
+    return view
 
 
 def _starts_token(line: str) -> bool:
@@ -55,7 +64,8 @@ def _starts_token(line: str) -> bool:
 
 def _breaks(view: View) -> list[Span]:
     """Find the line breaks that could be inside a token, each with the indentation after it."""
-    text, found, position = view.text, [], 0
+    text, position = view.text, 0
+    found: list[Span] = []
     while (span := _BREAK.find(view.data, position)) and len(found) <= _MOST_BREAKS:
         start = text.index("\n", span[0])
         end = position = start + 1
