@@ -13,7 +13,7 @@ BASE64 = ALNUM + "+/"
 BASE32 = string.ascii_uppercase + "234567"
 DIGITS = string.digits
 
-# kind | the beginning, cut up by ~ so that it is not literal | alphabet and length, repeated and joined as written
+# kind | the beginning, cut up by ~ so that it is not literal | alphabets with lengths, joined as written
 TOKENS = """
 github-classic | gh~p_ | ALNUM36
 github-oauth | gh~o_ | ALNUM36
@@ -361,7 +361,8 @@ def blocks(seed: int) -> list[Secret]:
     made.append(Secret("pem-cut-short", "-----BEGIN " + f"RSA PRIVATE KEY-----\n{body}", body))
     putty = (
         "PuTTY-User-Key-"
-        + f"File-3: ssh-ed25519\nEncryption: none\nComment: x\nPublic-Lines: 1\n{body}\nPrivate-Lines: 1\n{body}\nPrivate-MAC: {_random(dice, HEX, 64)}"
+        + f"File-3: ssh-ed25519\nEncryption: none\nComment: x\nPublic-Lines: 1\n{body}\n"
+        + f"Private-Lines: 1\n{body}\nPrivate-MAC: {_random(dice, HEX, 64)}"
     )
     made.append(Secret("putty", putty, body))
     return made

@@ -13,10 +13,25 @@ from .secrets import Secret, placed, tokens
 
 _SAMPLES = [*tokens(3), *placed(3)]
 _NOISE = st.sampled_from(
-    ["password", "=", ":", '"', "'", "\\", "\\n", "\n", "\x1b[31m", "\x1b", "token", "secret", "key", " ", "--", "x1", "sk-",
-     "://", "@", "[redacted:token]", "[redacted:", "]", "\\u0067", "%3D", "&quot;", "eyJ", "-----BEGIN RSA PRIVATE KEY-----",
-     "curl -u a:", "Bearer ", "aB3dE5fG7hI9", "cookie: ", "\x00", "\ud800", "é", "中", "\r\n", "{", "}", ",", "."]
-)  # fmt: skip
+    [
+        *(
+            "password",
+            "token",
+            "secret",
+            "key",
+            "cookie: ",
+            "Bearer ",
+            "curl -u a:",
+            "sk-",
+            "eyJ",
+            "x1",
+            "aB3dE5fG7hI9",
+        ),
+        *("=", ":", '"', "'", "\\", "\\n", "\n", "\r\n", " ", "--", "://", "@", "{", "}", "]", ",", "."),
+        *("\x1b[31m", "\x1b", "\x00", "\ud800", "é", "中", "\\u0067", "%3D", "&quot;"),
+        *("[redacted:token]", "[redacted:", "-----BEGIN RSA PRIVATE KEY-----"),
+    ]
+)
 _PARTS = st.lists(
     st.one_of(_NOISE, st.text(max_size=8), st.sampled_from([s.text for s in _SAMPLES])), max_size=12
 )

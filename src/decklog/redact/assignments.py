@@ -1,4 +1,4 @@
-"""Secrets given away by the name beside them: `password=x`, `"api_key": "x"`, `--token x`, `<secret>x</secret>`."""
+"""Secrets given away by the name beside them: `password=x`, `"api_key": "x"`, `--token x`."""
 
 from collections.abc import Iterator
 
@@ -93,7 +93,7 @@ def _opens(value: str) -> bool:
 
 
 def is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
-    """Decide whether a named value is a secret, given what follows it and whether its name starts the line."""
+    """Decide whether a named value is a secret, given what follows it and whether it has a line to itself."""
     following, after = after, after[:1]
     if not values.is_jumble(value) and values.is_harmless(value):
         return False

@@ -24,7 +24,7 @@ def scan(text: str) -> tuple[str, bool]:
 
 
 def _scan_once(text: str) -> tuple[str, bool | None]:
-    """Replace what shows; True if a marker now touches a word, which may turn out to be a secret of its own."""
+    """Replace what shows; True if a marker now touches a word, which may be a secret of its own."""
     view = looked_through(text)
     found = [*find_all(view), *encoded.find(view)]
     if "\n" in view.text:

@@ -1,4 +1,4 @@
-"""Which names announce a secret: `DB_PASSWORD`, `accessToken`, `x-api-key`, but not `max_tokens` or `primary_key`."""
+"""Which names announce a secret: `DB_PASSWORD`, `accessToken`, but not `max_tokens` or `primary_key`."""
 
 import re
 

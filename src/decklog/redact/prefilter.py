@@ -1,7 +1,7 @@
 """A cheap look at a text: could it hold a secret at all?
 
-It runs before anything is loaded, on every text that is recorded, so it is written for speed: a few passes in C over the
-whole text, and Python only for the few places they point at.
+It runs before anything is loaded, on every text that is recorded, so it is written for speed: a few passes in
+C over the whole text, and Python only for the few places they point at.
 """
 
 from decklog.redact.marks import MARKS
@@ -25,8 +25,10 @@ _NAMES = {
     "cookie": (),
     "bearer": (),
 }
-_COMMANDS = ("curl", "mysql", "maria", "redis", "login", "mongo", "ldap", "sqlcmd", "bcp", "zip", "7z", "smb", "rpcclient", "mount",
-             "wget", "http", "xh ", "sqlplus")  # fmt: skip
+_COMMANDS = (
+    *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
+    *("ldap", "zip", "7z", "smb", "rpcclient", "mount"),
+)
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
 _AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
@@ -102,19 +104,13 @@ def _has_name(text: str, low: str) -> bool:
     if text.count(":") == 1 and "=" not in text and '"' not in text and " -" not in text:
         # One colon is a sentence; what could be a name is right before it.
         return "passw" in low or _is_near(text, low, text.find(":"))
-    for stem in _NAMES:
-        if stem in low and _is_given(text, low, stem):
-            return True
-    return False
+    return any(_is_given(text, low, stem) for stem in filter(low.__contains__, _NAMES))
 
 
 def _is_near(text: str, low: str, place: int) -> bool:
     first = max(0, place - 64)
     text, low = text[first : place + 1], low[first : place + 1]
-    for stem in _NAMES:
-        if stem in low and _is_given(text, low, stem):
-            return True
-    return False
+    return any(_is_given(text, low, stem) for stem in filter(low.__contains__, _NAMES))
 
 
 def _is_given(text: str, low: str, stem: str) -> bool:
@@ -152,14 +148,14 @@ def _has_place(text: str, low: str) -> bool:
     if "@" in text and ("://" in text or "oracle:" in low or "sqlplus" in low):
         return True
     if "$" in text and any(
-        mark in text for mark in ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc")
+        map(text.__contains__, ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc"))
     ):
         return True
-    if "{" in text and any(mark in text for mark in ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}")):
+    if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
         return True
     if text.count(":") > 3 and any(char.isdigit() for char in text) and _has_port(text):
         return True
-    return " -" in text and any([command in low for command in _COMMANDS])
+    return " -" in text and any(map(low.__contains__, _COMMANDS))
 
 
 def _has_port(text: str) -> bool:
@@ -174,13 +170,7 @@ def _has_token(data: bytes, text: str) -> bool:
     if "bearer" in text:
         return True
     low = b" ".join(words).lower().decode("latin-1")
-    for mark in MARKS:
-        if mark in low:
-            return True
-    for word in words:
-        if len(word) > 39 or _is_base64(word):
-            return True
-    return False
+    return any(map(low.__contains__, MARKS)) or any(len(word) > 39 or _is_base64(word) for word in words)
 
 
 def _is_unusual(word: bytes) -> bool:

@@ -17,13 +17,15 @@ KEY_BLOCKS: tuple[Rule, ...] = (
     rule(
         "private-key",
         "---- begin",
-        r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----[A-Za-z0-9+/=\s:,.\"-]*?---- END SSH2 ENCRYPTED PRIVATE KEY ----",
+        r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----(?:[A-Za-z0-9+/=\s:,.]|-[^-])*"
+        r"---- END SSH2 ENCRYPTED PRIVATE KEY ----",
         glued=True,
     ),
     rule(
         "putty-private-key",
         "putty-user-key-file",
-        r"PuTTY-User-Key-File-\d:(?:[A-OQ-Za-z0-9+/=\s:,.@_-]|P[^u\"'\\]|Pu[^T\"'\\])*?(?:Private-MAC: [0-9a-f]+|Private-Lines: \d+[A-Za-z0-9+/=\s]*)",
+        r"PuTTY-User-Key-File-\d:(?:[A-OQ-Za-z0-9+/=\s:,.@_-]|P[^u\"'\\]|Pu[^T\"'\\])*?"
+        r"(?:Private-MAC: [0-9a-f]+|Private-Lines: \d+[A-Za-z0-9+/=\s]*)",
     ),
     rule(
         "jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"
@@ -87,7 +89,8 @@ PLACES: tuple[Rule, ...] = (
         "authorization",
         r"[^\s\"'<>,;`)\]}][^\s\"'<>,;`)\]}]{3,}",
         keep=r"(?i:authorization[\"'\])]{0,3}\s*[:=,]\s*[a-z]{0,2}[\"'`]?"
-        r"(?:Bearer|Basic|Token|Digest|ApiKey|Api-Key|Key|SSWS|JWT|OAuth|Splunk|NTLM|Negotiate|GenieKey|Bot|PVEAPIToken)[ =](?:token=)?[\"']?)",
+        r"(?:Bearer|Basic|Token|Digest|ApiKey|Api-Key|Key|SSWS|JWT|OAuth|Splunk|NTLM|Negotiate|GenieKey|Bot"
+        r"|PVEAPIToken)[ =](?:token=)?[\"']?)",
     ),
     rule("aws-signature", "aws4-hmac", r"[0-9a-f]{64}", keep=r"AWS4-HMAC-SHA256[^\n\"]{0,300}?Signature="),
     rule(
@@ -139,7 +142,8 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "curl wget http xh hurl",
         r"[^\s\"'\\]+",
-        keep=rf"(?:curl|wget|https?|xh|hurl){_QUIET}(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
+        keep=rf"(?:curl|wget|https?|xh|hurl){_QUIET}"
+        r"(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
     ),
     rule("command-password", "sshpass", r"[^\s\"'-][^\s\"']*", keep=r"sshpass\s+-p\s*[\"']?"),
     rule(

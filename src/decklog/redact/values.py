@@ -13,7 +13,8 @@ _PLACEHOLDER = re.compile(
     | ^\$ | ^%[\w(]+[%)s]? | ^[{#@]\{ | \$\{ | \{\{ | \{%\s | <%= | ^%\w$
     | ^(?:!\w+|enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible)
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
-    | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])(?:[a-z]+[-_ .])*
+    | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
+      (?:[a-z]+[-_ .])*
       (?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b
     | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
@@ -25,7 +26,10 @@ _PLACEHOLDER = re.compile(
 )
 _CODE = re.compile(
     r"""(?x)
-    ^(?:os\.|process\.|env\.|self\.|this\.|args\.|config\.|cfg\.|settings\.|ctx\.|req\.|request\.|opts?\.|options\.|params?\.|props\.|var\.|local\.|data\.|secrets\.|inputs\.|github\.|steps\.|module\.|import\.meta|Deno\.|System\.|ENV\b|std::|crypto\.|uuid|random|get[A-Z_]|generate|await\b|new\b|lambda\b|async\b|func\b|fn\b|Optional\b|Union\b|List\b|Dict\b|String\b|SecretStr\b|None\b|str\b|bytes\b|int\b|bool\b)
+    ^(?:os|process|env|self|this|args|config|cfg|settings|ctx|req|request|opts?|options|params?|props|var|local
+      |data|secrets|inputs|github|steps|module|import\.meta|Deno|System|crypto)\.
+    | ^(?:ENV|await|new|lambda|async|func|fn|Optional|Union|List|Dict|String|SecretStr|None|str|bytes|int|bool)\b
+    | ^(?:std::|uuid|random|get[A-Z_]|generate)
     | ^[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[\]\)\};,]*$     # dotted chain
     | ^[&*!]*[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_]+\d?)*[\[(]     # call, subscript
     | ^\(\w*
@@ -59,7 +63,7 @@ def is_placeholder(value: str) -> bool:
         return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
-    return bool(_PLACEHOLDER.search(bare[:256]))
+    return bool(_PLACEHOLDER.search(bare[:96]))
 
 
 def is_harmless(value: str) -> bool:

@@ -77,7 +77,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def pieced(kept: list[str], original: list[str]) -> View:
-    """View pieces that stand for other pieces, each even one unchanged and each odd one at most one character."""
+    """View pieces that stand for others, each even one unchanged and each odd one at most one character."""
     text = "".join(kept)
     starts = [0, *accumulate(map(len, kept))]
     origins = [0, *accumulate(map(len, original))]

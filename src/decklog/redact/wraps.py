@@ -20,7 +20,7 @@ _PREFIXES = tuple(
 )
 _BEGINNINGS = frozenset(word[:3] for word in _PREFIXES)
 _TOKEN = r"[A-Za-z0-9_+/=.~$-]"
-# Inside a token a break has digits or capitals near it and a few characters on each side; between words it rarely has.
+# Inside a token a break has digits or capitals near it and characters on each side; between words rarely.
 _BREAK = Pattern(
     rf"[A-Z0-9]{_TOKEN}{{0,9}}\n[ \t]*{_TOKEN}{{3}}|{_TOKEN}{{5}}\n[ \t]*{_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}"
 )
