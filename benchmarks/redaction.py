@@ -152,6 +152,10 @@ def _code(dice: random.Random) -> str:
     )
 
 
+def _json(dice: random.Random) -> str:
+    return json.dumps({"at": dice.random(), "note": _prose(dice, 90), "tokens": dice.randrange(9999)}) + "\n"
+
+
 def _log(dice: random.Random) -> str:
     return (
         f"2024-05-01T12:{dice.randrange(60):02}:00.{dice.randrange(999999):06}Z INFO worker-{dice.randrange(9)} "

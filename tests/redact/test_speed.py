@@ -30,8 +30,8 @@ def test_no_text_can_make_it_slow(name: str) -> None:
 @pytest.mark.parametrize("name", texts(8))
 def test_time_grows_no_faster_than_the_text(name: str) -> None:
     text = texts(_SIZE)[name]
-    small, large = min(_seconds(text[: _SIZE // 8]) for _ in range(2)), _seconds(text)
-    assert large < 0.05 + 24 * small
+    small, large = min(_seconds(text[: _SIZE // 4]) for _ in range(2)), _seconds(text)
+    assert large < 0.1 + 12 * small
 
 
 def test_an_ordinary_sentence_is_passed_over_in_microseconds() -> None:
@@ -43,12 +43,9 @@ def test_an_ordinary_sentence_is_passed_over_in_microseconds() -> None:
 
 
 def test_importing_the_package_loads_neither_the_matcher_nor_the_rules() -> None:
-    code = "import sys, decklog.redact as r; r.scan('plain words'); print([m for m in ('re2', 're', 'json', 'typing', 'decklog.redact.table') if m in sys.modules])"
+    code = "import sys, decklog.redact as r; r.scan('plain words'); print(*sys.modules)"
+    path = {"PYTHONPATH": ":".join(sys.path)}
     shown = subprocess.run(
-        [sys.executable, "-S", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": ":".join(sys.path)},
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env=path
     )
-    assert shown.stdout.strip() == "[]"
+    assert not {"re2", "re", "json", "typing", "decklog.redact.table"} & set(shown.stdout.split())

@@ -1,6 +1,7 @@
 """Secrets given away by the name beside them: `password=x`, `"api_key": "x"`, `--token x`."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from decklog.redact import cookies, heads, values
 from decklog.redact.found import Found
@@ -11,12 +12,21 @@ from decklog.redact.view import View
 _QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
 _BARE = Pattern(r"[^\s\"'`<>]*")
 _LONGEST_DOUBT = 256
-_LONGEST_KNOWN = 64
+_LONGEST_KNOWN = 160
 _MOST_KNOWN = 4_096
 _DOUBTFUL = ("key", "credential", "auth")
 _SPELT_OUT = ("password", "passwd", "passphrase", "pwd", "secret", "token", "key")
 
-_known: dict[tuple[Head, str, str, bool], int] = {}
+
+class _Verdict(NamedTuple):
+    """How much of a value is a secret, of which kind, and whether only if its name starts the line."""
+
+    length: int = 0
+    kind: str = ""
+    needs_line: bool = False
+
+
+_known: dict[str, _Verdict] = {}
 
 
 def find(view: View) -> Iterator[Found]:
@@ -26,53 +36,54 @@ def find(view: View) -> Iterator[Found]:
         start, position = span[0], span[1] - 1
         if text[start] in "cC" and text[start : start + 6].lower() == "cookie":
             yield from cookies.find_in_line(view, position)
-            position = cookies.line_end(view, position)
+            position = max(cookies.line_end(view, position), span[1])
             continue
-        head = heads.read(text, start, position)
-        if head and (end := _value_end(view, head, start, position)) > position:
-            yield Found(position, end, head.kind)
-            position = end
-        elif position <= start:
-            position = start + 1
+        reader = _QUOTED.get(text[position - 1], _BARE)
+        end = reader.end_at(data, position, min(len(data), position + _LONGEST_DOUBT))
+        verdict = _known_verdict(text, start, position, end)
+        if not verdict.length or not _stands(text, start, verdict):
+            continue
+        end = position + verdict.length
+        if verdict.length == _LONGEST_DOUBT:
+            end = reader.end_at(data, position, len(data))
+        yield Found(position, end, verdict.kind)
+        position = end
 
 
-def _value_end(view: View, head: Head, start: int, place: int) -> int:
-    """Give the end of the secret that starts here, or `place` itself if the value is none."""
-    reader = _QUOTED[head.quote] if head.quote else _BARE
-    limit = min(len(view.data), place + _LONGEST_DOUBT)
-    end = reader.end_at(view.data, place, limit)
-    starts_line = head.tie == ":" and not head.quote and _starts_line(view.text, start)
-    length = _known_length(head, view.text[place:end], view.text[end : end + 3], starts_line)
-    if length == _LONGEST_DOUBT:
-        return reader.end_at(view.data, place, len(view.data))
-    return place + length
-
-
-def _starts_line(text: str, start: int) -> bool:
+def _stands(text: str, start: int, verdict: _Verdict) -> bool:
+    """Tell whether a verdict holds in this place: not for the kind a marker names, perhaps only in a line's first name."""
+    if text[max(0, start - 10) : start] == "[redacted:":
+        return False
     line = text.rfind("\n", max(0, start - 40), start) + 1
-    return not text[max(line, start - 40) : start].strip(" \t-")
+    return not verdict.needs_line or not text[max(line, start - 40) : start].strip(" \t-")
 
 
-def _known_length(head: Head, value: str, after: str, starts_line: bool) -> int:
-    """Give the length of the secret in a value, remembering the short values seen before."""
-    if len(value) > _LONGEST_KNOWN:
-        return _secret_length(head, value, after, starts_line)
-    asked = (head, value, after, starts_line)
-    if asked not in _known:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[asked] = _secret_length(head, value, after, starts_line)
-    return _known[asked]
+def _known_verdict(text: str, start: int, place: int, end: int) -> _Verdict:
+    """Judge a value by its name, remembering the short ones seen before."""
+    source = text[start : end + 3]
+    verdict = _known.get(source)
+    if verdict is None:
+        verdict = _judge(heads.read(text[start:place]), text[place:end], text[end : end + 3])
+        if len(source) <= _LONGEST_KNOWN:
+            if len(_known) >= _MOST_KNOWN:
+                _known.clear()
+            _known[source] = verdict
+    return verdict
 
 
-def _secret_length(head: Head, value: str, after: str, starts_line: bool) -> int:
-    """Give how much of a value is a secret; a very long one is decided by its beginning."""
+def _judge(head: Head | None, value: str, after: str) -> _Verdict:
+    if head is None or not value:
+        return _Verdict()
     if not head.quote:
         whole, value = value, _trimmed(value)
         after = (whole[len(value) :] + after)[:3]
-    if not value or not is_secret(head, value, after, starts_line):
-        return 0
-    return len(value)
+    if not value:
+        return _Verdict()
+    if is_secret(head, value, after, starts_line=False):
+        return _Verdict(len(value), head.kind)
+    if head.tie == ":" and is_secret(head, value, after, starts_line=True):
+        return _Verdict(len(value), head.kind, needs_line=True)
+    return _Verdict()
 
 
 def _trimmed(value: str) -> str:
@@ -92,19 +103,22 @@ def _opens(value: str) -> bool:
     return opener is not None and opener in value
 
 
-def is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
+def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
     """Decide whether a named value is a secret, given what follows it and whether it has a line to itself."""
     following, after = after, after[:1]
-    if not values.is_jumble(value) and values.is_harmless(value):
+    is_jumble = values.is_jumble(value)
+    if not is_jumble and values.is_harmless(value):
         return False
     if head.quote:
         return _is_opened(head, value, following) and _quoted_is_secret(head, value)
-    if values.is_code(value) or after in ("(", "[") or following == "...":
+    if (not is_jumble and values.is_code(value)) or after in ("(", "[") or following == "...":
         return False
     if head.tie == ">" and after != "<":
         return False
     if head.is_quoted and head.tie in (":", "=>", ","):
-        return values.looks_random(value) and not value.isdigit()
+        return is_jumble or (values.looks_random(value) and not value.isdigit())
+    if is_jumble and (head.tie or head.is_set):
+        return True
     return _bare_is_secret(head, value, after, starts_line)
 
 

@@ -43,7 +43,12 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
     result, reached = [], 0
     for secret in sorted(found):
         end = secret.end
-        if end > reached and text[end : end + 1] == "\n" and text[end - 1] in _WRAPPABLE:
+        if (
+            end > reached
+            and end - secret.start >= wraps.SHORTEST
+            and text[end : end + 1] == "\n"
+            and text[end - 1] in _WRAPPABLE
+        ):
             end = wraps.extended(text, secret.start, end)
         reached = max(reached, end)
         result.append(secret if end == secret.end else secret._replace(end=end))

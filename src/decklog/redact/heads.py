@@ -24,7 +24,7 @@ HEAD = Pattern(
     rf"|{_QUOTE}[ \t]{{1,20}}value[ \t]*=[ \t]*{_QUOTE}"
     rf"|\([ \t]{{0,4}}{_QUOTE}"
     r"|[ \t]{1,20}is[ \t:]{1,4}"
-    r"|>))[^\s]"
+    r"|>))[^\s<]"
 )
 _PARTS = re.compile(r"(?is)(?:(env|arg|setx)[ \t]+)?([\w.$@-]*)(.*)")
 _LONGEST = 160
@@ -48,16 +48,14 @@ class Head:
 _known: dict[str, Head | None] = {}
 
 
-def read(text: str, start: int, end: int) -> Head | None:
-    """Take a head apart; None if its name announces nothing."""
-    source = text[max(start, end - _LONGEST) : end]
+def read(source: str) -> Head | None:
+    """Take a head apart, remembering those seen before; None if its name announces nothing."""
+    source = source[-_LONGEST:]
     if source not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         _known[source] = _parse(source)
-    head = _known[source]
-    # The kind a marker names is no name of a value.
-    return None if head is None or text[max(0, start - 10) : start] == "[redacted:" else head
+    return _known[source]
 
 
 def _parse(source: str) -> Head | None:

@@ -14,7 +14,7 @@ _PLACEHOLDER = re.compile(
     | ^(?:!\w+|enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible)
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
     | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
-      (?:[a-z]+[-_ .])*
+      (?:[a-z]+[-_ .]){0,3}
       (?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b
     | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
@@ -28,7 +28,8 @@ _CODE = re.compile(
     r"""(?x)
     ^(?:os|process|env|self|this|args|config|cfg|settings|ctx|req|request|opts?|options|params?|props|var|local
       |data|secrets|inputs|github|steps|module|import\.meta|Deno|System|crypto)\.
-    | ^(?:ENV|await|new|lambda|async|func|fn|Optional|Union|List|Dict|String|SecretStr|None|str|bytes|int|bool)\b
+    | ^(?:ENV|await|new|lambda|async|func|fn|Optional|Union|List|Dict|String|SecretStr|None|str|bytes
+      |int|bool)\b
     | ^(?:std::|uuid|random|get[A-Z_]|generate)
     | ^[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[\]\)\};,]*$     # dotted chain
     | ^[&*!]*[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_]+\d?)*[\[(]     # call, subscript

@@ -32,7 +32,7 @@ _ANY_BREAK = re.compile(
 _INDENT = re.compile(r"[ \t]*")
 _MOST_LINES = 200
 _REACH = 600
-_SHORTEST = 6
+SHORTEST = 6
 _CLOSINGS = ("", "\n", "\r", '"', "'", "`", "\\", "&", ",", ";", ")")
 _DATE = re.compile(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
 _MOST_BREAKS = 8_000
@@ -98,7 +98,7 @@ def extended(text: str, start: int, end: int) -> int:
     """Give the end of a token that goes on in the next lines, or its end as it is."""
     for _ in range(_MOST_LINES):
         gap = _BREAK_HERE.match(text, end)
-        if not gap or end - start < _SHORTEST or not goes_on(text, gap.end(), is_long=end - start > 15):
+        if not gap or not goes_on(text, gap.end(), is_long=end - start > 15):
             return end
         end = _RUN.match(text, gap.end()).end()  # type: ignore[union-attr]
     return end
