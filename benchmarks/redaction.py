@@ -158,8 +158,8 @@ def _json(dice: random.Random) -> str:
 
 def _log(dice: random.Random) -> str:
     return (
-        f"2024-05-01T12:{dice.randrange(60):02}:00.{dice.randrange(999999):06}Z INFO worker-{dice.randrange(9)} "
-        f"task_{dice.randrange(10**12):012x} {_prose(dice, 60)} in {dice.randrange(900)} ms\n"
+        f"2024-05-01T12:{dice.randrange(60):02}:00.{dice.randrange(999999):06}Z INFO "
+        f"worker-{dice.randrange(9)} task_{dice.randrange(10**12):012x} {_prose(dice, 60)} in {dice.randrange(900)} ms\n"
     )
 
 

@@ -26,12 +26,12 @@ class _Verdict(NamedTuple):
     needs_line: bool = False
 
 
-_known: dict[str, _Verdict] = {}
-
-
 def find(view: View) -> Iterator[Found]:
     """Find every value that its name gives away."""
     text, data, position = view.text, view.data, 0
+    size = len(data)
+    # The memory of values lasts for one text: secrets must not linger in the process.
+    known: dict[str, _Verdict] = {}
     while span := HEAD.find(data, position):
         start, position = span[0], span[1] - 1
         if text[start] in "cC" and text[start : start + 6].lower() == "cookie":
@@ -39,41 +39,47 @@ def find(view: View) -> Iterator[Found]:
             position = max(cookies.line_end(view, position), span[1])
             continue
         reader = _QUOTED.get(text[position - 1], _BARE)
-        end = reader.end_at(data, position, min(len(data), position + _LONGEST_DOUBT))
-        verdict = _known_verdict(text, start, position, end)
+        end = reader.end_at(data, position, min(size, position + _LONGEST_DOUBT))
+        verdict = _known_verdict(known, text, start, position, end)
         if not verdict.length or not _stands(text, start, verdict):
             continue
         end = position + verdict.length
         if verdict.length == _LONGEST_DOUBT:
-            end = reader.end_at(data, position, len(data))
+            end = reader.end_at(data, position, size)
         yield Found(position, end, verdict.kind)
         position = end
 
 
 def _stands(text: str, start: int, verdict: _Verdict) -> bool:
-    """Tell whether a verdict holds in this place: not for the kind a marker names, perhaps only in a line's first name."""
-    if text[max(0, start - 10) : start] == "[redacted:":
+    """Tell whether a verdict holds in this place: not for the kind that a marker names."""
+    if text[start - 10 : start] == "[redacted:":
         return False
+    return not verdict.needs_line or _starts_line(text, start)
+
+
+def _starts_line(text: str, start: int) -> bool:
     line = text.rfind("\n", max(0, start - 40), start) + 1
-    return not verdict.needs_line or not text[max(line, start - 40) : start].strip(" \t-")
+    return not text[max(line, start - 40) : start].strip(" \t-")
 
 
-def _known_verdict(text: str, start: int, place: int, end: int) -> _Verdict:
+def _known_verdict(known: dict[str, _Verdict], text: str, start: int, place: int, end: int) -> _Verdict:
     """Judge a value by its name, remembering the short ones seen before."""
     source = text[start : end + 3]
-    verdict = _known.get(source)
+    verdict = known.get(source)
     if verdict is None:
         verdict = _judge(heads.read(text[start:place]), text[place:end], text[end : end + 3])
         if len(source) <= _LONGEST_KNOWN:
-            if len(_known) >= _MOST_KNOWN:
-                _known.clear()
-            _known[source] = verdict
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            known[source] = verdict
     return verdict
 
 
 def _judge(head: Head | None, value: str, after: str) -> _Verdict:
-    if head is None or not value:
+    if head is None:
         return _Verdict()
+    if (marker := value.find("[redacted:")) >= 0:
+        value, after = value[:marker], "[re"
     if not head.quote:
         whole, value = value, _trimmed(value)
         after = (whole[len(value) :] + after)[:3]
@@ -111,7 +117,12 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
         return False
     if head.quote:
         return _is_opened(head, value, following) and _quoted_is_secret(head, value)
-    if (not is_jumble and values.is_code(value)) or after in ("(", "[") or following == "...":
+    if (
+        (not is_jumble and values.is_code(value))
+        or after == "("
+        or (after == "[" and following != "[re")
+        or following == "..."
+    ):
         return False
     if head.tie == ">" and after != "<":
         return False

@@ -7,8 +7,8 @@ from itertools import accumulate
 # Each alternative starts with a literal, which is what lets `re` skip quickly to the next candidate.
 # The runs of backslashes are taken whole: whatever the depth of the JSON, what remains stays balanced.
 _NOISE = re.compile(
-    r"(\x1b(?:\[[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
-    r"|\\(?:\\*(?:(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]*[A-Za-z]|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
+    r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
+    r"|\\(?:\\*(?:(?:u001[bB]|x1[bB]|033|e)\[(?!redacted:)[0-9;:?]*[A-Za-z]|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
     r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
     r"|&(?:quot|apos|amp|lt|gt|#3[49]|#x2[27]);"
     r"|\r\n|\x00+|\u00ad|\u200b|\u200c|\u200d|\u2060|\ufeff)"

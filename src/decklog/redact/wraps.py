@@ -26,9 +26,7 @@ _BREAK = Pattern(
 )
 _RUN = re.compile(rf"{_TOKEN}+")
 _BREAK_HERE = re.compile(r"\n[ \t]*")
-_ANY_BREAK = re.compile(
-    rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})(?!(?i:" + "|".join(map(re.escape, _PREFIXES)) + "))"
-)
+_ANY_BREAK = re.compile(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})")
 _INDENT = re.compile(r"[ \t]*")
 _MOST_LINES = 200
 _REACH = 600
