@@ -66,11 +66,8 @@ def main() -> list[Row]:
     scan("password=" + "warm1 up")
     rows = [*_ordinary(), *_hostile(), _first_look()]
     for row in rows:
-        print(
-            "{name:44} {value:10.3f} {unit:5} floor {floor:10.3f}  ratio {ratio:8.2f}  target {target}".format(
-                **row
-            )
-        )
+        shown = "{name:38} {value:9.3f} {unit:4} floor {floor:9.3f} ratio {ratio:8.2f} target {target}"
+        print(shown.format(**row))
     return rows
 
 
@@ -159,7 +156,8 @@ def _json(dice: random.Random) -> str:
 def _log(dice: random.Random) -> str:
     return (
         f"2024-05-01T12:{dice.randrange(60):02}:00.{dice.randrange(999999):06}Z INFO "
-        f"worker-{dice.randrange(9)} task_{dice.randrange(10**12):012x} {_prose(dice, 60)} in {dice.randrange(900)} ms\n"
+        f"worker-{dice.randrange(9)} task_{dice.randrange(10**12):012x} "
+        f"{_prose(dice, 60)} in {dice.randrange(900)} ms\n"
     )
 
 

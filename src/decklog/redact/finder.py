@@ -105,7 +105,7 @@ def _edge(rule: Rule) -> str:
 
 
 def _before_marker(text: str, start: int, end: int) -> int:
-    """Give the end of a secret, which is where a marker starts if it runs into one; its start if it is in one."""
+    """Give the end of a secret: where a marker starts, if it runs into one; its start, if it is in one."""
     if text[max(0, start - 10) : start] == "[redacted:":
         return start
     marker = text.find("[redacted:", start, end)
