@@ -34,7 +34,7 @@ def find(view: View) -> Iterator[Found]:
     known: dict[str, _Verdict] = {}
     while span := HEAD.find(data, position):
         start, position = span[0], span[1] - 1
-        if text[start] in "cC" and text[start : start + 6].lower() == "cookie":
+        if text[start] in "cC" and cookies.is_header(text, start):
             yield from cookies.find_in_line(view, position)
             position = max(cookies.line_end(view, position), span[1])
             continue
@@ -130,6 +130,8 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
         return is_jumble or (values.looks_random(value) and not value.isdigit())
     if is_jumble and (head.tie or head.is_set):
         return True
+    if head.kind != "password" and (value[0] == ":" or values.is_place(value)):
+        return False
     return _bare_is_secret(head, value, after, starts_line)
 
 
@@ -148,15 +150,18 @@ def _is_opened(head: Head, value: str, following: str) -> bool:
 def _quoted_is_secret(head: Head, value: str) -> bool:
     if head.tie == "" or head.tie.startswith(("is", ",")):
         # Words that merely stand near each other: only a value that is no word counts.
-        return head.name.lower().endswith(_SPELT_OUT) and _has_oddity(value) and " " not in value
+        is_odd = _has_oddity(value) if head.kind == "password" else values.looks_random(value)
+        return is_odd and head.name.lower().endswith(_SPELT_OUT) and " " not in value
     if head.kind == "password":
         return True
     if head.kind in _DOUBTFUL:
-        return values.looks_random(value)
+        return values.looks_random(value) and not values.is_place(value)
+    if value[0] == "#" or len(value) < 4:
+        return False
     if head.is_quoted and head.tie in (":", "=>"):
         return not (values.is_word(value) and len(value) < 24 and not value.isalpha())
     if values.is_word(value):
-        return len(value) >= 16 and value.isalpha()
+        return value.isalpha() and len(value) >= (8 if head.kind == "secret" else 16)
     return (len(value) >= 6 and _mixes(value)) or value.isdigit()
 
 
@@ -182,7 +187,9 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
     if value.isdigit():
         return len(value) > 3
     if not values.is_word(value):
-        return _mixes(value) or not value.isalnum()
+        return not values.is_numbered_word(value, is_spaced=head.is_spaced) and (
+            _mixes(value) or not value.isalnum()
+        )
     if head.tie == "=" and not head.is_spaced:
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
     if head.tie != ":":

@@ -10,15 +10,17 @@ from decklog.redact.view import View, looked_through
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
 _MOST_ROUNDS = 4
+_SHORT = 65_536
 
 
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
     redacted, changed = text, False
     for _ in range(_MOST_ROUNDS):
-        redacted, goes_on = _scan_once(redacted)
-        changed = changed or goes_on is not None
-        if not goes_on:
+        redacted, touches = _scan_once(redacted)
+        changed = changed or touches is not None
+        # What stands beside a marker may show as a secret only now; a long text is read again if it touches.
+        if touches is None or not (touches or len(redacted) < _SHORT):
             break
     return redacted, changed
 

@@ -7,14 +7,14 @@ from decklog.redact.names import kind_of
 from decklog.redact.pattern import Pattern
 
 _STEM = (
-    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word)|kennwort|senha|contrasena|secret|token|key|jwt"
-    r"|auth|cred(?:ential)?s?|bearer|pat|pepper)"
+    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|secret|token|key"
+    r"|(?:api|secret|access|private) key|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper)"
 )
 _QUOTE = r"[\"'`]"
 # The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 HEAD = Pattern(
     rf"(?i)(?:-[\w.-]*?{_STEM}[\w-]{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
-    rf"|\b(?:ENV|ARG|setx)[ \t]{{1,4}}\w*?{_STEM}\w{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
+    rf"|\b(?:ENV|ARG|setx|config(?:ure)? set)[ \t]{{1,4}}[\w./:-]*?{_STEM}\w{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
     rf"|\bcookie2?{_QUOTE}?[ \t]{{0,8}}[:=][ \t]{{0,8}}{_QUOTE}?"
     rf"|[\w.$@-]*?{_STEM}[\w.-]{{0,40}}"
     rf"(?:{_QUOTE}?[\])]{{0,2}}[ \t]{{0,20}}(?::=|=>|={{1,3}}|:)"
@@ -26,7 +26,10 @@ HEAD = Pattern(
     r"|[ \t]{1,20}is[ \t:]{1,4}"
     r"|>))[^\s<]"
 )
-_PARTS = re.compile(r"(?is)(?:(env|arg|setx)[ \t]+)?([\w.$@-]*)(.*)")
+_PARTS = re.compile(
+    r"(?is)(?:(env|arg|setx|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
+    r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
+)
 _LONGEST = 160
 _MOST_KNOWN = 4_096
 

@@ -103,7 +103,7 @@ def kind_of(name: str) -> str | None:
 
 def _password(last: str, before: str) -> str | None:
     if last.endswith(_PASS_ENDS) or last in _PASS_WORDS:
-        return None if last == "pw" and not before else "password"
+        return "password"
     return "password" if last == "phrase" and before in ("pass", "seed", "secret") else None
 
 
@@ -120,6 +120,8 @@ def _token(last: str, before: str) -> str | None:
         return None if last[:-5] in _TOKEN_OWNERS_PLAIN and last != "token" else "token"
     if last in ("jwt", "bearer") or (last == "pat" and before in _PAT_OWNERS):
         return "token"
+    if last == "authorization":
+        return "auth"
     if last == "auth" and before in ("", "basic", "proxy", "http", "npm", "registry", "docker"):
         return "auth"
     return None

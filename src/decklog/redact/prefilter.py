@@ -7,7 +7,7 @@ C over the whole text, and Python only for the few places they point at.
 from decklog.redact.marks import MARKS
 
 # Past this size the rules themselves are faster than looking for their beginnings one by one.
-_LONG = 32_768
+_LONG = 4_096
 _NAMES = {
     "pass": ("word", "wd", "phrase", "code", "w"),
     "pwd": (),
@@ -18,6 +18,7 @@ _NAMES = {
     "cred": ("ential", "s"),
     "jwt": (),
     "psk": (),
+    "pw": (),
     "pat": (),
     "phrase": (),
     "mnemonic": (),
@@ -27,7 +28,7 @@ _NAMES = {
 }
 _COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
-    *("ldap", "zip", "7z", "smb", "rpcclient", "mount"),
+    *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring"),
 )
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
@@ -117,7 +118,7 @@ def _is_given(text: str, low: str, stem: str) -> bool:
     start = low.find(stem)
     while start >= 0:
         end = start + len(stem)
-        if not _is_inside_word(text, low, stem, start, end) and _is_followed(text, start, end):
+        if not _is_inside_word(text, low, stem, start, end) and _is_followed(text, low, start, end):
             return True
         start = low.find(stem, end)
     return False
@@ -133,14 +134,13 @@ def _is_inside_word(text: str, low: str, stem: str, start: int, end: int) -> boo
     return after[0].isupper() == text[end - 1].isupper() and not (after[0].isupper() and after[1:].islower())
 
 
-def _is_followed(text: str, start: int, end: int) -> bool:
+def _is_followed(text: str, low: str, start: int, end: int) -> bool:
     """Tell whether an operator, a quote or a flag's value comes soon after a name."""
     ahead = text[end : end + 64]
     if any(mark in ahead for mark in "=:\"'`>,(") or " is" in ahead or " -" in ahead:
         return True
-    return (
-        "-" in text[max(0, start - 48) : start] or text[max(0, start - 48) : start].upper().find("ENV") >= 0
-    )
+    behind = low[max(0, start - 64) : start]
+    return "-" in behind or "env" in behind or "arg" in behind or "set" in behind
 
 
 def _has_place(text: str, low: str) -> bool:
@@ -153,7 +153,7 @@ def _has_place(text: str, low: str) -> bool:
         return True
     if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
         return True
-    if text.count(":") > 3 and any(char.isdigit() for char in text) and _has_port(text):
+    if text.count(":") > 3 and _has_port(text):
         return True
     return " -" in text and any(map(low.__contains__, _COMMANDS))
 

@@ -142,7 +142,7 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "curl wget http xh hurl",
         r"[^\s\"'\\]+",
-        keep=rf"(?:curl|wget|https?|xh|hurl){_QUIET}"
+        keep=rf"(?:curl|wget|https?|xh|hurl)[ \t](?:{_QUIET})?"
         r"(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
     ),
     rule("command-password", "sshpass", r"[^\s\"'-][^\s\"']*", keep=r"sshpass\s+-p\s*[\"']?"),
@@ -205,4 +205,11 @@ COMMANDS: tuple[Rule, ...] = (
         r"[^\s\"']+",
         keep=r"requirepass\s+[\"']?",
     ),
+    rule(
+        "command-password",
+        "securestring",
+        r"[^\"'\n]+",
+        keep=r"(?i:ConvertTo-SecureString\s+(?:-String\s+)?[\"'])",
+    ),
+    rule("command-secret", "secret", r"[^\s\"']+", keep=rf"secret set\b{_QUIET}(?:--body|-b)[ =][\"']?"),
 )

@@ -32,8 +32,9 @@ _CODE = re.compile(
       |int|bool)\b
     | ^(?:std::|uuid|random|get[A-Z_]|generate)
     | ^[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[\]\)\};,]*$     # dotted chain
-    | ^[&*!]*[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_]+\d?)*[\[(]     # call, subscript
-    | ^\(\w*
+    | ^[&*!]*[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_]+\d?)*\[     # subscript
+    | ^[&*!]*[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*\(     # call
+    | ^\(\w* | ^[&*]+\w+$
     | ^(?:f|r|b|rb|u)?["']$ | ^\(\s*$ | ^[\[{(|<>=&+,;:!?]+$
     """
 )
@@ -42,13 +43,14 @@ _PATH = re.compile(
 )
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
 _PROSE_WORD = re.compile(
-    r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,3}[+.,]?$"
+    r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,6}[+.,]?$"
 )
 _KINDS = str.maketrans(
     dict.fromkeys("0123456789", "d")
     | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")
     | dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "u")
 )
+_WORDY = re.compile(r"(?:[A-Z]{0,5}[a-z]{2,}|[A-Z]{2,6}|\d{1,4})+$")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{8,}")
 _SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
 
@@ -109,6 +111,16 @@ def is_type_name(value: str) -> bool:
     return value[0].isupper() and value.isalnum() and value[-1].islower() and not _has_random_segment(value)
 
 
+def is_place(value: str) -> bool:
+    """Tell whether a value is a place in a store, such as `uploads/9fceb02d.png`."""
+    return "/" in value and value.split("/", 1)[0].isalpha()
+
+
+def is_numbered_word(value: str, *, is_spaced: bool) -> bool:
+    """Tell whether a value is a variable called after what it holds, such as `password1` in an assignment."""
+    return is_spaced and value.rstrip("0123456789").lower() in BENIGN_WORDS
+
+
 def looks_random(value: str) -> bool:
     """Tell whether a value can't be a name or words: digits among letters, or case that words don't have."""
     if _has_random_segment(value):
@@ -126,7 +138,9 @@ def _is_jumbled(segment: str) -> bool:
     """Tell whether letters and digits change kind faster than they do in names; `Word` counts as one run."""
     kinds = segment.translate(_KINDS)
     runs = 1 + sum(map(kinds.count, ("ud", "du", "ld", "dl", "lu")))
-    return runs >= 4 and len(segment) / runs <= 3.4
+    if runs < 4 or len(segment) > 5.5 * runs:
+        return False
+    return len(segment) <= 3.4 * runs or (len(segment) >= 16 and not _WORDY.match(segment))
 
 
 def is_jumble(value: str) -> bool:
