@@ -103,12 +103,12 @@ def _row(name: str, value: float, unit: str, floor: float, ratio: float, target:
 
 
 def _best(work: Callable[[], object], times: int = 3) -> float:
-    """Give the shortest of a few runs in seconds: the others measure the machine."""
+    """Give the shortest of a few runs in seconds of processor time: the rest is the machine's other work."""
     runs = []
     for _ in range(times):
-        start = time.perf_counter()
+        start = time.process_time()
         work()
-        runs.append(time.perf_counter() - start)
+        runs.append(time.process_time() - start)
     return min(runs)
 
 

@@ -1,7 +1,7 @@
 """What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from decklog.redact.names import kind_of
 from decklog.redact.pattern import Pattern
@@ -13,17 +13,17 @@ _STEM = (
 _QUOTE = r"[\"'`]"
 # The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 HEAD = Pattern(
-    rf"(?i)(?:-[\w.-]*?{_STEM}[\w-]{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
-    rf"|\b(?:ENV|ARG|setx|config(?:ure)? set)[ \t]{{1,4}}[\w./:-]*?{_STEM}\w{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
-    rf"|\bcookie2?{_QUOTE}?[ \t]{{0,8}}[:=][ \t]{{0,8}}{_QUOTE}?"
-    rf"|[\w.$@-]*?{_STEM}[\w.-]{{0,40}}"
-    rf"(?:{_QUOTE}?[\])]{{0,2}}[ \t]{{0,20}}(?::=|=>|={{1,3}}|:)"
-    rf"(?:\s{{0,40}}[bfru@$]{{0,2}}{_QUOTE}{{1,3}}|[ \t]{{0,20}})"
-    rf"|{_QUOTE}[ \t]{{0,20}},[ \t]{{0,20}}(?:value[ \t]*[=:][ \t]*)?{_QUOTE}"
-    rf"|[ \t]{{1,20}}(?:is[ \t:]{{1,4}})?{_QUOTE}"
-    rf"|{_QUOTE}[ \t]{{1,20}}value[ \t]*=[ \t]*{_QUOTE}"
-    rf"|\([ \t]{{0,4}}{_QUOTE}"
-    r"|[ \t]{1,20}is[ \t:]{1,4}"
+    rf"(?i)(?:-[\w.-]*?{_STEM}[\w-]*[ \t]+{_QUOTE}?"
+    rf"|\b(?:ENV|ARG|setx|config(?:ure)? set)[ \t]+[\w./:-]*?{_STEM}\w*[ \t]+{_QUOTE}?"
+    rf"|\bcookie2?{_QUOTE}?[ \t]*[:=][ \t]*{_QUOTE}?"
+    rf"|[\w.$@-]*?{_STEM}[\w.-]*"
+    rf"(?:{_QUOTE}?[\])]{{0,2}}[ \t]*(?::=|=>|={{1,3}}|:)"
+    rf"(?:\s*[bfru@$]{{0,2}}{_QUOTE}{{1,3}}|[ \t]*)"
+    rf"|{_QUOTE}[ \t]*,[ \t]*(?:value[ \t]*[=:][ \t]*)?{_QUOTE}"
+    rf"|[ \t]+(?:is[ \t:]+)?{_QUOTE}"
+    rf"|{_QUOTE}[ \t]+value[ \t]*=[ \t]*{_QUOTE}"
+    rf"|\([ \t]*{_QUOTE}"
+    r"|[ \t]+is[ \t:]+"
     r"|>))[^\s<]"
 )
 _PARTS = re.compile(
@@ -34,8 +34,7 @@ _LONGEST = 160
 _MOST_KNOWN = 4_096
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Head:
+class Head(NamedTuple):
     """A name that announces a secret, how a value is tied to it, and how that is quoted."""
 
     kind: str

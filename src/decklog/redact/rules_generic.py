@@ -135,7 +135,7 @@ PLACES: tuple[Rule, ...] = (
 )
 
 # A bounded gap: an open one would make every hit on a long line look to the end of that line.
-_QUIET = r"[^\n|;&]{0,200}?\s"
+_QUIET = r"[^\n|;&]{0,120}?\s"
 
 COMMANDS: tuple[Rule, ...] = (
     rule(

@@ -11,7 +11,7 @@ _NOISE = re.compile(
     r"|\\(?:\\*(?:(?:u001[bB]|x1[bB]|033|e)\[(?!redacted:)[0-9;:?]*[A-Za-z]|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
     r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
     r"|&(?:quot|apos|amp|lt|gt|#3[49]|#x2[27]);"
-    r"|\r\n|\x00+|\u00ad|\u200b|\u200c|\u200d|\u2060|\ufeff)"
+    r"|\r\n|\x00\x00*|\u00ad|\u200b|\u200c|\u200d|\u2060|\ufeff)"
 )
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " "}
 _ENTITIES = {
