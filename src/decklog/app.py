@@ -60,6 +60,7 @@ STORES = {
 # Where a verb needs another store, it says what it needs as a Protocol, and gets it here.
 WIRES = {
     "runs": {"criteria": "criteria"},
+    "tasks": {"reservations": "reservations", "lessons": "memory"},
     "inbox": {"pauses": "tasks", "senders": "trust"},
     "trust": {"approvals": "approvals"},
     "workflow": {"groups": "groups"},
