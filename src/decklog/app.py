@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.stores.base import Store
+    from decklog.stores.budgets import Budgets
+    from decklog.stores.ledger import Ledger
+    from decklog.stores.prices import Prices
+    from decklog.stores.reservations import Reservations
     from decklog.stores.runs import Runs
 
     P = ParamSpec("P")
@@ -25,6 +29,10 @@ if TYPE_CHECKING:
 # A new kind of record is one more line here. Modules are imported when a store is first used.
 STORES = {
     "runs": "Runs",
+    "ledger": "Ledger",
+    "prices": "Prices",
+    "budgets": "Budgets",
+    "reservations": "Reservations",
 }
 
 
@@ -33,6 +41,10 @@ class Decklog:
 
     if TYPE_CHECKING:
         runs: Runs
+        ledger: Ledger
+        prices: Prices
+        budgets: Budgets
+        reservations: Reservations
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
