@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
+from decklog.clock import to_text
 from decklog.figures import dollars
 from decklog.records import Record
 
@@ -148,6 +149,11 @@ def span_of(period: Period, at: datetime) -> Span:
 
 def _span(start: date, end: date) -> Span:
     return Span(start.isoformat(), end.isoformat(), datetime(end.year, end.month, end.day, tzinfo=UTC))
+
+
+def day_of(moment: datetime) -> str:
+    """Name the day a time is in."""
+    return to_text(moment)[:10]
 
 
 def place_of(values: "Mapping[str, Any]") -> "dict[str, Any]":

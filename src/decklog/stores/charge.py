@@ -64,3 +64,10 @@ def check(given: "Mapping[str, Any]") -> None:
             continue
         if type(value) is not int or not 0 <= value <= MOST:
             raise Invalid(f"{name} is {value!r}; it is a whole number from 0 to {MOST}", field=name)
+    aware("occurred_at", given["occurred_at"])
+
+
+def aware(name: str, moment: datetime | None) -> None:
+    """Refuse a time that could be any of twenty-four."""
+    if moment is not None and moment.tzinfo is None:
+        raise Invalid(f"{name} needs a time zone; use datetime.now(UTC)", field=name)

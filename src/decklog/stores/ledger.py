@@ -8,7 +8,7 @@ from decklog.operations import reads, writes
 from decklog.records import Page
 from decklog.stores.acting import acting
 from decklog.stores.base import Store, Where, enum_of
-from decklog.stores.budget import Reservation, place_of
+from decklog.stores.budget import Reservation, day_of, place_of
 from decklog.stores.charge import TOKENS, Charge, check
 from decklog.stores.entry import Kind
 from decklog.stores.meter import Meter
@@ -113,7 +113,7 @@ class Ledger(Store):
         return self._write(given, spending)
 
     def _write(self, given: "dict[str, Any]", spending: Spending) -> Charge:
-        other_day = spending.at.date() != given["occurred_at"].date()
+        other_day = day_of(spending.at) != day_of(given["occurred_at"])
         charge = self.add(
             Charge,
             id=self.ids.new("charge"),

@@ -17,7 +17,7 @@ from zlib import crc32
 
 from decklog.clock import to_text
 from decklog.errors import BudgetExceeded, NotFound
-from decklog.stores.budget import COLUMNS, Budget, Reservation, ReservationState, Scope, Span, Unit, span_of
+from decklog.stores.budget import COLUMNS, Budget, Reservation, ReservationState, Scope, Span, Unit, day_of, span_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Meter:
             _ADD,
             {
                 "budget_id": standing.budget.id,
-                "day": to_text(at)[:10],
+                "day": day_of(at),
                 "microdollars": microdollars or 0,
                 "tokens": tokens,
                 "calls": calls,

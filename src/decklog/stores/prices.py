@@ -6,6 +6,7 @@ from decklog.clock import from_text
 from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.stores.base import Store, Where
+from decklog.stores.charge import aware
 from decklog.stores.price_list import Price, PriceList, shipped
 
 TYPE_CHECKING = False
@@ -100,6 +101,7 @@ class Prices(Store):
     @reads
     def get(self, model: str, *, at: datetime | None = None, prompt_tokens: int = 0) -> Price:
         """Get the price that holds for a model, now or at a time, for a prompt of that length."""
+        aware("at", at)
         price = PriceList(self.db).find(model, at or self.now(), prompt_tokens)
         if price is None:
             raise _unknown(model)
@@ -128,6 +130,7 @@ class Prices(Store):
         at: datetime | None = None,
     ) -> int:
         """Say what a call would cost, in micro-dollars: the amount to reserve before making it."""
+        aware("at", at)
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
         if min(tokens) < 0:
             raise Invalid("a call can't use fewer than 0 tokens", field="input_tokens")

@@ -12,13 +12,12 @@ from decklog.records import Page
 from decklog.stores.acting import acting
 from decklog.stores.base import Store, Where, enum_of
 from decklog.stores.budget import Action, Reservation, ReservationState, Unit, place_of
+from decklog.stores.charge import MOST, aware
 from decklog.stores.meter import Meter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-MOST = 10**12
 
 
 class Reservations(Store):
@@ -45,6 +44,7 @@ class Reservations(Store):
         It is refused (`BudgetExceeded`) when a budget that stops has too little left, or nothing at all. `holder` says who it is
         for, in any words. With a key that is known in its run, the first reservation comes back.
         """
+        aware("expires_at", expires_at)
         given = {
             "microdollars": _amount("amount_microdollars", amount_microdollars),
             "tokens": _amount("tokens", tokens),
@@ -95,6 +95,7 @@ class Reservations(Store):
     @writes
     def extend(self, reservation_id: str, expires_at: datetime) -> Reservation:
         """Hold an open reservation until a later time; one that has expired is gone and must be made anew."""
+        aware("expires_at", expires_at)
         meter = Meter(self.db, self.clock)
         reservation = self._enter(meter, reservation_id)
         budgets = meter.budgets(place_of(vars(reservation)))
