@@ -1,0 +1,118 @@
+"""Many processes against one budget, some of them killed in the middle of what they do."""
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from datetime import timedelta
+
+from decklog import BudgetExceeded, Decklog
+
+CEILING = 1_000_000
+WORKERS = 16
+KILLED = 5
+HELD_SECONDS = 3.0
+
+
+def work(target: str, seed: int, seconds: float) -> None:
+    """Reserve, charge, settle or forget, at random, until the time is over."""
+    dice = random.Random(seed)
+    end = time.monotonic() + seconds
+    with Decklog.open(target) as log:
+        while time.monotonic() < end:
+            try:
+                one_call(log, dice, f"run_{seed % 4}")
+            except BudgetExceeded:
+                time.sleep(dice.uniform(0, 0.02))
+
+
+def one_call(log: Decklog, dice: random.Random, run_id: str) -> None:
+    amount = dice.randint(1, 9_000)
+    if dice.random() < 0.4:
+        log.ledger.charge("m", input_tokens=amount, run_id=run_id)
+        return
+    until = log.clock.now() + timedelta(seconds=HELD_SECONDS)
+    held = log.reservations.reserve(until, amount_microdollars=amount, run_id=run_id, holder=f"pid {os.getpid()}")
+    for share in (0.5, 0.6):  # together more than was reserved: the rest needs room
+        log.ledger.charge("m", input_tokens=int(amount * share), reservation_id=held.id)
+    if dice.random() < 0.9:
+        log.reservations.settle(held.id)
+
+
+def test_sixteen_processes_never_spend_a_microdollar_too_much(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.prices.set("m", 1_000_000, 1_000_000)
+        for number in range(4):
+            log.runs.start("spend", run_id=f"run_{number}")
+        log.budgets.set("all", limit_microdollars=CEILING)
+        log.budgets.set("run", scope_id="run_0", limit_microdollars=CEILING // 5)
+    run_workers(target)
+    with Decklog.open(target) as log:
+        everything, run_0 = log.budgets.burn()
+        assert everything["spent"] == log.ledger.summary()["total"]["cost_microdollars"]  # type: ignore[index]
+        for shown, ceiling in ((everything, CEILING), (run_0, CEILING // 5)):
+            assert shown["spent"] + shown["reserved"] <= ceiling  # type: ignore[operator]
+        assert everything["spent"] > CEILING * 0.5  # type: ignore[operator]
+        assert log.budgets.check()["ok"]
+        assert log.journal.verify().ok
+        the_dead_hold_nothing(log)
+
+
+def run_workers(target: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=work, args=(target, seed, 8.0)) for seed in range(WORKERS)]
+    for worker in workers:
+        worker.start()
+    dice = random.Random(7)
+    for worker in dice.sample(workers, KILLED):
+        time.sleep(dice.uniform(0.3, 1.2))
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGKILL)
+    for worker in workers:
+        worker.join(120)
+    assert sorted(worker.exitcode for worker in workers) == [-signal.SIGKILL] * KILLED + [0] * (WORKERS - KILLED)  # type: ignore[type-var]
+
+
+def the_dead_hold_nothing(log: Decklog) -> None:
+    """What was reserved by those who died, or forgot to settle, can be spent once its time is over: all of it, and no more."""
+    open_ones = log.reservations.find(state="open", limit=1000)
+    assert open_ones, "some were killed or forgot to settle"
+    last = max(held.expires_at for held in open_ones)
+    while log.clock.now() <= last:
+        time.sleep(0.05)
+    (everything,) = log.budgets.burn(scope="all")
+    assert everything["reserved"] == 0
+    log.ledger.charge("m", input_tokens=everything["left"])  # type: ignore[arg-type]
+    (everything,) = log.budgets.burn(scope="all")
+    assert (everything["spent"], everything["left"]) == (CEILING, 0)
+
+
+def set_budgets(target: str, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    with Decklog.open(target) as log:
+        while time.monotonic() < end:
+            budget = log.budgets.set("all", limit_microdollars=CEILING, action="warn")
+            assert log.budgets.check()["ok"]
+            log.budgets.lift(budget.id)
+        log.budgets.set("all", limit_microdollars=CEILING, action="warn")
+
+
+def test_a_budget_set_while_others_spend_misses_none_of_their_charges(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.prices.set("m", 1_000_000, 1_000_000)
+        for number in range(4):
+            log.runs.start("spend", run_id=f"run_{number}")
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=work, args=(target, seed, 4.0)) for seed in range(4)]
+    workers.append(context.Process(target=set_budgets, args=(target, 4.0)))
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0] * 5
+    with Decklog.open(target) as log:
+        (shown,) = log.budgets.burn()
+        assert shown["spent"] == log.ledger.summary()["total"]["cost_microdollars"]  # type: ignore[index]
+        assert log.budgets.check()["ok"]
+        assert log.journal.verify().ok
