@@ -97,6 +97,36 @@ def the_dead_hold_nothing(log: Decklog) -> None:
     assert (everything["spent"], everything["left"]) == (CEILING, 0)
 
 
+def spend_at_once(target: str, seed: int, start: Barrier, rounds: int) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("spend", run_id=f"run_{seed}")
+        for number in range(rounds):
+            start.wait(60)
+            try:
+                log.ledger.charge("m", input_tokens=100, run_id=f"run_{seed}", task_id=f"round_{number}")
+            except BudgetExceeded:
+                continue
+
+
+def test_of_many_who_spend_at_the_same_moment_only_as_many_succeed_as_there_is_money_for(target: str) -> None:
+    rounds = 25
+    with Decklog.open(target) as log:
+        log.prices.set("m", 1_000_000, 1_000_000)
+        for number in range(rounds):
+            log.budgets.set("task", scope_id=f"round_{number}", limit_microdollars=399)
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(8)
+    workers = [context.Process(target=spend_at_once, args=(target, seed, start, rounds)) for seed in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0] * 8
+    with Decklog.open(target) as log:
+        assert [shown["spent"] for shown in log.budgets.burn()] == [300] * rounds
+        assert log.budgets.check()["ok"]
+
+
 def set_budgets(target: str, start: Barrier, times: int) -> None:
     with Decklog.open(target) as log:
         start.wait(60)
