@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 # A new kind of record is one more line here. Modules are imported when a store is first used.
 STORES = {
     "runs": "Runs",
-    "ledger": "Ledger",
     "prices": "Prices",
     "budgets": "Budgets",
     "reservations": "Reservations",
+    "ledger": "Ledger",
 }
 
 
@@ -41,10 +41,10 @@ class Decklog:
 
     if TYPE_CHECKING:
         runs: Runs
-        ledger: Ledger
         prices: Prices
         budgets: Budgets
         reservations: Reservations
+        ledger: Ledger
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal

@@ -127,6 +127,8 @@ def test_a_reservation_is_spent_only_where_it_was_made_for(log: Decklog, run_id:
     held = reserve(log, 100, run_id=run_id, task_id="t1")
     with pytest.raises(Invalid, match="task_id t1"):
         spend(log, 1, held, task_id="t2")
+    with pytest.raises(Invalid, match="run_id None"):
+        spend(log, 1, reserve(log, 100), run_id=run_id)
     spend(log, 1, held)
     (charge,) = log.ledger.find()
     assert (charge.run_id, charge.task_id, charge.reservation_id) == (run_id, "t1", held.id)

@@ -88,6 +88,7 @@ class Reservation(Record):
     """What is held for calls under way, and how much of it they have used; it holds nothing after `expires_at`."""
 
     table = "reservations"
+    copied_by_fork = False
 
     id: str
     state: ReservationState

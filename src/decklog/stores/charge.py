@@ -24,6 +24,8 @@ class Charge(Record):
     """
 
     table = "charges"
+    # A fork repeats what was planned and decided, not what was paid.
+    copied_by_fork = False
 
     id: str
     occurred_at: datetime

@@ -156,7 +156,8 @@ class Ledger(Store):
             return None
         reservation = self.fetch(Reservation, given["reservation_id"])
         for name, held in place_of(vars(reservation)).items():
-            if held is not None and given[name] not in (None, held):
+            # A run and its reservations tell their story in one stream, so here even none is a value.
+            if given[name] not in (None, held) and (held is not None or name == "run_id"):
                 raise Invalid(
                     f"reservation {reservation.id} is for {name} {held}, and this charge is for {given[name]}",
                     field=name,
