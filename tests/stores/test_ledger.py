@@ -64,6 +64,25 @@ def test_a_charge_is_priced_by_the_day_it_occurred(log: Decklog, clock: ManualCl
     assert late.cost_microdollars == 300
 
 
+def test_a_new_price_holds_for_the_very_next_charge(log: Decklog, target: str) -> None:
+    def cost() -> int | None:
+        return log.ledger.charge("sonnet", input_tokens=100).cost_microdollars
+
+    assert cost() == 300
+    log.prices.set("sonnet", 4_000_000, 0)
+    assert cost() == 400
+    with Decklog.open(target, clock=log.clock) as other:
+        other.prices.set("sonnet", 5_000_000, 0)
+    assert cost() == 500
+    with pytest.raises(ZeroDivisionError), log.transaction():
+        log.prices.set("sonnet", 6_000_000, 0)
+        assert cost() == 600
+        raise ZeroDivisionError
+    assert cost() == 500
+    log.prices.withdraw("sonnet", datetime(2026, 1, 1, tzinfo=UTC))
+    assert cost() is None
+
+
 def test_a_given_cost_is_taken_as_it_is(log: Decklog) -> None:
     assert log.ledger.charge("sonnet", input_tokens=1000, cost_microdollars=7).cost_microdollars == 7
     assert log.ledger.charge("nobody-knows", input_tokens=1000, cost_microdollars=0).cost_microdollars == 0

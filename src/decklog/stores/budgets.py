@@ -67,10 +67,10 @@ class Budgets(Store):
             Budget,
             """
             update budgets set ceiling = :ceiling, action = :action, warn_percent = :warn_percent, set_at = :now
-             where scope = :scope and coalesce(scope_id, '') = :whose and period = :period and unit = :unit
+             where (scope || ' ' || coalesce(scope_id, '')) = :whose and period = :period and unit = :unit
             returning *
             """,
-            whose=given["scope_id"] or "",
+            whose=f"{given['scope']} {given['scope_id'] or ''}",
             now=self.now(),
             **given,
         )

@@ -107,7 +107,7 @@ class Ledger(Store):
         given["occurred_at"] = given["occurred_at"] or self.now()
         tokens = tuple(given[name] for name in TOKENS)
         if given["cost_microdollars"] is None:
-            given["cost_microdollars"] = PriceList(self.db).cost(given["model"], given["occurred_at"], tokens)
+            given["cost_microdollars"] = PriceList(self.db, remember=True).cost(given["model"], given["occurred_at"], tokens)
         spending = Spending(meter, given, sum(tokens), reservation and self._lock(reservation))
         spending.admit(enforce=enforce)
         return self._write(given, spending)

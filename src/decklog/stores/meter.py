@@ -29,12 +29,10 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
 
 _GATES = 32
-_SCOPED = "\n    or ".join(f"(scope = '{scope}' and coalesce(scope_id, '') = :{column})" for scope, column in COLUMNS.items())
 _BUDGETS = f"""
 select *
   from budgets
- where scope = 'all'
-    or {_SCOPED}
+ where (scope || ' ' || coalesce(scope_id, '')) in (:everything, {", ".join(":" + column for column in COLUMNS.values())})
  order by id
    for update
 """
@@ -125,8 +123,9 @@ class Meter:
 
     def budgets(self, place: "Mapping[str, Any]") -> list[Budget]:
         """Find and lock the budgets that something falls under."""
-        bound, _ = self._db.values.bind(place)
-        names, rows = self._db.rows(_BUDGETS, bound)
+        bound, _ = self._db.values.bind({column: place[column] for column in COLUMNS.values()})
+        sought = {column: bound[column] and f"{scope} {bound[column]}" for scope, column in COLUMNS.items()}
+        names, rows = self._db.rows(_BUDGETS, {"everything": f"{Scope.ALL} ", **sought})
         return [Budget.from_row(names, row) for row in rows]
 
     # Where a budget stands

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
-from decklog.clock import from_text, to_text
+from decklog.clock import from_text
 from decklog.records import Record
 
 TYPE_CHECKING = False
@@ -58,35 +58,44 @@ class Price(Record):
 
 
 class PriceList:
-    """Finds the price that holds for a call. A model without one has no price: nothing is guessed from its name."""
+    """Finds the price that holds for a call. A model without one has no price: nothing is guessed from its name.
 
-    def __init__(self, db: "Database") -> None:
+    Whoever writes may `remember` what was found, for as long as the database says that it still holds.
+    """
+
+    def __init__(self, db: "Database", *, remember: bool = False) -> None:
         self._db = db
+        self._remember = remember
 
     def find(self, model: str, at: datetime, prompt_tokens: int) -> Price | None:
-        return self._own(model, at, prompt_tokens) or _shipped_price(model, at, prompt_tokens)
+        own = self._remembered(model) if self._remember else self._own(model)
+        return _holding(own, at, prompt_tokens) or _holding(shipped().get(model, ()), at, prompt_tokens)
 
     def cost(self, model: str, at: datetime, tokens: "Tokens") -> int | None:
         """Give a call's cost in micro-dollars; None when it is not known."""
         price = self.find(model, at, sum(tokens[:3]))
         return None if price is None else price.cost(tokens)
 
-    def _own(self, model: str, at: datetime, prompt_tokens: int) -> Price | None:
+    def _own(self, model: str) -> tuple[Price, ...]:
         names, rows = self._db.rows(
-            """
-            select *
-              from prices
-             where model = :model and valid_from <= :at and (over_tokens = 0 or over_tokens < :prompt)
-             order by valid_from desc, over_tokens desc
-             limit 1
-            """,
-            {"model": model, "at": to_text(at), "prompt": prompt_tokens},
+            "select * from prices where model = :model order by valid_from desc, over_tokens desc", {"model": model}
         )
-        return Price.from_row(names, rows[0]) if rows else None
+        return tuple(Price.from_row(names, row) for row in rows)
+
+    def _remembered(self, model: str) -> tuple[Price, ...]:
+        known: tuple[Price, ...] | None = self._db.memo.get(("prices", model))
+        if known is None:
+            known = self._db.memo["prices", model] = self._own(model)
+        return known
+
+    def forget(self, model: str) -> None:
+        """Look a model's prices up again: they were changed in this transaction."""
+        self._db.memo.pop(("prices", model), None)
 
 
-def _shipped_price(model: str, at: datetime, prompt_tokens: int) -> Price | None:
-    for price in shipped().get(model, ()):
+def _holding(prices: tuple[Price, ...], at: datetime, prompt_tokens: int) -> Price | None:
+    """Choose from prices that stand newest first, and the longest prompts first."""
+    for price in prices:
         if price.valid_from <= at and (price.over_tokens == 0 or price.over_tokens < prompt_tokens):
             return price
     return None

@@ -70,6 +70,7 @@ class Prices(Store):
 
     def _set(self, row: "dict[str, Any]") -> Price:
         _check(row)
+        PriceList(self.db).forget(row["model"])
         names = Price.columns()
         changed = self.change_all(
             Price,
@@ -87,6 +88,7 @@ class Prices(Store):
     @writes(manager_only=True)
     def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = 0) -> Price:
         """Remove one of the log's own prices; the price that held before it holds again."""
+        PriceList(self.db).forget(model)
         gone = self.remove(
             Price,
             "delete from prices where model = :model and valid_from = :valid_from and over_tokens = :over returning *",
