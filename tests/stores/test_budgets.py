@@ -225,6 +225,25 @@ def test_setting_a_budget_again_changes_it_and_keeps_what_was_spent(log: Decklog
     assert len(log.budgets.find()) == 1
 
 
+def test_a_budget_set_elsewhere_holds_for_the_very_next_charge(log: Decklog, target: str, run_id: str) -> None:
+    spend(log, 10, run_id=run_id)
+    with Decklog.open(target, clock=log.clock) as other:
+        budget = other.budgets.set("run", scope_id=run_id, limit_microdollars=15)
+        with pytest.raises(BudgetExceeded):
+            spend(log, 10, run_id=run_id)
+        other.budgets.set("run", scope_id=run_id, limit_microdollars=20)
+        spend(log, 10, run_id=run_id)
+        other.budgets.lift(budget.id)
+    spend(log, 10, run_id=run_id)
+    with pytest.raises(ZeroDivisionError), log.transaction():
+        log.budgets.set("run", scope_id=run_id, limit_microdollars=30)
+        with pytest.raises(BudgetExceeded):
+            spend(log, 1, run_id=run_id)
+        raise ZeroDivisionError
+    spend(log, 1, run_id=run_id)
+    assert log.budgets.find() == []
+
+
 def test_budgets_of_other_periods_and_units_stand_side_by_side(log: Decklog) -> None:
     ids = {
         log.budgets.set("all", **given).id  # type: ignore[arg-type]

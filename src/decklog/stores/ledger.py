@@ -113,17 +113,13 @@ class Ledger(Store):
         return self._write(given, spending)
 
     def _write(self, given: "dict[str, Any]", spending: Spending) -> Charge:
-        other_day = day_of(spending.at) != day_of(given["occurred_at"])
-        charge = self.add(
-            Charge,
-            id=self.ids.new("charge"),
-            overdrew=bool(spending.overdrawn),
-            counted_at=spending.at if other_day else None,
-            **given,
-        )
+        held = spending.paying
+        if held is not None and day_of(held.reserved_at) != day_of(given["occurred_at"]):
+            given["counted_at"] = held.reserved_at
+        charge = self.add(Charge, id=self.ids.new("charge"), overdrew=bool(spending.overdrawn), **given)
         spending.count()
-        if spending.paying is not None:
-            self._use(spending.paying, charge)
+        if held is not None:
+            self._use(held, charge)
         for subtype, body, payload in spending.news():
             self.journal.append(
                 Charge.stream_of(given),

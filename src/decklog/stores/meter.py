@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
 
 _GATES = 32
+_MOST_REMEMBERED = 1000
 _BUDGETS = f"""
 select *
   from budgets
@@ -118,11 +119,22 @@ class Meter:
             self._db.memo[gate] = True
 
     def close_gates(self) -> None:
-        """Wait until every charge under way is over, and let no other begin."""
+        """Wait until every charge under way is over, and let no other begin; the budgets may change now."""
         self._db.rows("select no from budget_gates order by no for update", {})
+        self._db.memo.pop("budgets", None)
 
     def budgets(self, place: "Mapping[str, Any]") -> list[Budget]:
-        """Find and lock the budgets that something falls under."""
+        """Find and lock the budgets that something falls under. Behind a gate they stay as they are."""
+        whose = tuple(place[column] for column in COLUMNS.values())
+        known: dict[Any, list[Budget]] = self._db.memo.setdefault("budgets", {})
+        found = known.get(whose)
+        if found is None:
+            if len(known) >= _MOST_REMEMBERED:
+                known.clear()
+            found = known[whose] = self._locked(place)
+        return found
+
+    def _locked(self, place: "Mapping[str, Any]") -> list[Budget]:
         bound, _ = self._db.values.bind({column: place[column] for column in COLUMNS.values()})
         sought = {column: bound[column] and f"{scope} {bound[column]}" for scope, column in COLUMNS.items()}
         names, rows = self._db.rows(_BUDGETS, {"everything": f"{Scope.ALL} ", **sought})
