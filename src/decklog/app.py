@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.stores.base import Store
+    from decklog.stores.learnings import Learnings
+    from decklog.stores.memory import Memory
+    from decklog.stores.patterns import Patterns
     from decklog.stores.runs import Runs
+    from decklog.stores.strategies import Strategies
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -25,6 +29,10 @@ if TYPE_CHECKING:
 # A new kind of record is one more line here. Modules are imported when a store is first used.
 STORES = {
     "runs": "Runs",
+    "memory": "Memory",
+    "patterns": "Patterns",
+    "strategies": "Strategies",
+    "learnings": "Learnings",
 }
 
 
@@ -33,6 +41,10 @@ class Decklog:
 
     if TYPE_CHECKING:
         runs: Runs
+        memory: Memory
+        patterns: Patterns
+        strategies: Strategies
+        learnings: Learnings
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
