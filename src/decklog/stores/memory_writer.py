@@ -55,8 +55,7 @@ class MemoryWriter(Store):
         """
         given = self._checked(topic, body, project, confidence, source_kind)
         given |= {"source_id": source_id, "run_id": run_id, "task_id": task_id}
-        given["payload"] = self._with_signature(topic, dict(payload or {}), body)
-        topics.check_payload(topic, given["payload"])
+        given["payload"] = self._payload(topic, {} if payload is None else payload, body)
         # Embedding may take seconds, and nobody else can write while a transaction is open.
         vectors = embedded(self.embedder, [body]) if self.embedder else []
         return self.db.write(lambda: self._remember(given, refs or [], key, vectors))
@@ -83,12 +82,12 @@ class MemoryWriter(Store):
             "source_kind": source_kind,
         }
 
-    def _with_signature(self, topic: str, payload: "dict[str, Any]", body: str) -> "dict[str, Any]":
-        """Give a failure the signature it will be looked up by, without what differs from one occurrence to the next."""
-        if topic == "failure_patterns":
+    def _payload(self, topic: str, payload: "dict[str, Any]", body: str) -> "dict[str, Any]":
+        """Check a payload; give a failure the signature it is looked up by, without what differs between occurrences."""
+        if topic == "failure_patterns" and isinstance(payload, dict):
             message = payload.get("error_signature") or body
-            if isinstance(message, str):
-                payload["error_signature"] = signature(message)
+            payload = {**payload, "error_signature": signature(message) if isinstance(message, str) else message}
+        topics.check_payload(topic, payload)
         return payload
 
     def _remember(self, given: "dict[str, Any]", refs: list[str], key: str | None, vectors: "list[list[float]]") -> Lesson:
