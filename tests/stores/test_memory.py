@@ -227,7 +227,9 @@ def test_a_question_in_other_words_finds_the_lesson_and_says_why(log: Decklog) -
     assert hits == sorted(hits, key=lambda hit: -hit.score)
 
 
-@pytest.mark.parametrize("query", ["imports", "importing", "ImportError", "circular_import", "src/circular/models.py", "don't import"])
+@pytest.mark.parametrize(
+    "query", ["imports", "importing", "ImportError", "circular_import", "src/circular/models.py", "don't import"]
+)
 def test_words_are_found_in_other_forms_and_inside_names(log: Decklog, query: str) -> None:
     lesson = log.memory.remember("failure_patterns", CYCLE)
     assert [hit.id for hit in log.memory.peek(query)] == [lesson.id]
@@ -241,7 +243,9 @@ def test_no_question_is_an_operator_of_the_index(query: str) -> None:
     assert all(word and not set(word) & set("\"'\\()*:&|!<>") for word in [*words, *senses_of(words)])
 
 
-@pytest.mark.parametrize("query", ['"', "a OR", "NEAR(", "import*", "col : x", "(", "' & !", "\\", "-", "topic:x", "数据库", "😀 import"])
+@pytest.mark.parametrize(
+    "query", ['"', "a OR", "NEAR(", "import*", "col : x", "(", "' & !", "\\", "-", "topic:x", "数据库", "😀 import"]
+)
 def test_any_question_can_be_asked(log: Decklog, query: str) -> None:
     log.memory.remember("failure_patterns", CYCLE)
     log.memory.peek(query)

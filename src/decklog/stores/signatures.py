@@ -27,8 +27,11 @@ _OWN = (
     (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), "<address>"),
     (re.compile(r"\[[0-9a-fA-F]*:[0-9a-fA-F:]+\](?::\d+)?"), "<address>"),
     (re.compile(r"\b0[xX][0-9a-fA-F]+\b"), "<hex>"),
-    (re.compile(r"(?:\b[A-Za-z]:)?(?:[\\/][\w.@+~-]+){2,}(?::\d+(?::\d+)?)?|(?<![\w.])\.{0,2}/[\w.@+~/-]+(?::\d+)*"), "<path>"),
-    (re.compile(r"\b[\w.-]+(?:/[\w.-]+)+(?::\d+)*"), "<path>"),
+    # A path begins with a separator or a drive, or has two separators, or one and an extension: `read/write` is none.
+    (re.compile(r"\b[A-Za-z]:(?:\\[\w.@+~-]+)+(?::\d+)*"), "<path>"),
+    (re.compile(r"(?<!\w)\.{0,2}(?:[\\/][\w.@+~-]+)+(?::\d+)*"), "<path>"),
+    (re.compile(r"\b[\w.@+~-]+(?:[\\/][\w.@+~-]+){2,}(?::\d+)*"), "<path>"),
+    (re.compile(r"\b[\w.@+~-]+[\\/][\w@+~-]+\.\w{1,5}\b(?::\d+)*"), "<path>"),
     (re.compile(r"\b[\w-]+\.[A-Za-z]{1,4}:\d+(?::\d+)?\b"), "<path>"),
     (re.compile(r"\b[a-z]+_[0-9a-z]{20,}\b"), "<id>"),
     (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b"), "<hex>"),
