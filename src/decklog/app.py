@@ -25,14 +25,18 @@ if TYPE_CHECKING:
     from decklog.stores.feedback import FeedbackStore
     from decklog.stores.groups import Groups
     from decklog.stores.inbox import Inbox
+    from decklog.stores.learnings import Learnings
     from decklog.stores.ledger import Ledger
+    from decklog.stores.memory import Memory
     from decklog.stores.outputs import Outputs
+    from decklog.stores.patterns import Patterns
     from decklog.stores.plans import Plans
     from decklog.stores.prices import Prices
     from decklog.stores.reservations import Reservations
     from decklog.stores.runs import Runs
     from decklog.stores.self_edits import SelfEdits
     from decklog.stores.states import States
+    from decklog.stores.strategies import Strategies
     from decklog.stores.tasks import Tasks
     from decklog.stores.trust import Trust
     from decklog.stores.workflow import Workflow
@@ -70,6 +74,10 @@ STORES = {
     "prices": "Prices",
     "budgets": "Budgets",
     "reservations": "Reservations",
+    "memory": "Memory",
+    "patterns": "Patterns",
+    "strategies": "Strategies",
+    "learnings": "Learnings",
     "context": "Context",
     "inbox": "Inbox",
     "feedback": "FeedbackStore",
@@ -117,6 +125,10 @@ class Decklog:
         prices: Prices
         budgets: Budgets
         reservations: Reservations
+        memory: Memory
+        patterns: Patterns
+        strategies: Strategies
+        learnings: Learnings
         context: Context
         inbox: Inbox
         feedback: FeedbackStore
