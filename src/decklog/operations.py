@@ -8,7 +8,7 @@ from decklog.errors import Invalid
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+    from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -75,27 +75,32 @@ def reads_in_steps(function: "Callable[Concatenate[S, P], R]") -> "Callable[Conc
     return _operation(function, "none", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
-def writes_in_steps(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
-    """Mark a writing verb that opens its own transactions, because it waits between them."""
-    return _operation(function, "none", writes=True, manager_only=False)  # type: ignore[no-any-return]
+def _marker(through: str) -> "Any":
+    def mark(function: "Any" = None, *, manager_only: bool = False) -> "Any":
+        if function is None:
+            return lambda inner: _operation(inner, through, writes=True, manager_only=manager_only)
+        return _operation(function, through, writes=True, manager_only=manager_only)
+
+    return mark
 
 
 if TYPE_CHECKING:
 
-    @overload
-    def writes(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]: ...
-    @overload
-    def writes(*, manager_only: bool) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]: ...
+    class Marker(Protocol):
+        @overload
+        def __call__(self, function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]: ...
+        @overload
+        def __call__(
+            self, *, manager_only: bool
+        ) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]: ...
 
 
-def writes(function: "Any" = None, *, manager_only: bool = False) -> "Any":
-    """Mark a verb that writes: it runs in one transaction, all of it or nothing.
+# Marks a verb that writes: it runs in one transaction, all of it or nothing. `manager_only` keeps it off every surface that
+# agents reach.
+writes: "Marker" = _marker("write")
 
-    `manager_only` keeps it off every surface that agents reach.
-    """
-    if function is None:
-        return lambda inner: _operation(inner, "write", writes=True, manager_only=manager_only)
-    return _operation(function, "write", writes=True, manager_only=manager_only)
+# Marks a writing verb that opens its own transactions, because it waits between them or keeps what it refuses.
+writes_in_steps: "Marker" = _marker("none")
 
 
 def operations_of(store_class: type) -> "Iterator[Operation]":

@@ -1,6 +1,7 @@
 """Records: frozen dataclasses to rows and back, and the one place where values are checked and redacted."""
 
 import json
+import re
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 200
+# An escaped NUL, but not an escaped backslash before the letters u0000.
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
 
@@ -120,7 +123,7 @@ class Values:
     def json(self, name: str, value: "Any") -> tuple[str, bool]:
         """Check and redact one JSON value: its strings are redacted, never its text."""
         text = to_json(value)
-        if "\\u0000" in text:
+        if "\\u0000" in text and _NUL.search(text):
             raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
         if not text.isascii():
             self._unicode(name, text)

@@ -21,4 +21,11 @@ SUMMARIES = {
     "states": "Keeps state documents and their versions, checkpoints of runs and snapshots of paused tasks.",
     "artifacts": "Remembers files, and keeps the bytes of those that are given with them.",
     "outputs": "Keeps every output of every skill of a run.",
+    "context": "Keeps packages, offers each agent what is for it, and remembers who read what.",
+    "inbox": "Takes messages in, hands them to agents at a break, and keeps what became of each.",
+    "feedback": "Files feedback and moves it, one lawful step at a time, with a note for each step.",
+    "trust": "Binds the log to one manager. Going up needs a signature; going down needs none and happens at once.",
+    "self_edits": "Records self-edits and lists them. A record is never changed.",
+    "workflow": "Keeps one workflow, as it was loaded or as it comes with the package, and routes by it.",
+    "ci": "Keeps the history of CI runs; a run may be recorded when it starts and completed when it ends.",
 }

@@ -310,6 +310,14 @@ class Approvals(Store):
         return found[0].seen_at(self.now()) if found else None
 
     @reads
+    def grants(self, approval_id: str, action: str) -> bool:
+        """Say whether an approval was granted, and for exactly this action as its subject."""
+        approval = self.seek(Approval, approval_id)
+        if approval is None or approval.decided_by is None:
+            return False  # silence is no consent, whatever the question's default says
+        return approval.subject == action and approval.state == ApprovalState.GRANTED
+
+    @reads
     def granted_for(self, run_id: str, digest: str, *, or_by_default: bool = False) -> Approval | None:
         """Get the approval that lets exactly this digest pass; none is null.
 

@@ -153,6 +153,10 @@ class Groups(RunBound):
         """Get a group of a run."""
         return self._get(run_id, group_id)
 
+    def of_run(self, run_id: str) -> list[Group]:
+        """List all groups of a run, in the order they were made."""
+        return self.select(Group, "select * from groups where run_id = :run_id order by number", run_id=run_id)
+
     @reads
     def find(
         self,

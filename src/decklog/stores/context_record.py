@@ -1,0 +1,142 @@
+"""Context packages as records, and how much each is worth to an agent."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from decklog.errors import Invalid
+from decklog.records import Record
+
+SUMMARY_CHARACTERS = 200
+_GROUP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class PackageType(StrEnum):
+    RESEARCH = "research"
+    FAILURES = "failures"
+    DECISIONS = "decisions"
+    HANDOFF = "handoff"
+    INVESTIGATION = "investigation"
+
+
+class Priority(StrEnum):
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class Scope(StrEnum):
+    GROUP = "group"
+    GLOBAL = "global"
+
+
+class ContextAgent(StrEnum):
+    """Who leaves packages and for whom."""
+
+    PROJECT_MANAGER = "project_manager"
+    DEVELOPER = "developer"
+    SENIOR_SOFTWARE_ENGINEER = "senior_software_engineer"
+    QA_EXPERT = "qa_expert"
+    TECH_LEAD = "tech_lead"
+    INVESTIGATOR = "investigator"
+    REQUIREMENTS_ENGINEER = "requirements_engineer"
+    ORCHESTRATOR = "orchestrator"
+
+
+class ConsumingAgent(StrEnum):
+    """Whose reading is recorded iteration by iteration."""
+
+    DEVELOPER = "developer"
+    QA_EXPERT = "qa_expert"
+    TECH_LEAD = "tech_lead"
+    SENIOR_SOFTWARE_ENGINEER = "senior_software_engineer"
+    INVESTIGATOR = "investigator"
+
+
+WEIGHTS = {Priority.CRITICAL: 4, Priority.HIGH: 3, Priority.MEDIUM: 2, Priority.LOW: 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Package(Record):
+    table = "context_packages"
+
+    id: str
+    number: int
+    run_id: str
+    package_type: PackageType
+    file_path: str
+    producer: ContextAgent
+    summary: str
+    created_at: datetime
+    group_id: str | None = None
+    scope: Scope = Scope.GLOBAL
+    priority: Priority = Priority.MEDIUM
+    size_bytes: int | None = None
+    version: int = 1
+    supersedes_id: str | None = None
+    superseded_by_id: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consumer(Record):
+    """One agent a package is for; `iteration` is the one it was read in."""
+
+    table = "context_consumers"
+    identity = ("package_id", "agent")
+
+    package_id: str
+    agent: ContextAgent
+    run_id: str
+    iteration: int = 1
+    consumed_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consumption(Record):
+    """That an agent used a package in one iteration of a group's work; `scope_id` is a digest of these."""
+
+    table = "context_consumptions"
+
+    id: str
+    scope_id: str
+    run_id: str
+    group_id: str
+    agent: ConsumingAgent
+    iteration: int
+    package_id: str
+    consumed_at: datetime
+
+
+def score_of(package: Package, *, group_id: str | None, is_consumer: bool, now: datetime) -> float:
+    """Say how much a package is worth: its priority first, then that it is about the group, meant for the agent, and new."""
+    days = max((now - package.created_at).total_seconds() / 86_400, 0.0)
+    same_group = package.group_id is not None and package.group_id == group_id
+    return 4 * WEIGHTS[package.priority] + 2 * same_group + 1.5 * is_consumer + 1 / (days + 1)
+
+
+def summary_of(text: str) -> str:
+    """Write a summary on one line of at most 200 characters; a longer one ends in three dots."""
+    line = " ".join(text.splitlines()).strip()
+    if not line:
+        raise Invalid("a package needs a summary; it is what agents choose by", field="summary")
+    return line if len(line) <= SUMMARY_CHARACTERS else line[: SUMMARY_CHARACTERS - 3] + "..."
+
+
+def path_of(text: str) -> str:
+    """Write a path with forward slashes; it may not climb out of its folder."""
+    path = text.strip().replace("\\", "/")
+    if not path or ".." in path.split("/"):
+        raise Invalid(f"{text!r} can't be a package's file: give a path without '..'", field="file_path")
+    return path
+
+
+def group_of(group_id: str | None) -> str | None:
+    """Check a group's id; `global` and None mean the whole run."""
+    if group_id is None or group_id == "global":
+        return None
+    if not _GROUP_ID.fullmatch(group_id):
+        raise Invalid(f"{group_id!r} can't be a group's id: 1 to 64 letters, digits, _ and -", field="group_id")
+    return group_id
