@@ -2,6 +2,9 @@
 
 import os
 import time
+from contextlib import closing
+from decimal import Decimal
+from itertools import chain
 
 from decklog.errors import Denied, Invalid, TimedOut, TooLarge
 
@@ -92,13 +95,13 @@ def _confine(connection: "apsw.Connection") -> None:
     deadline = time.monotonic() + SECONDS
     connection.limit(apsw.SQLITE_LIMIT_LENGTH, BYTES)
     connection.execute("pragma query_only = on")
-    connection.execute("pragma temp_store = memory")
     connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS)
     connection.authorizer = authorize
 
 
 def _name_as_bazinga(connection: "apsw.Connection") -> None:
     """Put bazinga's shape of them before tables that have the same name in both."""
+    connection.execute("pragma temp_store = memory")
     for name, sql in SAME_NAMES.items():
         connection.execute(f"create temp view {name} as {sql}")
 
@@ -141,24 +144,19 @@ def _ask_postgres(database: "PostgresDatabase", sql: str, parameters: "Sequence[
             cursor.execute("begin read only")
             cursor.execute(f"set local statement_timeout = {int(SECONDS * 1000)}")
             cursor.execute("set local search_path = bazinga, public")
-            # Streaming sends one statement alone, and holds one row at a time.
-            rows = cursor.stream(sql.encode(), tuple(parameters) or None)
-            first = next(rows, None)
-            if first is None:
-                return []
-            names = [column.name for column in cursor.description or ()]
-            return _shown(names, _after(first, rows))
+            # Streaming sends one statement alone, and holds one row at a time. It also holds the connection until it is closed.
+            with closing(cursor.stream(sql.encode(), tuple(parameters) or None)) as rows:
+                first = next(rows, None)
+                if first is None:
+                    return []
+                names = [column.name for column in cursor.description or ()]
+                return _shown(names, chain([first], rows))
     except psycopg.errors.QueryCanceled:
         raise _late() from None
     except psycopg.errors.ReadOnlySqlTransaction as problem:
         raise Denied(f"a query only reads: {problem}", hint="Use the commands to write.") from None
     except psycopg.Error as problem:
         raise postgres_errors.translate(problem) from problem
-
-
-def _after(first: "Any", rest: "Iterable[Any]") -> "Iterable[Any]":
-    yield first
-    yield from rest
 
 
 def _shown(names: list[str], rows: "Iterable[Sequence[Any]]") -> "list[dict[str, Any]]":
@@ -192,8 +190,10 @@ def _value(value: "Any") -> "Any":
     """Give a value that JSON can hold; bytes are shown as SQL writes them."""
     if isinstance(value, (bytes, memoryview, bytearray)):
         return f"x'{bytes(value).hex()}'"
+    if isinstance(value, Decimal):
+        value = int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float) and value - value != 0:
-        return str(value)
+        return str(value)  # neither infinity nor "not a number" is JSON
     return value if value is None or isinstance(value, (str, int, float, dict, list)) else str(value)
 
 

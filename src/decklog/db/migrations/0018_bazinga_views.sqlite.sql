@@ -97,9 +97,8 @@ select s.no as id,
        p.plan_text,
        coalesce(
          (select json_group_array(json_object('phase', h.number, 'name', h.name, 'status', h.status,
-                                              'progress_percent', h.progress_percent, 'completed_at', h.completed_at) order by h.number)
-            from phases h
-           where h.run_id = p.run_id),
+                                              'progress_percent', h.progress_percent, 'completed_at', h.completed_at))
+            from (select * from phases where run_id = p.run_id order by number) h),
          '[]') as phases,
        p.current_phase,
        p.total_phases,
