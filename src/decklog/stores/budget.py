@@ -89,6 +89,7 @@ class Reservation(Record):
 
     table = "reservations"
     copied_by_fork = False
+    copied_by_fork = False
 
     id: str
     state: ReservationState

@@ -24,6 +24,7 @@ class Charge(Record):
     """
 
     table = "charges"
+    copied_by_fork = False
     # A fork repeats what was planned and decided, not what was paid.
     copied_by_fork = False
 
