@@ -17,9 +17,8 @@ def burn(call: Call) -> int:
     """Show what every budget has spent, reserved and left, with the last days as a small chart."""
     with call.open(writing=False) as log:
         budgets = log.budgets.burn()
-        totals = log.ledger.summary(by="day")
     if call.json:
-        return show({"budgets": budgets, "by_day": totals}, as_json=True)
+        return show(budgets, as_json=True)
     if not budgets:
         click.echo("No budget is set. A manager sets one: decklog budgets set all --period day --limit-microdollars 25000000")
     for budget in budgets:

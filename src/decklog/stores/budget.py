@@ -89,7 +89,6 @@ class Reservation(Record):
 
     table = "reservations"
     copied_by_fork = False
-    copied_by_fork = False
 
     id: str
     state: ReservationState

@@ -24,7 +24,6 @@ class Charge(Record):
     """
 
     table = "charges"
-    copied_by_fork = False
     # A fork repeats what was planned and decided, not what was paid.
     copied_by_fork = False
 
