@@ -2,6 +2,7 @@
 
 import click
 
+from decklog import __version__
 from decklog.cli.call import Call, Usage
 from decklog.cli.derived import operations, run_operation, store_names
 
@@ -89,7 +90,7 @@ def _option(parameter: "Any") -> click.Option:
 
 
 @click.group(cls=Menu, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="decklog", prog_name="decklog")
+@click.version_option(__version__, prog_name="decklog")
 def menu() -> None:
     """The record your coding agents can't lose: every run, task, dollar, decision and proof."""
 
@@ -108,6 +109,8 @@ def run_command(call: Call) -> int:
         raise Usage(problem.format_message(), hint=context.strip() or None) from None
     except click.Abort:
         return 130
+    except SystemExit:
+        return 0  # click ends the program when the reader of its output went away
     return result if isinstance(result, int) else 0
 
 

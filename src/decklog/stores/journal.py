@@ -29,8 +29,10 @@ class Journal(JournalWriter):
     def get(self, stream: str, seq: int) -> Entry:
         """Get one entry by its stream and its number."""
         number = self.number_of(stream)
-        names, rows = self.db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
-        if number is None or not rows:
+        # A number beyond a stream's own range would be a position in another stream.
+        position = number * STREAM_SIZE + seq if number is not None and 0 < seq < STREAM_SIZE else 0
+        names, rows = self.db.rows(f"{SELECT} where pos = :pos", {"pos": position})
+        if not rows:
             raise NotFound(f"there is no entry {stream}:{seq}", hint="decklog journal find lists what is there.")
         return self.load(names[1:], rows[0][1:])
 
