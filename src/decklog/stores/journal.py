@@ -28,11 +28,12 @@ class Journal(JournalWriter):
     @reads
     def get(self, stream: str, seq: int) -> Entry:
         """Get one entry by its stream and its number."""
+        if not 0 < seq < STREAM_SIZE:
+            # Such a number would be a position in another stream.
+            raise NotFound(f"there is no entry {stream}:{seq}")
         number = self.number_of(stream)
-        # A number beyond a stream's own range would be a position in another stream.
-        position = number * STREAM_SIZE + seq if number is not None and 0 < seq < STREAM_SIZE else 0
-        names, rows = self.db.rows(f"{SELECT} where pos = :pos", {"pos": position})
-        if not rows:
+        names, rows = self.db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
+        if number is None or not rows:
             raise NotFound(f"there is no entry {stream}:{seq}", hint="decklog journal find lists what is there.")
         return self.load(names[1:], rows[0][1:])
 
