@@ -2,7 +2,6 @@
 
 import click
 
-from decklog import __version__
 from decklog.cli.call import Call, Usage
 from decklog.cli.derived import operations, run_operation, store_names
 
@@ -90,7 +89,7 @@ def _option(parameter: "Any") -> click.Option:
 
 
 @click.group(cls=Menu, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="decklog")
+@click.version_option(package_name="decklog", prog_name="decklog")
 def menu() -> None:
     """The record your coding agents can't lose: every run, task, dollar, decision and proof."""
 
