@@ -121,4 +121,6 @@ def run_command(call: Call) -> int:
         raise Usage(problem.format_message(), hint=context.strip() or None) from None
     except click.Abort:
         return 130
+    except SystemExit:
+        return 0  # click ends the program when the reader of its output went away
     return result if isinstance(result, int) else 0

@@ -5,6 +5,24 @@ import click
 from decklog.cli.call import Call
 from decklog.cli.exits import print_json
 from decklog.cli.show import show
+from decklog.errors import Invalid
+
+
+class NotWhole(Invalid):
+    code = "not_whole"
+
+
+class Trouble(Invalid):
+    code = "trouble"
+
+
+def _print_findings(data: "dict[str, object]", problem: Invalid | None) -> int:
+    """Print the data of a check; when something was found it is an error too, in the place where errors are."""
+    envelope: dict[str, object] = {"ok": problem is None, "data": data, "next": None, "warnings": []}
+    if problem is not None:
+        envelope["error"] = problem.as_dict()
+    print_json(envelope)
+    return 0 if problem is None else 1
 
 
 @click.command()
@@ -16,8 +34,7 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
     with call.open(writing=False) as log:
         result = log.journal.verify(stream, anchor=anchor)
     if call.json:
-        print_json({"ok": result.ok, "data": result.as_dict(), "next": None, "warnings": []})
-        return 0 if result.ok else 1
+        return _print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}") if result.first else None)
     for problem in result.problems:
         place = f"{problem.stream}:{problem.seq}  " if problem.stream else ""
         click.echo(f"WRONG  {place}{problem.what}")
@@ -34,8 +51,8 @@ def doctor(call: Call) -> int:
         facts = log.db.facts()
         findings = [*_file_findings(facts), *_schema_findings(facts)]
     if call.json:
-        print_json({"ok": not findings, "data": {**facts, "findings": findings}, "next": None, "warnings": []})
-        return 1 if findings else 0
+        first = findings[0] if findings else None
+        return _print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
     show({name: value for name, value in facts.items() if name != "steps"}, as_json=False)
     for finding in findings:
         click.echo(f"TROUBLE  {finding['what']}\n         {finding['mend']}")

@@ -6,10 +6,10 @@ from datetime import datetime
 from enum import Enum
 from inspect import Parameter as Signed
 from inspect import signature
+from math import isfinite
 from types import UnionType
 
 from decklog.cli.call import Usage
-from decklog.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,9 +95,16 @@ def read_time(text: str) -> datetime:
     return from_text(text)
 
 
+def _read_number(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(text)
+    return number
+
+
 _READERS: "dict[Any, Callable[[str], Any]]" = {
     int: int,
-    float: float,
+    float: _read_number,
     datetime: read_time,
     dict: _read_json,
     object: _read_json,
@@ -162,4 +169,4 @@ def _truth(text: str) -> bool:
         return True
     if text.lower() in ("false", "0", "no"):
         return False
-    raise Invalid(f"{text!r} is neither true nor false")
+    raise Usage(f"{text!r} is neither true nor false")
