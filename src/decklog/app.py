@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.stores.base import Store
+    from decklog.stores.effects import Effects
+    from decklog.stores.processes import Processes
     from decklog.stores.runs import Runs
     from decklog.stores.tasks import Tasks
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 STORES = {
     "runs": "Runs",
     "tasks": "Tasks",
+    "effects": "Effects",
+    "processes": "Processes",
 }
 
 
@@ -36,6 +40,8 @@ class Decklog:
     if TYPE_CHECKING:
         runs: Runs
         tasks: Tasks
+        effects: Effects
+        processes: Processes
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal

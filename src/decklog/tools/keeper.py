@@ -1,0 +1,278 @@
+"""The keeper: a small process beside each command that outlives whoever started it.
+
+It starts the command in a session of its own, keeps its output and its exit code, and ends its whole family: as the nearest
+"subreaper" it inherits every orphan below it, so that no grandchild gets away by leaving its group. It runs in a fresh
+interpreter with the standard library alone, because it must start fast and must not share a lock with the program it serves.
+"""
+
+import ctypes
+import json
+import os
+import selectors
+import signal
+import sys
+import time
+from typing import Any
+
+from . import family, landlock
+from .identity import Identity
+from .spool import Spool
+
+SET_CHILD_SUBREAPER = 36
+POLL_SECONDS = 0.5
+CHECK_SECONDS = 0.05
+READ_SIZE = 65536
+
+Stage = tuple[int, float]
+# How a family is ended when nobody said otherwise: what is sent, and how long to wait for it to help.
+BRISK: tuple[Stage, ...] = ((signal.SIGTERM, 1.0), (signal.SIGKILL, 5.0))
+
+
+def main() -> None:
+    """Read what to run from standard input, and keep it."""
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):
+        # Whoever started us died before it said what to do: nothing was done, and nothing will be.
+        return
+    spec = json.loads(line)
+    if os.fork():
+        # The starter waits for this process alone; the keeper itself belongs to nobody.
+        os._exit(0)
+    os.setsid()
+    Keeper(spec).keep()
+
+
+class Keeper:
+    """Looks after one command from start to end."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.spec = spec
+        self.folder: str = spec["folder"]
+        for handle in (spec["status_fd"], spec["cwd_fd"]):
+            os.set_inheritable(handle, False)
+        self.spool = Spool(self.folder, spec["cap"])
+        self.selector = selectors.DefaultSelector()
+        self.starter = Identity.from_text(spec["starter"]) if spec["bound"] else None
+        self.deadline = time.monotonic() + spec["timeout"] if spec["timeout"] is not None else None
+        self.pid = 0
+        self.code: int | None = None
+        self.reason = "exited"
+        self.sent: list[str] = []
+        self.stages: list[Stage] = []
+        self.stage_ends = 0.0
+        self.leftovers = 0
+
+    def keep(self) -> None:
+        """Run the command to its end and tell how it ended."""
+        ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._listen()
+        self._note("started.json", {"keeper": Identity.own().as_text()}, durable=self.spec["durable"])
+        problem = self._start()
+        if problem is not None:
+            self._tell({"refused": problem})
+            self._note("ended.json", {"refused": problem}, durable=self.spec["durable"])
+            return
+        self._tell({"started": {"pid": self.pid, "keeper": Identity.own().as_text()}})
+        self._watch()
+        self._drain()
+        self.spool.close()
+        ended = self._ending()
+        self._note("ended.json", ended, durable=self.spec["durable"])
+        self._tell({"ended": ended})
+
+    # Starting
+
+    def _listen(self) -> None:
+        """Turn signals into something that can be waited for."""
+        self.wake, write = os.pipe()
+        os.set_blocking(self.wake, False)
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+        self.selector.register(self.wake, selectors.EVENT_READ, "wake")
+        if self.starter is not None:
+            self.selector.register(0, selectors.EVENT_READ, "starter")
+
+    def _start(self) -> dict[str, Any] | None:
+        """Start the command; give what kept it from starting."""
+        out, err, trouble = os.pipe(), os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._become(out[1], err[1], trouble[1])
+        for write in (out[1], err[1], trouble[1]):
+            os.close(write)
+        with os.fdopen(trouble[0], "rb") as pipe:
+            problem = pipe.read()
+        for stream, read in (("stdout", out[0]), ("stderr", err[0])):
+            os.set_blocking(read, False)
+            self.selector.register(read, selectors.EVENT_READ, stream)
+        return json.loads(problem) if problem else None
+
+    def _become(self, out: int, err: int, trouble: int) -> None:
+        """Turn this forked process into the command."""
+        try:
+            os.setsid()
+            nothing = os.open("/dev/null", os.O_RDONLY)
+            for source, target in ((nothing, 0), (out, 1), (err, 2)):
+                os.dup2(source, target)
+            os.fchdir(self.spec["cwd_fd"])
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            ground = self.spec["landlock"]
+            if ground is not None:
+                landlock.restrict(landlock.Ground(tuple(ground["readable"]), tuple(ground["writable"]), ground["network"]))
+            argv = self.spec["argv"]
+            os.execvp(argv[0], argv)
+        except OSError as error:
+            os.write(trouble, json.dumps({"errno": error.errno, "strerror": error.strerror}).encode())
+        finally:
+            os._exit(127)
+
+    # Watching
+
+    def _watch(self) -> None:
+        while not self._is_over():
+            for key, _ in self.selector.select(self._patience()):
+                match key.data:
+                    case "wake":
+                        self._read_signals()
+                    case "starter":
+                        self._end(BRISK, "abandoned")
+                        self.selector.unregister(0)
+                    case stream:
+                        self._read(key.fd, stream)
+            self._reap()
+            self._mind_time()
+
+    def _patience(self) -> float:
+        return CHECK_SECONDS if self.stages else POLL_SECONDS
+
+    def _is_over(self) -> bool:
+        """Say whether nothing of the family is left, ending what an attached command leaves behind."""
+        if self.code is None:
+            return False
+        left = family.descendants(os.getpid())
+        if left and not self.stages and not self.spec["detached"]:
+            self.leftovers = len(left)
+            self._end(BRISK, self.reason)
+        return not left
+
+    def _read_signals(self) -> None:
+        numbers = os.read(self.wake, 4096)
+        if signal.SIGTERM in numbers:
+            self._end(self._asked_stages(), "stopped")
+
+    def _asked_stages(self) -> tuple[Stage, ...]:
+        """Read how to stop from the file that whoever asks leaves in the folder."""
+        try:
+            with open(os.path.join(self.folder, "stop.json"), encoding="utf-8") as file:
+                return tuple((int(number), float(seconds)) for number, seconds in json.load(file))
+        except (OSError, ValueError):
+            return BRISK
+
+    def _end(self, stages: tuple[Stage, ...], reason: str) -> None:
+        """Begin to end the family; a harder way than the one under way takes over."""
+        if self.stages and len(stages) >= len(self.stages):
+            return
+        self.reason = reason
+        self.stages = list(stages)
+        self._next_stage()
+
+    def _next_stage(self) -> None:
+        number, seconds = self.stages[0]
+        self.stage_ends = time.monotonic() + seconds
+        if self._signal(number):
+            self.sent.append(signal.Signals(number).name)
+
+    def _signal(self, number: int) -> int:
+        members = family.descendants(os.getpid())
+        if number != signal.SIGKILL:
+            # Bubblewrap dies of the first signal and takes the command with it before that could tidy up.
+            members = [one for one in members if one.name != "bwrap"]
+        return family.strike(members, number)
+
+    def _mind_time(self) -> None:
+        now = time.monotonic()
+        if self.starter is not None and self.starter.is_alive() is False:
+            self._end(BRISK, "abandoned")
+        if self.deadline is not None and now > self.deadline:
+            self.deadline = None
+            self._end(BRISK, "timed_out")
+        if self.stages and self.stages[0][0] == signal.SIGKILL:
+            # What forked while it was being struck is struck again until nothing is left.
+            self._signal(signal.SIGKILL)
+        elif self.stages and now > self.stage_ends:
+            self.stages.pop(0)
+            self._next_stage()
+
+    def _read(self, handle: int, stream: str) -> bool:
+        try:
+            data = os.read(handle, READ_SIZE)
+        except BlockingIOError:
+            return False
+        if data:
+            self.spool.take(stream, data)
+        else:
+            self.selector.unregister(handle)
+            os.close(handle)
+        return bool(data)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self.pid:
+                self.code = os.waitstatus_to_exitcode(status)
+
+    def _drain(self) -> None:
+        for key in list(self.selector.get_map().values()):
+            if key.data in ("stdout", "stderr"):
+                while self._read(key.fd, key.data):
+                    pass
+
+    # Telling
+
+    def _ending(self) -> dict[str, Any]:
+        assert self.code is not None
+        return {
+            "reason": self.reason,
+            "exit_code": self.code if self.code >= 0 else None,
+            "signal": signal.Signals(-self.code).name if self.code < 0 else None,
+            "signals_sent": self.sent,
+            "leftovers": self.leftovers,
+        }
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        try:
+            os.write(self.spec["status_fd"], json.dumps(message).encode() + b"\n")
+        except OSError:
+            # Whoever asked is gone; the files tell the next one.
+            return
+
+    def _note(self, name: str, content: dict[str, Any], *, durable: bool) -> None:
+        """Write a file in the folder, all of it or nothing."""
+        path = os.path.join(self.folder, name)
+        handle = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(content, file)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        os.rename(f"{path}.new", path)
+        if durable:
+            folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+            os.fsync(folder)
+            os.close(folder)
+
+
+if __name__ == "__main__":
+    main()
