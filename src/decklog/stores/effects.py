@@ -104,6 +104,11 @@ class Effects(Store):
         found = self.select(Effect, "select * from effects where run_id = :run_id and key = :key", run_id=run_id, key=key)
         return self._filled(found[0]) if found else None
 
+    @reads
+    def known(self, run_id: str, key: str) -> Effect | None:
+        """Get the effect that a run knows under a key; none is null."""
+        return self._known(run_id, key)
+
     @writes
     def take_up(self, effect_id: str, *, actor: str, attempts: int, facts: dict[str, object] | None = None) -> Effect:
         """Try an effect again that is known not to have happened.

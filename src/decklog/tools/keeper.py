@@ -72,7 +72,9 @@ class Keeper:
             self._tell({"refused": problem})
             self._note("ended.json", {"refused": problem}, durable=self.spec["durable"])
             return
-        self._tell({"started": {"pid": self.pid, "keeper": Identity.own().as_text()}})
+        started = {"pid": self.pid, "keeper": Identity.own().as_text()}
+        self._note("running.json", started, durable=self.spec["durable"])
+        self._tell({"started": started})
         self._watch()
         self._drain()
         self.spool.close()
