@@ -269,7 +269,5 @@ class Effects(Store):
     ) -> Page:
         """List effects, newest first."""
         where = Where(Effect)
-        where.equal(
-            run_id=run_id, state=state and enum_of(EffectState, state, "state"), tool=tool, step=step, task_id=task_id
-        )
+        where.equal(run_id=run_id, state=state and enum_of(EffectState, state, "state"), tool=tool, step=step, task_id=task_id)
         return self.page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=True)

@@ -28,7 +28,7 @@ class Process(Record):
 
     id: str
     run_id: str
-    command: object
+    command: dict[str, object]
     cwd: str
     root: str
     folder: str
@@ -59,7 +59,7 @@ class Processes(Store):
         run_id: str,
         process_id: str,
         *,
-        command: object,
+        command: dict[str, object],
         cwd: str,
         root: str,
         folder: str,

@@ -3,9 +3,10 @@
 Nothing is imported before it is used: judging a command or a path needs no database.
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .guard import Unrestricted
     from .sandbox import Sandbox
     from .tool import Finding, Tool
@@ -16,7 +17,7 @@ _HOMES = {"Finding": "tool", "Sandbox": "sandbox", "Tool": "tool", "Toolbox": "t
 __all__ = ["Finding", "Sandbox", "Tool", "Toolbox", "Unrestricted"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _HOMES:
         raise AttributeError(f"module 'decklog.tools' has no attribute {name!r}")
     from importlib import import_module

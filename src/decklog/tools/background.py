@@ -14,9 +14,9 @@ from decklog.stores.processes import Process, ProcessState
 from . import family, launch
 from .call import Call
 from .identity import Identity
+from .output import read_output
 from .results import to_data
 from .shell import place_of, read_note
-from .spool import read_output
 from .tool import Finding
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _record(call: Call, process_id: str, running: dict[str, Any], facts: dict[st
     return call.log.processes.started(
         call.run_id,
         process_id,
-        command=facts["command"] if isinstance(facts["command"], list) else [facts["command"]],
+        command={"argv" if isinstance(facts["command"], list) else "shell": facts["command"]},
         cwd=str(facts["cwd"]),
         root=call.root.path,
         folder=str(facts["folder"]),
@@ -203,11 +203,10 @@ def refresh(call: Call, process: Process) -> Process:
 
 def _seen(process: Process) -> Seen:
     data = process.as_dict()
-    names = ("pid", "command", "cwd", "state", "started_at", "exit_code", "signal")
-    return Seen(process_id=process.id, **{name: data[name] for name in names})
+    names = ("pid", "cwd", "state", "started_at", "exit_code", "signal")
+    command = next(iter(data["command"].values()))
+    return Seen(process_id=process.id, command=command, **{name: data[name] for name in names})
 
 
 def _stopped(process: Process, *, was_running: bool) -> Stopped:
-    return Stopped(
-        process.id, was_running, process.state.value, process.exit_code, process.signal, tuple(process.signals_sent)
-    )
+    return Stopped(process.id, was_running, process.state.value, process.exit_code, process.signal, tuple(process.signals_sent))

@@ -1,14 +1,17 @@
 """The processes that came of one command: found by their ancestry, and by a mark that they all inherit."""
 
 import os
-from collections.abc import Iterator
 
 from .identity import Identity, Stat, stat_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MARK = "DECKLOG_PROCESS"
 
 
-def everyone() -> Iterator[Stat]:
+def everyone() -> "Iterator[Stat]":
     """Give every process that can be seen."""
     for name in os.listdir("/proc"):
         if name.isdigit() and (found := stat_of(int(name))) is not None:

@@ -1,25 +1,33 @@
-"""Who a process is: more than its number, which the system gives to a stranger once the process is gone."""
+"""Who a process is: more than its number, which the system gives to a stranger once the process is gone.
+
+The keeper of a command imports this, so it stays with what costs nothing to import.
+"""
 
 import json
 import os
-import signal
-from dataclasses import asdict, dataclass
-from functools import lru_cache
 
-from decklog.errors import Unavailable
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-@dataclass(frozen=True)
 class Stat:
     """What the kernel says of a process at one moment."""
 
-    pid: int
-    name: str
-    state: str
-    parent: int
-    group: int
-    session: int
-    ticks: int
+    __slots__ = ("group", "name", "parent", "pid", "session", "state", "ticks")
+
+    def __init__(self, pid: int, text: str) -> None:
+        # The name stands in parentheses and may hold any character, parentheses too.
+        head, _, tail = text.rpartition(")")
+        fields = tail.split()
+        self.pid = pid
+        self.name = head.partition("(")[2]
+        self.state = fields[0]
+        self.parent, self.group, self.session = (int(field) for field in fields[1:4])
+        self.ticks = int(fields[19])
+
+    def __repr__(self) -> str:
+        return f"Stat({self.pid}, {self.name!r}, {self.state})"
 
     @property
     def is_dead(self) -> bool:
@@ -31,22 +39,18 @@ def stat_of(pid: int) -> Stat | None:
     """Look a process up; None when there is none with this number."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            text = file.read()
+            return Stat(pid, file.read())
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name stands in parentheses and may hold any character, parentheses too.
-    head, _, tail = text.rpartition(")")
-    fields = tail.split()
-    name = head.partition("(")[2]
-    return Stat(pid, name, fields[0], int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))
 
 
-@lru_cache(maxsize=1)
 def _boot_id() -> str:
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
     except OSError:
+        from decklog.errors import Unavailable
+
         raise Unavailable("Processes can't be identified: there is no /proc", hint="Use Linux with /proc mounted.") from None
 
 
@@ -57,15 +61,17 @@ def _pid_space() -> str:
         return ""
 
 
-@dataclass(frozen=True)
 class Identity:
     """A process: its number, when it started, and the boot, the host and the space of numbers that it is one of."""
 
-    pid: int
-    ticks: int
-    boot_id: str
-    pid_space: str
-    host: str
+    __slots__ = ("boot_id", "host", "pid", "pid_space", "ticks")
+
+    def __init__(self, *, pid: int, ticks: int, boot_id: str, pid_space: str, host: str) -> None:
+        self.pid = pid
+        self.ticks = ticks
+        self.boot_id = boot_id
+        self.pid_space = pid_space
+        self.host = host
 
     @classmethod
     def of(cls, pid: int) -> "Identity | None":
@@ -73,7 +79,7 @@ class Identity:
         found = stat_of(pid)
         if found is None or found.is_dead:
             return None
-        return cls(pid, found.ticks, _boot_id(), _pid_space(), os.uname().nodename)
+        return cls(pid=pid, ticks=found.ticks, boot_id=_boot_id(), pid_space=_pid_space(), host=os.uname().nodename)
 
     @classmethod
     def own(cls) -> "Identity":
@@ -85,11 +91,12 @@ class Identity:
     @classmethod
     def from_text(cls, text: str) -> "Identity":
         """Read what `as_text` wrote."""
-        return cls(**json.loads(text))
+        facts: dict[str, Any] = json.loads(text)
+        return cls(**facts)
 
     def as_text(self) -> str:
         """Write the identity down for a record."""
-        return json.dumps(asdict(self), sort_keys=True)
+        return json.dumps({name: getattr(self, name) for name in self.__slots__}, sort_keys=True)
 
     @property
     def is_visible(self) -> bool:
@@ -108,6 +115,8 @@ class Identity:
 
     def send(self, number: int) -> bool:
         """Send a signal to this very process; say whether it was there to get it."""
+        import signal
+
         try:
             handle = os.pidfd_open(self.pid)
         except OSError:

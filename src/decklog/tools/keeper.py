@@ -8,24 +8,27 @@ interpreter with the standard library alone, because it must start fast and must
 import ctypes
 import json
 import os
-import selectors
+import select
 import signal
 import sys
 import time
-from typing import Any
 
 from . import family, landlock
 from .identity import Identity
-from .spool import Spool
+from .spool import STREAMS, Spool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SET_CHILD_SUBREAPER = 36
 POLL_SECONDS = 0.5
-CHECK_SECONDS = 0.05
+CHECK_SECONDS = 0.02
+LATE_SECONDS = 0.1
 READ_SIZE = 65536
 
-Stage = tuple[int, float]
 # How a family is ended when nobody said otherwise: what is sent, and how long to wait for it to help.
-BRISK: tuple[Stage, ...] = ((signal.SIGTERM, 1.0), (signal.SIGKILL, 5.0))
+BRISK = ((int(signal.SIGTERM), 1.0), (int(signal.SIGKILL), 5.0))
 
 
 def main() -> None:
@@ -45,22 +48,24 @@ def main() -> None:
 class Keeper:
     """Looks after one command from start to end."""
 
-    def __init__(self, spec: dict[str, Any]) -> None:
+    def __init__(self, spec: "dict[str, Any]") -> None:
         self.spec = spec
         self.folder: str = spec["folder"]
         for handle in (spec["status_fd"], spec["cwd_fd"]):
             os.set_inheritable(handle, False)
         self.spool = Spool(self.folder, spec["cap"])
-        self.selector = selectors.DefaultSelector()
+        self.poll = select.poll()
+        self.sources: dict[int, str] = {}
         self.starter = Identity.from_text(spec["starter"]) if spec["bound"] else None
         self.deadline = time.monotonic() + spec["timeout"] if spec["timeout"] is not None else None
         self.pid = 0
         self.code: int | None = None
         self.reason = "exited"
         self.sent: list[str] = []
-        self.stages: list[Stage] = []
+        self.stages: list[tuple[int, float]] = []
         self.stage_ends = 0.0
         self.leftovers = 0
+        self.left_since: float | None = None
 
     def keep(self) -> None:
         """Run the command to its end and tell how it ended."""
@@ -94,11 +99,19 @@ class Keeper:
             signal.signal(number, lambda *_: None)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN)
-        self.selector.register(self.wake, selectors.EVENT_READ, "wake")
+        self._hear(self.wake, "wake")
         if self.starter is not None:
-            self.selector.register(0, selectors.EVENT_READ, "starter")
+            self._hear(0, "starter")
 
-    def _start(self) -> dict[str, Any] | None:
+    def _hear(self, handle: int, source: str) -> None:
+        self.sources[handle] = source
+        self.poll.register(handle, select.POLLIN)
+
+    def _unhear(self, handle: int) -> None:
+        del self.sources[handle]
+        self.poll.unregister(handle)
+
+    def _start(self) -> "dict[str, Any] | None":
         """Start the command; give what kept it from starting."""
         out, err, trouble = os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
@@ -110,7 +123,7 @@ class Keeper:
             problem = pipe.read()
         for stream, read in (("stdout", out[0]), ("stderr", err[0])):
             os.set_blocking(read, False)
-            self.selector.register(read, selectors.EVENT_READ, stream)
+            self._hear(read, stream)
         return json.loads(problem) if problem else None
 
     def _become(self, out: int, err: int, trouble: int) -> None:
@@ -139,37 +152,45 @@ class Keeper:
 
     def _watch(self) -> None:
         while not self._is_over():
-            for key, _ in self.selector.select(self._patience()):
-                match key.data:
+            for handle, _ in self.poll.poll(self._patience() * 1000):
+                match self.sources[handle]:
                     case "wake":
                         self._read_signals()
                     case "starter":
                         self._end(BRISK, "abandoned")
-                        self.selector.unregister(0)
+                        self._unhear(0)
                     case stream:
-                        self._read(key.fd, stream)
+                        self._read(handle, stream)
             self._reap()
             self._mind_time()
 
     def _patience(self) -> float:
-        return CHECK_SECONDS if self.stages else POLL_SECONDS
+        return CHECK_SECONDS if self.stages or self.left_since is not None else POLL_SECONDS
 
     def _is_over(self) -> bool:
-        """Say whether nothing of the family is left, ending what an attached command leaves behind."""
+        """Say whether nothing of the family is left."""
         if self.code is None:
             return False
         left = family.descendants(os.getpid())
         if left and not self.stages and not self.spec["detached"]:
-            self.leftovers = len(left)
-            self._end(BRISK, self.reason)
+            self._mind_leftovers(len(left))
         return not left
+
+    def _mind_leftovers(self, count: int) -> None:
+        """End what an attached command leaves behind, unless it is only a moment late."""
+        now = time.monotonic()
+        if self.left_since is None:
+            self.left_since = now
+        elif now - self.left_since > LATE_SECONDS:
+            self.leftovers = count
+            self._end(BRISK, self.reason)
 
     def _read_signals(self) -> None:
         numbers = os.read(self.wake, 4096)
         if signal.SIGTERM in numbers:
             self._end(self._asked_stages(), "stopped")
 
-    def _asked_stages(self) -> tuple[Stage, ...]:
+    def _asked_stages(self) -> "tuple[tuple[int, float], ...]":
         """Read how to stop from the file that whoever asks leaves in the folder."""
         try:
             with open(os.path.join(self.folder, "stop.json"), encoding="utf-8") as file:
@@ -177,7 +198,7 @@ class Keeper:
         except (OSError, ValueError):
             return BRISK
 
-    def _end(self, stages: tuple[Stage, ...], reason: str) -> None:
+    def _end(self, stages: "tuple[tuple[int, float], ...]", reason: str) -> None:
         """Begin to end the family; a harder way than the one under way takes over."""
         if self.stages and len(stages) >= len(self.stages):
             return
@@ -220,7 +241,7 @@ class Keeper:
         if data:
             self.spool.take(stream, data)
         else:
-            self.selector.unregister(handle)
+            self._unhear(handle)
             os.close(handle)
         return bool(data)
 
@@ -236,14 +257,14 @@ class Keeper:
                 self.code = os.waitstatus_to_exitcode(status)
 
     def _drain(self) -> None:
-        for key in list(self.selector.get_map().values()):
-            if key.data in ("stdout", "stderr"):
-                while self._read(key.fd, key.data):
+        for handle, source in list(self.sources.items()):
+            if source in STREAMS:
+                while self._read(handle, source):
                     pass
 
     # Telling
 
-    def _ending(self) -> dict[str, Any]:
+    def _ending(self) -> "dict[str, Any]":
         assert self.code is not None
         return {
             "reason": self.reason,
@@ -253,14 +274,14 @@ class Keeper:
             "leftovers": self.leftovers,
         }
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _tell(self, message: "dict[str, Any]") -> None:
         try:
             os.write(self.spec["status_fd"], json.dumps(message).encode() + b"\n")
         except OSError:
             # Whoever asked is gone; the files tell the next one.
             return
 
-    def _note(self, name: str, content: dict[str, Any], *, durable: bool) -> None:
+    def _note(self, name: str, content: "dict[str, Any]", *, durable: bool) -> None:
         """Write a file in the folder, all of it or nothing."""
         path = os.path.join(self.folder, name)
         handle = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

@@ -7,9 +7,10 @@ right it does not know is left out of the rules, and `uncovered` names what stay
 import ctypes
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 PATH_BENEATH = 1
@@ -25,6 +26,9 @@ BIND_TCP, CONNECT_TCP = 1 << 0, 1 << 1
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1 << 0, 1 << 1
 
 
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
 class _Ruleset(ctypes.Structure):
     _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
 
@@ -34,29 +38,23 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("rights", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-@dataclass(frozen=True)
 class Ground:
     """What a process may still touch: directories and files to read and run, others to write too, and the network."""
 
-    readable: tuple[str, ...]
-    writable: tuple[str, ...]
-    network: bool
+    def __init__(self, readable: "Sequence[str]", writable: "Sequence[str]", network: bool) -> None:
+        self.readable = tuple(readable)
+        self.writable = tuple(writable)
+        self.network = network
 
 
 def _call(number: int, *arguments: object) -> int:
-    result: int = _libc().syscall(number, *arguments)
+    result: int = _libc.syscall(number, *arguments)
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
     return result
 
 
-@lru_cache(maxsize=1)
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-@lru_cache(maxsize=1)
 def abi() -> int:
     """Give the version of Landlock that the kernel offers; 0 when it offers none."""
     if sys.platform != "linux":
@@ -100,14 +98,14 @@ def restrict(ground: Ground) -> None:
     try:
         _allow(ruleset, ground.readable, READING & handled)
         _allow(ruleset, ground.writable, handled)
-        if _libc().prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        if _libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), "no_new_privs can't be set")
         _call(RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 
 
-def _allow(ruleset: int, paths: Sequence[str], allowed: int) -> None:
+def _allow(ruleset: int, paths: "Sequence[str]", allowed: int) -> None:
     for path in paths:
         try:
             handle = os.open(path, os.O_PATH | os.O_CLOEXEC)

@@ -19,7 +19,8 @@ from decklog.errors import Denied, Invalid, NotFound, Unavailable
 from . import family
 from .identity import Identity
 from .landlock import Ground
-from .spool import DEFAULT_CAP, Output, read_output
+from .output import Output, read_output
+from .spool import DEFAULT_CAP
 
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.tools.keeper import main; main()"
 _SOURCE = str(Path(__file__).resolve().parents[2])

@@ -76,7 +76,9 @@ class Once:
         own = (self._call.run_id, self._key)
         with _lock:
             if own in _under_way:
-                raise StillPending(f"{self._tool.name} of step {self._step!r} is being made by another thread", hint="Wait for it.")
+                raise StillPending(
+                    f"{self._tool.name} of step {self._step!r} is being made by another thread", hint="Wait for it."
+                )
             _under_way.add(own)
         try:
             yield

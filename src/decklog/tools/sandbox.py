@@ -128,7 +128,7 @@ def ground_of(sandbox: Sandbox, site: Site) -> Ground:
 
 def for_landlock(ground: Ground) -> Ground:
     """Add what bubblewrap makes anew and Landlock has to let through."""
-    return replace(ground, readable=(*ground.readable, "/proc", "/sys", "/dev"), writable=(*ground.writable, *DEVICES))
+    return Ground((*ground.readable, "/proc", "/sys", "/dev"), (*ground.writable, *DEVICES), ground.network)
 
 
 def wrapped(argv: list[str], ground: Ground, site: Site, cwd: str) -> list[str]:

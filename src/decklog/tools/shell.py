@@ -14,11 +14,12 @@ from . import family, launch, sandbox
 from .call import Call
 from .environment import environment
 from .guard import Command
+from .output import Chunk, Output, read_output
 from .policy import Policy
 from .results import to_data
 from .rules import Op
 from .sandbox import Kind, Sandbox, Site
-from .spool import DEFAULT_CAP, Chunk, Output, read_output
+from .spool import DEFAULT_CAP
 from .tool import Finding
 
 if TYPE_CHECKING:
@@ -182,9 +183,7 @@ def run(
 
 
 def _ran(ended: dict[str, Any], output: Output, milliseconds: int, kind: Kind) -> Ran:
-    return Ran(
-        ended["exit_code"], ended["signal"], output.chunks, output.cut_bytes, milliseconds, kind.value, ended["leftovers"]
-    )
+    return Ran(ended["exit_code"], ended["signal"], output.chunks, output.cut_bytes, milliseconds, kind.value, ended["leftovers"])
 
 
 def _late(ran: Ran, seconds: float, ended: dict[str, Any]) -> TimedOut:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # How much of one text goes on record; the digest of the rest does too.
 LONGEST_TEXT = 1024 * 1024
+# What an error tells of the guard that raised it.
+_DECISION = ("decision", "rule", "digest", "approval_id")
 
 
 class Toolbox:
@@ -111,7 +113,9 @@ class Toolbox:
             raise AttributeError(f"a toolbox has no {name!r}")
         return partial(self._call_as_function, name)
 
-    def _call_as_function(self, name: str, /, *args: Any, step: str | None = None, check: Check | None = None, **given: Any) -> Any:
+    def _call_as_function(
+        self, name: str, /, *args: Any, step: str | None = None, check: Check | None = None, **given: Any
+    ) -> Any:
         names = [parameter.name for parameter in self.tools[name].parameters]
         if len(args) > len(names):
             raise Invalid(f"{name} takes {len(names)} arguments, not {len(args)}", hint=f"They are {', '.join(names)}.")
@@ -195,6 +199,8 @@ class _Recorder:
         self._write({"result": to_data(result)})
 
     def failed(self, problem: DecklogError) -> None:
+        decided = {name: problem.details[name] for name in _DECISION if name in problem.details}
+        self._call.notes["guard"] |= decided
         self._write({"error": {"class": type(problem).__name__, **problem.as_dict()}})
 
     def _write(self, outcome: dict[str, Any]) -> None:
