@@ -19,6 +19,7 @@ COMMANDS = {
     "watch": "journal",
     "search": "journal",
     "redact": "redact",
+    "tools": "tools",
     "demo": "demo",
 }
 

@@ -165,12 +165,13 @@ class Effects(Store):
         return [result], None
 
     def _filled(self, effect: Effect) -> Effect:
-        value = effect.result
         if effect.result_digest is not None and (content := self.journal.kept(effect.result_digest)) is not None:
-            value = from_json(content)
-        if isinstance(value, list) and len(value) == 1:
-            object.__setattr__(effect, "result", value[0])
-        return effect
+            object.__setattr__(effect, "result", from_json(content))
+        return _unwrapped(effect)
+
+    def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page:
+        page = self.page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
+        return Page(map(_unwrapped, page), next=page.next)
 
     @writes
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
@@ -253,7 +254,7 @@ class Effects(Store):
         where = Where(Effect)
         where.equal(run_id=run_id)
         where.add("(state = 'intended' or state = 'unknown')")
-        return self.page(Effect, where, order=("intended_at", "id"), limit=limit, after=after)
+        return self._listed(where, limit=limit, after=after)
 
     @reads
     def find(
@@ -270,4 +271,11 @@ class Effects(Store):
         """List effects, newest first."""
         where = Where(Effect)
         where.equal(run_id=run_id, state=state and enum_of(EffectState, state, "state"), tool=tool, step=step, task_id=task_id)
-        return self.page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=True)
+        return self._listed(where, limit=limit, after=after, descending=True)
+
+
+def _unwrapped(effect: Effect) -> Effect:
+    """Take a result out of the list it is kept in."""
+    if isinstance(effect.result, list) and len(effect.result) == 1:
+        object.__setattr__(effect, "result", effect.result[0])
+    return effect
