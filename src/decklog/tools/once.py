@@ -109,9 +109,9 @@ class Once:
             effect = self._doubted(effect)
         if effect.is_settled:
             return effect
-        finding = Finding(False) if effect.state == "cleared" else self._look(effect)
+        finding, by = (Finding(False), "person") if effect.state == "cleared" else self._look(effect)
         if finding.happened:
-            return self._effects.confirm(effect.id, attempts=effect.attempts, result=finding.result)
+            return self._effects.confirm(effect.id, attempts=effect.attempts, result=to_data(finding.result), by=by)
         if finding.happened is None:
             raise self._unknown(effect)
         prepare()
@@ -131,11 +131,12 @@ class Once:
             )
         return self._effects.doubt(effect.id, actor=effect.actor, note="its actor ended before it was settled")
 
-    def _look(self, effect: "Effect") -> Finding:
+    def _look(self, effect: "Effect") -> tuple[Finding, str]:
+        """Ask the tool and then the caller's check what happened; say who knew."""
         finding = self._tool.look(self._call, effect) if self._tool.look else Finding(None)
         if finding.happened is None and self._check is not None:
-            finding = self._check(effect)
-        return finding
+            return self._check(effect), "check"
+        return finding, self._tool.name
 
     def _unknown(self, effect: "Effect") -> Conflict:
         return Conflict(
