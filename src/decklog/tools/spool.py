@@ -49,11 +49,15 @@ class _Stream:
         if room:
             self._write(number, data[:room])
             data = data[room:]
+        # Of a large piece only its end can stay: the rest would be overwritten at once.
+        skipped = max(len(data) - 2 * self._quarter, 0)
+        self._place += skipped
+        data = data[skipped:]
         while data:
-            if self._in_turn == 0 or self._in_turn >= self._quarter:
+            if self._in_turn in (0, self._quarter):
                 self._turn, self._in_turn = self._turn ^ 1, 0
                 self._open(f"tail{self._turn}")
-            piece = data[: self._quarter]
+            piece = data[: self._quarter - self._in_turn]
             self._write(number, piece)
             self._in_turn += len(piece)
             data = data[len(piece) :]
@@ -63,7 +67,7 @@ class _Stream:
         whole = HEAD.pack(number, self._place, len(data)) + data
         while whole:
             whole = whole[os.write(self._file, whole) :]
-        self._place = self._place + len(data)
+        self._place += len(data)
 
     def close(self) -> None:
         if self._file is not None:
