@@ -32,6 +32,10 @@ class Call:
         """Do something once the call is settled, and not before."""
         self._afterwards.append(action)
 
+    def keep_traces(self) -> None:
+        """Leave everything as it is for whoever has to find out what happened."""
+        self._afterwards.clear()
+
     def tidy(self) -> None:
         """Do what was left for afterwards."""
         while self._afterwards:

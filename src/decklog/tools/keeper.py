@@ -66,6 +66,7 @@ class Keeper:
         self.stage_ends = 0.0
         self.leftovers = 0
         self.left_since: float | None = None
+        self.output_error: str | None = None
 
     def keep(self) -> None:
         """Run the command to its end and tell how it ended."""
@@ -84,8 +85,10 @@ class Keeper:
         self._drain()
         self.spool.close()
         ended = self._ending()
-        self._note("ended.json", ended, durable=self.spec["durable"])
-        self._tell({"ended": ended})
+        try:
+            self._note("ended.json", ended, durable=self.spec["durable"])
+        finally:
+            self._tell({"ended": ended})
 
     # Starting
 
@@ -239,11 +242,18 @@ class Keeper:
         except BlockingIOError:
             return False
         if data:
-            self.spool.take(stream, data)
+            self._spool(stream, data)
         else:
             self._unhear(handle)
             os.close(handle)
         return bool(data)
+
+    def _spool(self, stream: str, data: bytes) -> None:
+        try:
+            self.spool.take(stream, data)
+        except OSError as error:
+            # A full disk must not end the keeper: the family would be left to itself.
+            self.output_error = error.strerror
 
     def _reap(self) -> None:
         while True:
@@ -272,6 +282,7 @@ class Keeper:
             "signal": signal.Signals(-self.code).name if self.code < 0 else None,
             "signals_sent": self.sent,
             "leftovers": self.leftovers,
+            "output_error": self.output_error,
         }
 
     def _tell(self, message: "dict[str, Any]") -> None:

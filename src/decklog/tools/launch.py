@@ -25,6 +25,7 @@ from .spool import DEFAULT_CAP
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.tools.keeper import main; main()"
 _SOURCE = str(Path(__file__).resolve().parents[2])
 _START_SECONDS = 30.0
+_END_SECONDS = 10.0
 _POLL_SECONDS = 1.0
 
 
@@ -71,6 +72,7 @@ class Kept:
     pid: int
     keeper: Identity
     _status: "_Status" = field(repr=False)
+    _has_ended: bool = False
 
     def wait(self, while_waiting: Callable[[], None] | None = None) -> dict[str, Any]:
         """Wait for the end of the command and give how it ended."""
@@ -83,6 +85,7 @@ class Kept:
                 pid=self.pid,
             )
         ended: dict[str, Any] = message["ended"]
+        self._has_ended = True
         return ended
 
     def output(self) -> Output:
@@ -90,8 +93,12 @@ class Kept:
         return read_output(self.folder)
 
     def let_go(self) -> None:
-        """Stop listening; a bound command ends by this."""
+        """Stop listening; a bound command that still runs is ended by this, and waited for."""
+        is_ending = self._status.is_binding and not self._has_ended
         self._status.close()
+        end = time.monotonic() + _END_SECONDS
+        while is_ending and self.keeper.is_alive() and time.monotonic() < end:
+            time.sleep(0.01)
 
 
 class _Status:
@@ -101,6 +108,10 @@ class _Status:
         self._read = read
         self._control = control
         self._buffer = b""
+
+    @property
+    def is_binding(self) -> bool:
+        return self._control is not None
 
     def next(self, wanted: str, while_waiting: Callable[[], None] | None = None, seconds: float | None = None) -> Any:
         end = None if seconds is None else time.monotonic() + seconds

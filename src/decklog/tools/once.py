@@ -161,13 +161,18 @@ class Once:
             if _is_final(problem):
                 self._effects.settle(effect.id, actor=self._actor, error=problem.as_dict())
             else:
-                self._effects.doubt(effect.id, actor=self._actor, note=problem.message)
+                self._leave(effect, problem.message)
             raise
         except BaseException as problem:
-            self._effects.doubt(effect.id, actor=self._actor, note=f"interrupted by {type(problem).__name__}")
+            self._leave(effect, f"interrupted by {type(problem).__name__}")
             raise
         self._effects.settle(effect.id, actor=self._actor, result=to_data(result))
         return result
+
+    def _leave(self, effect: "Effect", note: str) -> None:
+        """Give up without knowing what happened."""
+        self._call.keep_traces()
+        self._effects.doubt(effect.id, actor=self._actor, note=note)
 
 
 def _is_final(problem: DecklogError) -> bool:

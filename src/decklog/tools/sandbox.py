@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from decklog.errors import Unavailable
+from decklog.errors import Invalid, Unavailable
 
 from . import landlock
 from .landlock import Ground
@@ -39,6 +39,12 @@ class Sandbox:
     network: bool = True
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "kind", Kind(self.kind))
+        except ValueError:
+            raise Invalid(f"{self.kind!r} is no kind of sandbox", hint=f"Use one of {', '.join(Kind)}.") from None
 
     def settled(self) -> "Sandbox":
         """Give the same with a kind that works here; refuse one that was named and does not."""

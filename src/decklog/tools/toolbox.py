@@ -148,8 +148,9 @@ class Toolbox:
             except BaseException as problem:
                 recorder.failed(DecklogError(f"{type(problem).__name__}: {problem}"))
                 raise
+            finally:
+                call.tidy()
             recorder.done(result)
-        call.tidy()
         return result
 
     def _new_call(self, step: str | None) -> Call:

@@ -121,7 +121,7 @@ def test_an_empty_command_is_refused(box: Toolbox) -> None:
 
 
 def test_a_program_that_is_not_there_is_not_found(box: Toolbox, place: Path) -> None:
-    with pytest.raises(NotFound, match="no program './missing.sh'"):
+    with pytest.raises(NotFound, match=r"no program './missing\.sh'"):
         box.run(["./missing.sh"])
     (place / "plain.txt").write_text("text")
     with pytest.raises(Denied, match="can't be run"):

@@ -109,9 +109,7 @@ def test_a_failing_call_raises_one_of_our_errors_and_is_on_record(
 
 
 @pytest.mark.parametrize("name", [tool.name for tool in TOOLS if tool.changes])
-def test_a_tool_that_changes_something_does_it_once_for_a_step(
-    log: Decklog, furnished: Toolbox, run_id: str, name: str
-) -> None:
+def test_a_tool_that_changes_something_does_it_once_for_a_step(log: Decklog, furnished: Toolbox, run_id: str, name: str) -> None:
     first = furnished.call(name, GOOD[name], step="s1")
     again = furnished.call(name, GOOD[name], step="s1")
     assert type(again) is type(first)
