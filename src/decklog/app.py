@@ -2,6 +2,7 @@
 
 import os
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 
 from decklog.clock import Clock
@@ -32,6 +33,9 @@ STORES = {
     "effects": "Effects",
     "processes": "Processes",
 }
+
+
+_transacting: "ContextVar[bool]" = ContextVar("decklog_transacting", default=False)
 
 
 class Decklog:
@@ -130,8 +134,17 @@ class Decklog:
     @contextmanager
     def transaction(self) -> "Iterator[None]":
         """Make everything written in this block one transaction: all of it, or nothing."""
-        with self.db.transaction():
-            yield
+        token = _transacting.set(True)
+        try:
+            with self.db.transaction():
+                yield
+        finally:
+            _transacting.reset(token)
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether the caller holds a transaction open, so that what is written now may still be undone."""
+        return _transacting.get()
 
     def submit(self, operation: "Callable[P, R]", *args: "P.args", **kwargs: "P.kwargs") -> "Future[R]":
         """Start a write without waiting for it; the Future is done once it is committed.

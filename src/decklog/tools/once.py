@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from decklog import errors
-from decklog.errors import Conflict, DecklogError, StillPending, TimedOut, Unavailable
+from decklog.errors import Conflict, DecklogError, StillPending, TimedOut, TooLarge, Unavailable
 from decklog.records import to_json
 
 from .call import Call
@@ -166,7 +166,11 @@ class Once:
         except BaseException as problem:
             self._leave(effect, f"interrupted by {type(problem).__name__}")
             raise
-        self._effects.settle(effect.id, actor=self._actor, result=to_data(result))
+        try:
+            self._effects.settle(effect.id, actor=self._actor, result=to_data(result))
+        except TooLarge as problem:
+            # It happened: that must stay known, even where its result can't.
+            self._effects.settle(effect.id, actor=self._actor, error=problem.as_dict())
         return result
 
     def _leave(self, effect: "Effect", note: str) -> None:

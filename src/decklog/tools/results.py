@@ -1,6 +1,7 @@
 """Turn what a tool gives into plain JSON values and back."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from enum import Enum
 from types import NoneType, UnionType
@@ -8,7 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 
 def to_data(value: Any) -> Any:
-    """Give a result as plain JSON values."""
+    """Give a value as plain JSON; what JSON has no form for is told by its representation."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Enum):
@@ -17,7 +18,8 @@ def to_data(value: Any) -> Any:
         return {str(key): to_data(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_data(item) for item in value]
-    return value
+    is_plain = value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_plain else repr(value)
 
 
 def from_data(annotation: Any, data: Any) -> Any:

@@ -85,7 +85,10 @@ def has_bubblewrap() -> bool:
     if program is None:
         return False
     trial = [program, *_NAMESPACES, "--ro-bind", "/", "/", "--proc", "/proc", "true"]
-    return subprocess.run(trial, capture_output=True, timeout=10, check=False).returncode == 0
+    try:
+        return subprocess.run(trial, capture_output=True, timeout=10, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 _NAMESPACES = (

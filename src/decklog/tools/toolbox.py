@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.app import STORES
 from decklog.errors import DecklogError, Invalid, NotFound, Unavailable
+from decklog.records import to_json
 
 from .call import Call
 from .catalogue import TOOLS
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 # How much of one text goes on record; the digest of the rest does too.
 LONGEST_TEXT = 1024 * 1024
+LONGEST_SHOWN = 10_000
+MOST_CAP = 4 * 1024 * 1024
 # What an error tells of the guard that raised it.
 _DECISION = ("decision", "rule", "digest", "approval_id")
 
@@ -40,7 +43,7 @@ class Toolbox:
     """Gives an agent its tools: `box.call("read_file", {"path": "a.py"})`, or `box.read_file("a.py")`.
 
     Approvals and trust are the log's own unless others are given. A call that names a `step` happens once: repeated, it gives
-    its first result. Tools must not be called inside of `log.transaction()`: their record has to be written before they act.
+    its first result.
     """
 
     def __init__(
@@ -61,6 +64,8 @@ class Toolbox:
         state: str | os.PathLike[str] | None = None,
         cap_bytes: int = DEFAULT_CAP,
     ) -> None:
+        if not 0 < cap_bytes <= MOST_CAP:
+            raise Invalid(f"cap_bytes is {cap_bytes}; it is 1 to {MOST_CAP}", field="cap_bytes")
         self.log = log
         self.run_id = log.runs.get(run_id).id
         self.task_id = task
@@ -133,6 +138,11 @@ class Toolbox:
         With a `step`, a tool that changes something does it once. `check` finds out after a crash whether it happened, where the
         tool itself can't tell.
         """
+        if self.log.is_in_transaction:
+            raise Invalid(
+                f"{name} can't be called inside of a transaction: it acts at once, and its record could still be undone",
+                hint="Call it before or after the block of log.transaction().",
+            )
         call = self._new_call(step)
         with self.log.acting(self.agent, task_id=self.task_id):
             recorder = _Recorder(call, name, arguments or {})
@@ -213,7 +223,17 @@ class _Recorder:
             **({"step": self._call.step} if self._call.step else {}),
             **self._call.notes,
         }
-        self._call.say(self._name[:100], texts(to_data(payload), recordable))
+        plain = texts(to_data(payload), recordable)
+        self._call.say(self._name[:100], {name: _bounded(value) for name, value in plain.items()})
+
+
+def _bounded(value: Any) -> Any:
+    """Give a value as it is, or by its beginning and its digest when it is too large for one entry."""
+    text = "" if isinstance(value, (str, int, float)) else to_json(value)
+    if len(text) <= 2 * LONGEST_TEXT:
+        return value
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return {"left_out_characters": len(text), "sha256": digest, "beginning": text[:LONGEST_SHOWN]}
 
 
 def recordable(text: str) -> str:

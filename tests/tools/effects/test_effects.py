@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Invalid
-from decklog.errors import Refused, StillPending, TimedOut, Unavailable
+from decklog.errors import Refused, StillPending, TimedOut, TooLarge, Unavailable
 from decklog.stores.effects import Effect
 from decklog.tools import Finding, Tool, Toolbox
 from decklog.tools.identity import Identity
@@ -251,3 +251,21 @@ def test_a_process_that_was_started_by_one_who_died_is_adopted(log: Decklog, run
     assert (started.process_id, started.pid) == (call.mark, kept.pid)
     assert log.effects.get(effect.id).reconciled_by == "start_process"
     assert box.stop_process(started.process_id, force=True).was_running
+
+
+def test_an_effect_whose_result_is_too_large_to_keep_is_still_known(
+    log: Decklog, run_id: str, make_box: Callable[..., Toolbox]
+) -> None:
+    calls: list[int] = []
+
+    def print_everything(size: int) -> str:
+        """Print everything."""
+        calls.append(size)
+        return "x" * size
+
+    box = make_box(tools=[Tool.of(print_everything, changes=True)])
+    assert len(box.print_everything(20_000_000, step="s1")) == 20_000_000
+    with pytest.raises(TooLarge):
+        box.print_everything(20_000_000, step="s1")
+    assert calls == [20_000_000]
+    assert log.effects.find(run_id)[0].state == "failed"

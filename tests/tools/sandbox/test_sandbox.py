@@ -107,6 +107,12 @@ def test_a_process_outside_gets_no_signal(held: Toolbox, kind: Kind, place: Path
     assert "reached" not in ran.output
 
 
+def test_the_environment_of_a_process_outside_is_out_of_reach(held: Toolbox, place: Path) -> None:
+    ran = held.run(script(place, f"cat /proc/{os.getpid()}/environ /proc/{os.getpid()}/maps"))
+    assert ran.stdout == ""
+    assert ran.exit_code != 0
+
+
 def test_a_stubborn_family_is_gone_within_a_sandbox_too(held: Toolbox, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is on the path can be run, wherever it and the interpreter behind it lie.
     monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")

@@ -153,3 +153,41 @@ def test_the_log_verifies_after_tools_were_used(log: Decklog, box: Toolbox) -> N
     box.run(["cat", "a.txt"], step="two")
     box.start_process(["true"])
     assert log.journal.verify().ok
+
+
+def test_a_tool_is_not_called_inside_of_a_transaction(log: Decklog, box: Toolbox, place: Path) -> None:
+    with log.transaction():
+        assert log.is_in_transaction
+        with pytest.raises(Invalid, match="inside of a transaction"):
+            box.write_file("a.txt", "x", step="s1")
+    assert not log.is_in_transaction
+    assert not (place / "a.txt").exists()
+    box.write_file("a.txt", "x", step="s1")
+
+
+def test_a_very_long_list_does_not_keep_a_call_off_the_record(
+    log: Decklog, run_id: str, make_box: Callable[..., Toolbox]
+) -> None:
+    def count(to: int) -> list[str]:
+        """Count in long words."""
+        return [f"{number:0100}" for number in range(to)]
+
+    assert len(make_box(tools=[count]).call("count", {"to": 200_000})) == 200_000
+    recorded = newest(log, run_id)["result"]
+    assert recorded["left_out_characters"] > 20_000_000
+    assert recorded["beginning"].startswith('["000')
+
+
+def test_arguments_that_json_has_no_form_for_are_on_record(log: Decklog, run_id: str, box: Toolbox) -> None:
+    with pytest.raises(Invalid):
+        box.call("run", {"command": ["true"], "timeout_seconds": float("nan")})
+    assert newest(log, run_id)["arguments"]["timeout_seconds"] == "nan"
+    with pytest.raises(Invalid):
+        box.call("read_file", {"path": b"bytes"})
+    assert newest(log, run_id)["arguments"]["path"] == "b'bytes'"
+
+
+def test_the_cap_on_output_has_a_bound(make_box: Callable[..., Toolbox]) -> None:
+    for cap in (0, -1, 100_000_000):
+        with pytest.raises(Invalid, match="cap_bytes"):
+            make_box(cap_bytes=cap)
