@@ -20,6 +20,7 @@ COMMANDS = {
     "watch": "journal",
     "search": "journal",
     "redact": "redact",
+    "tools": "tools",
     "demo": "demo",
 }
 
