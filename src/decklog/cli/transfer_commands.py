@@ -1,0 +1,91 @@
+"""Taking a log elsewhere, keeping copies of it, and mending it."""
+
+import click
+
+from decklog.cli.call import Call
+from decklog.cli.locate import Place, locate
+from decklog.cli.progress import Meter
+from decklog.cli.show import show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+
+# What a log can be written as, and what can be taken in: name, module under `cli`, function.
+EXPORTS = {"jsonl": ("transfer_commands", "export_jsonl"), "html": ("transfer_commands", "export_html")}
+IMPORTS = {"jsonl": ("transfer_commands", "import_jsonl")}
+
+
+class Formats(click.Group):
+    """Looks a format up in a table and imports only the one that is asked for."""
+
+    def __init__(self, formats: dict[str, tuple[str, str]], **settings: object) -> None:
+        super().__init__(**settings)  # type: ignore[arg-type]
+        self._formats = formats
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(self._formats)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        from importlib import import_module
+
+        if name not in self._formats:
+            return None
+        module, function = self._formats[name]
+        command: click.Command = getattr(import_module(f"decklog.cli.{module}"), function)
+        return command
+
+
+export = Formats(EXPORTS, name="export", help="Write a log, or one run of it, in another form.")
+import_ = Formats(IMPORTS, name="import", help="Take another form of a log into this one.")
+
+
+@click.command("jsonl")
+@click.argument("folder")
+@click.option("--run", "stream", metavar="RUN", help="only this run")
+@click.pass_obj
+def export_jsonl(call: Call, folder: str, stream: str | None) -> int:
+    """Write every stream as a file of JSON lines that git can merge, hash chain and blobs included."""
+    from decklog.transfer.jsonl_export import JsonlExport
+
+    with call.open(writing=False) as log, Meter() as meter:
+        return show(JsonlExport(log, folder, meter).run(stream), as_json=call.json)
+
+
+@click.command("jsonl")
+@click.argument("folder")
+@click.pass_obj
+def import_jsonl(call: Call, folder: str) -> int:
+    """Take in a folder that `export jsonl` wrote; what is here already is compared and skipped."""
+    from decklog.transfer.jsonl_import import JsonlImport
+
+    with call.open(create=True) as log, Meter() as meter:
+        return show(JsonlImport(log, folder, meter).run(), as_json=call.json)
+
+
+@click.command()
+@click.argument("target")
+@click.option("--from", "source", metavar="SOURCE", help="the log to move; otherwise the one this call means")
+@click.pass_obj
+def move(call: Call, target: str, source: str | None) -> int:
+    """Copy a whole log to another place or engine, and prove that it arrived.
+
+    The source is only read and stays as it is. After an interruption, the same command goes on where it was.
+    """
+    from decklog.app import Decklog
+    from decklog.transfer.move import Move
+
+    with _source(call, source) as log, Decklog.open(target, migrate=True) as other, Meter() as meter:
+        moved = Move(log, other, meter).run()
+    if moved.behind:
+        moved.warnings.append(f"{moved.behind} entries came in meanwhile; run the same command again to follow")
+    return show(moved, as_json=call.json, warnings=moved.warnings)
+
+
+def _source(call: Call, named: str | None) -> "Decklog":
+    """Open a log for reading only, so that not even its file changes."""
+    from decklog.app import Decklog
+
+    place: Place = locate(named or call.db)
+    place.must_exist()
+    return Decklog.open(place.target, read_only=True)
