@@ -2,7 +2,7 @@
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Call, Usage
 from decklog.cli.locate import Place, locate
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
@@ -89,3 +89,34 @@ def _source(call: Call, named: str | None) -> "Decklog":
     place: Place = locate(named or call.db)
     place.must_exist()
     return Decklog.open(place.target, read_only=True)
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option("--overwrite", is_flag=True, help="replace FILE if it is there already")
+@click.pass_obj
+def backup(call: Call, file: str | None, overwrite: bool) -> int:
+    """Write a consistent copy of the log, as a SQLite file, while others go on writing."""
+    from decklog.transfer.backup import back_up
+
+    with call.open(writing=False) as log, Meter() as meter:
+        return show(back_up(log, file, overwrite=overwrite, progress=meter), as_json=call.json)
+
+
+@click.command()
+@click.argument("file")
+@click.option("--to", "path", metavar="PATH", help="the log to replace or make; otherwise the one this call means")
+@click.pass_obj
+def restore(call: Call, file: str, path: str | None) -> int:
+    """Put a backup in the place of a log.
+
+    The backup is verified first and the log that is there is kept beside it. While other processes have the log open,
+    nothing is done.
+    """
+    from decklog.transfer.restore import restore as put_back
+
+    place = Place(path, "named with --to") if path else locate(call.db)
+    if place.is_server:
+        raise Usage("a server's log is not replaced by a file", hint=f"Move it in: decklog move {place.target} --from {file}")
+    with Meter() as meter:
+        return show(put_back(file, place.path, progress=meter), as_json=call.json)

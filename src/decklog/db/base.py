@@ -118,6 +118,13 @@ class Database(ABC):
         """Take a great many entries in within this block; an engine may leave work for the end of it."""
         yield
 
+    def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:  # noqa: B027 - a server has no file to copy
+        """Copy the file this log is kept in, as it is at this moment; a server's log has none, and nothing is made."""
+
+    def check_pages(self, most: int) -> "list[str]":  # noqa: ARG002 - a server checks its own pages
+        """Look for pages that can't be read, and name so many of them at most."""
+        return []
+
     def forget_text(self, positions: "list[int]") -> None:  # noqa: B027 - an engine may keep no words of its own
         """Drop the words of entries from the text index, after their texts were dropped."""
 

@@ -379,6 +379,24 @@ class SqliteDatabase(Database):
 
         return sqlite_migrate.facts(self)
 
+    def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:
+        from decklog.db import sqlite_backup
+
+        connection = self.connect()
+        try:
+            sqlite_backup.copy(connection, path, progress)
+        finally:
+            connection.close()
+
+    def forget_text(self, positions: "list[int]") -> None:
+        from decklog.db import sqlite_search
+
+        sqlite_search.forget(self, positions)
+
+    def check_pages(self, most: int) -> list[str]:
+        _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
+        return [row[0] for row in rows if row[0] != "ok"]
+
     def close(self) -> None:
         self._closed = True
         self._release_all()

@@ -81,7 +81,7 @@ class Receiving(JournalWriter):
         if not known:
             return
         _, rows = self.db.rows(f"select pos, hash from entries where pos in ({', '.join(map(str, known))})", {})
-        here = dict(rows)
+        here: dict[int, str] = dict(rows)
         for pos, values in known.items():
             if here.get(pos) != values["hash"]:
                 raise Conflict(

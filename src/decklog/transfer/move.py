@@ -63,7 +63,7 @@ class Move:
 
     def _behind(self, copied: "list[Head]") -> int:
         """Count what the source got since its heads were read."""
-        now = sum(head["seq"] for head in self._source.journal.heads())
+        now = sum(int(head["seq"]) for head in self._source.journal.heads())
         return now - sum(int(head["seq"]) for head in copied)
 
     # Copying
