@@ -54,7 +54,8 @@ def test_a_backup_among_eight_writing_processes_restores_to_a_log_that_verifies(
     path = str(tmp_path / "busy.db")
     Decklog.open(path).close()
     writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, path, str(n)], env=environment(), stdout=subprocess.PIPE) for n in range(8)
+        subprocess.Popen([sys.executable, "-c", WRITER, path, str(n)], env=environment(), stdout=subprocess.PIPE)
+        for n in range(8)
     ]
     try:
         for writer in writers:

@@ -120,3 +120,25 @@ def restore(call: Call, file: str, path: str | None) -> int:
         raise Usage("a server's log is not replaced by a file", hint=f"Move it in: decklog move {place.target} --from {file}")
     with Meter() as meter:
         return show(put_back(file, place.path, progress=meter), as_json=call.json)
+
+
+@click.command()
+@click.option("--older-than", required=True, metavar="AGE", help="such as 30d, 12h or 8w")
+@click.option("--kind", type=click.Choice(["interaction", "reasoning", "event", "tool"]), help="only entries of this kind")
+@click.option("--run", "stream", metavar="RUN", help="only in this run")
+@click.option("--apply", is_flag=True, help="really drop them; otherwise it is only said what would go")
+@click.option("--shrink", is_flag=True, help="with --apply, also make a SQLite file smaller (needs as much free space again)")
+@click.pass_obj
+def prune(call: Call, older_than: str, kind: str | None, stream: str | None, apply: bool, shrink: bool) -> int:
+    """Drop old texts; their digests stay, so the log still verifies. Without --apply nothing is changed.
+
+    What records were (entries of kind change) is never dropped.
+    """
+    from decklog.transfer.prune import Prune, age_of
+
+    with call.open(writing=apply) as log, Meter() as meter:
+        result = Prune(log, age_of(older_than), kind=kind, stream=stream, progress=meter).run(apply=apply)
+        if apply and shrink:
+            log.db.compact()
+    notes = [] if apply else ["nothing was changed; add --apply to drop these texts"]
+    return show(result, as_json=call.json, warnings=notes)

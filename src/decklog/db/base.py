@@ -125,6 +125,12 @@ class Database(ABC):
         """Look for pages that can't be read, and name so many of them at most."""
         return []
 
+    def hold(self, table: str) -> None:  # noqa: B027 - one writer has all tables where there is only one
+        """Keep all others from writing a table until this transaction ends."""
+
+    def compact(self) -> None:  # noqa: B027 - a server does so by itself
+        """Give the space of what was dropped back to the system, and leave no trace of it in the file."""
+
     def forget_text(self, positions: "list[int]") -> None:  # noqa: B027 - an engine may keep no words of its own
         """Drop the words of entries from the text index, after their texts were dropped."""
 

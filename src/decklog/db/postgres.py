@@ -248,6 +248,10 @@ class PostgresDatabase(Database):
         except psycopg.Error as problem:
             raise postgres_errors.translate(problem) from problem
 
+    def hold(self, table: str) -> None:
+        # Whoever wrote to the table waits for nobody: this waits until they have committed, and what they wrote can be seen.
+        self.rows(f"lock table {table} in exclusive mode", {})
+
     @contextmanager
     def filling(self) -> "Iterator[None]":
         """Leave an empty log's text index to the end: made in one go it takes half the time, and can use several cores."""

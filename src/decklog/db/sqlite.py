@@ -393,6 +393,19 @@ class SqliteDatabase(Database):
 
         sqlite_search.forget(self, positions)
 
+    def compact(self) -> None:
+        self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
+        connection = self.connect()
+        self.lock.acquire()
+        try:
+            connection.execute("vacuum")
+            connection.execute("pragma wal_checkpoint(truncate)")
+        except apsw.Error as problem:
+            raise sqlite_errors.translate(problem, self.target) from problem
+        finally:
+            self.lock.release()
+            connection.close()
+
     def check_pages(self, most: int) -> list[str]:
         _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
         return [row[0] for row in rows if row[0] != "ok"]

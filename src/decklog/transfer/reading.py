@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 2000
 MOST_CHARACTERS = 8 * 1024 * 1024
-_NAMED = re.compile(rf"(?<![0-9a-f]){DIGEST.pattern}(?![0-9a-f])")
+NAMED = re.compile(rf"(?<![0-9a-f]){DIGEST.pattern}(?![0-9a-f])")
 
 
 def entries_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator[list[Entry]]":
@@ -50,7 +50,7 @@ def digests_in(entry: "Entry") -> "Iterator[str]":
         if entry[name] is not None:
             yield entry[name]
     if entry["record_table"] is not None:
-        yield from _NAMED.findall(entry["payload"])
+        yield from NAMED.findall(entry["payload"])
 
 
 def has_blob(log: "Decklog", digest: str) -> bool:
