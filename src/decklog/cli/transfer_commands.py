@@ -142,3 +142,20 @@ def prune(call: Call, older_than: str, kind: str | None, stream: str | None, app
             log.db.compact()
     notes = [] if apply else ["nothing was changed; add --apply to drop these texts"]
     return show(result, as_json=call.json, warnings=notes)
+
+
+@click.command()
+@click.argument("file")
+@click.option("--to", metavar="NEW", help="the log to make; otherwise NAME.recovered.db in this folder")
+@click.pass_obj
+def recover(call: Call, file: str, to: str | None) -> int:
+    """Take what can be read out of a damaged SQLite file into a new log, and say what is missing.
+
+    The damaged file is never changed. A file that is whole is left alone.
+    """
+    from decklog.transfer.recovery import recover as take_out
+
+    with Meter() as meter:
+        report = take_out(file, to, progress=meter)
+    notes = ["the file is whole; there is nothing to recover"] if report.whole else []
+    return show(report, as_json=call.json, warnings=notes)

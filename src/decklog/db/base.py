@@ -125,6 +125,10 @@ class Database(ABC):
         """Look for pages that can't be read, and name so many of them at most."""
         return []
 
+    def wal_frames(self) -> int:
+        """Count the pages that wait in a file's write-ahead log; a server keeps its own."""
+        return 0
+
     def hold(self, table: str) -> None:  # noqa: B027 - one writer has all tables where there is only one
         """Keep all others from writing a table until this transaction ends."""
 

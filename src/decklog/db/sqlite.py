@@ -406,6 +406,10 @@ class SqliteDatabase(Database):
             self.lock.release()
             connection.close()
 
+    def wal_frames(self) -> int:
+        row = self._reader().connection.execute("pragma wal_checkpoint(noop)").fetchone()
+        return int(row[1]) if row else 0
+
     def check_pages(self, most: int) -> list[str]:
         _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
         return [row[0] for row in rows if row[0] != "ok"]

@@ -69,7 +69,7 @@ class Receiving(JournalWriter):
             return False
         if seq != seen + 1:
             raise Conflict(f"{stream} has entries up to {seen}; {seq} would leave a gap", stream=stream, seq=seq)
-        if _linked(head[1], values) != values["hash"]:
+        if linked(head[1], values) != values["hash"]:
             raise Damaged(f"entry {stream}:{seq} does not match its hash", stream=stream, seq=seq)
         if values["at"] < head[2]:
             self._out_of_order(stream)
@@ -154,7 +154,7 @@ class Receiving(JournalWriter):
         self.keep(content, digest)
 
 
-def _linked(previous: str, values: "dict[str, Any]") -> str:
+def linked(previous: str, values: "dict[str, Any]") -> str:
     """Hash an entry as it came; a text that has a digest beside it must match it."""
     digests = {}
     for name in ("body", "payload"):

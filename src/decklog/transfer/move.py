@@ -137,7 +137,7 @@ def _even(batches: "Iterator[list[dict[str, Any]]]") -> "Iterator[list[dict[str,
     """Join the batches of small streams, so that a thousand of them do not cost a thousand commits."""
     waiting: list[dict[str, Any]] = []
     for batch in batches:
-        if waiting and len(waiting) + len(batch) > MOST_ENTRIES or sum(map(size_of, waiting)) > MOST_CHARACTERS // 2:
+        if (waiting and len(waiting) + len(batch) > MOST_ENTRIES) or sum(map(size_of, waiting)) > MOST_CHARACTERS // 2:
             yield waiting
             waiting = []
         waiting = waiting + batch
