@@ -34,6 +34,12 @@ def digest(path: Path) -> list[str]:
     return [name + hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in names]
 
 
+def still_there(path: Path, hashes: set[str]) -> float:
+    """Say what share of the entries can at best be found: those whose hash stands somewhere in the files."""
+    content = b"".join(Path(f"{path}{suffix}").read_bytes() for suffix in ("", "-wal") if os.path.exists(f"{path}{suffix}"))
+    return sum(hash.encode() in content for hash in hashes) / len(hashes)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_a_damaged_copy_recovers_to_a_log_that_verifies_and_stays_as_it_was(sound: Path, tmp_path: Path, seed: int) -> None:
     with Decklog.open(sound, read_only=True) as log:
@@ -50,9 +56,7 @@ def test_a_damaged_copy_recovers_to_a_log_that_verifies_and_stays_as_it_was(soun
         assert log.journal.verify().ok
         share = len(hashes_in(log) & truth) / len(truth)
         log.runs.start("it can be used", run_id="after")
-    missing = sum(high - low + 1 for stream in report.streams for low, high in stream.missing)
-    assert missing or kind in ("truncated", "torn wal", "first page", "pages", "zeros")
-    assert share > (0.1 if kind == "truncated" else 0.85), kind
+    assert share >= 0.97 * still_there(path, truth), kind
 
 
 def test_a_whole_file_is_never_rebuilt(sound: Path, tmp_path: Path) -> None:

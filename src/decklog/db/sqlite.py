@@ -280,7 +280,13 @@ class SqliteDatabase(Database):
             finally:
                 reader.reading = False
                 if reader.connection.in_transaction:
-                    reader.connection.execute("commit")
+                    self._end_read(reader.connection)
+
+    def _end_read(self, connection: apsw.Connection) -> None:
+        try:
+            connection.execute("commit")
+        except apsw.Error as problem:
+            raise sqlite_errors.translate(problem, self.target) from problem
 
     # Statements
 
