@@ -108,8 +108,8 @@ def test_a_log_that_someone_has_open_is_not_replaced(tmp_path: Path, clock: Manu
         [
             sys.executable,
             "-c",
-            "import sys; from decklog import Decklog; log = Decklog.open(sys.argv[1]); log.journal.heads(); print('open', flush=True);"
-            "sys.stdin.read()",
+            "import sys; from decklog import Decklog; log = Decklog.open(sys.argv[1]); log.journal.heads();"
+            "print('open', flush=True); sys.stdin.read()",
             str(tmp_path / "log.db"),
         ],
         env=environment(),

@@ -74,10 +74,10 @@ def test_an_export_never_writes_over_entries_that_the_log_does_not_have(
 @pytest.mark.parametrize(
     ("line", "spoil", "error", "says"),
     [
-        (7, lambda raw: b"{not json", Invalid, "no entry"),
-        (7, lambda raw: b"[1]", Invalid, "JSON object"),
-        (7, lambda raw: b"[" * 100_000, Invalid, "no entry"),
-        (7, lambda raw: b"<<<<<<< ours", Invalid, "merge conflict"),
+        (7, lambda _: b"{not json", Invalid, "no entry"),
+        (7, lambda _: b"[1]", Invalid, "JSON object"),
+        (7, lambda _: b"[" * 100_000, Invalid, "no entry"),
+        (7, lambda _: b"<<<<<<< ours", Invalid, "merge conflict"),
         (7, lambda raw: raw.replace(b'"seq":7', b'"seq":"7"'), Invalid, "must be a number"),
         (7, lambda raw: raw.replace(b'"seq":7', b'"seq":8'), Conflict, "gap"),
         (7, lambda raw: raw.replace(b'"hash":"', b'"hash":"0'), Damaged, "hash"),
@@ -111,7 +111,7 @@ def test_a_missing_line_is_a_gap_and_an_over_long_one_is_refused(
     path = tmp_path / "out" / "run_1.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b"\n", b"\x00", 5).split(b"\x00", 5)[-1])
-    with pytest.raises(Conflict, match="run_1.jsonl:1: .*gap"):
+    with pytest.raises(Conflict, match=r"run_1\.jsonl:1: .*gap"):
         JsonlImport(log, str(tmp_path / "out")).run()
     path.write_bytes(whole)
     monkeypatch.setattr(jsonl_import, "LONGEST_LINE", 300)

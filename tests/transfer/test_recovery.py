@@ -8,8 +8,8 @@ import pytest
 from decklog import Conflict, Decklog, ManualClock
 from decklog.errors import Invalid, NotFound
 from decklog.transfer.recovery import recover
-from tests.transfer.damage import PAGE, damaged_copy, hashes_in
 from tests.transfer.conftest import fill
+from tests.transfer.damage import PAGE, damaged_copy, hashes_in
 
 
 @pytest.fixture(scope="module")

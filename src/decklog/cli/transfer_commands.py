@@ -63,6 +63,19 @@ def import_jsonl(call: Call, folder: str) -> int:
         return show(JsonlImport(log, folder, meter).run(), as_json=call.json)
 
 
+@click.command("html")
+@click.argument("run_id", metavar="RUN")
+@click.option("--out", metavar="FILE", help="the page to write; otherwise RUN.html in this folder")
+@click.option("--overwrite", is_flag=True, help="replace FILE if it is there already")
+@click.pass_obj
+def export_html(call: Call, run_id: str, out: str | None, overwrite: bool) -> int:
+    """Write one run as a single HTML page for a report, with its timeline and whether it verifies."""
+    from decklog.transfer.page import write_page
+
+    with call.open(writing=False) as log:
+        return show(write_page(log, run_id, out, overwrite=overwrite), as_json=call.json)
+
+
 @click.command()
 @click.argument("target")
 @click.option("--from", "source", metavar="SOURCE", help="the log to move; otherwise the one this call means")
