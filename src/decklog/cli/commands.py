@@ -21,6 +21,13 @@ COMMANDS = {
     "search": "journal",
     "redact": "redact",
     "tools": "tools",
+    "export": "transfer",
+    "import": "transfer",
+    "move": "transfer",
+    "backup": "transfer",
+    "restore": "transfer",
+    "recover": "transfer",
+    "prune": "transfer",
     "demo": "demo",
 }
 
@@ -68,8 +75,10 @@ def _store_menu(store: str) -> click.Group:
 
 def _written(module: str, name: str) -> click.Command:
     from importlib import import_module
+    from keyword import iskeyword
 
-    command: click.Command = getattr(import_module(f"decklog.cli.{module}_commands"), name)
+    function = f"{name}_" if iskeyword(name) else name
+    command: click.Command = getattr(import_module(f"decklog.cli.{module}_commands"), function)
     return command
 
 
