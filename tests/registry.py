@@ -44,7 +44,14 @@ def value_for(parameter: Parameter, text: str, known: dict[str, Any]) -> Any:
         return next(iter(kind))
     origin = getattr(kind, "__origin__", kind)
     inner = getattr(kind, "__args__", (str,))
-    simple = {int: 1, float: 1.0, bool: False, datetime: datetime(2026, 1, 1, tzinfo=UTC), str: text, bytes: text.encode()}
+    simple = {
+        int: 1,
+        float: 1.0,
+        bool: False,
+        datetime: datetime(2026, 1, 1, tzinfo=UTC),
+        str: text,
+        bytes: text.encode(errors="replace"),
+    }
     if origin in simple:
         return simple[origin]
     if origin is list:

@@ -17,7 +17,7 @@ from decklog.operations import Operation
 from tests.conftest import ENGINES
 from tests.registry import STORE_NAMES, named, operations, records
 
-SUPPORTED = {str, int, float, bool, datetime, dict, list, object}
+SUPPORTED = {str, bytes, int, float, bool, datetime, dict, list, object}
 
 
 @pytest.mark.parametrize(("store", "operation"), **named(operations()))
