@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT_LEASE_SECONDS = 300.0
+LONGEST_SECONDS = 366 * 86400.0
 
 _EXPIRED = """
 update tasks set
@@ -60,8 +61,7 @@ class Leases(Store):
         """
         if not worker.strip():
             raise Invalid("a worker needs a name", field="worker")
-        if lease_seconds <= 0:
-            raise Invalid(f"a lease of {lease_seconds:g} seconds is none", field="lease_seconds")
+        _check_span(lease_seconds, "lease_seconds")
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         patience = _Patience(wait_seconds)
         while True:
@@ -154,6 +154,7 @@ class Leases(Store):
         state_name: str | None = None,
     ) -> Task:
         """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
+        _check_span(lease_seconds, "lease_seconds")
         changes: dict[str, Any] = {"leased_until": self.now() + timedelta(seconds=lease_seconds)}
         if stage is not None:
             changes["stage"] = stage
@@ -177,6 +178,7 @@ class Leases(Store):
         lease_seconds: float = DEFAULT_LEASE_SECONDS,
     ) -> Claim | None:
         """End a task as done and take the next of its run for the same worker, in one transaction."""
+        _check_span(lease_seconds, "lease_seconds")
         worker = self.fetch(Task, task_id).worker
         done = self._finish(task_id, fence, summary, result)
         task = self._claim(done.run_id, worker or "", {"group_id": None, "role": None, "tag": None}, lease_seconds)
@@ -219,6 +221,8 @@ class Leases(Store):
 
         `blocker` names what stood in the way; `blocker_repeats` then counts how often in a row it was the same.
         """
+        if retry_after_seconds != 0:
+            _check_span(retry_after_seconds, "retry_after_seconds")
         task = self._must_hold(task_id, fence)
         used_up = task.failures + 1 >= task.max_attempts
         repeats = 0 if blocker is None else task.blocker_repeats + 1 if blocker == task.blocker else 1
@@ -291,6 +295,11 @@ class Leases(Store):
             present = self.seek(Task, task_id)
             raise self.refusal(Task, task_id) if present is None else _lost(present, fence)
         return changed[0]
+
+
+def _check_span(seconds: float, field: str) -> None:
+    if not 0 < seconds <= LONGEST_SECONDS:
+        raise Invalid(f"{field} is {seconds:g}; it goes from more than 0 to {LONGEST_SECONDS:g}", field=field)
 
 
 def _ending(outcome: Outcome, state: TaskState, **fields: "Any") -> "dict[str, Any]":
