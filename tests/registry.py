@@ -46,7 +46,7 @@ def value_for(parameter: Parameter, text: str, known: dict[str, Any]) -> Any:
     inner = getattr(kind, "__args__", (str,))
     simple = {
         int: 1,
-        float: 1.0,
+        float: 0.01,
         bool: False,
         datetime: datetime(2026, 1, 1, tzinfo=UTC),
         str: text,
