@@ -95,6 +95,16 @@ def read_time(text: str) -> datetime:
     return from_text(text)
 
 
+def _read_bytes(text: str) -> bytes:
+    """Read bytes from `@FILE`, from `-`, or from the word itself."""
+    if text == "-":
+        return sys.stdin.buffer.read()
+    if text.startswith("@") and os.path.exists(text[1:]):
+        with open(text[1:], "rb") as file:
+            return file.read()
+    return os.fsencode(text)
+
+
 def _read_number(text: str) -> float:
     number = float(text)
     if not isfinite(number):
@@ -105,6 +115,7 @@ def _read_number(text: str) -> float:
 _READERS: "dict[Any, Callable[[str], Any]]" = {
     int: int,
     float: _read_number,
+    bytes: _read_bytes,
     datetime: read_time,
     dict: _read_json,
     object: _read_json,
