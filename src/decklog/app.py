@@ -2,7 +2,6 @@
 
 import os
 from contextlib import contextmanager
-from contextvars import ContextVar
 from importlib import import_module
 
 from decklog.clock import Clock
@@ -33,9 +32,6 @@ STORES = {
     "effects": "Effects",
     "processes": "Processes",
 }
-
-
-_transacting: "ContextVar[bool]" = ContextVar("decklog_transacting", default=False)
 
 
 class Decklog:
@@ -134,17 +130,21 @@ class Decklog:
     @contextmanager
     def transaction(self) -> "Iterator[None]":
         """Make everything written in this block one transaction: all of it, or nothing."""
-        token = _transacting.set(True)
+        from decklog.stores.acting import transacting
+
+        token = transacting.set(True)
         try:
             with self.db.transaction():
                 yield
         finally:
-            _transacting.reset(token)
+            transacting.reset(token)
 
     @property
     def is_in_transaction(self) -> bool:
         """Whether the caller holds a transaction open, so that what is written now may still be undone."""
-        return _transacting.get()
+        from decklog.stores.acting import transacting
+
+        return transacting.get()
 
     def submit(self, operation: "Callable[P, R]", *args: "P.args", **kwargs: "P.kwargs") -> "Future[R]":
         """Start a write without waiting for it; the Future is done once it is committed.
