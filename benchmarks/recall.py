@@ -1,19 +1,14 @@
 """Whether recall finds the lesson that helps, beside plain BM25, and what each part of the ranking adds; and how fast it is."""
 
-import os
-import tempfile
-import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from random import Random
-from statistics import median
 from typing import Any
 
 import apsw
 
-from benchmarks.embedder import HashedWords
-from benchmarks.recall_corpus import DISCREDITED, HELD_OUT, LESSONS, TUNING
-from decklog import Decklog, ManualClock
+from benchmarks.recall_corpus import DISCREDITED, LESSONS
+from decklog import Decklog
 from decklog.db.lesson_search import lesson_search
 from decklog.stores import ranking
 from decklog.stores.memory import Memory

@@ -218,8 +218,21 @@ class Decklog:
     @contextmanager
     def transaction(self) -> "Iterator[None]":
         """Make everything written in this block one transaction: all of it, or nothing."""
-        with self.db.transaction():
-            yield
+        from decklog.stores.acting import transacting
+
+        token = transacting.set(True)
+        try:
+            with self.db.transaction():
+                yield
+        finally:
+            transacting.reset(token)
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether the caller holds a transaction open, so that what is written now may still be undone."""
+        from decklog.stores.acting import transacting
+
+        return transacting.get()
 
     def submit(self, operation: "Callable[P, R]", *args: "P.args", **kwargs: "P.kwargs") -> "Future[R]":
         """Start a write without waiting for it; the Future is done once it is committed.
