@@ -392,6 +392,41 @@ class SqliteDatabase(Database):
 
         return sqlite_migrate.facts(self)
 
+    def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:
+        from decklog.db import sqlite_backup
+
+        connection = self.connect()
+        try:
+            sqlite_backup.copy(connection, path, progress)
+        finally:
+            connection.close()
+
+    def forget_text(self, positions: "list[int]") -> None:
+        from decklog.db import sqlite_search
+
+        sqlite_search.forget(self, positions)
+
+    def compact(self) -> None:
+        self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
+        connection = self.connect()
+        self.lock.acquire()
+        try:
+            connection.execute("vacuum")
+            connection.execute("pragma wal_checkpoint(truncate)")
+        except apsw.Error as problem:
+            raise sqlite_errors.translate(problem, self.target) from problem
+        finally:
+            self.lock.release()
+            connection.close()
+
+    def wal_frames(self) -> int:
+        row = self.read(lambda: self.one("pragma wal_checkpoint(noop)", {}))
+        return int(row[1]) if row else 0
+
+    def check_pages(self, most: int) -> list[str]:
+        _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
+        return [row[0] for row in rows if row[0] != "ok"]
+
     def close(self) -> None:
         """Commit what was submitted, and let go of the file."""
         inside = self._owner == get_ident()
