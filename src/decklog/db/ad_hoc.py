@@ -145,7 +145,8 @@ def _ask_postgres(database: "PostgresDatabase", sql: str, parameters: "Sequence[
             cursor.execute(f"set local statement_timeout = {int(SECONDS * 1000)}")
             cursor.execute("set local search_path = bazinga, public")
             # Streaming sends one statement alone, and holds one row at a time. It also holds the connection until it is closed.
-            with closing(cursor.stream(sql.encode(), tuple(parameters) or None)) as rows:
+            stream: Any = cursor.stream(sql.encode(), tuple(parameters) or None)
+            with closing(stream) as rows:
                 first = next(rows, None)
                 if first is None:
                     return []
@@ -160,7 +161,8 @@ def _ask_postgres(database: "PostgresDatabase", sql: str, parameters: "Sequence[
 
 
 def _shown(names: list[str], rows: "Iterable[Sequence[Any]]") -> "list[dict[str, Any]]":
-    columns, found, size = _told_apart(names), [], 0
+    columns, size = _told_apart(names), 0
+    found: list[dict[str, Any]] = []
     for row in rows:
         if len(found) == ROWS:
             raise TooLarge(f"the answer has more than {ROWS} rows", hint="Add a limit to the query.", limit=ROWS)

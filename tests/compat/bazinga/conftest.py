@@ -42,7 +42,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for folder in (".claude", "bazinga/artifacts/s", "files"):
         (root / folder).mkdir(parents=True)
     (root / "bazinga/artifacts/s/notes.md").write_text("notes", encoding="utf-8")
-    for name, text in {"state.json": '{"step": 1}', "event.json": '{"found": "it"}', "bad.json": "{", "text.txt": "thought"}.items():
+    for name, text in {
+        "state.json": '{"step": 1}',
+        "event.json": '{"found": "it"}',
+        "bad.json": "{",
+        "text.txt": "thought",
+    }.items():
         (root / "files" / name).write_text(text, encoding="utf-8")
     shell = Shell(root)
     for words in WORLD:

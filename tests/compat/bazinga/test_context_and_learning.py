@@ -78,7 +78,18 @@ PACKAGES = [
 
 CONSUMPTION = [
     gives("save-consumption", "s", "A", "developer", "0", "1", success=True, inserted=True, scope_id=ANY, package_id=1),
-    gives("save-consumption", "s", "A", "investigator", "2", "1", session_id="s", group_id="A", agent_type="investigator", iteration=2),
+    gives(
+        "save-consumption",
+        "s",
+        "A",
+        "investigator",
+        "2",
+        "1",
+        session_id="s",
+        group_id="A",
+        agent_type="investigator",
+        iteration=2,
+    ),
     gives("save-consumption", "s", "developer", "file", "a.py", success=True, inserted=True, resource_type="file"),
     gives("save-consumption", "s", "developer", "file", "a.py", "120", tokens=120),
     refused("save-consumption", "s", "global", "developer", "1", "1", because="cannot be 'global'"),
@@ -146,7 +157,9 @@ PATTERNS = [
 STRATEGIES = [
     gives("save-strategy", "p", "methodology", "Test first", success=True, project_id="p", topic="methodology", strategy_id=ANY),
     gives("save-strategy", "p", "cooking", "Test first", topic="general"),
-    gives("save-strategy", "p", "general", "x", "--lang", "go", "--framework", "gin", "--strategy_id", "st-2", strategy_id="st-2"),
+    gives(
+        "save-strategy", "p", "general", "x", "--lang", "go", "--framework", "gin", "--strategy_id", "st-2", strategy_id="st-2"
+    ),
     gives("save-strategy", "p", "general", "x", "--strategy-id=st-2", strategy_id="st-2"),
     gives("save-strategy", "s", "A", "architecture", "Test first", "success", project_id="p", topic="architecture"),
     refused("save-strategy", "p", "general", because="INSIGHT"),

@@ -42,7 +42,9 @@ def test_d01_times_are_finer_than_a_second_and_ids_grow(shell: Shell) -> None:
 
 
 def test_d02_creating_a_group_that_is_there_takes_nothing_back(shell: Shell) -> None:
-    shell.ok("create-task-group", "A", "s", "Lexer", "in_progress", "--item_count", "5", "--initial_tier", "Senior Software Engineer")
+    shell.ok(
+        "create-task-group", "A", "s", "Lexer", "in_progress", "--item_count", "5", "--initial_tier", "Senior Software Engineer"
+    )
     again = shell.ok("create-task-group", "A", "s", "Lexer")["task_group"]
     assert (again["status"], again["item_count"], again["initial_tier"]) == ("in_progress", 5, "Senior Software Engineer")
 
@@ -57,7 +59,7 @@ def test_d03_recovery_of_a_healthy_database_changes_nothing(shell: Shell) -> Non
     assert len(shell.ok("get-error-patterns", "p", "--min_confidence", "0")) == 1
     assert len(shell.ok("get-strategies", "p")) == 1
     assert len(shell.ok("get-consumption", "s")) == 1
-    assert os.listdir(shell.root / "bazinga") == ["artifacts", "bazinga.db"] or "corrupted" not in str(os.listdir(shell.root / "bazinga"))
+    assert not [name for name in os.listdir(shell.root / "bazinga") if "corrupted" in name]
 
 
 def test_d03_a_damaged_database_is_reported_and_left_as_it_is(shell: Shell) -> None:
@@ -376,7 +378,7 @@ def test_d24_the_artifacts_are_those_of_the_project_that_is_named(shell: Shell, 
 
 def test_d24_help_makes_no_database(empty: Shell) -> None:
     assert empty.call("help").code == 0
-    assert empty.call("-h").code == 1 or True
+    assert empty.run("-h").code == 0
     assert empty.run("--db", empty.db, "--help").code == 0
     assert empty.call("no-such-command").code == 1
     assert not os.path.exists(empty.db)
@@ -406,9 +408,8 @@ def test_d25_a_bad_id_is_found_wherever_it_stands_and_whatever_it_begins_with(sh
 
 
 def test_d25_a_clean_database_has_no_issues(shell: Shell) -> None:
-    assert shell.ok("diagnose-group-ids") == {
-        **{"success": True, "issues_found": 0, "fixes_applied": 0, "issues": [], "fixes": []},
-    }
+    clean = {"success": True, "issues_found": 0, "fixes_applied": 0, "issues": [], "fixes": []}
+    assert shell.ok("diagnose-group-ids") == clean
 
 
 def test_d26_a_newline_is_no_part_of_an_id_and_true_is_no_number(shell: Shell) -> None:

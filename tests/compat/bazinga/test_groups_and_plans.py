@@ -28,9 +28,7 @@ CREATE = [
     gives(*_CREATE, "--security-sensitive=0", **_group(security_sensitive=0)),
     gives(
         *(*_CREATE, "--specializations", '["python.md", "templates/specializations/web.md"]'),
-        **_group(
-            specializations='["bazinga/templates/specializations/python.md", "bazinga/templates/specializations/web.md"]'
-        ),
+        **_group(specializations='["bazinga/templates/specializations/python.md", "bazinga/templates/specializations/web.md"]'),
     ),
     gives(*_CREATE, "--specializations", "[]", **_group(specializations="[]")),
     gives("create-task-group", "A", "s", "Lexer anew", **_group(id="A", name="Lexer anew")),

@@ -70,7 +70,9 @@ REASONING = [
     prints("get-reasoning", "s", "--agent_type", "qa_expert", value=[]),
     prints("get-reasoning", "s", "A", "developer", "approach", value=[{"agent_id": "dev-1", "iteration": 2}]),
     prints("get-reasoning", "nope", value=[]),
-    shows("get-reasoning", "s", "--format", "prompt-summary", text="| developer | understanding | high | A comma \\| is a token |"),
+    shows(
+        "get-reasoning", "s", "--format", "prompt-summary", text="| developer | understanding | high | A comma \\| is a token |"
+    ),
     shows("get-reasoning", "nope", "--format=prompt-summary", text="No previous reasoning"),
     refused("get-reasoning", "s", "--phase", "musing", because="Invalid phase"),
     refused("get-reasoning", "s", "--format", "xml", because="Invalid format"),
@@ -78,7 +80,9 @@ REASONING = [
     refused("get-reasoning", "s", "--limit", "x", because="must be an integer"),
     refused("get-reasoning", "s", "--mood", "good", because="Unknown flag"),
     refused("get-reasoning", "s", "--group_id", "a b", because="alphanumeric"),
-    prints("reasoning-timeline", "s", value=[{"reasoning_phase": "understanding", "redacted": 0}, {"reasoning_phase": "approach"}]),
+    prints(
+        "reasoning-timeline", "s", value=[{"reasoning_phase": "understanding", "redacted": 0}, {"reasoning_phase": "approach"}]
+    ),
     prints("reasoning-timeline", "s", "--group_id", "B", value=[]),
     shows("reasoning-timeline", "s", "--format", "markdown", text="## Group: A"),
     shows("reasoning-timeline", "s", "--format=markdown", text="developer (dev-1) - approach"),

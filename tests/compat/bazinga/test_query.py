@@ -17,18 +17,17 @@ TABLES = {
     ),
     "state_snapshots": "id, session_id, group_id, timestamp, state_type, state_data",
     "task_groups": (
-        "id, session_id, name, status, assigned_to, revision_count, last_review_status, feature_branch, merge_status, complexity, "
-        "initial_tier, context_references, specializations, item_count, security_sensitive, qa_attempts, tl_review_attempts, "
-        "component_path, review_iteration, no_progress_count, blocking_issues_count, speckit_task_ids, created_at, updated_at"
+        "id, session_id, name, status, assigned_to, revision_count, last_review_status, feature_branch, merge_status, "
+        "complexity, initial_tier, context_references, specializations, item_count, security_sensitive, qa_attempts, "
+        "tl_review_attempts, component_path, review_iteration, no_progress_count, blocking_issues_count, speckit_task_ids, "
+        "created_at, updated_at"
     ),
     "token_usage": "id, session_id, timestamp, agent_type, agent_id, tokens_estimated",
     "skill_outputs": "id, session_id, timestamp, skill_name, output_data, agent_type, group_id, iteration",
     "development_plans": (
         "id, session_id, original_prompt, plan_text, phases, current_phase, total_phases, created_at, updated_at, metadata"
     ),
-    "success_criteria": (
-        "id, session_id, criterion, status, actual, evidence, required_for_completion, created_at, updated_at"
-    ),
+    "success_criteria": ("id, session_id, criterion, status, actual, evidence, required_for_completion, created_at, updated_at"),
     "context_packages": (
         "id, session_id, group_id, package_type, file_path, producer_agent, priority, summary, size_bytes, version, "
         "supersedes_id, scope, created_at"
@@ -74,9 +73,10 @@ def test_a_table_of_bazinga_without_rows_has_its_columns(database: BazingaDB, ta
 
 
 def test_the_views_say_what_the_commands_say(database: BazingaDB) -> None:
-    assert database.query("select * from sessions where session_id = 's'")[0]["start_time"] == (
-        database.get_session("s") or {}
-    )["start_time"]
+    assert (
+        database.query("select * from sessions where session_id = 's'")[0]["start_time"]
+        == (database.get_session("s") or {})["start_time"]
+    )
     logs = database.query("select id, content from orchestration_logs where session_id = 's' order by id desc")
     assert logs == [{"id": row["id"], "content": row["content"]} for row in database.get_logs("s")]
     groups = database.query("select * from task_groups order by id")
@@ -150,7 +150,9 @@ def test_sqlite_is_asked_nothing_else(shell: Shell, sql: str) -> None:
     assert shell.call("query", sql).code == 1
 
 
-@pytest.mark.parametrize("sql", ["select 1; select 2", "select 1; drop table runs", "", "   ", "selec 1", "select * from no_such"])
+@pytest.mark.parametrize(
+    "sql", ["select 1; select 2", "select 1; drop table runs", "", "   ", "selec 1", "select * from no_such"]
+)
 def test_what_is_not_one_question_is_refused(database: BazingaDB, sql: str) -> None:
     with pytest.raises(Refusal):
         database.query(sql)

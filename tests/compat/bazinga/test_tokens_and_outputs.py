@@ -54,7 +54,9 @@ OUTPUTS = [
     prints("get-skill-output-all", "s", value=[{"skill_name": "lint", "iteration": 2}, {"skill_name": "lint"}]),
     prints("get-skill-output-all", "nope", "lint", value=[]),
     gives("check-skill-evidence", "s", "lint", complete=True, missing=[], found=["lint"], recency_window_minutes=30),
-    gives("check-skill-evidence", "s", "cover, lint", complete=False, missing=["cover"], found=["lint"], mandatory=["cover", "lint"]),
+    gives(
+        "check-skill-evidence", "s", "cover, lint", complete=False, missing=["cover"], found=["lint"], mandatory=["cover", "lint"]
+    ),
     gives("check-skill-evidence", "s", "lint", "--agent", "qa_expert", complete=False),
     gives("check-skill-evidence", "s", "lint", "--since", "5", recency_window_minutes=5),
     gives("check-skill-evidence", "s", "lint", "--within-minutes", "5", recency_window_minutes=5),

@@ -104,8 +104,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 # These say what is wrong as JSON, on standard error.
-JSON_ERRORS = frozenset(
-    {"get-session", "update-session-status", "update-session", "create-task-group", "update-task-group"}
-)
+JSON_ERRORS = frozenset({"get-session", "update-session-status", "update-session", "create-task-group", "update-task-group"})
 # These need no database.
 WITHOUT_DATABASE = frozenset({"detect-paths", "help"})

@@ -28,9 +28,7 @@ class Consumptions(Desk):
         if type(iteration) is not int or iteration < 0:
             raise Refusal(f"iteration must be an integer of 0 or more, got {iteration!r}")
         self.expect_session(session_id)
-        used = self.log.context.record_consumption(
-            session_id, group_id, ConsumingAgent(agent_type), iteration, str(package_id)
-        )
+        used = self.log.context.record_consumption(session_id, group_id, ConsumingAgent(agent_type), iteration, str(package_id))
         return {
             "success": True,
             "inserted": not used.already,
@@ -66,13 +64,26 @@ class Consumptions(Desk):
         entry = self.log.journal.append(
             session_id, f"Event: {_USED}", kind=Kind.EVENT, subtype=_USED, agent=agent, group_id="global", payload=payload
         )
-        return {"success": True, "inserted": True, "event_id": entry.seq, "session_id": session_id, "agent_type": agent, **payload}
+        return {
+            "success": True,
+            "inserted": True,
+            "event_id": entry.seq,
+            "session_id": session_id,
+            "agent_type": agent,
+            **payload,
+        }
 
     def used_resources(self, session_id: str, agent: str | None, kind: str | None, limit: int) -> "list[dict[str, Any]]":
         """List what was recorded with `use_resource`, newest first."""
         found = self.log.journal.find(session_id, kind=Kind.EVENT, subtype=_USED, limit=MOST_ROWS)
         rows = [
-            {"id": entry.seq, "session_id": session_id, "agent_type": entry.agent, **entry.payload, "consumed_at": stamp(entry.at)}
+            {
+                "id": entry.seq,
+                "session_id": session_id,
+                "agent_type": entry.agent,
+                **entry.payload,
+                "consumed_at": stamp(entry.at),
+            }
             for entry in found
         ]
         return [row for row in rows if agent in (None, row["agent_type"]) and kind in (None, row["resource_type"])][:limit]

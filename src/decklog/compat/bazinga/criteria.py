@@ -34,9 +34,7 @@ class Criteria(Desk):
         present = {criterion.criterion: criterion for criterion in self._all(session_id)}
         # Whether it is required is changed by an update alone, so what is there is recorded as it is.
         kept = [
-            {**item, "required_for_completion": present[item["criterion"]].required}
-            if item["criterion"] in present
-            else item
+            {**item, "required_for_completion": present[item["criterion"]].required} if item["criterion"] in present else item
             for item in wanted
         ]
         return self.log.criteria.record(session_id, kept)

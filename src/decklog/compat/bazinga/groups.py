@@ -197,9 +197,7 @@ def update_task_group(desk: Groups, words: "Given") -> Reply:
             fields[name] = truth(words.get(flag))
         else:
             fields[name] = words.get(flag)
-    return Reply(
-        desk.update_task_group(words["group"], words["session"], **fields), said=f"Task group updated: {words['group']}"
-    )
+    return Reply(desk.update_task_group(words["group"], words["session"], **fields), said=f"Task group updated: {words['group']}")
 
 
 def truth(text: str | None) -> bool | None:

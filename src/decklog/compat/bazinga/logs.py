@@ -62,9 +62,7 @@ class Logs(Desk):
         return newest(self, session_id, KINDS, limit, offset, agent=agent, since=begin)
 
 
-def newest(
-    desk: Desk, session_id: str, kinds: "tuple[str, ...]", limit: int, offset: int = 0, **filters: "Any"
-) -> "list[Entry]":
+def newest(desk: Desk, session_id: str, kinds: "tuple[str, ...]", limit: int, offset: int = 0, **filters: "Any") -> "list[Entry]":
     """Read the newest entries of some kinds, newest first; a negative limit means all."""
     skipped = max(offset, 0)
     wanted = None if limit < 0 else skipped + limit
@@ -127,7 +125,5 @@ def stream_logs(desk: Logs, given: "Given") -> Reply:
 def get_logs(desk: Logs, given: "Given") -> Reply:
     limit, offset = given.whole("limit"), given.whole("offset")
     return Reply(
-        desk.get_logs(
-            given["session"], 50 if limit is None else limit, offset or 0, given.get("agent-type"), given.get("since")
-        )
+        desk.get_logs(given["session"], 50 if limit is None else limit, offset or 0, given.get("agent-type"), given.get("since"))
     )

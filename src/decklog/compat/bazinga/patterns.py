@@ -89,7 +89,12 @@ class Patterns(Desk):
         store, project = self.log.patterns, given(project_id)
         removed = self.log.db.write(
             lambda: store.remove(
-                ErrorPattern, sql, note=f"not seen for {days} days", oldest=oldest, project=project or "", any_project=project is None
+                ErrorPattern,
+                sql,
+                note=f"not seen for {days} days",
+                oldest=oldest,
+                project=project or "",
+                any_project=project is None,
             )
         )
         return len(removed)

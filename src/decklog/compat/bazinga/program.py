@@ -11,6 +11,7 @@ from decklog.errors import DecklogError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from decklog.compat.bazinga.reply import Reply
@@ -100,7 +101,7 @@ def _run(call: Call) -> int:
         return _show(_answer(call, name, usage), quiet=call.quiet)
     except Misuse as problem:
         return _refuse(name, problem, f"Usage: {PROGRAM} {name} {usage.shown()}".rstrip())
-    except (Refusal, TypeError, DatabaseInitError) as problem:
+    except (Refusal, DatabaseInitError) as problem:
         return _refuse(name, problem)
     except DecklogError as problem:
         return _refuse(name, Refusal(told(problem)))
@@ -108,17 +109,15 @@ def _run(call: Call) -> int:
 
 def _answer(call: Call, name: str, usage: Usage) -> "Reply":
     module = _module(COMMANDS[name][0])
-    handle = getattr(module, name.replace("-", "_"))
+    handle: Callable[..., Reply] = getattr(module, name.replace("-", "_"))
     given = Given(usage, [] if call.wants_help else call.words)
     if name in WITHOUT_DATABASE:
-        reply: Reply = handle(given)
-        return reply
+        return handle(given)
     if given.flags.get("db"):
         call.db = given.flags["db"]
     path, root = call.place()
     with module.DESK(path, call.quiet, project_root=root) as desk:
-        reply = handle(desk, given)
-    return reply
+        return handle(desk, given)
 
 
 def _module(name: str) -> "ModuleType":

@@ -80,9 +80,7 @@ class Strategies(Desk):
         """Make strategies of the newest reasoning of a group; an entry counts once."""
         check(validate_scope_group_only(group_id))
         self.expect_session(session_id)
-        found = self.log.strategies.extract(
-            session_id, group_id, project_id, lang=given(lang), framework=given(framework)
-        )
+        found = self.log.strategies.extract(session_id, group_id, project_id, lang=given(lang), framework=given(framework))
         return {
             "success": True,
             "extracted_count": len(found),
@@ -120,9 +118,7 @@ def save_strategy(desk: Strategies, words: "Given") -> Reply:
         outcome = given(words.get("outcome"))
         project, topic = project_of(desk, project), insight
         insight = words["text"] + (f" (outcome: {outcome})" if outcome else "")
-    saved = desk.save_strategy(
-        project, topic, insight, words.get("lang"), words.get("framework"), words.get("strategy-id")
-    )
+    saved = desk.save_strategy(project, topic, insight, words.get("lang"), words.get("framework"), words.get("strategy-id"))
     return Reply(saved, said=f"Strategy saved: {saved['strategy_id']}")
 
 
@@ -130,9 +126,7 @@ def get_strategies(desk: Strategies, words: "Given") -> Reply:
     limit, topic = words.whole("limit"), words.get("topic")
     if topic is not None and topic not in TOPICS:
         sys.stderr.write(f"Invalid topic: {topic!r}. Must be one of: {', '.join(TOPICS)}\n")
-    found = desk.get_strategies(
-        words["project"], words.get("lang"), words.get("framework"), topic, 5 if limit is None else limit
-    )
+    found = desk.get_strategies(words["project"], words.get("lang"), words.get("framework"), topic, 5 if limit is None else limit)
     return Reply(found)
 
 
