@@ -10,10 +10,11 @@ from weakref import WeakSet
 import apsw
 
 from decklog.db import schema, sqlite_errors, sqlite_file
-from decklog.db.base import PARAMETER, Database
+from decklog.db.base import PARAMETER
 from decklog.db.fair_lock import FairLock
 from decklog.db.group_commit import GroupCommit, Ticket
 from decklog.db.sqlite_readers import Readers
+from decklog.db.sqlite_upkeep import SqliteUpkeep
 from decklog.errors import Busy, Closed, Conflict, Invalid, ReadOnly, SchemaTooNew
 from decklog.records import Values
 
@@ -29,7 +30,7 @@ _open_databases: "WeakSet[SqliteDatabase]" = WeakSet()
 _COUNTDOWN = (4, 3, 2, 1, 0)
 
 
-class SqliteDatabase(Database):
+class SqliteDatabase(SqliteUpkeep):
     engine = "sqlite"
     finds_tags_by_search = True
 
@@ -369,63 +370,7 @@ class SqliteDatabase(Database):
                 return
             time.sleep(min(0.01, left))
 
-    def prepare_search(self, stream_no: int | None) -> None:
-        from decklog.db import sqlite_search
-
-        if not self.read_only:
-            sqlite_search.catch_up(self, stream_no)
-
-    def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
-        from decklog.db import sqlite_search
-
-        return sqlite_search.search(self, select, words, **narrowing)
-
     # Life
-
-    def migrate(self) -> list[str]:
-        from decklog.db import sqlite_migrate
-
-        return sqlite_migrate.migrate(self)
-
-    def facts(self) -> "dict[str, Any]":
-        from decklog.db import sqlite_migrate
-
-        return sqlite_migrate.facts(self)
-
-    def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:
-        from decklog.db import sqlite_backup
-
-        connection = self.connect()
-        try:
-            sqlite_backup.copy(connection, path, progress)
-        finally:
-            connection.close()
-
-    def forget_text(self, positions: "list[int]") -> None:
-        from decklog.db import sqlite_search
-
-        sqlite_search.forget(self, positions)
-
-    def compact(self) -> None:
-        self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
-        connection = self.connect()
-        self.lock.acquire()
-        try:
-            connection.execute("vacuum")
-            connection.execute("pragma wal_checkpoint(truncate)")
-        except apsw.Error as problem:
-            raise sqlite_errors.translate(problem, self.target) from problem
-        finally:
-            self.lock.release()
-            connection.close()
-
-    def wal_frames(self) -> int:
-        row = self.read(lambda: self.one("pragma wal_checkpoint(noop)", {}))
-        return int(row[1]) if row else 0
-
-    def check_pages(self, most: int) -> list[str]:
-        _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
-        return [row[0] for row in rows if row[0] != "ok"]
 
     def close(self) -> None:
         """Commit what was submitted, and let go of the file."""

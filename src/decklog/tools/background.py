@@ -169,7 +169,7 @@ def _stages(force: bool, grace_seconds: float | None) -> list[tuple[int, float]]
 def _await_end(process: Process, seconds: float) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if read_note(Path(process.folder), "ended.json") is not None or not _lives(process):
+        if not _lives(process):
             return
         time.sleep(0.02)
 
