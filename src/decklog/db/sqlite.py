@@ -400,21 +400,14 @@ class SqliteDatabase(Database):
         sqlite_search.forget(self, positions)
 
     def compact(self) -> None:
-        self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
-        connection = self.connect()
-        self.lock.acquire()
-        try:
-            connection.execute("vacuum")
-            connection.execute("pragma wal_checkpoint(truncate)")
-        except apsw.Error as problem:
-            raise sqlite_errors.translate(problem, self.target) from problem
-        finally:
-            self.lock.release()
-            connection.close()
+        from decklog.db import sqlite_upkeep
+
+        sqlite_upkeep.compact(self)
 
     def wal_frames(self) -> int:
-        row = self._reader().connection.execute("pragma wal_checkpoint(noop)").fetchone()
-        return int(row[1]) if row else 0
+        from decklog.db import sqlite_upkeep
+
+        return sqlite_upkeep.wal_frames(self)
 
     def check_pages(self, most: int) -> list[str]:
         _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
