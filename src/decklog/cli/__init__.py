@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def main() -> "NoReturn":
+def main(arguments: list[str] | None = None) -> "NoReturn":
     """Run `decklog` as a program."""
     import gc
     import os
@@ -15,7 +15,7 @@ def main() -> "NoReturn":
 
     # A call lives for some hundredths of a second and its memory goes with it: collecting garbage only costs.
     gc.disable()
-    code = run(sys.argv[1:])
+    code = run(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         # What is still to be written may meet a reader who went away.
         with suppress(BrokenPipeError):
@@ -23,8 +23,18 @@ def main() -> "NoReturn":
     os._exit(code)
 
 
+def bazinga() -> "NoReturn":
+    """Run `bazinga-db` as a program."""
+    main(["bazinga", *sys.argv[1:]])
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line and give its exit code."""
+    if arguments[:1] == ["bazinga"]:
+        # Its words are its own: --db and --json mean there what they mean to bazinga-db.
+        from decklog.compat.bazinga.program import run as run_bazinga
+
+        return run_bazinga(arguments[1:])
     from decklog.cli.call import Call
     from decklog.cli.exits import report
 

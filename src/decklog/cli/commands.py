@@ -29,6 +29,7 @@ COMMANDS = {
     "recover": "transfer",
     "prune": "transfer",
     "demo": "demo",
+    "bazinga": "bazinga",
 }
 
 _EPILOG = """\b

@@ -18,6 +18,7 @@ SUMMARIES = {
     "recover": "Take what can be read out of a damaged SQLite file into a new log, and say what is missing.",
     "prune": "Drop old texts; their digests stay, so the log still verifies. Without --apply nothing is changed.",
     "demo": "Watch workers share a run, one of them killed in the middle, and nothing lost.",
+    "bazinga": "Answer as bazinga-db does, so that agents' prompts and scripts for it go on working.",
     "journal": "Appends entries and finds them again.",
     "runs": "Starts runs, follows what becomes of them, and remembers who worked in them.",
     "groups": "Keeps the task groups of every run: who has them, how their reviews go, and whether they are merged.",
