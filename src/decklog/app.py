@@ -18,6 +18,28 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
     from decklog.stores.approvals import Approvals
     from decklog.stores.artifacts import Artifacts
+    from decklog.stores.budgets import Budgets
+    from decklog.stores.ci import Ci
+    from decklog.stores.context import Context
+    from decklog.stores.criteria import Criteria
+    from decklog.stores.feedback import FeedbackStore
+    from decklog.stores.groups import Groups
+    from decklog.stores.inbox import Inbox
+    from decklog.stores.learnings import Learnings
+    from decklog.stores.ledger import Ledger
+    from decklog.stores.memory import Memory
+    from decklog.stores.outputs import Outputs
+    from decklog.stores.patterns import Patterns
+    from decklog.stores.plans import Plans
+    from decklog.stores.prices import Prices
+    from decklog.stores.reservations import Reservations
+    from decklog.stores.runs import Runs
+    from decklog.stores.self_edits import SelfEdits
+    from decklog.stores.states import States
+    from decklog.stores.strategies import Strategies
+    from decklog.stores.tasks import Tasks
+    from decklog.stores.trust import Trust
+    from decklog.stores.workflow import Workflow
     from decklog.stores.base import Store
     from decklog.stores.ci import Ci
     from decklog.stores.context import Context
@@ -48,6 +70,14 @@ STORES = {
     "states": "States",
     "artifacts": "Artifacts",
     "outputs": "Outputs",
+    "ledger": "Ledger",
+    "prices": "Prices",
+    "budgets": "Budgets",
+    "reservations": "Reservations",
+    "memory": "Memory",
+    "patterns": "Patterns",
+    "strategies": "Strategies",
+    "learnings": "Learnings",
     "context": "Context",
     "inbox": "Inbox",
     "feedback": "FeedbackStore",
@@ -60,6 +90,7 @@ STORES = {
 # Where a verb needs another store, it says what it needs as a Protocol, and gets it here.
 WIRES = {
     "runs": {"criteria": "criteria"},
+    "tasks": {"reservations": "reservations", "lessons": "memory"},
     "inbox": {"pauses": "tasks", "senders": "trust"},
     "trust": {"approvals": "approvals"},
     "workflow": {"groups": "groups"},
@@ -90,6 +121,14 @@ class Decklog:
         states: States
         artifacts: Artifacts
         outputs: Outputs
+        ledger: Ledger
+        prices: Prices
+        budgets: Budgets
+        reservations: Reservations
+        memory: Memory
+        patterns: Patterns
+        strategies: Strategies
+        learnings: Learnings
         context: Context
         inbox: Inbox
         feedback: FeedbackStore

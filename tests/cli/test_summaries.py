@@ -11,4 +11,4 @@ def first_line(text: str | None) -> str:
 def test_the_table_of_summaries_says_what_the_commands_say() -> None:
     commands = {name: first_line(menu.get_command(None, name).help) for name in COMMANDS}  # type: ignore[arg-type,union-attr]
     stores = {name: first_line(store_class(name).__doc__) for name in store_names()}
-    assert SUMMARIES == commands | stores
+    assert commands | stores == SUMMARIES

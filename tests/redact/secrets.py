@@ -13,7 +13,7 @@ BASE64 = ALNUM + "+/"
 BASE32 = string.ascii_uppercase + "234567"
 DIGITS = string.digits
 
-# kind | the beginning, cut up by ~ so that it is not literal | alphabet and length, repeated and joined as written
+# kind | the beginning, cut up by ~ so that it is not literal | alphabets with lengths, joined as written
 TOKENS = """
 github-classic | gh~p_ | ALNUM36
 github-oauth | gh~o_ | ALNUM36
@@ -283,13 +283,15 @@ class Secret(NamedTuple):
 def _random(dice: random.Random, alphabet: str, length: int) -> str:
     while True:
         value = "".join(dice.choices(alphabet, k=length))
-        if length < 8 or len(set(value)) > 4 and value[0].isalnum() and value[-1].isalnum():
+        if length < 8 or (len(set(value)) > 4 and value[0].isalnum() and value[-1].isalnum()):
             return value
 
 
 def _special(dice: random.Random, name: str, length: int) -> str:
     if name == "PASSWORD":
-        return _random(dice, string.ascii_letters, length - 3) + _random(dice, DIGITS, 2) + dice.choice("!#*^")
+        return (
+            _random(dice, string.ascii_letters, length - 3) + _random(dice, DIGITS, 2) + dice.choice("!#*^")
+        )
     if name == "BASIC":
         from base64 import b64encode
 
@@ -359,7 +361,8 @@ def blocks(seed: int) -> list[Secret]:
     made.append(Secret("pem-cut-short", "-----BEGIN " + f"RSA PRIVATE KEY-----\n{body}", body))
     putty = (
         "PuTTY-User-Key-"
-        + f"File-3: ssh-ed25519\nEncryption: none\nComment: x\nPublic-Lines: 1\n{body}\nPrivate-Lines: 1\n{body}\nPrivate-MAC: {_random(dice, HEX, 64)}"
+        + f"File-3: ssh-ed25519\nEncryption: none\nComment: x\nPublic-Lines: 1\n{body}\n"
+        + f"Private-Lines: 1\n{body}\nPrivate-MAC: {_random(dice, HEX, 64)}"
     )
     made.append(Secret("putty", putty, body))
     return made

@@ -13,13 +13,33 @@ from .secrets import Secret, placed, tokens
 
 _SAMPLES = [*tokens(3), *placed(3)]
 _NOISE = st.sampled_from(
-    ["password", "=", ":", '"', "'", "\\", "\\n", "\n", "\x1b[31m", "\x1b", "token", "secret", "key", " ", "--", "x1", "sk-",
-     "://", "@", "[redacted:token]", "[redacted:", "]", "\\u0067", "%3D", "&quot;", "eyJ", "-----BEGIN RSA PRIVATE KEY-----",
-     "curl -u a:", "Bearer ", "aB3dE5fG7hI9", "cookie: ", "\x00", "\ud800", "é", "中", "\r\n", "{", "}", ",", "."]
-)  # fmt: skip
-_PARTS = st.lists(st.one_of(_NOISE, st.text(max_size=8), st.sampled_from([s.text for s in _SAMPLES])), max_size=12)
+    [
+        *(
+            "password",
+            "token",
+            "secret",
+            "key",
+            "cookie: ",
+            "Bearer ",
+            "curl -u a:",
+            "sk-",
+            "eyJ",
+            "x1",
+            "aB3dE5fG7hI9",
+        ),
+        *("=", ":", '"', "'", "\\", "\\n", "\n", "\r\n", " ", "--", "://", "@", "{", "}", "]", ",", "."),
+        *("\x1b[31m", "\x1b", "\x00", "\ud800", "é", "中", "\\u0067", "%3D", "&quot;"),
+        *("[redacted:token]", "[redacted:", "-----BEGIN RSA PRIVATE KEY-----"),
+    ]
+)
+_PARTS = st.lists(
+    st.one_of(_NOISE, st.text(max_size=8), st.sampled_from([s.text for s in _SAMPLES])), max_size=12
+)
 _TEXTS = _PARTS.map("".join)
-_KEYS = st.one_of(st.text(max_size=6), st.sampled_from(["password", "accessToken", "note", "DB_PASSWORD", "max_tokens", "key"]))
+_KEYS = st.one_of(
+    st.text(max_size=6),
+    st.sampled_from(["password", "accessToken", "note", "DB_PASSWORD", "max_tokens", "key"]),
+)
 _VALUES = st.recursive(
     st.one_of(_TEXTS, st.none(), st.booleans(), st.integers(), st.sampled_from([s.secret for s in _SAMPLES])),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(_KEYS, inner, max_size=4)),
@@ -63,7 +83,9 @@ def test_redacting_a_value_twice_changes_nothing_more(value: Any) -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(_VALUES, st.sampled_from(_SAMPLES), st.integers(0, 3), st.booleans())
-def test_a_json_document_stays_one_at_every_depth(value: Any, sample: Secret, depth: int, is_ascii: bool) -> None:
+def test_a_json_document_stays_one_at_every_depth(
+    value: Any, sample: Secret, depth: int, is_ascii: bool
+) -> None:
     document = {"a": value, "b": sample.text, "c": ["x", sample.secret]}
     text = json.dumps(document, ensure_ascii=is_ascii)
     for _ in range(depth):

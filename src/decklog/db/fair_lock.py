@@ -33,14 +33,28 @@ class FairLock:
         # the caller can give up.
         waiting = _Waiting(self._descriptor)
         start_new_thread(waiting.run, ())
-        if waiting.granted_within(self.timeout_seconds):
+        try:
+            if waiting.granted_within(self.timeout_seconds):
+                return
+        except BaseException:
+            # A signal's handler raised, and nobody is left to use the lock.
+            if not self._gave_up(waiting):
+                self.release()
+            raise
+        if not self._gave_up(waiting):
             return
-        # The waiting thread keeps the descriptor, and gives the lock straight back when it comes.
-        self._descriptor = self._open()
         raise Busy(
             f"another process has been writing to this log for {self.timeout_seconds:g} seconds",
-            hint="Try again; if it stays so, `decklog doctor` shows who holds the lock.",
+            hint=f"Try again; if it stays so, `lsof {self.path}` names the processes that have it open.",
         )
+
+    def _gave_up(self, waiting: "_Waiting") -> bool:
+        """Stop waiting; False when the lock came at the last moment."""
+        given_up = waiting.give_up()
+        if given_up:
+            # The waiting thread keeps the descriptor, and gives the lock straight back when it comes.
+            self._descriptor = self._open()
+        return given_up
 
     def _open(self) -> int:
         return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -68,8 +82,9 @@ class _Waiting:
                 self._done.release()
 
     def granted_within(self, seconds: float) -> bool:
-        if self._done.acquire(timeout=seconds):
-            return True
+        return self._done.acquire(timeout=seconds)
+
+    def give_up(self) -> bool:
         with self._deciding:
             self._given_up = not self._done.acquire(blocking=False)
-            return not self._given_up
+            return self._given_up

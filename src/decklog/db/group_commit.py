@@ -19,13 +19,14 @@ MOST_IN_ONE_COMMIT = 256
 class Ticket:
     """One job on its way: what to run, and what came of it."""
 
-    __slots__ = ("error", "future", "job", "must_lead", "result", "wake")
+    __slots__ = ("error", "future", "job", "must_lead", "result", "wake", "wants_alone")
 
     def __init__(self, job: "Callable[[], Any]", future: "Any" = None) -> None:
         self.job = job
         self.result: Any = None
         self.error: BaseException | None = None
         self.must_lead = False
+        self.wants_alone = False
         self.future = future
 
     def prepare_to_wait(self) -> None:
@@ -79,10 +80,26 @@ class GroupCommit:
                 return self._commit_one(job)
             finally:
                 self._hand_over()
-        ticket.wake.acquire()
+        self._wait(ticket)
         if ticket.must_lead:
             self._lead(ticket)
         return ticket.outcome()
+
+    def _wait(self, ticket: Ticket) -> None:
+        try:
+            ticket.wake.acquire()
+        except BaseException:
+            # A signal's handler raised: whoever leads next must not be a thread that is gone.
+            self._leave(ticket)
+            raise
+
+    def _leave(self, ticket: Ticket) -> None:
+        with self._gate:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+                return
+        if ticket.must_lead:
+            self._hand_over()
 
     def queue(self, job: "Callable[[], Any]", future: "Any") -> None:
         """Leave a job to be committed in the background."""
@@ -95,18 +112,23 @@ class GroupCommit:
             self._led = True
         start_new_thread(self._drain, ())
 
-    def alone(self) -> None:
-        """Wait until nobody else writes, and keep it so until `done` is called."""
+    def alone(self, *, after_all: bool = False) -> None:
+        """Wait until nobody else writes, and keep it so until `done` is called.
+
+        It goes before those who wait already, or after all of them.
+        """
         ticket = Ticket(lambda: None)
+        ticket.wants_alone = True
         ticket.prepare_to_wait()
         with self._gate:
             if not self._led:
                 self._led = True
                 return
-            self._waiting.appendleft(ticket)
-        ticket.wake.acquire()
-        if not ticket.must_lead:
-            self.alone()
+            if after_all:
+                self._waiting.append(ticket)
+            else:
+                self._waiting.appendleft(ticket)
+        self._wait(ticket)
 
     def done(self) -> None:
         self._hand_over()
@@ -133,10 +155,13 @@ class GroupCommit:
                 if not self._waiting:
                     self._led = False
                     return
+                if self._waiting[0].wants_alone:
+                    break
+        self._hand_over()
 
     def _take_waiting(self, batch: "list[Ticket]") -> None:
         with self._gate:
-            while self._waiting and len(batch) < MOST_IN_ONE_COMMIT:
+            while self._waiting and not self._waiting[0].wants_alone and len(batch) < MOST_IN_ONE_COMMIT:
                 batch.append(self._waiting.popleft())
 
     def _hand_over(self) -> None:
@@ -145,6 +170,8 @@ class GroupCommit:
                 self._led = False
                 return
             heir = next((ticket for ticket in self._waiting if ticket.future is None), None)
+            if heir is not None and heir.wants_alone and heir is not self._waiting[0]:
+                heir = None  # what was queued before it comes first
             if heir is not None:
                 self._waiting.remove(heir)
                 heir.must_lead = True

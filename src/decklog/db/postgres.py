@@ -5,7 +5,7 @@ import random
 import time
 from contextlib import contextmanager
 from contextvars import copy_context
-from threading import local
+from threading import Lock, local
 from weakref import WeakSet
 
 import psycopg
@@ -13,7 +13,8 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from decklog.db import postgres_errors, schema
 from decklog.db.base import PARAMETER, Database
-from decklog.errors import Busy, Closed, ReadOnly, SchemaTooNew, SchemaTooOld
+from decklog.db.fork_gate import ForkGate
+from decklog.errors import Busy, Closed, Invalid, ReadOnly, SchemaTooNew, SchemaTooOld
 from decklog.records import Values
 
 TYPE_CHECKING = False
@@ -63,6 +64,8 @@ class PostgresDatabase(Database):
     def _reset(self) -> None:
         """Start with no connection at all, as a new process does."""
         self._local = local()
+        self._gate = ForkGate()
+        self._opening = Lock()
         self._pool: ConnectionPool[Connection] | None = None
         self._background: ThreadPoolExecutor | None = None
         self._listeners: list[Connection] = []
@@ -70,19 +73,34 @@ class PostgresDatabase(Database):
     # Connections
 
     def _connections(self) -> "ConnectionPool[Connection]":
+        with self._opening:
+            self._check_open()
+            if self._pool is None:
+                self._reach()
+                self._pool = self._make_pool()
+            return self._pool
+
+    def _make_pool(self) -> "ConnectionPool[Connection]":
+        return ConnectionPool(
+            self.target,
+            min_size=1,
+            max_size=self._pool_size,
+            timeout=self._busy_seconds,
+            kwargs={"autocommit": True},
+            configure=self._configure,
+            open=True,
+        )
+
+    def _check_open(self) -> None:
         if self._closed:
             raise Closed("this log is closed; open it again")
-        if self._pool is None:
-            self._pool = ConnectionPool(
-                self.target,
-                min_size=1,
-                max_size=self._pool_size,
-                timeout=self._busy_seconds,
-                kwargs={"autocommit": True},
-                configure=self._configure,
-                open=True,
-            )
-        return self._pool
+
+    def _reach(self) -> None:
+        """Connect once without the pool, which would take a server that does not answer for one that is busy."""
+        try:
+            psycopg.connect(self.target, connect_timeout=max(2, int(self._busy_seconds))).close()
+        except psycopg.Error as problem:
+            raise postgres_errors.translate(problem) from problem
 
     def _configure(self, connection: "Connection") -> None:
         # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
@@ -95,7 +113,7 @@ class PostgresDatabase(Database):
     def _block(self, begin: str) -> "Iterator[Connection]":
         """Hold a connection and an open transaction; what is not committed inside is rolled back."""
         try:
-            with self._connections().connection() as connection:
+            with self._gate.passing(), self._connections().connection() as connection:
                 connection.execute(begin)
                 self._local.connection, self.memo = connection, {}
                 try:
@@ -128,12 +146,13 @@ class PostgresDatabase(Database):
         if self._current() is not None:
             return self._nested(job)
         self._writable()
+        end = time.monotonic() + self._busy_seconds
         for remaining in reversed(range(_TRIES)):
             try:
                 with self._block("begin"):
                     return job()
             except Busy:
-                if not remaining:
+                if not remaining or time.monotonic() >= end:
                     raise
                 time.sleep(random.uniform(0, 0.02))
         raise AssertionError("the last try returns or raises")
@@ -148,29 +167,32 @@ class PostgresDatabase(Database):
         return self._background.submit(copy_context().run, self.write, job)
 
     def _writable(self) -> None:
-        if self._closed:
-            raise Closed("this log is closed; open it again")
+        self._check_open()
         if self.read_only:
             raise ReadOnly("this log is open for reading only", hint="Open it without read_only.")
 
     def _nested(self, job: "Callable[[], T]") -> "T":
-        connection = self._current()
-        assert connection is not None
+        with self._savepoint():
+            return job()
+
+    @contextmanager
+    def _savepoint(self) -> "Iterator[None]":
+        connection = self._here()
         connection.execute("savepoint nested")
         try:
-            result = job()
+            yield
         except BaseException:
             connection.execute("rollback to savepoint nested")
             connection.execute("release savepoint nested")
             self.memo = {}
             raise
         connection.execute("release savepoint nested")
-        return result
 
     @contextmanager
     def transaction(self) -> "Iterator[None]":
         if self._current() is not None:
-            yield
+            with self._savepoint():
+                yield
             return
         self._writable()
         with self._block("begin"):
@@ -195,20 +217,22 @@ class PostgresDatabase(Database):
         assert connection is not None, "statements run inside read(), write() or transaction()"
         return connection
 
-    def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
+    def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> "psycopg.Cursor[Any]":
         try:
-            cursor = self._here().execute(self._spell(sql), parameters)
+            return self._here().execute(self._spell(sql), parameters)
         except psycopg.Error as problem:
             raise postgres_errors.translate(problem) from problem
+        except UnicodeEncodeError as problem:
+            raise Invalid(f"a value can't be stored: {problem}") from None
+
+    def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
+        cursor = self._execute(sql, parameters)
         if cursor.description is None:
             return (), []
         return tuple(column.name for column in cursor.description), cursor.fetchall()
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
-        try:
-            return self._here().execute(self._spell(sql), parameters).rowcount
-        except psycopg.Error as problem:
-            raise postgres_errors.translate(problem) from problem
+        return self._execute(sql, parameters).rowcount
 
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         try:
@@ -236,15 +260,22 @@ class PostgresDatabase(Database):
             self.memo["announced", stream] = True
 
     def wait_for_change(self, seconds: float) -> None:
-        listener: Connection | None = getattr(self._local, "listener", None)
-        if listener is None:
-            # The first call only starts listening: what was committed before it is found by looking once more.
-            listener = self._local.listener = psycopg.connect(self.target, autocommit=True)
-            self._listeners.append(listener)
-            listener.execute(f"listen {_CHANNEL}")
-            return
-        for _ in listener.notifies(timeout=seconds, stop_after=1):
-            pass
+        try:
+            listener: Connection | None = getattr(self._local, "listener", None)
+            if listener is None or listener.closed:
+                # The first call only starts listening: what was committed before it is found by looking once more.
+                self._listen()
+                return
+            for _ in listener.notifies(timeout=seconds, stop_after=1):
+                pass
+        except psycopg.Error as problem:
+            raise postgres_errors.translate(problem) from problem
+
+    def _listen(self) -> None:
+        self._check_open()
+        listener = self._local.listener = psycopg.connect(self.target, autocommit=True)
+        self._listeners.append(listener)
+        listener.execute(f"listen {_CHANNEL}")
 
     def prepare_search(self, stream_no: int | None) -> None:
         """Nothing to do: the server keeps the index."""
@@ -324,13 +355,19 @@ class PostgresDatabase(Database):
         return self.read(look)
 
     def close(self) -> None:
-        self._closed = True
         if self._background is not None:
             self._background.shutdown(wait=True)
+        self._closed = True
         for listener in self._listeners:
             listener.close()
         if self._pool is not None:
             self._pool.close()
+
+    def before_fork(self) -> None:
+        self._gate.shut(own=int(self._current() is not None))
+
+    def after_fork_in_parent(self) -> None:
+        self._gate.open()
 
     def after_fork_in_child(self) -> None:
         # The parent's sockets are in this process too; they are kept and never touched, so that closing can't reach the server.
@@ -362,9 +399,16 @@ def open_postgres(
     return database
 
 
-def _after_fork_in_child() -> None:
-    for database in list(_open_databases):
-        database.after_fork_in_child()
+def _all(act: "Callable[[PostgresDatabase], None]") -> "Callable[[], None]":
+    def hook() -> None:
+        for database in list(_open_databases):
+            act(database)
+
+    return hook
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+os.register_at_fork(
+    before=_all(PostgresDatabase.before_fork),
+    after_in_parent=_all(PostgresDatabase.after_fork_in_parent),
+    after_in_child=_all(PostgresDatabase.after_fork_in_child),
+)

@@ -2,7 +2,7 @@
 
 import os
 import time
-from _thread import _local, allocate_lock, get_ident
+from _thread import get_ident
 from contextlib import contextmanager
 from operator import itemgetter
 from weakref import WeakSet
@@ -13,7 +13,8 @@ from decklog.db import schema, sqlite_errors, sqlite_file
 from decklog.db.base import PARAMETER, Database
 from decklog.db.fair_lock import FairLock
 from decklog.db.group_commit import GroupCommit, Ticket
-from decklog.errors import Busy, Closed, ReadOnly, SchemaTooNew
+from decklog.db.sqlite_readers import Readers
+from decklog.errors import Busy, Closed, Conflict, Invalid, ReadOnly, SchemaTooNew
 from decklog.records import Values
 
 TYPE_CHECKING = False
@@ -26,15 +27,6 @@ if TYPE_CHECKING:
 
 _open_databases: "WeakSet[SqliteDatabase]" = WeakSet()
 _COUNTDOWN = (4, 3, 2, 1, 0)
-
-
-class _Reader:
-    """One thread's reading connection, and the lock that keeps a fork from copying it in the middle of a read."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
-        self.lock = allocate_lock()
-        self.reading = False
 
 
 class SqliteDatabase(Database):
@@ -58,6 +50,7 @@ class SqliteDatabase(Database):
         self._synchronous = "full" if durability == "full" else "normal"
         self._busy_seconds = busy_seconds
         self._closed = False
+        self._forgotten: list[apsw.Connection] = []
         self._names: dict[str, tuple[str, ...]] = {}
         self._spelled: dict[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {}
         self.version = 0
@@ -67,8 +60,7 @@ class SqliteDatabase(Database):
     def _reset(self) -> None:
         """Start with no connection at all, as a new process does."""
         self._writer: apsw.Connection | None = None
-        self._readers: list[_Reader] = []
-        self._local = _local()
+        self._readers = Readers(self._connect_reader)
         self._owner: int | None = None
         self._group = GroupCommit(self._commit_one, self._commit_all)
         self._lock: FairLock | None = None
@@ -102,19 +94,19 @@ class SqliteDatabase(Database):
             self._lock = FairLock(self.target + "-lock", self._busy_seconds)
         return self._lock
 
-    def _reader(self) -> _Reader:
-        reader: _Reader | None = getattr(self._local, "reader", None)
-        if reader is None:
-            if self._closed:
-                raise Closed(f"the log {self.target} is closed; open it again")
-            reader = self._local.reader = _Reader(self.connect())
-            self._readers.append(reader)
-        return reader
+    def _connect_reader(self) -> apsw.Connection:
+        self._check_open()
+        return self.connect()
 
     def _writing(self) -> apsw.Connection:
         if self._writer is None:
+            self._check_open()
             self._writer = self.connect()
         return self._writer
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed(f"the log {self.target} is closed; open it again")
 
     # Transactions
 
@@ -130,20 +122,28 @@ class SqliteDatabase(Database):
 
         self._writable()
         future: Future[T] = Future()
+        future.set_running_or_notify_cancel()  # from here on it will be written, so nobody can cancel it
         self._group.queue(job, future)
         return future
 
     def _writable(self) -> None:
-        if self._closed:
-            raise Closed(f"the log {self.target} is closed; open it again")
+        self._check_open()
         if self.read_only:
             raise ReadOnly(f"the log {self.target} is open for reading only", hint="Open it without read_only.")
 
     def _nested(self, job: "Callable[[], T]") -> "T":
+        with self._savepoint():
+            return job()
+
+    @contextmanager
+    def _savepoint(self) -> "Iterator[None]":
         connection = self._writing()
+        if not connection.in_transaction:
+            # A full disk takes the whole transaction with it; what followed would be committed piece by piece.
+            raise Conflict("this transaction was rolled back when an error came up in it", hint="Begin it anew.")
         connection.execute("savepoint nested")
         try:
-            result = job()
+            yield
         except BaseException:
             if connection.in_transaction:
                 connection.execute("rollback to nested")
@@ -151,9 +151,9 @@ class SqliteDatabase(Database):
             self.memo = {}
             raise
         connection.execute("release nested")
-        return result
 
     def _commit_one(self, job: "Callable[[], Any]") -> "Any":
+        end = time.monotonic() + self._busy_seconds
         for remaining in _COUNTDOWN:
             try:
                 self._begin()
@@ -164,7 +164,7 @@ class SqliteDatabase(Database):
                     self._end()
                 return result
             except Busy:
-                if not remaining:
+                if not remaining or time.monotonic() >= end:
                     raise
         raise AssertionError("the last try returns or raises")
 
@@ -216,6 +216,7 @@ class SqliteDatabase(Database):
             if isinstance(problem, apsw.Error):
                 raise sqlite_errors.translate(problem, self.target) from problem
             raise
+        self._committed = False
         self._owner = get_ident()
 
     def _commit(self) -> None:
@@ -225,14 +226,17 @@ class SqliteDatabase(Database):
         except apsw.Error as problem:
             raise sqlite_errors.translate(problem, self.target) from problem
         self._seen_version = connection.data_version()
+        self._committed = True
 
     def _end(self) -> None:
         """Roll back what was not committed, and let the next writer in."""
         self._owner = None
         connection = self._writing()
+        if not self._committed:
+            # SQLite may have rolled back by itself, as it does when the disk is full: what was found out is void.
+            self.memo = {}
         try:
             if connection.in_transaction:
-                self.memo = {}
                 connection.execute("rollback")
         finally:
             self.lock.release()
@@ -251,7 +255,8 @@ class SqliteDatabase(Database):
     @contextmanager
     def transaction(self) -> "Iterator[None]":
         if self._owner == get_ident():
-            yield
+            with self._savepoint():
+                yield
             return
         self._writable()
         self._group.alone()
@@ -268,19 +273,23 @@ class SqliteDatabase(Database):
     def read(self, job: "Callable[[], T]") -> "T":
         if self._owner == get_ident():
             return job()
-        reader = self._reader()
-        if reader.reading:
+        if self._readers.mine().reading:
             return job()
-        with reader.lock:
-            reader = self._reader()
+        with self._readers.held() as reader:
             reader.reading = True
             try:
                 reader.connection.execute("begin")
                 return job()
             finally:
                 reader.reading = False
-                if reader.connection.in_transaction:
-                    reader.connection.execute("commit")
+                self._end_read(reader.connection)
+
+    def _end_read(self, connection: apsw.Connection) -> None:
+        try:
+            if connection.in_transaction:
+                connection.execute("commit")
+        except apsw.Error as problem:
+            raise sqlite_errors.translate(problem, self.target) from problem
 
     # Statements
 
@@ -297,9 +306,12 @@ class SqliteDatabase(Database):
         return spelled
 
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> apsw.Cursor:
-        connection = self._writer if self._owner == get_ident() else self._reader().connection
+        connection = self._writer if self._owner == get_ident() else self._readers.mine().connection
         text, ordered = self._spelled.get(sql) or self._spell(sql)
-        return connection.execute(text, ordered(parameters))  # type: ignore[union-attr]
+        try:
+            return connection.execute(text, ordered(parameters))  # type: ignore[union-attr]
+        except (OverflowError, UnicodeEncodeError) as problem:
+            raise Invalid(f"a value can't be stored: {problem}") from None
 
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
         try:
@@ -348,13 +360,14 @@ class SqliteDatabase(Database):
         """Nothing to do: readers see the file's change counter move."""
 
     def wait_for_change(self, seconds: float) -> None:
-        connection = self._reader().connection
-        before = connection.execute("pragma data_version").fetchone()
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            time.sleep(min(0.01, left))
-            if connection.execute("pragma data_version").fetchone() != before:
+        while True:
+            with self._readers.held() as reader:
+                if reader.notices_change():
+                    return
+            if (left := end - time.monotonic()) <= 0:
                 return
+            time.sleep(min(0.01, left))
 
     def prepare_search(self, stream_no: int | None) -> None:
         from decklog.db import sqlite_search
@@ -380,33 +393,46 @@ class SqliteDatabase(Database):
         return sqlite_migrate.facts(self)
 
     def close(self) -> None:
-        self._closed = True
-        self._release_all()
+        """Commit what was submitted, and let go of the file."""
+        inside = self._owner == get_ident()
+        if not inside:
+            self._group.alone(after_all=True)
+        try:
+            self._closed = True
+            self._readers.close()
+            self._close_writer()
+        finally:
+            if not inside:
+                self._group.done()
+
+    def _close_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
-    def _release_all(self) -> None:
-        for reader in self._readers:
-            with reader.lock:
-                reader.connection.close()
-        self._readers = []
-        self._local = _local()
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-
     def before_fork(self) -> None:
-        # SQLite's locks do not pass to a child, but its bookkeeping of them does: no connection may live across a fork.
+        # SQLite's locks do not pass to a child, but its bookkeeping of them and its mutexes do: no connection may live across
+        # a fork, and no thread may be inside of SQLite.
         if self._owner != get_ident():
             self._group.alone()
-            self._release_all()
+            self._close_writer()
+        self._readers.freeze()
 
     def after_fork_in_parent(self) -> None:
+        self._readers.thaw()
         if self._owner != get_ident():
             self._group.done()
 
     def after_fork_in_child(self) -> None:
+        if self._lock is not None:
+            # While the child has this file open too, its parent's death would not free the lock.
+            self._lock.close()
+        # A transaction of the forking thread itself stays the parent's: closing its connection here would roll it back.
+        if self._writer is not None:
+            self._forgotten.append(self._writer)
         self._reset()
 
 

@@ -35,11 +35,16 @@ def translate(problem: apsw.Error, target: str) -> DecklogError:
         case apsw.SQLITE_READONLY | apsw.SQLITE_PERM | apsw.SQLITE_AUTH:
             return ReadOnly(f"{target} can't be written: {problem}", hint="Check the file's owner and permissions.")
         case apsw.SQLITE_NOTADB:
-            return NotADatabase(f"{target} is not a SQLite database, and was left as it is")
+            return NotADatabase(
+                f"{target} is not a SQLite database, and was left as it is",
+                hint="Name another file, or move this one away.",
+                path=target,
+            )
         case apsw.SQLITE_CORRUPT | apsw.SQLITE_IOERR | apsw.SQLITE_CANTOPEN:
             return Damaged(
                 f"{target} can't be read: {problem}",
-                hint="Nothing was changed. `decklog doctor` shows how far the damage goes.",
+                hint="Nothing was changed. Copy the file and its -wal away first; then restore a backup, or recover what can be "
+                "read into a new file.",
             )
         case apsw.SQLITE_TOOBIG:
             return TooLarge("this value is larger than SQLite can hold")

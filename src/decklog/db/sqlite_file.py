@@ -1,16 +1,19 @@
 """Looks at a SQLite file before it is used: engine, place, header, permissions. It never changes what it finds."""
 
 import os
+import stat
+from _thread import get_ident
+from contextlib import suppress
 from enum import StrEnum
 
 import apsw
 
-from decklog.errors import EngineTooOld, Invalid, NetworkFilesystem, NotADatabase
+from decklog.errors import Denied, EngineTooOld, Invalid, NetworkFilesystem, NotADatabase
 
 # Up to 3.51.2, a WAL database that several processes write and checkpoint can be corrupted (the "WAL-reset bug").
 OLDEST_ENGINE = (3, 51, 3)
 APPLICATION_ID = 0x444B4C47
-_MAGIC = b"SQLite format 3\x00"
+_SMALLEST = 512
 _NETWORK = {
     "nfs",
     "nfs4",
@@ -47,31 +50,46 @@ def check_engine(version: str | None = None) -> None:
 
 
 def look(path: str) -> FileState:
-    """Say what stands at a path; refuse what is not a database, and leave it as it is."""
+    """Say what stands at a path, without opening it.
+
+    Closing a file drops all of a process's POSIX locks on it, those of SQLite connections to the same file too; so only SQLite
+    itself may ever open it, and it is SQLite that tells whether it is a database.
+    """
     try:
-        with open(path, "rb") as file:
-            head = file.read(len(_MAGIC))
+        status = os.stat(path)
     except FileNotFoundError:
         return FileState.MISSING
-    except IsADirectoryError:
-        raise Invalid(f"{path} is a folder; name a file in it, such as {path}/decklog.db") from None
-    if not head:
-        return FileState.EMPTY
-    if head != _MAGIC:
-        raise NotADatabase(
-            f"{path} is not a SQLite database, and was left as it is",
-            hint="Name another file, or move this one away.",
-            path=path,
-        )
-    return FileState.DATABASE
+    except OSError as problem:
+        raise _unreachable(path, problem) from None
+    if stat.S_ISDIR(status.st_mode):
+        raise Invalid(f"{path} is a folder; name a file in it, such as {path}/decklog.db")
+    if not stat.S_ISREG(status.st_mode):
+        raise Invalid(f"{path} is not a file; a log needs one")
+    if not os.access(path, os.R_OK):
+        raise Denied(f"{path} can't be read by this user", hint="Check the file's owner and permissions.")
+    if 0 < status.st_size < _SMALLEST:
+        # SQLite itself takes a file of one byte for an empty one.
+        raise NotADatabase(f"{path} is not a SQLite database, and was left as it is", hint="Name another file.", path=path)
+    return FileState.DATABASE if status.st_size else FileState.EMPTY
 
 
 def make_file(path: str) -> None:
-    """Make the file and its folder so that only their owner can read them."""
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    """Make the file and its folder so that only their owner can read them; a file that is there is left alone."""
+    draft = f"{path}.{os.getpid()}.{get_ident()}.new"
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        # It gets its name only now that no descriptor of ours is left to be closed (see `look`).
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        os.unlink(draft)
+    except OSError as problem:
+        raise _unreachable(path, problem) from None
+
+
+def _unreachable(path: str, problem: OSError) -> Denied | Invalid:
+    kind = Denied if isinstance(problem, PermissionError) else Invalid
+    return kind(f"{path} can't be used: {problem.strerror}", hint="Name a place that this user can write to.", path=path)
 
 
 def filesystem_of(path: str, mounts: str = "/proc/self/mounts") -> str | None:

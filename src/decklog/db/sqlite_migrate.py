@@ -35,16 +35,18 @@ def prepare(database: "SqliteDatabase", state: "sqlite_file.FileState", latest: 
 
 def check_version(database: "SqliteDatabase", latest: int) -> int:
     """Read the schema version; refuse a newer one, and files of other programs."""
-    connection = database._reader().connection
+    connection = database._readers.mine().connection
     try:
         version = _number(connection, "pragma user_version")
-        if version == latest:
-            return version
         application = _number(connection, "pragma application_id")
+        if version == latest and application == sqlite_file.APPLICATION_ID:
+            return version
         tables = _number(connection, "select count(*) from sqlite_schema")
     except apsw.Error as problem:
         raise sqlite_errors.translate(problem, database.target) from problem
-    if application != sqlite_file.APPLICATION_ID and (tables or version):
+    if application != sqlite_file.APPLICATION_ID and (tables or version or application):
+        # Closing must not bring another program's write-ahead log into its file.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         raise NotADatabase(
             f"{database.target} is a SQLite database of another program, and was left as it is",
             hint="Name another file; `decklog import` takes over the logs of older systems.",
@@ -71,6 +73,8 @@ def migrate(database: "SqliteDatabase") -> list[str]:
     database.lock.acquire()
     try:
         found = check_version(database, latest)
+        if found == latest:
+            return []
         if found:
             _back_up(connection, database.target, found)
         else:
@@ -85,9 +89,8 @@ def migrate(database: "SqliteDatabase") -> list[str]:
 
 
 def _back_up(connection: apsw.Connection, target: str, version: int) -> None:
+    """Copy the log beside itself; a copy of the same schema from an earlier, failed try is replaced by this newer one."""
     copy = f"{target}.schema-{version}.bak"
-    if os.path.exists(copy):
-        return
     partial = copy + ".partial"
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
     destination = apsw.Connection(partial)
@@ -97,7 +100,7 @@ def _back_up(connection: apsw.Connection, target: str, version: int) -> None:
                 backup.step(1000)
     finally:
         destination.close()
-    os.rename(partial, copy)
+    os.replace(partial, copy)
 
 
 def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
@@ -120,7 +123,7 @@ def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
 
 def facts(database: "SqliteDatabase") -> "dict[str, Any]":
     """Describe the engine and the file for `doctor`."""
-    connection = database._reader().connection
+    connection = database._readers.mine().connection
 
     def pragma(name: str) -> "Any":
         row = connection.execute(f"pragma {name}").fetchone()

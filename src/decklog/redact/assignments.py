@@ -1,6 +1,7 @@
-"""Secrets given away by the name beside them: `password=x`, `"api_key": "x"`, `--token x`, `<secret>x</secret>`."""
+"""Secrets given away by the name beside them: `password=x`, `"api_key": "x"`, `--token x`."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from decklog.redact import cookies, heads, values
 from decklog.redact.found import Found
@@ -11,38 +12,49 @@ from decklog.redact.view import View
 _QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
 _BARE = Pattern(r"[^\s\"'`<>]*")
 _LONGEST_DOUBT = 256
-_LONGEST_KNOWN = 64
+_LONGEST_KNOWN = 160
 _MOST_KNOWN = 4_096
 _DOUBTFUL = ("key", "credential", "auth")
 _SPELT_OUT = ("password", "passwd", "passphrase", "pwd", "secret", "token", "key")
 
-_known: dict[tuple[Head, str, str, bool], int] = {}
+
+class _Verdict(NamedTuple):
+    """How much of a value is a secret, of which kind, and whether only if its name starts the line."""
+
+    length: int = 0
+    kind: str = ""
+    needs_line: bool = False
 
 
 def find(view: View) -> Iterator[Found]:
     """Find every value that its name gives away."""
     text, data, position = view.text, view.data, 0
+    size = len(data)
+    # The memory of values lasts for one text: secrets must not linger in the process.
+    known: dict[str, _Verdict] = {}
     while span := HEAD.find(data, position):
-        start, position = span
-        if text[start] in "cC" and text[start : start + 6].lower() == "cookie":
+        start, position = span[0], span[1] - 1
+        if text[start] in "cC" and cookies.is_header(text, start):
             yield from cookies.find_in_line(view, position)
-            position = cookies.line_end(view, position)
+            position = max(cookies.line_end(view, position), span[1])
             continue
-        head = heads.read(text, start, position)
-        if head and (end := _value_end(view, head, start, position)) > position:
-            yield Found(position, end, head.kind)
-            position = end
+        reader = _QUOTED.get(text[position - 1], _BARE)
+        end = reader.end_at(data, position, min(size, position + _LONGEST_DOUBT))
+        verdict = _known_verdict(known, text, start, position, end)
+        if not verdict.length or not _stands(text, start, verdict):
+            continue
+        end = position + verdict.length
+        if verdict.length == _LONGEST_DOUBT:
+            end = reader.end_at(data, position, size)
+        yield Found(position, end, verdict.kind)
+        position = end
 
 
-def _value_end(view: View, head: Head, start: int, place: int) -> int:
-    """Give the end of the secret that starts here, or `place` itself if the value is none."""
-    reader = _QUOTED[head.quote] if head.quote else _BARE
-    limit = min(len(view.data), place + _LONGEST_DOUBT)
-    end = reader.end_at(view.data, place, limit)
-    length = _known_length(head, view.text[place:end], view.text[end : end + 3], _starts_line(view.text, start))
-    if length == _LONGEST_DOUBT:
-        return reader.end_at(view.data, place, len(view.data))
-    return place + length
+def _stands(text: str, start: int, verdict: _Verdict) -> bool:
+    """Tell whether a verdict holds in this place: not for the kind that a marker names."""
+    if text[start - 10 : start] == "[redacted:":
+        return False
+    return not verdict.needs_line or _starts_line(text, start)
 
 
 def _starts_line(text: str, start: int) -> bool:
@@ -50,26 +62,34 @@ def _starts_line(text: str, start: int) -> bool:
     return not text[max(line, start - 40) : start].strip(" \t-")
 
 
-def _known_length(head: Head, value: str, after: str, starts_line: bool) -> int:
-    """Give the length of the secret in a value, remembering the short values seen before."""
-    if len(value) > _LONGEST_KNOWN:
-        return _secret_length(head, value, after, starts_line)
-    asked = (head, value, after, starts_line)
-    if asked not in _known:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[asked] = _secret_length(head, value, after, starts_line)
-    return _known[asked]
+def _known_verdict(known: dict[str, _Verdict], text: str, start: int, place: int, end: int) -> _Verdict:
+    """Judge a value by its name, remembering the short ones seen before."""
+    source = text[start : end + 3]
+    verdict = known.get(source)
+    if verdict is None:
+        verdict = _judge(heads.read(text[start:place]), text[place:end], text[end : end + 3])
+        if len(source) <= _LONGEST_KNOWN:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            known[source] = verdict
+    return verdict
 
 
-def _secret_length(head: Head, value: str, after: str, starts_line: bool) -> int:
-    """Give how much of a value is a secret; a very long one is decided by its beginning."""
+def _judge(head: Head | None, value: str, after: str) -> _Verdict:
+    if head is None:
+        return _Verdict()
+    if (marker := value.find("[redacted:")) >= 0:
+        value, after = value[:marker], "[re"
     if not head.quote:
         whole, value = value, _trimmed(value)
         after = (whole[len(value) :] + after)[:3]
-    if not value or not is_secret(head, value, after, starts_line):
-        return 0
-    return len(value)
+    if not value:
+        return _Verdict()
+    if is_secret(head, value, after, starts_line=False):
+        return _Verdict(len(value), head.kind)
+    if head.tie == ":" and is_secret(head, value, after, starts_line=True):
+        return _Verdict(len(value), head.kind, needs_line=True)
+    return _Verdict()
 
 
 def _trimmed(value: str) -> str:
@@ -89,19 +109,29 @@ def _opens(value: str) -> bool:
     return opener is not None and opener in value
 
 
-def is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
-    """Decide whether a named value is a secret, given what follows it and whether its name starts the line."""
+def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
+    """Decide whether a named value is a secret, given what follows it and whether it has a line to itself."""
     following, after = after, after[:1]
-    if not values.is_jumble(value) and values.is_harmless(value):
+    is_jumble = values.is_jumble(value)
+    if not is_jumble and values.is_harmless(value):
         return False
     if head.quote:
         return _is_opened(head, value, following) and _quoted_is_secret(head, value)
-    if values.is_code(value) or after in ("(", "[") or following == "...":
+    if (
+        (not is_jumble and values.is_code(value))
+        or after == "("
+        or (after == "[" and following != "[re")
+        or following == "..."
+    ):
         return False
     if head.tie == ">" and after != "<":
         return False
     if head.is_quoted and head.tie in (":", "=>", ","):
-        return values.looks_random(value) and not value.isdigit()
+        return is_jumble or (values.looks_random(value) and not value.isdigit())
+    if is_jumble and (head.tie or head.is_set):
+        return True
+    if head.kind != "password" and (value[0] == ":" or values.is_place(value)):
+        return False
     return _bare_is_secret(head, value, after, starts_line)
 
 
@@ -120,16 +150,19 @@ def _is_opened(head: Head, value: str, following: str) -> bool:
 def _quoted_is_secret(head: Head, value: str) -> bool:
     if head.tie == "" or head.tie.startswith(("is", ",")):
         # Words that merely stand near each other: only a value that is no word counts.
-        return head.name.lower().endswith(_SPELT_OUT) and _has_oddity(value) and " " not in value
+        is_odd = _has_oddity(value) if head.kind == "password" else values.looks_random(value)
+        return is_odd and head.name.lower().endswith(_SPELT_OUT) and " " not in value
     if head.kind == "password":
         return True
     if head.kind in _DOUBTFUL:
-        return values.looks_random(value)
+        return values.looks_random(value) and not values.is_place(value)
+    if value[0] == "#" or len(value) < 4:
+        return False
     if head.is_quoted and head.tie in (":", "=>"):
         return not (values.is_word(value) and len(value) < 24 and not value.isalpha())
     if values.is_word(value):
-        return len(value) >= 16 and value.isalpha()
-    return len(value) >= 6 and _mixes(value) or value.isdigit()
+        return value.isalpha() and len(value) >= (8 if head.kind == "secret" else 16)
+    return (len(value) >= 6 and _mixes(value)) or value.isdigit()
 
 
 def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
@@ -142,8 +175,10 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
     if head.kind == "password":
         return _bare_password(head, value, after, starts_line)
     if head.tie == "=" and not head.is_spaced:
-        return _mixes(value) and len(value) >= 6 or (len(value) >= 16 and value.isalnum())
-    return len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
+        return (_mixes(value) and len(value) >= 6) or (len(value) >= 16 and value.isalnum())
+    return (
+        len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
+    )
 
 
 def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> bool:
@@ -152,7 +187,9 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
     if value.isdigit():
         return len(value) > 3
     if not values.is_word(value):
-        return _mixes(value) or not value.isalnum()
+        return not values.is_numbered_word(value, is_spaced=head.is_spaced) and (
+            _mixes(value) or not value.isalnum()
+        )
     if head.tie == "=" and not head.is_spaced:
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
     if head.tie != ":":
@@ -167,4 +204,6 @@ def _mixes(value: str) -> bool:
 
 def _has_oddity(value: str) -> bool:
     """Tell whether a value has a digit or a sign that names do not have."""
-    return any(char.isdigit() or not (char.isalpha() or char in "-_./:") for char in value) and any(map(str.isalnum, value))
+    return any(char.isdigit() or not (char.isalpha() or char in "-_./:") for char in value) and any(
+        map(str.isalnum, value)
+    )

@@ -1,7 +1,7 @@
 """How a pattern begins: enough of it to find where a match could start, little enough to stay cheap.
 
 Searching for a hundred whole rules at once makes the matcher's tables explode wherever one of them matches.
-Their beginnings are short, so the tables stay small, and the one rule in question is then tried at that place.
+Their beginnings are short, so the tables stay small, and the rule in question is then tried at that place.
 """
 
 from collections.abc import Iterator

@@ -7,11 +7,18 @@ from decklog.redact import values
 from decklog.redact.found import Found
 from decklog.redact.pattern import Pattern
 from decklog.redact.view import View
+from decklog.redact.words import word_set
 
 _LINE = Pattern(r"[^\n\r\"'`]*")
+_ENDS = (":", "=", " ", "\t", '"', "'", "`", "2")
 _PAIR = re.compile(r"([\w.%!#$&*+^|~-]+)=([^;,\s]+)")
-_ATTRIBUTES = frozenset("path domain expires max-age samesite secure httponly priority version comment".split())
+_ATTRIBUTES = word_set("path domain expires max-age samesite secure httponly priority version comment")
 _SESSION = re.compile(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|login|remember|secret|ticket|identity|_id$")
+
+
+def is_header(text: str, start: int) -> bool:
+    """Tell whether a name is that of a cookie header, rather than one like `cookie_secret`."""
+    return text[start : start + 6].lower() == "cookie" and text[start + 6 : start + 7] in _ENDS
 
 
 def line_end(view: View, start: int) -> int:

@@ -4,27 +4,29 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, wraps
-from decklog.redact.finder import find_all, find_marked
+from decklog.redact.finder import find_all, find_marked, find_placed
 from decklog.redact.found import Found
 from decklog.redact.view import View, looked_through
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
 _MOST_ROUNDS = 4
+_SHORT = 65_536
 
 
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
     redacted, changed = text, False
     for _ in range(_MOST_ROUNDS):
-        redacted, goes_on = _scan_once(redacted)
-        changed = changed or goes_on is not None
-        if not goes_on:
+        redacted, touches = _scan_once(redacted)
+        changed = changed or touches is not None
+        # What stands beside a marker may show as a secret only now; a long text is read again if it touches.
+        if touches is None or not (touches or len(redacted) < _SHORT):
             break
     return redacted, changed
 
 
 def _scan_once(text: str) -> tuple[str, bool | None]:
-    """Replace what shows; True if a marker now touches a word, which may turn out to be a secret of its own."""
+    """Replace what shows; True if a marker now touches a word, which may be a secret of its own."""
     view = looked_through(text)
     found = [*find_all(view), *encoded.find(view)]
     if "\n" in view.text:
@@ -43,22 +45,30 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
     result, reached = [], 0
     for secret in sorted(found):
         end = secret.end
-        if end > reached and text[end : end + 1] == "\n" and text[end - 1] in _WRAPPABLE:
+        if (
+            end > reached
+            and end - secret.start >= wraps.SHORTEST
+            and text[end : end + 1] == "\n"
+            and text[end - 1] in _WRAPPABLE
+        ):
             end = wraps.extended(text, secret.start, end)
         reached = max(reached, end)
-        result.append(secret._replace(end=end))
+        result.append(secret if end == secret.end else secret._replace(end=end))
     return result
 
 
 def _across_lines(text: str, together: View) -> Iterator[Found]:
     """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
-    marked = set(find_marked(together))
-    for secret in [*find_all(together), *encoded.find(together)]:
+    marked = find_marked(together)
+    others = (
+        encoded.find(together) if together.is_whole else [*find_placed(together), *encoded.find(together)]
+    )
+    for index, secret in enumerate([*marked, *others]):
         start, end = together.span(secret.start, secret.end)
         first = text.find("\n", start, end)
         if first < 0:
             continue
-        if secret in marked or wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
+        if index < len(marked) or wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
             yield Found(start, _last_line_end(text, first, end), secret.kind)
 
 

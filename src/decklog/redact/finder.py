@@ -11,6 +11,7 @@ from decklog.redact.table import PLACED, PREFIXED, SHAPED
 from decklog.redact.view import View
 
 _MOST_KNOWN = 4_096
+_LONGEST_DOUBT = 64
 
 
 class RuleSet:
@@ -25,17 +26,29 @@ class RuleSet:
     def find(self, view: View) -> Iterator[Found]:
         """Find every secret these rules describe."""
         data, position = view.data, 0
+        # Lasts for one text: secrets must not linger in the process.
+        known: dict[tuple[int, str], bool] = {}
         while place := self._starts.find(data, position):
             position = max(place[1], place[0] + 1)
             for index in self._candidates(data, place):
                 secret = self._secret_at(index, data, place[0])
                 if secret is None:
                     continue
-                position = max(position, secret[1])
-                rule = self._rules[index]
-                if not _is_marker(view.text, secret[0]) and is_real(rule, view.text[secret[0] : secret[1]]):
-                    yield Found(secret[0], secret[1], rule.name)
+                start, end = secret[0], _before_marker(view.text, *secret)
+                if end > start and self._is_known_real(known, index, view.text[start:end]):
+                    position = max(position, end)
+                    yield Found(start, end, self._rules[index].name)
                     break
+                if end - start > _LONGEST_DOUBT:
+                    position = max(position, end)
+
+    def _is_known_real(self, known: dict[tuple[int, str], bool], index: int, secret: str) -> bool:
+        asked = (index, secret)
+        if asked not in known:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            known[asked] = is_real(self._rules[index], secret)
+        return known[asked]
 
     def _candidates(self, data: bytes, place: Span) -> Sequence[int]:
         """Give the rules whose keywords stand in a beginning, remembering the beginnings seen before."""
@@ -54,7 +67,9 @@ class RuleSet:
         rule = self._rules[index]
         if index not in self._each:
             source = f"{rule.keep}({rule.pattern}){rule.until}" if rule.keep else rule.pattern
-            self._each[index] = Pattern(f"{_edge(rule)}(?:{source})" if not rule.keep else _edge(rule) + source)
+            self._each[index] = Pattern(
+                f"{_edge(rule)}(?:{source})" if not rule.keep else _edge(rule) + source
+            )
         if rule.keep:
             spans = self._each[index].group_at(data, start)
             return spans and spans[1]
@@ -89,25 +104,31 @@ def _edge(rule: Rule) -> str:
     return "" if rule.glued else r"\b"
 
 
-def _is_marker(text: str, start: int) -> bool:
-    """Tell whether what starts here is the kind that a marker names."""
-    return text[max(0, start - 10) : start] == "[redacted:"
+def _before_marker(text: str, start: int, end: int) -> int:
+    """Give the end of a secret: where a marker starts, if it runs into one; its start, if it is in one."""
+    if text[max(0, start - 10) : start] == "[redacted:":
+        return start
+    marker = text.find("[redacted:", start, end)
+    return end if marker < 0 else marker
 
 
 def is_real(rule: Rule, secret: str) -> bool:
     """Tell a secret from something of the same shape that stands for one, or for nothing."""
-    if "redacted:" in secret:
-        return False
     if rule.name == "private-key":
         return values.has_key_body(secret)
+    is_jumble = values.is_jumble(secret[-16:])
     if rule.keep:
-        if values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
+        if (
+            not is_jumble
+            and values.is_placeholder(secret)
+            and not (rule.name == "url-password" and secret.isalpha())
+        ):
             return False
-    elif not values.is_jumble(secret[-16:]) and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
+    elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)
-    return not rule.random or values.looks_random(secret)
+    return not rule.random or is_jumble or values.looks_random(secret)
 
 
 _PREFIXED = MarkedSet(PREFIXED, _start)
@@ -117,9 +138,14 @@ _PLACED = RuleSet(PLACED, _start)
 
 def find_all(view: View) -> list[Found]:
     """Find every secret in a view."""
-    return [*_PREFIXED.find(view), *_SHAPED.find(view), *_PLACED.find(view), *assignments.find(view)]
+    return [*find_marked(view), *find_placed(view)]
 
 
 def find_marked(view: View) -> list[Found]:
     """Find the secrets that carry a provider's mark, which stay recognisable across a line break."""
     return [*_PREFIXED.find(view), *_SHAPED.find(view)]
+
+
+def find_placed(view: View) -> list[Found]:
+    """Find the secrets that only their surroundings give away."""
+    return [*_PLACED.find(view), *assignments.find(view)]

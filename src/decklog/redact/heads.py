@@ -1,37 +1,40 @@
 """What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from decklog.redact.names import kind_of
 from decklog.redact.pattern import Pattern
 
 _STEM = (
-    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word)|kennwort|senha|contrasena|secret|token|key|jwt"
-    r"|auth|cred(?:ential)?s?|bearer|pat|pepper)"
+    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|secret|token|key"
+    r"|(?:api|secret|access|private) key|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper)"
 )
 _QUOTE = r"[\"'`]"
+# The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 HEAD = Pattern(
-    rf"(?i)-[\w.-]*?{_STEM}[\w-]{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
-    rf"|\b(?:ENV|ARG|setx)[ \t]{{1,4}}\w*?{_STEM}\w{{0,20}}[ \t]{{1,4}}{_QUOTE}?"
-    rf"|\bcookie2?{_QUOTE}?[ \t]{{0,8}}[:=][ \t]{{0,8}}{_QUOTE}?"
-    rf"|[\w.$@-]*?{_STEM}[\w.-]{{0,40}}"
-    rf"(?:{_QUOTE}?[\])]{{0,2}}[ \t]{{0,20}}(?::=|=>|={{1,3}}|:)"
-    rf"(?:\s{{0,40}}[bfru@$]{{0,2}}{_QUOTE}{{1,3}}|[ \t]{{0,20}})"
-    rf"|{_QUOTE}[ \t]{{0,20}},[ \t]{{0,20}}(?:value[ \t]*[=:][ \t]*)?{_QUOTE}"
-    rf"|[ \t]{{1,20}}(?:is[ \t:]{{1,4}})?{_QUOTE}"
-    rf"|{_QUOTE}[ \t]{{1,20}}value[ \t]*=[ \t]*{_QUOTE}"
-    rf"|\([ \t]{{0,4}}{_QUOTE}"
-    r"|[ \t]{1,20}is[ \t:]{1,4}"
-    r"|>)"
+    rf"(?i)(?:-[\w.-]*?{_STEM}[\w-]*[ \t]+{_QUOTE}?"
+    rf"|\b(?:ENV|ARG|setx|config(?:ure)? set)[ \t]+[\w./:-]*?{_STEM}\w*[ \t]+{_QUOTE}?"
+    rf"|\bcookie2?{_QUOTE}?[ \t]*[:=][ \t]*{_QUOTE}?"
+    rf"|[\w.$@-]*?{_STEM}[\w.-]*"
+    rf"(?:{_QUOTE}?[\])]{{0,2}}[ \t]*(?::=|=>|={{1,3}}|:)"
+    rf"(?:\s*[bfru@$]{{0,2}}{_QUOTE}{{1,3}}|[ \t]*)"
+    rf"|{_QUOTE}[ \t]*,[ \t]*(?:value[ \t]*[=:][ \t]*)?{_QUOTE}"
+    rf"|[ \t]+(?:is[ \t:]+)?{_QUOTE}"
+    rf"|{_QUOTE}[ \t]+value[ \t]*=[ \t]*{_QUOTE}"
+    rf"|\([ \t]*{_QUOTE}"
+    r"|[ \t]+is[ \t:]+"
+    r"|>))[^\s<]"
 )
-_PARTS = re.compile(r"(?is)(?:(env|arg|setx)[ \t]+)?([\w.$@-]*)(.*)")
+_PARTS = re.compile(
+    r"(?is)(?:(env|arg|setx|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
+    r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
+)
 _LONGEST = 160
 _MOST_KNOWN = 4_096
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Head:
+class Head(NamedTuple):
     """A name that announces a secret, how a value is tied to it, and how that is quoted."""
 
     kind: str
@@ -47,16 +50,14 @@ class Head:
 _known: dict[str, Head | None] = {}
 
 
-def read(text: str, start: int, end: int) -> Head | None:
-    """Take a head apart; None if its name announces nothing."""
-    source = text[max(start, end - _LONGEST) : end]
+def read(source: str) -> Head | None:
+    """Take a head apart, remembering those seen before; None if its name announces nothing."""
+    source = source[-_LONGEST:]
     if source not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         _known[source] = _parse(source)
-    head = _known[source]
-    # The kind a marker names is no name of a value.
-    return None if head is None or text[max(0, start - 10) : start] == "[redacted:" else head
+    return _known[source]
 
 
 def _parse(source: str) -> Head | None:
@@ -69,4 +70,6 @@ def _parse(source: str) -> Head | None:
     marks = len(tie) - len(tie.rstrip("\"'`"))
     bare = tie.strip("\"'`[]()bfruBFRU@$")
     is_set = bool(setter) or name.startswith("-")
-    return Head(kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set)
+    return Head(
+        kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set
+    )

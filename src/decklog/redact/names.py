@@ -1,14 +1,18 @@
-"""Which names announce a secret: `DB_PASSWORD`, `accessToken`, `x-api-key`, but not `max_tokens` or `primary_key`."""
+"""Which names announce a secret: `DB_PASSWORD`, `accessToken`, but not `max_tokens` or `primary_key`."""
 
 import re
+
+from decklog.redact.words import word_set
 
 _CAMEL = re.compile(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
-_TRAILING = frozenset(
-    "prod production dev development staging stage test testing live main primary secondary backup old new base value val "
-    "b64 base64 raw plain plaintext text confirm confirmation again repeat env default string str local remote "
-    "master slave root admin current previous prev v1 v2 v3 a b one two".split()
+_TRAILING = word_set(
+    """
+    prod production dev development staging stage test testing live main primary secondary backup old new
+    base value val b64 base64 raw plain plaintext text confirm confirmation again repeat env default string
+    str local remote master slave root admin current previous prev v1 v2 v3 a b one two
+    """
 )
 _PASS_ENDS = (
     "password",
@@ -20,30 +24,49 @@ _PASS_ENDS = (
     "contrasena",
     "motdepasse",
 )
-_PASS_WORDS = frozenset(
-    "pass pwd pw psk dbpass userpass storepass keypass sshpass smtppass rootpass adminpass mypass mypwd dbpwd userpwd mysqlpwd "
-    "requirepass masterauth pgpass ftppass mailpass emailpass senha passw pswd psw passwrd pword".split()
+_PASS_WORDS = word_set(
+    """
+    pass pwd pw psk dbpass userpass storepass keypass sshpass smtppass rootpass adminpass mypass mypwd dbpwd
+    userpwd mysqlpwd requirepass masterauth pgpass ftppass mailpass emailpass senha passw pswd psw passwrd
+    pword
+    """
 )
-_KEY_OWNERS = frozenset(
-    "api access secret private encryption encrypt decryption signing sign master account storage auth authentication deploy "
-    "deployment ssh service admin shared app application subscription consumer session server license integration write ingest "
-    "functions function maps sas hmac jwt webhook bot root crypto cipher aes rsa gpg pgp wallet security client "
-    "openai anthropic claude aws google gcp azure stripe sendgrid mailgun twilio datadog newrelic github gitlab slack "
-    "algolia cohere mistral groq gemini pinecone langchain langsmith tavily serpapi huggingface hf replicate together "
-    "fireworks deepseek openrouter perplexity elevenlabs postmark resend segment amplitude mixpanel sentry snyk sonar rapid "
-    "rapidapi x subscriptionkey management mgmt preshared psk decrypt token password passwd symmetric hashing cookie csrf "
-    "developer dev user backup recovery unlock vault seal unseal host instrumentation".split()
+_KEY_OWNERS = word_set(
+    """
+    api access secret private encryption encrypt decryption signing sign master account storage auth
+    authentication deploy deployment ssh service admin shared app application subscription consumer session
+    server license integration write ingest functions function maps sas hmac jwt webhook bot root crypto
+    cipher aes rsa gpg pgp wallet security client openai anthropic claude aws google gcp azure stripe
+    sendgrid mailgun twilio datadog newrelic github gitlab slack algolia cohere mistral groq gemini pinecone
+    langchain langsmith tavily serpapi huggingface hf replicate together fireworks deepseek openrouter
+    perplexity elevenlabs postmark resend segment amplitude mixpanel sentry snyk sonar rapid rapidapi x
+    subscriptionkey management mgmt preshared psk decrypt token password passwd symmetric hashing cookie
+    csrf developer dev user backup recovery unlock vault seal unseal host instrumentation
+    """
 )
-_PLAIN_KEYS = frozenset(
-    "apikey secretkey privatekey accesskey authkey signingkey encryptionkey masterkey accountkey sharedkey sharedaccesskey "
-    "subscriptionkey sshkey deploykey appkey servicekey serverkey consumerkey secretaccesskey jwtkey sessionkey storagekey".split()
+_PLAIN_KEYS = word_set(
+    """
+    apikey secretkey privatekey accesskey authkey signingkey encryptionkey masterkey accountkey sharedkey
+    sharedaccesskey subscriptionkey sshkey deploykey appkey servicekey serverkey consumerkey secretaccesskey
+    jwtkey sessionkey storagekey
+    """
 )
-_PUBLIC = frozenset("public pub publishable primary foreign partition sort cache idempotency".split())
-_PAT_OWNERS = frozenset("github gh gitlab gl azure devops ado personal git bitbucket docker hub snowflake databricks".split())
-_TOKEN_OWNERS_PLAIN = frozenset(
-    "next page continuation pagination cancellation cancel stop start end eos bos pad unk sep cls mask special max min num n "
-    "first last prev previous sync resume delta watermark per total count input output prompt completion cached budget "
-    "syntax lex lexer parser current".split()
+_PUBLIC = word_set(
+    """
+    public pub publishable primary foreign partition sort cache idempotency
+    """
+)
+_PAT_OWNERS = word_set(
+    """
+    github gh gitlab gl azure devops ado personal git bitbucket docker hub snowflake databricks
+    """
+)
+_TOKEN_OWNERS_PLAIN = word_set(
+    """
+    next page continuation pagination cancellation cancel stop start end eos bos pad unk sep cls mask
+    special max min num n first last prev previous sync resume delta watermark per total count input output
+    prompt completion cached budget syntax lex lexer parser current
+    """
 )
 
 
@@ -80,7 +103,7 @@ def kind_of(name: str) -> str | None:
 
 def _password(last: str, before: str) -> str | None:
     if last.endswith(_PASS_ENDS) or last in _PASS_WORDS:
-        return None if last == "pw" and not before else "password"
+        return "password"
     return "password" if last == "phrase" and before in ("pass", "seed", "secret") else None
 
 
@@ -97,6 +120,8 @@ def _token(last: str, before: str) -> str | None:
         return None if last[:-5] in _TOKEN_OWNERS_PLAIN and last != "token" else "token"
     if last in ("jwt", "bearer") or (last == "pat" and before in _PAT_OWNERS):
         return "token"
+    if last == "authorization":
+        return "auth"
     if last == "auth" and before in ("", "basic", "proxy", "http", "npm", "registry", "docker"):
         return "auth"
     return None

@@ -13,7 +13,7 @@ Span = tuple[int, int]
 class Pattern:
     """A pattern to look for in the bytes of a view.
 
-    It calls the matcher beneath `re2`'s Python objects, which cost several times as much as a short match does.
+    It calls the matcher beneath `re2`'s Python objects, which cost several times as much as a short match.
     """
 
     def __init__(self, source: str) -> None:

@@ -1,11 +1,13 @@
 """A cheap look at a text: could it hold a secret at all?
 
-It runs before anything is loaded, on every text that is recorded, so it is written for speed: a few passes in C over the
-whole text, and Python only for the few places they point at.
+It runs before anything is loaded, on every text that is recorded, so it is written for speed: a few passes in
+C over the whole text, and Python only for the few places they point at.
 """
 
+from decklog.redact.marks import MARKS
+
 # Past this size the rules themselves are faster than looking for their beginnings one by one.
-_LONG = 32_768
+_LONG = 4_096
 _NAMES = {
     "pass": ("word", "wd", "phrase", "code", "w"),
     "pwd": (),
@@ -16,6 +18,7 @@ _NAMES = {
     "cred": ("ential", "s"),
     "jwt": (),
     "psk": (),
+    "pw": (),
     "pat": (),
     "phrase": (),
     "mnemonic": (),
@@ -23,26 +26,9 @@ _NAMES = {
     "cookie": (),
     "bearer": (),
 }
-_COMMANDS = ("curl", "mysql", "maria", "redis", "login", "mongo", "ldap", "sqlcmd", "bcp", "zip", "7z", "smb", "rpcclient", "mount",
-             "wget", "http", "xh ", "sqlplus")  # fmt: skip
-_MARKS = tuple(
-    """
-    ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ v1. glpat- gldt- glrt glcbt- glptt- glft- glagent- glimt- gloas- glsoat- glffct-
-    gr1348941 _gitlab_s atbb atctt3x atatt3x gto_ azdo sgp_ akia asia abia acca a3t absk bedrock-api amzn.mws aiza ya29. 1//0
-    gocspx- 6lc 6ld 6le 6lf accountkey shared sig 7q~ 8q~ azse +ast acdb jqqj ltai akid ocid1. apikey aqvn t1. _v1_ lin_ scw hrku-
-    cfat_ cfut_ cfk_ v1.0- vercel_ vcp_ vci_ vca_ vcr_ vck_ nfp_ nfc_ nfo_ nfb_ fo1_ fm1 fm2_ rnd_ railway_ sbp_ sb_secret
-    pscale_ napi_ turso_ dapi dkea dose ver:1 upstash pnu_ pnb_ sha256~ sk- hf_ api_org_ gsk_ xai- pplx- r8_ fw_ csk- nvapi-
-    pcsk_ lsv2_ ls__ tvly- fc- jina_ sk_ pa- e2b_ ak- as- flp_ co_api_ npm_ pypi- dckr_ rubygems_ cio oy2 akc ap cmvmd
-    clojars_ x-apikey hex xox xapp- slack office.com webhook mfa. :aa sg. key- -us sib- re_ sk0 sk1 sk2 sk3 sk4 sk5 sk6 sk7 sk8
-    sk9 ska skb skc skd ske skf ac0 ac1 ac2 ac3 ac4 ac5 ac6 ac7 ac8 ac9 aca acb acc acd ace acf zoom.us live_ test_ apa91b
-    rk_ pk_ ek_ whsec_ eaa sq0 access_token$ paypal shp rzp_ flwseck flwpubk access- organizations/ aqe ezak eztk shippo_
-    duffel_ glc_ glsa_ nrak nrii nrjs nriq nrra nraa nrbr nrsp nral sntry sentry phx_ phs_ phc_ dt0 hca hcb hcx pylf_ sdk- api- mob-
-    secret- console- dd- xaat- xapt- bstk hvs. hvb. hvr. s. b. atlasv1 pul- dp. ops_eyj a3- age-secret st. 00 tskey- sc_ ext_
-    scauth_ authress_ ngrok privatekey preshared ccip bkua_ bkct_ bkat_ bkaj_ sqp_ squ_ sqa_ sqb_ snyk_ codecov 11 semgrep scalr
-    ico- endr+ expo pmak- pmat- rdme_ rootly_ dvc_ unkey_ vtwn_ tr_ signkey- _auth ntn_ secret_ pat fig cfpat- sk.eyj pk.eyj
-    tk.eyj aaaaaaaaaaaaaaaaaaaa igq wpl_ap act. sl. cflt tfp_ zapier ifttt fio-u- skprod sb- _mmk s-s4t2 rgapi- monday sat.
-    hmac= pak_ pat_ key_ tok_ token_ api_ eyj xprv yprv zprv tprv -----begin ----begin aws4 bearer basic digest argon2 bcrypt pbkdf2 scrypt
-    """.split()
+_COMMANDS = (
+    *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
+    *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring"),
 )
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
@@ -91,7 +77,7 @@ def _is_disguised(text: str) -> bool:
         return True
     if "\\x" in text or "\\033" in text or "\\e[" in text:
         return True
-    return not text.isascii() and any(char in text for char in _INVISIBLE) or "\x00" in text
+    return (not text.isascii() and any(char in text for char in _INVISIBLE)) or "\x00" in text
 
 
 def _flattened(text: str) -> str:
@@ -99,7 +85,13 @@ def _flattened(text: str) -> str:
     if "\\" in text:
         while "\\\\" in text:
             text = text.replace("\\\\", "\\")
-        text = text.replace("\\u001b", "\x1b").replace("\\n", "\n").replace("\\r", "\n").replace("\\t", " ").replace("\\", "")
+        text = (
+            text.replace("\\u001b", "\x1b")
+            .replace("\\n", "\n")
+            .replace("\\r", "\n")
+            .replace("\\t", " ")
+            .replace("\\", "")
+        )
     if "\x1b" in text:
         first, *rest = text.split("\x1b[")
         text = (first + "".join([piece.lstrip("0123456789;:?")[1:] for piece in rest])).replace("\x1b", "")
@@ -113,26 +105,20 @@ def _has_name(text: str, low: str) -> bool:
     if text.count(":") == 1 and "=" not in text and '"' not in text and " -" not in text:
         # One colon is a sentence; what could be a name is right before it.
         return "passw" in low or _is_near(text, low, text.find(":"))
-    for stem in _NAMES:
-        if stem in low and _is_given(text, low, stem):
-            return True
-    return False
+    return any(_is_given(text, low, stem) for stem in filter(low.__contains__, _NAMES))
 
 
 def _is_near(text: str, low: str, place: int) -> bool:
     first = max(0, place - 64)
     text, low = text[first : place + 1], low[first : place + 1]
-    for stem in _NAMES:
-        if stem in low and _is_given(text, low, stem):
-            return True
-    return False
+    return any(_is_given(text, low, stem) for stem in filter(low.__contains__, _NAMES))
 
 
 def _is_given(text: str, low: str, stem: str) -> bool:
     start = low.find(stem)
     while start >= 0:
         end = start + len(stem)
-        if not _is_inside_word(text, low, stem, start, end) and _is_followed(text, start, end):
+        if not _is_inside_word(text, low, stem, start, end) and _is_followed(text, low, start, end):
             return True
         start = low.find(stem, end)
     return False
@@ -148,29 +134,32 @@ def _is_inside_word(text: str, low: str, stem: str, start: int, end: int) -> boo
     return after[0].isupper() == text[end - 1].isupper() and not (after[0].isupper() and after[1:].islower())
 
 
-def _is_followed(text: str, start: int, end: int) -> bool:
+def _is_followed(text: str, low: str, start: int, end: int) -> bool:
     """Tell whether an operator, a quote or a flag's value comes soon after a name."""
     ahead = text[end : end + 64]
     if any(mark in ahead for mark in "=:\"'`>,(") or " is" in ahead or " -" in ahead:
         return True
-    return "-" in text[max(0, start - 48) : start] or text[max(0, start - 48) : start].upper().find("ENV") >= 0
+    behind = low[max(0, start - 64) : start]
+    return "-" in behind or "env" in behind or "arg" in behind or "set" in behind
 
 
 def _has_place(text: str, low: str) -> bool:
     """Tell whether the text has a place where secrets stand without a name: a URL, a command, a hash."""
     if "@" in text and ("://" in text or "oracle:" in low or "sqlplus" in low):
         return True
-    if "$" in text and any(mark in text for mark in ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc")):
+    if "$" in text and any(
+        map(text.__contains__, ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc"))
+    ):
         return True
-    if "{" in text and any(mark in text for mark in ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}")):
+    if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
         return True
-    if text.count(":") > 3 and any(char.isdigit() for char in text) and _has_port(text):
+    if text.count(":") > 3 and _has_port(text):
         return True
-    return " -" in text and any([command in low for command in _COMMANDS])
+    return " -" in text and any(map(low.__contains__, _COMMANDS))
 
 
 def _has_port(text: str) -> bool:
-    return any(len(part) in (4, 5) and part.isdigit() or part == "*" for part in text.split(":"))
+    return any((len(part) in (4, 5) and part.isdigit()) or part == "*" for part in text.split(":"))
 
 
 def _has_token(data: bytes, text: str) -> bool:
@@ -181,13 +170,7 @@ def _has_token(data: bytes, text: str) -> bool:
     if "bearer" in text:
         return True
     low = b" ".join(words).lower().decode("latin-1")
-    for mark in _MARKS:
-        if mark in low:
-            return True
-    for word in words:
-        if len(word) > 39 or _is_base64(word):
-            return True
-    return False
+    return any(map(low.__contains__, MARKS)) or any(len(word) > 39 or _is_base64(word) for word in words)
 
 
 def _is_unusual(word: bytes) -> bool:

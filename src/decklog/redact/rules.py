@@ -7,7 +7,7 @@ class Rule(NamedTuple):
     """One kind of secret: what it is called, what gives it away, and what of it may stay.
 
     `keywords` are lower-case; the rule can only match a text that holds one of them.
-    `keep` is the pattern of what comes right before the secret and stays; `until` that of what must follow it.
+    `keep` is the pattern of what comes right before the secret and stays, `until` of what must follow it.
     A `random` rule has a prefix that ordinary names share, so its match must also look random.
     A `glued` rule may start in the middle of a word.
     """

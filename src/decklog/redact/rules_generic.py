@@ -17,16 +17,26 @@ KEY_BLOCKS: tuple[Rule, ...] = (
     rule(
         "private-key",
         "---- begin",
-        r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----[A-Za-z0-9+/=\s:,.\"-]*?---- END SSH2 ENCRYPTED PRIVATE KEY ----",
+        r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----(?:[A-Za-z0-9+/=\s:,.]|-[^-])*"
+        r"---- END SSH2 ENCRYPTED PRIVATE KEY ----",
         glued=True,
     ),
     rule(
         "putty-private-key",
         "putty-user-key-file",
-        r"PuTTY-User-Key-File-\d:(?:[A-OQ-Za-z0-9+/=\s:,.@_-]|P[^u\"'\\]|Pu[^T\"'\\])*?(?:Private-MAC: [0-9a-f]+|Private-Lines: \d+[A-Za-z0-9+/=\s]*)",
+        r"PuTTY-User-Key-File-\d:(?:[A-OQ-Za-z0-9+/=\s:,.@_-]|P[^u\"'\\]|Pu[^T\"'\\])*?"
+        r"(?:Private-MAC: [0-9a-f]+|Private-Lines: \d+[A-Za-z0-9+/=\s]*)",
     ),
-    rule("jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"),
-    rule("jwk-private", '"d" "dp" "dq" "qi" "k" "p" "q"', r"[\w-]{40,}", keep=r'"(?:d|dp|dq|qi|k|p|q)"\s*:\s*"', glued=True),
+    rule(
+        "jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"
+    ),
+    rule(
+        "jwk-private",
+        '"d" "dp" "dq" "qi" "k" "p" "q"',
+        r"[\w-]{40,}",
+        keep=r'"(?:d|dp|dq|qi|k|p|q)"\s*:\s*"',
+        glued=True,
+    ),
     rule("bitcoin-key", "xprv yprv zprv tprv", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,}"),
     rule(
         "seed-phrase",
@@ -79,7 +89,8 @@ PLACES: tuple[Rule, ...] = (
         "authorization",
         r"[^\s\"'<>,;`)\]}][^\s\"'<>,;`)\]}]{3,}",
         keep=r"(?i:authorization[\"'\])]{0,3}\s*[:=,]\s*[a-z]{0,2}[\"'`]?"
-        r"(?:Bearer|Basic|Token|Digest|ApiKey|Api-Key|Key|SSWS|JWT|OAuth|Splunk|NTLM|Negotiate|GenieKey|Bot|PVEAPIToken)[ =](?:token=)?[\"']?)",
+        r"(?:Bearer|Basic|Token|Digest|ApiKey|Api-Key|Key|SSWS|JWT|OAuth|Splunk|NTLM|Negotiate|GenieKey|Bot"
+        r"|PVEAPIToken)[ =](?:token=)?[\"']?)",
     ),
     rule("aws-signature", "aws4-hmac", r"[0-9a-f]{64}", keep=r"AWS4-HMAC-SHA256[^\n\"]{0,300}?Signature="),
     rule(
@@ -124,14 +135,15 @@ PLACES: tuple[Rule, ...] = (
 )
 
 # A bounded gap: an open one would make every hit on a long line look to the end of that line.
-_QUIET = r"[^\n|;&]{0,200}?\s"
+_QUIET = r"[^\n|;&]{0,120}?\s"
 
 COMMANDS: tuple[Rule, ...] = (
     rule(
         "command-password",
         "curl wget http xh hurl",
         r"[^\s\"'\\]+",
-        keep=rf"(?:curl|wget|https?|xh|hurl){_QUIET}(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
+        keep=rf"(?:curl|wget|https?|xh|hurl)[ \t](?:{_QUIET})?"
+        r"(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
     ),
     rule("command-password", "sshpass", r"[^\s\"'-][^\s\"']*", keep=r"sshpass\s+-p\s*[\"']?"),
     rule(
@@ -172,7 +184,9 @@ COMMANDS: tuple[Rule, ...] = (
         r"[^\s\"'-][^\s\"']*",
         keep=r"htpasswd[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s-]\S*[ \t]+)?\S+[ \t]+[\"']?",
     ),
-    rule("command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True),
+    rule(
+        "command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True
+    ),
     rule(
         "command-password",
         "identified",
@@ -191,4 +205,11 @@ COMMANDS: tuple[Rule, ...] = (
         r"[^\s\"']+",
         keep=r"requirepass\s+[\"']?",
     ),
+    rule(
+        "command-password",
+        "securestring",
+        r"[^\"'\n]+",
+        keep=r"(?i:ConvertTo-SecureString\s+(?:-String\s+)?[\"'])",
+    ),
+    rule("command-secret", "secret", r"[^\s\"']+", keep=rf"secret set\b{_QUIET}(?:--body|-b)[ =][\"']?"),
 )

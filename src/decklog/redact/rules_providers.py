@@ -25,7 +25,11 @@ CLOUDS: tuple[Rule, ...] = (
         "akia asia abia acca a3t",
         r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
     ),
-    rule("aws-bedrock-key", "absk bedrock-api-key-", r"ABSK[A-Za-z0-9+/]{60,}={0,2}|bedrock-api-key-[A-Za-z0-9+/]{20,}={0,2}"),
+    rule(
+        "aws-bedrock-key",
+        "absk bedrock-api-key-",
+        r"ABSK[A-Za-z0-9+/]{60,}={0,2}|bedrock-api-key-[A-Za-z0-9+/]{20,}={0,2}",
+    ),
     rule("aws-mws-key", "amzn.mws.", r"amzn\.mws\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     rule("google-api-key", "aiza", r"AIza[\w-]{30,}"),
     rule("google-oauth-token", "ya29.", r"ya29\.[\w-]{20,}"),
@@ -75,8 +79,16 @@ CLOUDS: tuple[Rule, ...] = (
     rule("snowflake-token", "ver:1-hint:", r"ver:1-hint:\d+-[A-Za-z0-9+/=]{20,}"),
     rule("prefect-key", "pnu_ pnb_", r"pn[ub]_[A-Za-z0-9]{30,}"),
     rule("openshift-token", "sha256~", r"sha256~[\w-]{43}"),
-    rule("kubernetes-bootstrap-token", "token", r"[a-z0-9]{6}\.[a-z0-9]{16}", keep=r"--token[ =]", glued=True),
-    rule("kubeadm-certificate-key", "certificate-key", r"[0-9a-f]{64}", keep=r"--certificate-key[ =]", glued=True),
+    rule(
+        "kubernetes-bootstrap-token", "token", r"[a-z0-9]{6}\.[a-z0-9]{16}", keep=r"--token[ =]", glued=True
+    ),
+    rule(
+        "kubeadm-certificate-key",
+        "certificate-key",
+        r"[0-9a-f]{64}",
+        keep=r"--certificate-key[ =]",
+        glued=True,
+    ),
 )
 
 MODELS: tuple[Rule, ...] = (

@@ -3,26 +3,8 @@
 import re
 from binascii import a2b_base64
 
-_BENIGN_WORDS = frozenset(
-    """
-    none null nil true false yes no on off undefined empty unset set unknown any optional required mandatory missing
-    invalid valid expired wrong incorrect correct failed ok okay success error changed updated reset rotated revoked deleted
-    created generated encrypted hashed plaintext plain hidden masked redacted removed omitted filtered private public internal
-    protected sensitive confidential default auto automatic manual prompt input output ask field type text string str bytes
-    byte int integer number float bool boolean object array list dict map char varchar secretstr password passwd passphrase
-    passcode pwd pass pw secret token key apikey api_key api-key auth authorization bearer basic digest credential
-    credentials user username admin login email name value example sample placeholder dummy test todo tbd fixme na n/a
-    changeme change_me change-me changeit replaceme replace_me replace-me insert_here your_password yourpassword
-    mypassword my_password my-password notset not_set unspecified disabled enabled supported unsupported provided stored
-    inherit inherited environment env vault file path url uri id hash salt self this that these those the a an and or not is
-    in for of to from if when on at by with as be are was were has have had will would should must may might can could please
-    enter see use using via your my our their its it also only same here there where which who what why how then than but so
-    refresh access session cookie jwt oauth oauth2 oidc saml sso ssh tls ssl http https rsa ed25519 hs256 rs256 es256 sha256
-    strong weak short long too new old current previous next first last confirm confirmation verify verification
-    handling rotation policy support management manager storage store flow form page screen step validation validator
-    authentication length strength count limit usage budget cost window error errors failure issue issues bug fix
-    """.split()
-)
+from decklog.redact.words import BENIGN_WORDS, STOP_WORDS
+
 _MASK = frozenset("*xX.•-_#?0…●•· ")
 _PLACEHOLDER = re.compile(
     r"""(?ix)
@@ -31,7 +13,8 @@ _PLACEHOLDER = re.compile(
     | ^\$ | ^%[\w(]+[%)s]? | ^[{#@]\{ | \$\{ | \{\{ | \{%\s | <%= | ^%\w$
     | ^(?:!\w+|enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible)
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
-    | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])(?:[a-z]+[-_ .])*
+    | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
+      (?:[a-z]+[-_ .]){0,3}
       (?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b
     | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
@@ -43,26 +26,31 @@ _PLACEHOLDER = re.compile(
 )
 _CODE = re.compile(
     r"""(?x)
-    ^(?:os\.|process\.|env\.|self\.|this\.|args\.|config\.|cfg\.|settings\.|ctx\.|req\.|request\.|opts?\.|options\.|params?\.|props\.|var\.|local\.|data\.|secrets\.|inputs\.|github\.|steps\.|module\.|import\.meta|Deno\.|System\.|ENV\b|std::|crypto\.|uuid|random|get[A-Z_]|generate|await\b|new\b|lambda\b|async\b|func\b|fn\b|Optional\b|Union\b|List\b|Dict\b|String\b|SecretStr\b|None\b|str\b|bytes\b|int\b|bool\b)
+    ^(?:os|process|env|self|this|args|config|cfg|settings|ctx|req|request|opts?|options|params?|props|var|local
+      |data|secrets|inputs|github|steps|module|import\.meta|Deno|System|crypto)\.
+    | ^(?:ENV|await|new|lambda|async|func|fn|Optional|Union|List|Dict|String|SecretStr|None|str|bytes
+      |int|bool)\b
+    | ^(?:std::|uuid|random|get[A-Z_]|generate)
     | ^[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[\]\)\};,]*$     # dotted chain
-    | ^[&*!]*[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_]+\d?)*[\[(]     # call, subscript
-    | ^\(\w*
+    | ^[&*!]*[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_]+\d?)*\[     # subscript
+    | ^[&*!]*[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*\(     # call
+    | ^\(\w* | ^[&*]+\w+$
     | ^(?:f|r|b|rb|u)?["']$ | ^\(\s*$ | ^[\[{(|<>=&+,;:!?]+$
     """
 )
-_PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$")
+_PATH = re.compile(
+    r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$"
+)
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
-_PROSE_WORD = re.compile(r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,3}[+.,]?$")
-_STOP_WORDS = frozenset(
-    "the a an is are was be to of for in on at with by from and or not your you my our their its it this that must should can "
-    "enter please forgot reset change confirm new old current password passwords token secret key invalid required show hide "
-    "has have will use using no if when wrong does do did repeat again minimum at least characters as set create update".split()
+_PROSE_WORD = re.compile(
+    r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,6}[+.,]?$"
 )
 _KINDS = str.maketrans(
     dict.fromkeys("0123456789", "d")
     | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")
     | dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "u")
 )
+_WORDY = re.compile(r"(?:[A-Z]{0,5}[a-z]{2,}|[A-Z]{2,6}|\d{1,4})+$")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{8,}")
 _SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
 
@@ -70,7 +58,7 @@ _SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
 def is_placeholder(value: str) -> bool:
     """Tell whether a value only stands where a secret will be: `<token>`, `${VAR}`, `***`, `changeme`."""
     bare = value.strip().strip("\"'`").rstrip(",;")
-    if not bare or bare.lower() in _BENIGN_WORDS:
+    if not bare or bare.lower() in BENIGN_WORDS:
         return True
     if _MASK.issuperset(bare[:256]) and bare not in ("x", "X", "0"):
         return True
@@ -78,7 +66,7 @@ def is_placeholder(value: str) -> bool:
         return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
-    return bool(_PLACEHOLDER.search(bare[:256]))
+    return bool(_PLACEHOLDER.search(bare[:96]))
 
 
 def is_harmless(value: str) -> bool:
@@ -110,7 +98,7 @@ def is_prose(value: str) -> bool:
     if plain < len(tokens) * 0.75:
         return False
     lowered = {token.lower().strip(".,;:!?()\"'") for token in tokens}
-    return bool(lowered & _STOP_WORDS) or value[0].isupper() or value.rstrip()[-1] in ".!?:"
+    return bool(lowered & STOP_WORDS) or value[0].isupper() or value.rstrip()[-1] in ".!?:"
 
 
 def is_word(value: str) -> bool:
@@ -121,6 +109,16 @@ def is_word(value: str) -> bool:
 def is_type_name(value: str) -> bool:
     """Tell whether a value is written like a class: `PKCS7PrivateKey`."""
     return value[0].isupper() and value.isalnum() and value[-1].islower() and not _has_random_segment(value)
+
+
+def is_place(value: str) -> bool:
+    """Tell whether a value is a place in a store, such as `uploads/9fceb02d.png`."""
+    return "/" in value and value.split("/", 1)[0].isalpha()
+
+
+def is_numbered_word(value: str, *, is_spaced: bool) -> bool:
+    """Tell whether a value is a variable called after what it holds, such as `password1` in an assignment."""
+    return is_spaced and value.rstrip("0123456789").lower() in BENIGN_WORDS
 
 
 def looks_random(value: str) -> bool:
@@ -140,7 +138,9 @@ def _is_jumbled(segment: str) -> bool:
     """Tell whether letters and digits change kind faster than they do in names; `Word` counts as one run."""
     kinds = segment.translate(_KINDS)
     runs = 1 + sum(map(kinds.count, ("ud", "du", "ld", "dl", "lu")))
-    return runs >= 4 and len(segment) / runs <= 3.4
+    if runs < 4 or len(segment) > 5.5 * runs:
+        return False
+    return len(segment) <= 3.4 * runs or (len(segment) >= 16 and not _WORDY.match(segment))
 
 
 def is_jumble(value: str) -> bool:

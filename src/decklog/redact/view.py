@@ -7,11 +7,11 @@ from itertools import accumulate
 # Each alternative starts with a literal, which is what lets `re` skip quickly to the next candidate.
 # The runs of backslashes are taken whole: whatever the depth of the JSON, what remains stays balanced.
 _NOISE = re.compile(
-    r"(\x1b(?:\[[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
-    r"|\\(?:\\*(?:(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]*[A-Za-z]|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
+    r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
+    r"|\\(?:\\*(?:(?:u001[bB]|x1[bB]|033|e)\[(?!redacted:)[0-9;:?]*[A-Za-z]|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
     r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
     r"|&(?:quot|apos|amp|lt|gt|#3[49]|#x2[27]);"
-    r"|\r\n|\x00|\u00ad|\u200b|\u200c|\u200d|\u2060|\ufeff)"
+    r"|\r\n|\x00\x00*|\u00ad|\u200b|\u200c|\u200d|\u2060|\ufeff)"
 )
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " "}
 _ENTITIES = {
@@ -49,6 +49,7 @@ class View:
     def __init__(self, text: str, data: bytes, starts: list[int], origins: list[int]) -> None:
         self.text = text
         self.data = data
+        self.is_whole = False
         self._starts = starts
         self._origins = origins
 
@@ -76,7 +77,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def pieced(kept: list[str], original: list[str]) -> View:
-    """View pieces that stand for other pieces, each even one unchanged and each odd one at most one character."""
+    """View pieces that stand for others, each even one unchanged and each odd one at most one character."""
     text = "".join(kept)
     starts = [0, *accumulate(map(len, kept))]
     origins = [0, *accumulate(map(len, original))]

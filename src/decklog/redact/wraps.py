@@ -9,21 +9,28 @@ from decklog.redact.view import View, pieced
 
 _PREFIXES = tuple(
     sorted(
-        {word for rule in RULES for word in rule.keywords if len(word) > 2 and word[-1] in "-_." and not rule.keep}
+        {
+            word
+            for rule in RULES
+            for word in rule.keywords
+            if len(word) > 2 and word[-1] in "-_." and not rule.keep
+        }
         | {"eyj", "akia", "asia", "aiza"}
     )
 )
 _BEGINNINGS = frozenset(word[:3] for word in _PREFIXES)
 _TOKEN = r"[A-Za-z0-9_+/=.~$-]"
-# Inside a token a break has digits or capitals near it and a few characters on each side; between words it rarely has.
-_BREAK = Pattern(rf"[A-Z0-9]{_TOKEN}{{0,9}}\n[ \t]*{_TOKEN}{{3}}|{_TOKEN}{{5}}\n[ \t]*{_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}")
+# Inside a token a break has digits or capitals near it and characters on each side; between words rarely.
+_BREAK = Pattern(
+    rf"[A-Z0-9]{_TOKEN}{{0,9}}\n[ \t]*{_TOKEN}{{3}}|{_TOKEN}{{5}}\n[ \t]*{_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}"
+)
 _RUN = re.compile(rf"{_TOKEN}+")
 _BREAK_HERE = re.compile(r"\n[ \t]*")
-_ANY_BREAK = re.compile(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})(?!(?i:" + "|".join(map(re.escape, _PREFIXES)) + "))")
+_ANY_BREAK = re.compile(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})")
 _INDENT = re.compile(r"[ \t]*")
 _MOST_LINES = 200
 _REACH = 600
-_SHORTEST = 6
+SHORTEST = 6
 _CLOSINGS = ("", "\n", "\r", '"', "'", "`", "\\", "&", ",", ";", ")")
 _DATE = re.compile(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
 _MOST_BREAKS = 8_000
@@ -44,7 +51,9 @@ def _joined_whole(text: str) -> View:
     pieces = _ANY_BREAK.split(text)
     kept = pieces[:]
     kept[1::2] = [""] * (len(pieces) // 2)
-    return pieced(kept, pieces)
+    view = pieced(kept, pieces)
+    view.is_whole = True
+    return view
 
 
 def _starts_token(line: str) -> bool:
@@ -53,7 +62,8 @@ def _starts_token(line: str) -> bool:
 
 def _breaks(view: View) -> list[Span]:
     """Find the line breaks that could be inside a token, each with the indentation after it."""
-    text, found, position = view.text, [], 0
+    text, position = view.text, 0
+    found: list[Span] = []
     while (span := _BREAK.find(view.data, position)) and len(found) <= _MOST_BREAKS:
         start = text.index("\n", span[0])
         end = position = start + 1
@@ -86,7 +96,7 @@ def extended(text: str, start: int, end: int) -> int:
     """Give the end of a token that goes on in the next lines, or its end as it is."""
     for _ in range(_MOST_LINES):
         gap = _BREAK_HERE.match(text, end)
-        if not gap or end - start < _SHORTEST or not goes_on(text, gap.end(), is_long=end - start > 15):
+        if not gap or not goes_on(text, gap.end(), is_long=end - start > 15):
             return end
         end = _RUN.match(text, gap.end()).end()  # type: ignore[union-attr]
     return end

@@ -26,7 +26,6 @@ class Claim:
         self._keeper: threading.Thread | None = None
         self.task = task
         self.lessons: list[Any] = []
-        self.reservation_id: str | None = None
         self.is_over = False
         self.lost: LeaseLost | None = None
 
@@ -37,8 +36,6 @@ class Claim:
         data = self.task.as_dict()
         if self.lessons:
             data["lessons"] = [lesson.as_dict() if hasattr(lesson, "as_dict") else lesson for lesson in self.lessons]
-        if self.reservation_id is not None:
-            data["reservation_id"] = self.reservation_id
         return data
 
     def extend(self, **stage: "Any") -> "Task":

@@ -1,165 +1,39 @@
-"""Leases: a claim gives one worker a task for a while, with a number that only grows.
+"""Leases: what a worker may do with a task while it is the worker's own.
 
-Whoever comes with an older number has lost the task, whatever it did meanwhile. Expired leases are taken back inside every
-claim, so no daemon is needed.
+A lease has a number that only grows. Whoever comes with an older number has lost the task, whatever it did meanwhile.
 """
 
 from datetime import timedelta
 
-from decklog.errors import Invalid, LeaseLost
-from decklog.operations import writes, writes_in_steps
-from decklog.records import to_json
+from decklog.errors import LeaseLost
+from decklog.operations import writes
 from decklog.stores.base import Store
-from decklog.stores.claim import Claim
 from decklog.stores.task import Outcome, Task, TaskState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import Any
+    from typing import Any, Protocol
+
+    class Reserving(Protocol):
+        """Budgets that money can be held from."""
+
+        def reserve(self, expires_at: Any, **amounts_and_place: Any) -> Any: ...
+        def extend(self, reservation_id: str, expires_at: Any) -> Any: ...
+        def settle(self, reservation_id: str) -> Any: ...
+
 
 DEFAULT_LEASE_SECONDS = 300.0
 
-_EXPIRED = """
-update tasks set
-  state = case when failures + 1 >= max_attempts then 'blocked' else 'pending' end,
-  reason = 'the lease of ' || worker || ' expired'
-    || case when failures + 1 >= max_attempts then '; all ' || max_attempts || ' attempts are used' else '' end,
-  failures = failures + 1,
-  outcome = 'expired',
-  summary = null,
-  result = null,
-  worker = null,
-  leased_until = null,
-  updated_at = :now
-where run_id = :run_id
-  and state = 'running'
-  and leased_until < :now
-returning *
-"""
-
-
-_TAKE = """
-update tasks set
-  state = 'running',
-  worker = :worker,
-  fence = fence + 1,
-  attempts = attempts + 1,
-  leased_at = :now,
-  leased_until = :until,
-  outcome = null,
-  reason = null,
-  updated_at = :now
-where id = :id
-  and state = 'pending'
-returning *
-"""
-
 
 class Leases(Store):
-    """Gives tasks to workers and takes them back."""
+    """Lets a worker extend, finish, fail or give back what it has claimed."""
 
-    @writes_in_steps
-    def claim(
-        self,
-        run_id: str | None = None,
-        *,
-        worker: str,
-        group_id: str | None = None,
-        role: str | None = None,
-        tag: str | None = None,
-        lease_seconds: float = DEFAULT_LEASE_SECONDS,
-        wait_seconds: float = 0.0,
-    ) -> Claim | None:
-        """Take the most urgent, oldest ready task; None when there is none.
+    reservations = None  # type: Reserving | None
 
-        The task is yours until the lease ends: extend it, and show its fence with every later call. With `wait_seconds`, wait
-        so long for a task to become ready.
-        """
-        if not worker.strip():
-            raise Invalid("a worker needs a name", field="worker")
-        if lease_seconds <= 0:
-            raise Invalid(f"a lease of {lease_seconds:g} seconds is none", field="lease_seconds")
-        wanted = {"group_id": group_id, "role": role, "tag": tag}
-        patience = _Patience(wait_seconds)
-        while True:
-            task = self.db.write(lambda: self._claim(run_id, worker, wanted, lease_seconds))
-            if task is not None:
-                return Claim(self, task, lease_seconds)
-            if patience.over():
-                return None
-            self.db.wait_for_change(patience.left())
-
-    def _claim(self, run_id: str | None, worker: str, wanted: "dict[str, str | None]", lease_seconds: float) -> Task | None:
-        for run in [run_id] if run_id is not None else self._runs_with_work():
-            self._take_back(run)
-            if (task := self._take(run, worker, wanted, lease_seconds)) is not None:
-                return task
-        return None
-
-    def _runs_with_work(self) -> list[str]:
-        """Name the runs with tasks that are ready or running, in order of urgency."""
-        _, rows = self.db.rows(
-            """
-            select run_id, max(priority) as urgency, min(created_at) as oldest
-              from tasks
-             where (state = 'pending' and open_dependencies = 0) or state = 'running'
-             group by run_id
-             order by urgency desc, oldest, run_id
-            """,
-            {},
-        )
-        return [row[0] for row in rows]
-
-    def _take_back(self, run_id: str) -> None:
-        now = self.now()
-        bound, _ = self.db.values.bind({"run_id": run_id, "now": now})
-        late = self.db.one(
-            "select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :now limit 1", bound
-        )
-        if late is not None:
-            self.change_all(Task, _EXPIRED, note="lease expired", run_id=run_id, now=now)
-
-    def _take(self, run_id: str, worker: str, wanted: "dict[str, str | None]", lease_seconds: float) -> Task | None:
-        now = self.now()
-        task_id = self._next(run_id, wanted, now)
-        if task_id is None:
-            return None
-        return self.change(
-            Task,
-            task_id,
-            _TAKE,
-            note=f"claimed by {worker}",
-            worker=worker,
-            now=now,
-            until=now + timedelta(seconds=lease_seconds),
-        )
-
-    def _next(self, run_id: str, wanted: "dict[str, str | None]", now: "datetime") -> str | None:
-        """Find the task to take, and keep others from taking it.
-
-        A statement of its own: SQLite takes four times as long for an update that looks for its row in the same table.
-        """
-        narrowed = "".join(f" and {name} = :{name}" for name in ("group_id", "role") if wanted[name] is not None)
-        if wanted["tag"] is not None:
-            narrowed += " and replace(tags, :tag, '') <> tags"
-        bound, _ = self.db.values.bind({"run_id": run_id, "now": now, **wanted})
-        if wanted["tag"] is not None:
-            bound["tag"] = to_json(wanted["tag"])
-        row = self.db.one(
-            f"""
-            select id from tasks
-             where run_id = :run_id
-               and state = 'pending'
-               and open_dependencies = 0
-               and (not_before is null or not_before <= :now)
-               {narrowed}
-             order by priority desc, created_at, id
-             limit 1 for update skip locked
-            """,
-            bound,
-        )
-        return row[0] if row else None
+    def _settle(self, task: Task) -> None:
+        """End a task's reservation: what was charged under it stays, the rest is free again."""
+        if task.reservation_id is not None and self.reservations is not None:
+            self.reservations.settle(task.reservation_id)
 
     @writes
     def extend(
@@ -177,28 +51,15 @@ class Leases(Store):
             changes["stage"] = stage
         if state_name is not None:
             changes["state_name"] = state_name
-        return self._held(task_id, fence, changes)
+        task = self._held(task_id, fence, changes)
+        if task.reservation_id is not None and self.reservations is not None:
+            self.reservations.extend(task.reservation_id, task.leased_until)
+        return task
 
     @writes
     def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task:
         """End a task as done; tasks that waited for it may become ready."""
         return self._finish(task_id, fence, summary, result)
-
-    @writes
-    def finish_and_claim(
-        self,
-        task_id: str,
-        *,
-        fence: int,
-        summary: str | None = None,
-        result: object = None,
-        lease_seconds: float = DEFAULT_LEASE_SECONDS,
-    ) -> Claim | None:
-        """End a task as done and take the next of its run for the same worker, in one transaction."""
-        worker = self.fetch(Task, task_id).worker
-        done = self._finish(task_id, fence, summary, result)
-        task = self._claim(done.run_id, worker or "", {"group_id": None, "role": None, "tag": None}, lease_seconds)
-        return None if task is None else Claim(self, task, lease_seconds)
 
     def _finish(self, task_id: str, fence: int, summary: str | None, result: object) -> Task:
         ending = _ending(Outcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0)
@@ -308,6 +169,8 @@ class Leases(Store):
         if not changed:
             present = self.seek(Task, task_id)
             raise self.refusal(Task, task_id) if present is None else _lost(present, fence)
+        if changed[0].state != TaskState.RUNNING:
+            self._settle(changed[0])
         return changed[0]
 
 
@@ -325,19 +188,3 @@ def _lost(task: Task, fence: int) -> LeaseLost:
         fence=task.fence,
         yours=fence,
     )
-
-
-class _Patience:
-    """How long a claim may wait, in steps short enough to notice expired leases and start times."""
-
-    def __init__(self, seconds: float) -> None:
-        import time
-
-        self._clock = time.monotonic
-        self._end = self._clock() + seconds
-
-    def left(self) -> float:
-        return min(1.0, max(0.0, self._end - self._clock()))
-
-    def over(self) -> bool:
-        return self._clock() >= self._end

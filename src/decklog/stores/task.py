@@ -75,6 +75,7 @@ class Task(Record):
     blocker: str | None = None
     blocker_repeats: int = 0
     snapshot: dict[str, object] | None = None
+    reservation_id: str | None = None
     key: str | None = None
 
     @classmethod

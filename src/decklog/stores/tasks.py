@@ -6,7 +6,7 @@ from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, from_json
 from decklog.stores.base import Where, enum_of
-from decklog.stores.leases import Leases
+from decklog.stores.claiming import Claiming
 from decklog.stores.task import Attempt, Dependency, Outcome, Task, TaskState, attempts_from
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 
 
-class Tasks(Leases):
+class Tasks(Claiming):
     """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
 
     records = (Task, Dependency)

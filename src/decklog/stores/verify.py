@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from decklog.stores.journal import Journal
 
 _MOST_PROBLEMS = 100
-_COLUMNS = (*chain.FIELDS, "hash", "body_digest", "payload_digest")
+_COLUMNS = (*chain.FIELDS, "pos", "hash", "body_digest", "payload_digest")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +79,8 @@ class Verifier:
     def _check(self, stream: str | None, anchors: "Anchors | None") -> None:
         streams = self._streams(stream)
         self.result.streams = len(streams)
-        for name, number in streams.items():
-            self._walk(name, number)
+        for name, (number, in_order) in streams.items():
+            self._walk(name, number, in_order)
         if stream is None:
             self._find_stray_entries()
             for record_class in self._journal.record_classes().values():
@@ -89,9 +89,9 @@ class Verifier:
         if anchors is not None:
             self._check_anchors(anchors)
 
-    def _streams(self, stream: str | None) -> dict[str, int]:
-        _, rows = self._db.rows("select name, no from streams order by no", {})
-        streams: dict[str, int] = dict(rows)
+    def _streams(self, stream: str | None) -> dict[str, tuple[int, bool]]:
+        _, rows = self._db.rows("select name, no, in_order from streams order by no", {})
+        streams = {name: (number, bool(in_order)) for name, number, in_order in rows}
         if stream is None:
             return streams
         if stream not in streams:
@@ -107,11 +107,23 @@ class Verifier:
     def _find_stray_entries(self) -> None:
         """Look for entries in no stream that is known; removing a stream's row must not hide its entries."""
         row = self._db.one("select count(*) from entries", {})
-        if row is not None and row[0] > self.result.entries:
-            self._bad(f"{row[0] - self.result.entries} entries belong to no known stream")
+        if row is None or row[0] <= self.result.entries:
+            return
+        _, strays = self._db.rows(
+            f"""
+            select stream, seq
+              from entries
+             where pos / {STREAM_SIZE} not in (select no from streams)
+             order by pos
+             limit {_MOST_PROBLEMS}
+            """,
+            {},
+        )
+        for stream, seq in strays:
+            self._bad("the entry belongs to no known stream", stream=stream, seq=seq)
 
-    def _walk(self, stream: str, number: int) -> None:
-        previous, expected = chain.START, 1
+    def _walk(self, stream: str, number: int, in_order: bool) -> None:
+        previous, expected, latest = chain.START, 1, ""
         sql = f"select {', '.join(_COLUMNS)} from entries where pos >= :start and pos < :end order by pos"
         bounds = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
         for row in self._db.each(sql, bounds):
@@ -119,11 +131,15 @@ class Verifier:
             self.result.entries += 1
             if values["stream"] != stream:
                 self._bad(f"the entry names another stream, {values['stream']}", stream=stream, seq=values["seq"])
+            if values["pos"] != number * STREAM_SIZE + values["seq"]:
+                self._bad(f"the entry stands at position {values['pos']}", stream=stream, seq=values["seq"])
             if values["seq"] != expected:
                 self._bad(f"entries {expected} to {values['seq'] - 1} are missing", stream=stream, seq=expected)
             if (wrong := self._wrong(values, previous)) is not None:
                 self._bad(wrong, stream=stream, seq=values["seq"])
-            previous, expected = values["hash"], values["seq"] + 1
+            if in_order and values["at"] < latest:
+                self._bad("the stream is said to be in order of time, and is not", stream=stream, seq=values["seq"])
+            previous, expected, latest = values["hash"], values["seq"] + 1, values["at"]
 
     def _wrong(self, values: "dict[str, Any]", previous: str) -> str | None:
         for name in ("body", "payload"):
@@ -140,37 +156,41 @@ class Verifier:
 
     def _compare(self, record_class: type[Record]) -> None:
         """Compare each row with its newest post-image, and look for rows without one."""
-        table, live = record_class.table, 0
-        for record_id, stream, seq, image in self._newest_images(table):
-            row = self._row(record_class, image)
-            gone = image.get("removed") is True
-            live += not gone
+        table, found = record_class.table, 0
+        for record_id, stream, seq, payload in self._newest_images(table):
             where = {"stream": stream, "seq": seq, "table": table, "record_id": record_id}
+            image = _image(record_class, payload)
+            if image is None:
+                self._bad(f"the newest entry of {table} {record_id} does not say what it is", **where)
+                continue
+            row = self._row(record_class, image)
+            found += row is not None
+            gone = image.get("removed") is True
+            self.result.records += not gone
             if row is None and not gone:
                 self._bad(f"{table} {record_id} is gone", **where)
             elif row is not None and gone:
                 self._bad(f"{table} {record_id} was removed, and is there", **where)
             elif row is not None and (differing := [name for name in row if row[name] != image.get(name)]):
                 self._bad(f"{table} {record_id} differs from its newest entry in {', '.join(differing)}", **where)
-        self.result.records += live
         count = self._db.one(f"select count(*) from {table}", {})
-        if count is not None and count[0] > live:
+        if count is not None and count[0] > found:
             self._find_strangers(record_class)
 
-    def _newest_images(self, table: str) -> "Iterator[tuple[str, str, int, dict[str, Any]]]":
+    def _newest_images(self, table: str) -> "Iterator[tuple[str, str, int, str | None]]":
         sql = """
             select record_id, stream, seq, payload
               from entries
              where record_table = :table
              order by record_table, record_id, seq
         """
-        last: tuple[str, str, int, str] | None = None
+        last: tuple[str, str, int, str | None] | None = None
         for row in self._db.each(sql, {"table": table}):
             if last is not None and last[0] != row[0]:
-                yield last[0], last[1], last[2], json.loads(last[3])
+                yield last
             last = row
         if last is not None:
-            yield last[0], last[1], last[2], json.loads(last[3])
+            yield last
 
     def _row(self, record_class: type[Record], image: "dict[str, Any]") -> "dict[str, Any] | None":
         keys = {name: image[name] for name in record_class.identity}
@@ -211,6 +231,15 @@ class Verifier:
                 self._bad("the entry is not the one that was anchored", stream=stream, seq=seq)
 
 
+def _image(record_class: type[Record], payload: str | None) -> "dict[str, Any] | None":
+    """Read a post-image; None when it was made unreadable."""
+    try:
+        image = json.loads(payload or "")
+    except ValueError:
+        return None
+    return image if isinstance(image, dict) and image.keys() >= set(record_class.identity) else None
+
+
 class Anchors:
     """A file outside the log with the last verified head of every stream, one JSON object a line."""
 
@@ -220,19 +249,28 @@ class Anchors:
     def kept(self) -> "Iterator[tuple[str, int, str]]":
         if not os.path.exists(self._path):
             return
-        with open(self._path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    head = json.loads(line)
-                    yield head["stream"], head["seq"], head["hash"]
-                except (ValueError, KeyError, TypeError):
-                    raise Invalid(f"line {number} of {self._path} is not an anchor") from None
+        for number, line in enumerate(self._lines(), 1):
+            try:
+                head = json.loads(line)
+                yield str(head["stream"]), int(head["seq"]), str(head["hash"])
+            except (ValueError, KeyError, TypeError):
+                raise Invalid(f"line {number} of {self._path} is not an anchor") from None
+
+    def _lines(self) -> list[str]:
+        try:
+            with open(self._path, encoding="utf-8", errors="replace") as file:
+                return file.readlines()
+        except OSError as problem:
+            raise Invalid(f"the anchors in {self._path} can't be read: {problem.strerror}", path=self._path) from None
 
     def keep(self, heads: "list[dict[str, Any]]") -> None:
         """Replace the file by the present heads, all or nothing."""
         partial = f"{self._path}.partial"
-        with open(partial, "w", encoding="utf-8") as file:
-            file.writelines(to_json(head) + "\n" for head in heads)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, self._path)
+        try:
+            with open(partial, "w", encoding="utf-8") as file:
+                file.writelines(to_json(head) + "\n" for head in heads)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self._path)
+        except OSError as problem:
+            raise Invalid(f"the anchors can't be kept in {self._path}: {problem.strerror}", path=self._path) from None

@@ -39,6 +39,7 @@ create table tasks (
   blocker           text,
   blocker_repeats   bigint not null check (blocker_repeats >= 0),
   snapshot          text,
+  reservation_id    text,
   key               text,
   created_at        text not null,
   updated_at        text not null,

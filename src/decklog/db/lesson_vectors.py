@@ -1,0 +1,144 @@
+"""Vectors of lessons, compared by sqlite-vec or pgvector where they are installed and else, exactly and slowly, in Python."""
+
+import sys
+from _thread import get_ident
+from array import array
+from heapq import nsmallest
+from operator import mul
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from decklog.db.base import Database
+
+_HOLDING = """
+      from lesson_vectors v
+      join lessons l on l.id = v.lesson_id
+     where v.embedder = :embedder
+       and v.dimensions = :dimensions
+       and l.superseded_by is null
+"""
+
+
+class LessonVectors:
+    """Keeps one vector per lesson and embedder, and finds the nearest ones."""
+
+    def __init__(self, db: "Database") -> None:
+        self._db = db
+
+    def put(self, lesson_id: str, embedder: str, vector: "Sequence[float]") -> None:
+        """Store a lesson's vector, in the caller's transaction."""
+        self._db.count(
+            f"""
+            insert into lesson_vectors (lesson_id, embedder, dimensions, vector)
+            values (:lesson_id, :embedder, :dimensions, {self._spelled(":vector")})
+            on conflict (embedder, lesson_id) do update set dimensions = excluded.dimensions, vector = excluded.vector
+            """,
+            {
+                "lesson_id": lesson_id,
+                "embedder": embedder,
+                "dimensions": len(vector),
+                "vector": self._packed(vector),
+            },
+        )
+
+    def without(self, embedder: str, limit: int) -> "list[tuple[str, str]]":
+        """List lessons that hold and have no vector of this embedder yet: id and body."""
+        _, rows = self._db.rows(
+            """
+            select l.id, l.body
+              from lessons l
+             where l.superseded_by is null
+               and not exists (select 1 from lesson_vectors v where v.embedder = :embedder and v.lesson_id = l.id)
+             order by l.id
+             limit :limit
+            """,
+            {"embedder": embedder, "limit": limit},
+        )
+        return [(lesson_id, body) for lesson_id, body in rows]
+
+    def nearest(
+        self, embedder: str, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int
+    ) -> "list[tuple[str, float]]":
+        """Find the lessons whose vectors point the same way, nearest first, each with its cosine."""
+        bound: dict[str, Any] = {"embedder": embedder, "dimensions": len(vector), "limit": limit}
+        condition = ""
+        if topic:
+            condition += " and l.topic = :topic"
+            bound["topic"] = topic
+        if project:
+            condition += " and (l.project = :project or l.project is null)"
+            bound["project"] = project
+        distance = self._distance()
+        if distance is None:
+            return self._scan(vector, condition, bound)
+        _, rows = self._db.rows(
+            f"select l.id, {distance} as distance {_HOLDING} {condition} order by distance nulls last, l.id limit :limit",
+            {**bound, "vector": self._packed(vector)},
+        )
+        # A vector of nothing but zeros has no direction: the engines call its distance null or not a number.
+        return [(lesson_id, 1 - distance) for lesson_id, distance in rows if distance is not None and distance == distance]
+
+    def engine(self) -> str:
+        """Name what compares the vectors: sqlite-vec, pgvector or python."""
+        if self._distance() is None:
+            return "python"
+        return "sqlite-vec" if self._db.engine == "sqlite" else "pgvector"
+
+    def _scan(self, vector: "Sequence[float]", condition: str, bound: "dict[str, Any]") -> "list[tuple[str, float]]":
+        rows = self._db.each(f"select l.id, v.vector {_HOLDING} {condition}", bound)
+        scored = ((-sum(map(mul, vector, self._unpacked(stored))), lesson_id) for lesson_id, stored in rows)
+        return [(lesson_id, -opposite) for opposite, lesson_id in nsmallest(bound["limit"], scored)]
+
+    # What the engines spell differently
+
+    def _packed(self, vector: "Sequence[float]") -> "Any":
+        if self._db.engine != "sqlite":
+            return list(vector)
+        packed = array("f", vector)
+        if sys.byteorder == "big":
+            packed.byteswap()
+        return packed.tobytes()
+
+    def _unpacked(self, stored: "Any") -> "Sequence[float]":
+        if self._db.engine != "sqlite":
+            return list(stored)
+        unpacked = array("f", stored)
+        if sys.byteorder == "big":
+            unpacked.byteswap()
+        return unpacked
+
+    def _spelled(self, parameter: str) -> str:
+        return parameter if self._db.engine == "sqlite" else f"cast({parameter} as real[])"
+
+    def _distance(self) -> str | None:
+        """Spell the distance of a row from `:vector`; None when no extension is there to compute it."""
+        if self._db.engine == "sqlite":
+            return "vec_distance_cosine(v.vector, :vector)" if _has_sqlite_vec(self._db) else None
+        # Only an extension that the database's owner has created is used: nobody's server changes behind their back.
+        if self._db.one("select 1 from pg_extension where extname = 'vector'", {}) is None:
+            return None
+        return "(cast(v.vector as vector) <=> cast(cast(:vector as real[]) as vector))"
+
+
+def _has_sqlite_vec(db: "Any") -> bool:
+    """Make sqlite-vec known to the connection in use; False where the package or the extension can't be loaded."""
+    import apsw
+
+    connection = db._writing() if db._owner == get_ident() else db._reader().connection
+    known = connection.execute("select 1 from pragma_function_list where name = 'vec_distance_cosine'").fetchone()
+    if known is not None:
+        return True
+    try:
+        from sqlite_vec import loadable_path
+
+        connection.enable_load_extension(True)
+        connection.load_extension(loadable_path())
+    except (ImportError, apsw.ExtensionLoadingError, AttributeError):
+        return False  # AttributeError: an apsw that was built without extensions
+    finally:
+        if hasattr(connection, "enable_load_extension"):
+            connection.enable_load_extension(False)
+    return True

@@ -1,0 +1,79 @@
+"""Reading connections to a SQLite file: one for each thread, gone with its thread, and none alive across a fork."""
+
+from _thread import _local, allocate_lock
+from contextlib import contextmanager
+from weakref import WeakSet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import apsw
+
+
+class Reader:
+    """One thread's reading connection, and the lock that keeps others from closing it in the middle of a read."""
+
+    def __init__(self, connection: "apsw.Connection") -> None:
+        self.connection = connection
+        self.lock = allocate_lock()
+        self.reading = False
+        self.is_closed = False
+        self._seen: int | None = None
+
+    def notices_change(self) -> bool:
+        """Say whether anything was committed since this was asked last; the first time it may have been."""
+        row = self.connection.execute("pragma data_version").fetchone()
+        before, self._seen = self._seen, row[0] if row else None
+        return before != self._seen
+
+    def close(self) -> None:
+        with self.lock:
+            self.is_closed = True
+            self.connection.close()
+
+
+class Readers:
+    def __init__(self, connect: "Callable[[], apsw.Connection]") -> None:
+        self._connect = connect
+        self._local = _local()
+        # Weak: a program may start any number of threads, and each connection has two open files.
+        self._all: WeakSet[Reader] = WeakSet()
+        self._opening = allocate_lock()
+
+    def mine(self) -> Reader:
+        """Give this thread's reader, which another thread may close unless its lock is held."""
+        reader: Reader | None = getattr(self._local, "reader", None)
+        if reader is None:
+            with self._opening:
+                reader = self._local.reader = Reader(self._connect())
+                self._all.add(reader)
+        return reader
+
+    @contextmanager
+    def held(self) -> "Iterator[Reader]":
+        """Give this thread's reader and keep it open for the length of a block."""
+        while True:
+            reader = self.mine()
+            with reader.lock:
+                if not reader.is_closed:
+                    yield reader
+                    return
+
+    def close(self) -> None:
+        with self._opening:
+            self._close_all()
+
+    def freeze(self) -> None:
+        """Close every reader, and let none be opened until `thaw`."""
+        self._opening.acquire()
+        self._close_all()
+
+    def thaw(self) -> None:
+        self._opening.release()
+
+    def _close_all(self) -> None:
+        for reader in list(self._all):
+            reader.close()
+        self._all = WeakSet()
+        self._local = _local()

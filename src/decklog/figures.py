@@ -1,0 +1,29 @@
+"""Figures for people: money in words, and small charts made of text."""
+
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+
+
+def dollars(microdollars: int) -> str:
+    """Write micro-dollars as dollars, exactly: `$1.50`, `$0.000042`, `-$3.00`."""
+    whole, fraction = divmod(abs(microdollars), 1_000_000)
+    digits = f"{fraction:06}".rstrip("0").ljust(2, "0")
+    return f"{'-' if microdollars < 0 else ''}${whole}.{digits}"
+
+
+def bar(percent: float, width: int = 20) -> str:
+    """Draw how full something is, from 0 to 100 percent; more than that is drawn as full."""
+    if width < 1:
+        raise ValueError(f"a bar is at least 1 character wide, not {width}")
+    filled = round(min(max(percent, 0), 100) * width / 100)
+    # Something is never drawn as nothing, and not quite full never as full.
+    if percent > 0:
+        filled = max(filled, 1)
+    if percent < 100:
+        filled = min(filled, width - 1)
+    return "█" * filled + "░" * (width - filled)
+
+
+def sparkline(values: list[int]) -> str:
+    """Draw a row of values, one character each, against the largest; what is not zero is never drawn as nothing."""
+    most = max(values, default=0)
+    return "".join(_EIGHTHS[0 if value <= 0 else max(1, value * 8 // most)] for value in values)

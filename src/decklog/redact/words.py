@@ -1,0 +1,42 @@
+"""Words that are no secrets: what stands in place of one, what is said about one."""
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Give the words of a text as a set."""
+    return frozenset(text.split())
+
+
+# A value that is one of these is a state, a type, a placeholder or a word of the sentence it stands in.
+BENIGN_WORDS = word_set(
+    """
+    none null nil true false yes no on off undefined empty unset set unknown any optional required mandatory
+    missing invalid valid expired wrong incorrect correct failed ok okay success error changed updated reset
+    rotated revoked deleted created generated encrypted hashed plaintext plain hidden masked redacted
+    removed omitted filtered private public internal protected sensitive confidential default auto automatic
+    manual prompt input output ask field type text string str bytes byte int integer number float bool
+    boolean object array list dict map char varchar secretstr password passwd passphrase passcode pwd pass
+    pw secret token key apikey api_key api-key auth authorization bearer basic digest credential credentials
+    user username admin login email name value example sample placeholder dummy test todo tbd fixme na n/a
+    changeme change_me change-me changeit replaceme replace_me replace-me insert_here your_password
+    yourpassword mypassword my_password my-password notset not_set unspecified disabled enabled supported
+    unsupported provided stored inherit inherited environment env vault file path url uri id hash salt self
+    this that these those the a an and or not is in for of to from if when at by with as be are was were has
+    have had will would should must may might can could please enter see use using via your my our their its
+    it also only same here there where which who what why how then than but so refresh access session cookie
+    jwt oauth oauth2 oidc saml sso ssh tls ssl http https rsa ed25519 hs256 rs256 es256 sha256 strong weak
+    short long too new old current previous next first last confirm confirmation verify verification
+    handling rotation policy support management manager storage store flow form page screen step validation
+    validator authentication length strength count limit usage budget cost window errors failure issue
+    issues bug fix
+    """
+)
+
+# Words that make a value with spaces a sentence or a label rather than a passphrase.
+STOP_WORDS = word_set(
+    """
+    the a an is are was be to of for in on at with by from and or not your you my our their its it this that
+    must should can enter please forgot reset change confirm new old current password passwords token secret
+    key invalid required show hide has have will use using no if when wrong does do did repeat again minimum
+    least characters as set create update
+    """
+)

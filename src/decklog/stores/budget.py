@@ -1,0 +1,162 @@
+"""The budget and the reservation: how much may be spent in which period, and what is held for calls under way.
+
+Periods are those of UTC: a day starts at midnight, a week on Monday, a month on its first day.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+
+from decklog.clock import to_text
+from decklog.figures import dollars
+from decklog.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+class Scope(StrEnum):
+    ALL = "all"
+    RUN = "run"
+    GROUP = "group"
+    TASK = "task"
+    AGENT = "agent"
+
+
+class Period(StrEnum):
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    FOREVER = "forever"
+
+
+class Unit(StrEnum):
+    MICRODOLLARS = "microdollars"
+    TOKENS = "tokens"
+
+
+class Action(StrEnum):
+    WARN = "warn"
+    STOP = "stop"
+
+
+class ReservationState(StrEnum):
+    OPEN = "open"
+    SETTLED = "settled"
+    RELEASED = "released"
+
+
+# The column of a charge or a reservation that says whether it is in a budget's scope.
+COLUMNS = {Scope.RUN: "run_id", Scope.GROUP: "group_id", Scope.TASK: "task_id", Scope.AGENT: "agent"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget(Record):
+    """How much a run, a group, a task, an agent or everything may spend in a period, in micro-dollars or in tokens."""
+
+    table = "budgets"
+    home = "@ledger"
+
+    id: str
+    scope: Scope
+    scope_id: str | None = None
+    period: Period
+    unit: Unit
+    ceiling: int
+    action: Action
+    warn_percent: int
+    set_at: datetime
+
+    def covers(self, place: "Mapping[str, Any]") -> bool:
+        """Tell whether something with this run, group, task and agent is in the budget's scope."""
+        return self.scope is Scope.ALL or place.get(COLUMNS[self.scope]) == self.scope_id
+
+    @property
+    def title(self) -> str:
+        whose = "everything" if self.scope is Scope.ALL else f"{self.scope} {self.scope_id}"
+        return f"{whose}, {self.period}" if self.period is Period.FOREVER else f"{whose}, per {self.period}"
+
+    def say(self, amount: int) -> str:
+        """Write an amount of this budget's unit for people."""
+        return dollars(amount) if self.unit is Unit.MICRODOLLARS else f"{amount} tokens"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation(Record):
+    """What is held for calls under way, and how much of it they have used; it holds nothing after `expires_at`."""
+
+    table = "reservations"
+    copied_by_fork = False
+
+    id: str
+    state: ReservationState
+    microdollars: int
+    tokens: int
+    used_microdollars: int = 0
+    used_tokens: int = 0
+    reserved_at: datetime
+    expires_at: datetime
+    ended_at: datetime | None = None
+    run_id: str | None = None
+    group_id: str | None = None
+    task_id: str | None = None
+    agent: str | None = None
+    holder: str | None = None
+    key: str | None = None
+
+    @classmethod
+    def stream_of(cls, values: "Mapping[str, Any]") -> str:
+        return values["run_id"] or "@ledger"
+
+    def left(self, unit: Unit) -> int:
+        if unit is Unit.MICRODOLLARS:
+            return max(0, self.microdollars - self.used_microdollars)
+        return max(0, self.tokens - self.used_tokens)
+
+
+@dataclass(frozen=True)
+class Span:
+    """One period: from its first day up to, and without, its last. The texts compare with those of times and of days."""
+
+    start: str
+    end: str
+    renews_at: datetime | None
+
+    @property
+    def days(self) -> "dict[str, str]":
+        return {"start": self.start, "end": self.end}
+
+
+_FOREVER = Span("", "~", None)
+
+
+def span_of(period: Period, at: datetime) -> Span:
+    """Give the period that a time is in."""
+    today = at.astimezone(UTC).date()
+    match period:
+        case Period.FOREVER:
+            return _FOREVER
+        case Period.DAY:
+            return _span(today, today + timedelta(days=1))
+        case Period.WEEK:
+            monday = today - timedelta(days=today.weekday())
+            return _span(monday, monday + timedelta(days=7))
+        case Period.MONTH:
+            first = today.replace(day=1)
+            return _span(first, (first + timedelta(days=31)).replace(day=1))
+
+
+def _span(start: date, end: date) -> Span:
+    return Span(start.isoformat(), end.isoformat(), datetime(end.year, end.month, end.day, tzinfo=UTC))
+
+
+def day_of(moment: datetime) -> str:
+    """Name the day a time is in."""
+    return to_text(moment)[:10]
+
+
+def place_of(values: "Mapping[str, Any]") -> "dict[str, Any]":
+    """Pick what decides which budgets something falls under."""
+    return {column: values[column] for column in COLUMNS.values()}

@@ -1,0 +1,99 @@
+"""The lesson: something learned, what it rests on, and what became of it since."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from decklog.records import Record
+
+HALF_LIFE_DAYS = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic(Record):
+    """A kind of lesson that someone added to the eight that every log knows."""
+
+    table = "topics"
+    identity = ("name",)
+    home = "@memory"
+
+    name: str
+    description: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson(Record):
+    table = "lessons"
+    home = "@memory"
+
+    id: str
+    topic: str
+    project: str | None = None
+    body: str
+    fingerprint: str
+    payload: dict[str, object] = field(default_factory=dict)
+    confidence: int
+    source_kind: str
+    source_id: str | None = None
+    run_id: str | None = None
+    task_id: str | None = None
+    sightings: int = 1
+    recall_count: int = 0
+    useful_count: int = 0
+    harmful_count: int = 0
+    superseded_by: str | None = None
+    created_at: datetime
+    last_seen_at: datetime
+    last_recalled_at: datetime | None = None
+
+    def freshness(self, now: datetime) -> float:
+        """Say how much of it time has left: 1 when just seen or recalled, half after each further 120 days of neither."""
+        touched = max(self.last_seen_at, self.last_recalled_at or self.last_seen_at)
+        idle_days = max((now - touched).total_seconds(), 0) / 86_400
+        return float(0.5 ** (idle_days / HALF_LIFE_DAYS))
+
+    def decay(self, now: datetime) -> float:
+        """Say how much of it time has taken: `1 - freshness`."""
+        return 1 - self.freshness(now)
+
+    def usefulness(self) -> float:
+        """Say how often it helped, from 0 to 1; a half while nobody has said."""
+        return (self.useful_count + 1) / (self.useful_count + self.harmful_count + 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting(Record):
+    """One time a lesson was learned: from what, in which run and task, and the entries that show it."""
+
+    table = "sightings"
+    home = "@memory"
+
+    id: str
+    lesson_id: str
+    body: str | None = None
+    source_kind: str
+    source_id: str | None = None
+    run_id: str | None = None
+    task_id: str | None = None
+    refs: list[str] = field(default_factory=list)
+    key: str | None = None
+    seen_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit(Record):
+    """A lesson that was recalled, and why: a figure from 0 to 1 for each signal, and the same in words."""
+
+    id: str
+    topic: str
+    body: str
+    payload: dict[str, object]
+    project: str | None
+    confidence: int
+    sightings: int
+    source_kind: str
+    source_id: str | None
+    score: float
+    signals: dict[str, float]
+    why: str
+    tokens: int

@@ -1,0 +1,132 @@
+"""Ranking: which of the lessons that match a question deserve to be told, and why."""
+
+from dataclasses import dataclass
+
+from decklog.stores.lesson import Hit, Lesson
+from decklog.stores.topics import TOPICS
+from decklog.stores.words import share_a_stem, words_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+# How far a lesson's record may lower a perfect match: everything but the match itself weighs this much in all.
+RECORD_SHARE = 0.4
+# How that share is split.
+WEIGHTS = {"usefulness": 0.4, "confidence": 0.25, "recency": 0.2, "topic": 0.15}
+# The usual constant of reciprocal rank fusion: it keeps one list's first place from deciding alone.
+RRF = 60
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked for, in the forms that the signals look at."""
+
+    text: str
+    words: "tuple[str, ...]"
+    senses: "tuple[str, ...]"
+    topics: "tuple[tuple[str, str], ...]"
+    now: "datetime"
+
+    def suits(self, topic: str) -> float:
+        """Say whether the question uses the words of a topic's own name or description: 1 or 0."""
+        about = dict(self.topics).get(topic) or (TOPICS[topic].about if topic in TOPICS else "")
+        own = words_of(f"{topic.replace('_', ' ')} {about}")
+        return float(any(share_a_stem(word, mine) for word in self.words for mine in own))
+
+
+def relative(scored: "Iterable[tuple[str, float]]") -> dict[str, float]:
+    """Put scores in relation to the best one, which is 1."""
+    listed = list(scored)
+    best = max((score for _, score in listed), default=0.0)
+    return {lesson_id: score / best if best > 0 else 1.0 for lesson_id, score in listed}
+
+
+def fused(*rankings: "Iterable[str]") -> dict[str, float]:
+    """Fuse several rankings by reciprocal rank; the first place in all of them is 1."""
+    lists = [list(ranking) for ranking in rankings]
+    scores: dict[str, float] = {}
+    for ranking in lists:
+        for place, lesson_id in enumerate(ranking, 1):
+            scores[lesson_id] = scores.get(lesson_id, 0.0) + 1 / (RRF + place)
+    most = len(lists) / (RRF + 1)
+    return {lesson_id: score / most for lesson_id, score in scores.items()}
+
+
+def rank(
+    lessons: "Iterable[Lesson]",
+    question: Question,
+    match: "Mapping[str, float]",
+    parts: "Mapping[str, Mapping[str, float]]",
+) -> list[Hit]:
+    """Order lessons by how well they match and by what their record says; `parts` are the signals behind the match."""
+    hits = []
+    for lesson in lessons:
+        behind = {name: part.get(lesson.id, 0.0) for name, part in parts.items()}
+        hits.append(_hit(lesson, question, match[lesson.id], behind))
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+
+def _hit(lesson: Lesson, question: Question, match: float, parts: "dict[str, float]") -> Hit:
+    record = {
+        "usefulness": lesson.usefulness(),
+        "confidence": lesson.confidence / 100,
+        "recency": lesson.freshness(question.now),
+        "topic": question.suits(lesson.topic),
+    }
+    standing = sum(WEIGHTS[name] * value for name, value in record.items())
+    signals = {name: round(value, 4) for name, value in {**parts, **record}.items()}
+    return Hit(
+        id=lesson.id,
+        topic=lesson.topic,
+        body=lesson.body,
+        payload=lesson.payload,
+        project=lesson.project,
+        confidence=lesson.confidence,
+        sightings=lesson.sightings,
+        source_kind=lesson.source_kind,
+        source_id=lesson.source_id,
+        score=round(match * (1 - RECORD_SHARE + RECORD_SHARE * standing), 6),
+        signals=signals,
+        why=_why(lesson, question, signals),
+        tokens=tokens_of(lesson.body),
+    )
+
+
+def _why(lesson: Lesson, question: Question, signals: "Mapping[str, float]") -> str:
+    said = list(dict.fromkeys(words_of(lesson.body)))
+    shared = [word for word in dict.fromkeys(question.words) if any(share_a_stem(word, other) for other in said)]
+    reasons = [f"shares {', '.join(shared[:6])}" if shared else "says it in other words"]
+    if "vector" in signals and signals["vector"] > 0:
+        reasons.append(f"vector {signals['vector']:.2f}")
+    if signals["topic"]:
+        reasons.append(f"asked about {lesson.topic}")
+    reasons.append(f"confidence {lesson.confidence}")
+    if lesson.useful_count or lesson.harmful_count:
+        reasons.append(f"helped {lesson.useful_count} of {lesson.useful_count + lesson.harmful_count} times")
+    if lesson.sightings > 1:
+        reasons.append(f"seen {lesson.sightings} times")
+    days = (question.now - lesson.last_seen_at).days
+    reasons.append("seen today" if days <= 0 else f"last seen {days} {'day' if days == 1 else 'days'} ago")
+    return "; ".join(reasons)
+
+
+def tokens_of(text: str) -> int:
+    """Estimate a text's tokens: a quarter of its bytes, rounded up. Code comes out a little low, plain prose a little high."""
+    return -(-len(text.encode()) // 4)
+
+
+def within(hits: "Iterable[Hit]", budget_tokens: int | None, limit: int) -> list[Hit]:
+    """Take the best hits that fit; one that is too long makes way for the next."""
+    taken: list[Hit] = []
+    left = budget_tokens
+    for hit in hits:
+        if len(taken) == limit:
+            break
+        if left is not None:
+            if hit.tokens > left:
+                continue
+            left -= hit.tokens
+        taken.append(hit)
+    return taken

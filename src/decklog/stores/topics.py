@@ -1,0 +1,182 @@
+"""Topics: the eight kinds of lesson every log knows, and the shape of what each one carries."""
+
+import re
+
+from decklog.errors import Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+class Shape:
+    """The keys a topic's payload may have, with a check for each; `needs` are those it can't do without."""
+
+    def __init__(self, about: str, *needs: str, **keys: "Callable[[Any], bool]") -> None:
+        self.about = about
+        self.needs = needs
+        self.keys = keys
+
+
+def _text(value: "Any") -> bool:
+    return isinstance(value, str)
+
+
+def _texts(value: "Any") -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _words(value: "Any") -> bool:
+    """Lessons to take away may be one text or several."""
+    return _text(value) or _texts(value)
+
+
+def _share(value: "Any") -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _percent(value: "Any") -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100
+
+
+def _count(value: "Any") -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _anything(_: "Any") -> bool:
+    return True
+
+
+def _one_of(*words: str) -> "Callable[[Any], bool]":
+    return lambda value: value in words
+
+
+# What the self-fix loop writes after a verified fix (feedback_body, regression_test_path, merged_sha, outcome) is part of the
+# shape of its topics.
+TOPICS = {
+    "review_patterns": Shape(
+        "what reviewers approve and reject",
+        diff_signature=_text,
+        verdict=_one_of("approved", "rejected", "request-changes"),
+        citation_urls=_texts,
+        em_comment=_text,
+        created_at=_text,
+        fix_class=_text,
+        outcome=_text,
+        merged_sha=_text,
+    ),
+    "failure_patterns": Shape(
+        "errors, their causes and their fixes",
+        "error_signature",
+        error_signature=_text,
+        stack_hash=_text,
+        root_cause=_text,
+        fix_pr_url=_text,
+        affected_files=_texts,
+        fix_class=_text,
+        feedback_body=_text,
+        regression_test_path=_text,
+        merged_sha=_text,
+    ),
+    "flaky_tests": Shape(
+        "tests that pass and fail by chance",
+        "test_fqn",
+        test_fqn=_text,
+        flake_rate=_share,
+        last_N_outcomes=_texts,
+        last_green_sha=_text,
+        environment_factors=_anything,
+    ),
+    "em_preferences": Shape(
+        "what the engineering manager wants",
+        "preference",
+        topic=_text,
+        preference=_text,
+        evidence_feedback_ids=_texts,
+        confidence=_percent,
+        last_reinforced=_text,
+    ),
+    "adr_decisions": Shape(
+        "architecture decisions and their reasons",
+        "decision",
+        topic=_text,
+        decision=_text,
+        rationale=_text,
+        source_url=_text,
+        supersedes=_text,
+        superseded_by=_text,
+    ),
+    "tool_usage_heuristics": Shape(
+        "which tool helps in which situation",
+        "tool_name",
+        tool_name=_text,
+        context_class=_text,
+        outcome=_one_of("helpful", "neutral", "harmful"),
+        frequency=_count,
+        last_useful=_text,
+    ),
+    "task_outcomes": Shape(
+        "how tasks ended and what they taught",
+        "task_id",
+        task_id=_text,
+        summary=_text,
+        verdict=_text,
+        artifacts=_anything,
+        confidence_score=_percent,
+        lessons=_words,
+    ),
+    "mutation_seeds": Shape(
+        "mutations that no test noticed",
+        "test_fqn",
+        "surviving_mutation",
+        test_fqn=_text,
+        surviving_mutation=_text,
+        mutation_category=_text,
+        added_test_url=_text,
+    ),
+}
+
+
+def check_name(name: str) -> None:
+    """Refuse what can't be a topic's name."""
+    if not _NAME.fullmatch(name):
+        raise Invalid(
+            f"{name!r} can't be a topic: up to 63 lower-case letters, digits and underscores, a letter first",
+            field="topic",
+        )
+
+
+def check_payload(topic: str, payload: "dict[str, Any]") -> None:
+    """Refuse a payload that has not its topic's shape; nothing given is fine, and topics that were added take anything."""
+    if not isinstance(payload, dict):
+        raise Invalid("a lesson's payload is a JSON object", field="payload")
+    shape = TOPICS.get(topic)
+    if shape is None or not payload:
+        return
+    if unknown := sorted(payload.keys() - shape.keys.keys()):
+        raise Invalid(
+            f"{topic} has no {', '.join(unknown)}; its payload takes {', '.join(shape.keys)}",
+            field="payload",
+            unknown=unknown,
+        )
+    if missing := [key for key in shape.needs if not payload.get(key)]:
+        raise Invalid(f"a payload of {topic} needs {', '.join(missing)}", field="payload", missing=missing)
+    if wrong := [key for key, value in payload.items() if value is not None and not shape.keys[key](value)]:
+        raise Invalid(f"in a payload of {topic}, {', '.join(wrong)} is not what it should be", field="payload", wrong=wrong)
+
+
+def sentence_of(topic: str, payload: "dict[str, Any]") -> str:
+    """Say a payload in words, for records that come without any."""
+    shape = TOPICS.get(topic)
+    order = [*(shape.keys if shape else ()), *sorted(payload)]
+    parts = []
+    for key in dict.fromkeys(order):
+        value = payload.get(key)
+        if isinstance(value, list):
+            value = ", ".join(str(item) for item in value)
+        if value not in (None, "", {}, []):
+            parts.append(f"{key.replace('_', ' ')}: {value}")
+    return "; ".join(parts)

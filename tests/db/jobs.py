@@ -1,0 +1,381 @@
+"""What the processes of the tests do. Each job gets its number first, then the arguments of the test, and returns JSON."""
+
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import psycopg
+import psycopg_pool  # noqa: F401
+
+from decklog import Decklog
+from decklog.errors import DecklogError, LeaseLost
+from decklog.stores import journal, tail, verify  # noqa: F401
+from tests.db.processes import say
+
+
+def open_often(_number: int, target: str, times: int) -> int:
+    for _ in range(times):
+        with Decklog.open(target) as log:
+            assert log.journal.heads() is not None
+    return times
+
+
+def append(number: int, target: str, stream: str, times: int) -> list[int]:
+    with Decklog.open(target) as log:
+        return [log.journal.append(stream, f"{number}.{count}", agent=f"w{number}").seq for count in range(times)]
+
+
+def append_to_own(number: int, target: str, times: int) -> list[int]:
+    """Append to a stream that all share and to one of its own by turns."""
+    with Decklog.open(target) as log:
+        own = log.runs.start(f"run of {number}", run_id=f"own_{number}").id
+        return [log.journal.append(("run_1", own)[count % 2], f"{number}.{count}").seq for count in range(times)]
+
+
+def follow(target: str, stream: str | None, quiet_seconds: float) -> None:
+    """Tail until nothing new comes for so long; say every entry's id."""
+    with Decklog.open(target) as log:
+        say("ready")
+        say([entry.id for entry in log.journal.tail(stream, timeout_seconds=quiet_seconds)])
+
+
+def migrate(_number: int, target: str) -> str:
+    with Decklog.open(target, migrate=True) as log:
+        return str(log.db.facts()["schema"])
+
+
+def open_with_migrations(_number: int, target: str, folder: str, read_only: bool = False) -> dict[str, Any]:
+    """Open a log as a Decklog with other migrations would."""
+    from decklog.db import schema
+
+    schema.FOLDER = folder
+    schema.steps.cache_clear()
+    try:
+        with Decklog.open(target, migrate=True, read_only=read_only) as log:
+            return dict(log.db.facts())
+    except DecklogError as problem:
+        return problem.as_dict()
+
+
+def hold_open(target: str) -> None:
+    """Open a log, write once, and write again when told to; say what became of it."""
+    with Decklog.open(target) as log:
+        log.journal.append("run_1", "before")
+        say("ready")
+        sys.stdin.readline()
+        try:
+            log.journal.append("run_1", "after")
+            say("written")
+        except DecklogError as problem:
+            say(problem.code)
+
+
+def hold_lock(target: str) -> None:
+    """Begin a transaction, say so, and keep it open until told to end it."""
+    with Decklog.open(target) as log:
+        with log.transaction():
+            log.journal.append("run_1", "by the holder")
+            say(os.getpid())
+            sys.stdin.readline()
+        say("done")
+
+
+def write_and_close(_number: int, target: str, stream: str, body: str) -> int:
+    with Decklog.open(target) as log:
+        return log.journal.append(stream, body).seq
+
+
+def tamper(_number: int, target: str, statements: list[str]) -> int:
+    """Change a log behind its back, with its guards taken away."""
+    if target.startswith("postgres"):
+        with psycopg.connect(target, autocommit=True) as connection:
+            connection.execute("set session_replication_role = replica")  # no triggers, no foreign keys
+            return sum(connection.execute(statement.encode()).rowcount for statement in statements)
+    import apsw
+
+    database = apsw.Connection(target)
+    for (name,) in database.execute("select name from sqlite_schema where type = 'trigger'").fetchall():
+        database.execute(f"drop trigger {name}")
+    database.execute("pragma ignore_check_constraints = on")
+    changed = 0
+    for statement in statements:
+        database.execute(statement)
+        changed += database.changes()
+    database.close()
+    return changed
+
+
+# Tasks
+
+
+def work(number: int, target: str, run_id: str, lease_seconds: float, die: float) -> dict[str, int]:
+    """Claim and finish until nothing is left; with a chance of `die`, end like a worker whose machine is gone."""
+    luck = random.Random(number * 7919 + os.getpid())
+    done = lost = 0
+    with Decklog.open(target) as log:
+        while True:
+            claim = log.tasks.claim(run_id, worker=f"w{number}", lease_seconds=lease_seconds)
+            if claim is None:
+                if not log.tasks.find(run_id, state="running", limit=1):
+                    return {"done": done, "lost": lost}
+                time.sleep(0.02)
+                continue
+            if luck.random() < die:
+                os.kill(os.getpid(), signal.SIGKILL)
+            try:
+                log.journal.append(run_id, "worked", kind="event", subtype="worked", task_id=claim.task.id)
+                log.tasks.finish(claim.task.id, fence=claim.task.fence, summary=f"by w{number}")
+                done += 1
+            except LeaseLost:
+                lost += 1
+
+
+def claim_and_hold(target: str, run_id: str, lease_seconds: float) -> None:
+    """Claim a task, say which, and try to finish it when told to."""
+    with Decklog.open(target) as log:
+        claim = log.tasks.claim(run_id, worker=f"holder {os.getpid()}", lease_seconds=lease_seconds)
+        assert claim is not None
+        say({"task": claim.task.id, "fence": claim.task.fence, "pid": os.getpid()})
+        sys.stdin.readline()
+        try:
+            log.tasks.finish(claim.task.id, fence=claim.task.fence)
+            say("finished")
+        except LeaseLost as lost:
+            say(lost.code)
+
+
+# Forks and threads
+
+
+def fork_while_open(_number: int, target: str, times: int) -> dict[str, Any]:
+    """Fork with a log open and in use: parent and child both go on with it."""
+    log = Decklog.open(target)
+    log.journal.append("run_1", "parent before")
+    statuses = []
+    for count in range(times):
+        child = os.fork()
+        if child == 0:
+            _exit_after(lambda: (_write_some(log, f"child {count}"), log.close()))  # noqa: B023
+        _write_some(log, f"parent {count}")
+        statuses.append(os.waitpid(child, 0)[1])
+    result = log.journal.verify()
+    log.close()
+    return {"statuses": statuses, "ok": result.ok, "entries": result.entries}
+
+
+def fork_while_threads_write(_number: int, target: str, forks: int) -> dict[str, Any]:
+    log = Decklog.open(target)
+    stop = threading.Event()
+    written: list[int] = []
+    problems: list[str] = []
+
+    def keep_writing() -> None:
+        try:
+            while not stop.is_set():
+                written.append(log.journal.append("run_1", "by a thread").seq)
+                assert log.journal.find("run_1", limit=1)
+        except BaseException as problem:  # noqa: BLE001
+            problems.append(repr(problem))
+
+    def keep_following() -> None:
+        try:
+            for _ in log.journal.tail("run_1", timeout_seconds=2):
+                if stop.is_set():
+                    return
+        except BaseException as problem:  # noqa: BLE001
+            problems.append(repr(problem))
+
+    threads = [threading.Thread(target=job) for job in (keep_writing, keep_writing, keep_writing, keep_following)]
+    for thread in threads:
+        thread.start()
+    statuses = []
+    for count in range(forks):
+        child = os.fork()
+        if child == 0:
+            _exit_after(lambda: _write_some(log, f"child {count}"))  # noqa: B023
+        statuses.append(_wait_for(child, 30))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    result = log.journal.verify()
+    log.close()
+    return {
+        "statuses": statuses,
+        "problems": problems,
+        "ok": result.ok,
+        "entries": result.entries,
+        "written": len(written),
+        "distinct": len(set(written)),
+    }
+
+
+def die_with_lock_after_fork(target: str) -> None:
+    """Leave a forked child behind that knows the log, and be killed in the middle of a transaction."""
+    log = Decklog.open(target)
+    log.journal.append("run_1", "before")
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    with log.transaction():
+        say(child)
+        time.sleep(60)
+
+
+def fork_inside_transaction(_number: int, target: str) -> dict[str, Any]:
+    log = Decklog.open(target)
+    with log.transaction():
+        log.journal.append("run_1", "parent, before the fork")
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        log.journal.append("run_1", "parent, after the fork")
+    result = log.journal.verify()
+    return {"status": status, "ok": result.ok, "entries": result.entries}
+
+
+def _wait_for(child: int, seconds: float) -> int:
+    """Wait for a child; one that hangs is killed, which shows in its status."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return status
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    return os.waitpid(child, 0)[1]
+
+
+def _write_some(log: Decklog, who: str) -> None:
+    for count in range(5):
+        log.journal.append("run_1", f"{who} {count}")
+        assert log.journal.find("run_1", limit=1)
+    log.runs.count_cycle("run_1")
+
+
+def _exit_after(job: Any) -> None:
+    try:
+        job()
+    except BaseException:  # noqa: BLE001
+        import traceback
+
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def open_twice_in_one_process(target: str) -> None:
+    """Open the same file again while it is open; then write after another process has closed it."""
+    first = Decklog.open(target)
+    first.journal.append("run_1", "first")
+    Decklog.open(target).close()
+    say(locks_on(target))
+    sys.stdin.readline()
+    say([first.journal.append("run_1", f"later {count}").seq for count in range(5)])
+    sys.stdin.readline()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def locks_on(path: str) -> int | None:
+    """Count the POSIX locks on a file, where the system tells."""
+    if not os.path.exists("/proc/locks"):
+        return None
+    inode = f":{os.stat(path).st_ino}"
+    with open("/proc/locks") as file:
+        return sum(line.split()[5].endswith(inode) for line in file)
+
+
+def interrupt_a_waiting_write(_number: int, target: str) -> list[str]:
+    """A thread holds the log, the main thread waits for it and is interrupted; later writes must go on."""
+    log = Decklog.open(target)
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with log.transaction():
+            held.set()
+            release.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(10)
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    told = []
+    try:
+        log.journal.append("run_1", "interrupted")
+    except Interrupted:
+        told.append("interrupted")
+    release.set()
+    holder.join()
+    writer = threading.Thread(target=lambda: told.append(str(log.journal.append("run_1", "later").seq)), daemon=True)
+    writer.start()
+    writer.join(10)
+    return told
+
+
+def disk_full(_number: int, target: str, pages: int) -> dict[str, Any]:
+    """Fill a log up to a limit of pages, then lift the limit and go on."""
+    log = Decklog.open(target)
+    kept = log.journal.append("run_1", "before").seq
+    connection = log.db._writing()  # type: ignore[attr-defined]
+    now = connection.execute("pragma page_count").fetchone()[0]
+    connection.execute(f"pragma max_page_count = {now + pages}")
+    problems = []
+    for size in (2, 40, 400, 1):
+        try:
+            entries = [{"stream": "run_1", "body": f"{count} " + "x" * 3000} for count in range(size)]
+            kept = log.journal.append_many(entries)[-1].seq
+        except DecklogError as problem:
+            problems.append(problem.code)
+    mixed = _mixed_transaction(log)
+    connection.execute("pragma max_page_count = 1000000")
+    after = log.journal.append("run_1", "after").seq
+    result = log.journal.verify()
+    log.close()
+    return {
+        "problems": problems,
+        "kept": kept,
+        "mixed": mixed,
+        "after": after,
+        "ok": result.ok,
+        "what": result.first and result.first.what,
+    }
+
+
+def _mixed_transaction(log: Decklog) -> str:
+    """In one block: something small, something that can't fit and whose error is caught, something small."""
+    before = log.journal.heads()
+    try:
+        with log.transaction():
+            log.journal.append("run_1", "small")
+            try:
+                log.journal.append_many([{"stream": "run_1", "body": "y" * 3000} for _ in range(400)])
+            except DecklogError:
+                log.runs.update("run_1", summary="caught")
+    except DecklogError as problem:
+        return f"{problem.code}, {'nothing kept' if log.journal.heads() == before else 'half kept'}"
+    return "kept"
+
+
+def die_with_open_wal(_number: int, target: str) -> None:
+    """Leave a write-ahead log behind, as a program that is killed does."""
+    import apsw
+
+    child = os.fork()
+    if child == 0:
+        connection = apsw.Connection(target)
+        connection.execute("insert into theirs values (1)")
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)

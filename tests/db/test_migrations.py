@@ -1,0 +1,130 @@
+"""Bringing a schema up to date: after a copy, all or nothing, once, and with a memory of what was applied."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from decklog.db import schema
+from tests.db.processes import alone, together
+
+LATER = schema.latest("sqlite") + 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Migrations as a later Decklog would ship them."""
+    copy = tmp_path / "migrations"
+    shutil.copytree(schema.FOLDER, copy)
+    return copy
+
+
+def add_step(folder: Path, version: int, sql: str) -> None:
+    (folder / f"{version:04}_later.sql").write_text(sql)
+
+
+GOOD = "create table colours (name text not null primary key) strict;\nalter table runs add column colour text;\n"
+BAD = "create table colours (name text not null primary key) strict;\ninsert into nowhere values (1);\n"
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> str:
+    """A log made by the Decklog of today, with something in it."""
+    with Decklog.open(tmp_path / "decklog.db") as log:
+        log.runs.start("from the old days", run_id="run_1")
+        log.journal.append("run_1", "remember this")
+    return str(tmp_path / "decklog.db")
+
+
+def test_an_older_log_is_copied_before_it_is_migrated(old: str, folder: Path) -> None:
+    add_step(folder, LATER, GOOD)
+    facts = alone("open_with_migrations", old, str(folder))
+    assert facts["schema"] == LATER
+    copy = Path(f"{old}.schema-{LATER - 1}.bak")
+    assert copy.stat().st_mode & 0o777 == 0o600
+    with Decklog.open(copy) as log:
+        assert log.runs.get("run_1").goal == "from the old days"
+        assert log.journal.verify().ok
+
+
+def test_the_copy_is_as_new_as_the_log_even_if_an_older_one_is_there(old: str, folder: Path) -> None:
+    add_step(folder, LATER, BAD)
+    assert alone("open_with_migrations", old, str(folder))["code"] == "invalid"
+    with Decklog.open(old) as log:
+        log.journal.append("run_1", "written after the failed try")
+    add_step(folder, LATER, GOOD)
+    alone("open_with_migrations", old, str(folder))
+    with Decklog.open(f"{old}.schema-{LATER - 1}.bak") as log:
+        assert log.journal.find("run_1")[0].body == "written after the failed try"
+
+
+def test_a_migration_that_fails_leaves_the_log_as_it_was(old: str, folder: Path) -> None:
+    add_step(folder, LATER, BAD)
+    assert alone("open_with_migrations", old, str(folder))["code"] == "invalid"
+    with Decklog.open(old) as log:
+        assert log.db.facts()["schema"] == LATER - 1
+        assert log.journal.verify().ok
+        assert log.db.read(lambda: log.db.one("select count(*) from sqlite_schema where name = 'colours'", {})) == (0,)
+
+
+def test_steps_before_a_failed_one_are_kept(old: str, folder: Path) -> None:
+    add_step(folder, LATER, GOOD)
+    add_step(folder, LATER + 1, BAD)
+    assert alone("open_with_migrations", old, str(folder))["code"] == "invalid"
+    (folder / f"{LATER + 1:04}_later.sql").unlink()
+    facts = alone("open_with_migrations", old, str(folder))
+    assert [step["version"] for step in facts["steps"]][-1] == LATER
+
+
+def test_processes_that_migrate_at_once_do_it_once(old: str, folder: Path) -> None:
+    add_step(folder, LATER, GOOD)
+    results = together("open_with_migrations", 4, old, str(folder))
+    assert [result["schema"] for result in results] == [LATER] * 4
+    versions = [step["version"] for step in results[0]["steps"]]
+    assert versions == sorted(set(versions))
+
+
+def test_a_log_for_reading_only_is_not_migrated(old: str, folder: Path) -> None:
+    add_step(folder, LATER, GOOD)
+    before = Path(old).read_bytes()
+    assert alone("open_with_migrations", old, str(folder), True)["code"] == "schema_too_old"
+    assert Path(old).read_bytes() == before
+
+
+def test_an_applied_step_that_was_edited_is_noticed(old: str, folder: Path) -> None:
+    runs = folder / "0002_runs.sql"
+    runs.write_text(runs.read_text() + "\n-- edited after its release\n")
+    facts = alone("open_with_migrations", old, str(folder))
+    assert [step["name"] for step in facts["steps"] if not step["unchanged"]] == ["0002_runs"]
+    with Decklog.open(old) as log:
+        assert all(step["unchanged"] for step in log.db.facts()["steps"])
+
+
+def test_a_new_log_has_no_copy(tmp_path: Path) -> None:
+    Decklog.open(tmp_path / "decklog.db").close()
+    assert not list(tmp_path.glob("*.bak"))
+
+
+def test_postgres_is_migrated_only_when_asked_and_once_by_many(empty_postgres_url: str) -> None:
+    results = together("migrate", 3, empty_postgres_url)
+    assert results == [str(schema.latest("postgres"))] * 3
+    with Decklog.open(empty_postgres_url, migrate=True) as log:
+        assert log.db.migrate() == []
+        rows = log.db.read(lambda: log.db.rows("select version, checksum from schema_steps order by version", {}))[1]
+    assert [tuple(row) for row in rows] == [(step.version, schema.checksum_of(step)) for step in schema.steps("postgres")]
+
+
+def test_a_postgres_step_that_fails_leaves_nothing(postgres_url: str, folder: Path) -> None:
+    add_step(folder, LATER, BAD)
+    assert alone("open_with_migrations", postgres_url, str(folder))["code"] == "invalid"
+    with Decklog.open(postgres_url) as log:
+        assert log.db.read(lambda: log.db.one("select to_regclass('colours')::text", {})) == (None,)
+    add_step(folder, LATER, GOOD)
+    assert alone("open_with_migrations", postgres_url, str(folder))["schema"] == LATER
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_steps_are_numbered_once_and_in_order(engine: str) -> None:
+    versions = [step.version for step in schema.steps(engine)]
+    assert versions == sorted(set(versions))

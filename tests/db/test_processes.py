@@ -1,0 +1,158 @@
+"""Many processes, one log: nothing lost, nothing twice, nobody starved."""
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from decklog import Busy, Decklog
+from tests.db.processes import alone, hear, start, together
+
+# `DECKLOG_TEST_FULL=1` runs the sizes that the claims in the README are made of.
+FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
+
+
+@pytest.fixture
+def started(target: str) -> str:
+    """A log with one run in it, closed."""
+    with Decklog.open(target) as log:
+        log.runs.start("shared by many", run_id="run_1")
+    return target
+
+
+def whole(target: str) -> int:
+    """Verify a log and count its entries."""
+    with Decklog.open(target) as log:
+        result = log.journal.verify()
+    assert result.ok, result.problems
+    return result.entries
+
+
+@pytest.mark.parametrize("round_number", range(3))
+def test_many_processes_can_make_and_open_one_new_file_at_the_same_instant(tmp_path: Path, round_number: int) -> None:
+    target = str(tmp_path / "new" / "decklog.db")
+    assert together("open_often", 8, target, 60 if FULL else 20) == [60 if FULL else 20] * 8
+    with Decklog.open(target) as log:
+        versions = [step["version"] for step in log.db.facts()["steps"]]
+    assert versions == sorted(set(versions))
+    assert sorted(os.listdir(tmp_path / "new")) == ["decklog.db", "decklog.db-lock"], "no backup of a log that was never older"
+
+
+def test_appends_of_many_processes_have_no_gap_and_one_chain(started: str) -> None:
+    times = 500 if FULL else 120
+    results = together("append", 8, started, "run_1", times)
+    numbers = [seq for result in results for seq in result]
+    assert sorted(numbers) == list(range(2, 8 * times + 2))
+    assert all(result == sorted(result) for result in results)
+    assert whole(started) == 8 * times + 1
+
+
+@pytest.mark.parametrize("stream", ["run_1", None])
+def test_a_reader_in_another_process_sees_each_entry_once_and_in_order(started: str, stream: str | None) -> None:
+    times = 200 if FULL else 60
+    reader = start("follow", started, stream, 3.0)
+    try:
+        assert hear(reader) == "ready"
+        together("append_to_own", 8, started, times)
+        seen = hear(reader)
+    finally:
+        reader.communicate(timeout=30)
+    shared = [int(name.split(":")[1]) for name in seen if name.startswith("run_1:")]
+    assert shared == list(range(1, 8 * times // 2 + 2))
+    assert set(Counter(seen).values()) == {1}
+    for number in range(8 if stream is None else 0):
+        own = [int(name.split(":")[1]) for name in seen if name.startswith(f"own_{number}:")]
+        assert own == list(range(1, times // 2 + 2))
+
+
+def test_a_frozen_writer_makes_others_busy_in_time_and_frees_them_when_it_wakes(started: str) -> None:
+    holder = start("hold_lock", started)
+    pid = hear(holder)
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        with Decklog.open(started, busy_seconds=0.5) as log:
+            before = time.monotonic()
+            with pytest.raises(Busy):
+                log.journal.append("run_1", "in vain")
+            assert time.monotonic() - before < 5
+            os.kill(pid, signal.SIGCONT)
+            holder.communicate("go on\n", timeout=20)
+            assert log.journal.append("run_1", "at last").seq == 3
+            assert log.journal.append("run_1", "and again").seq == 4
+    finally:
+        os.kill(pid, signal.SIGCONT) if holder.poll() is None else None
+        holder.kill()
+        holder.wait()
+    assert whole(started) == 4
+
+
+def test_a_killed_writer_leaves_the_lock_to_others_even_if_it_had_forked(started: str) -> None:
+    writer = start("die_with_lock_after_fork", started)
+    child = hear(writer)
+    try:
+        writer.kill()
+        writer.wait()
+        with Decklog.open(started, busy_seconds=3) as log:
+            assert log.journal.append("run_1", "free").seq == 3
+    finally:
+        os.kill(child, signal.SIGKILL)
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+        writer.stdin.close()
+        writer.stdout.close()
+
+
+def test_opening_a_file_again_in_one_process_loses_no_lock(tmp_path: Path) -> None:
+    """Closing any descriptor of a file drops a process's POSIX locks on it, and SQLite's with them."""
+    target = str(tmp_path / "decklog.db")
+    with Decklog.open(target) as log:
+        log.runs.start("opened twice", run_id="run_1")
+    twice = start("open_twice_in_one_process", target)
+    assert hear(twice) != 0
+    alone("write_and_close", target, "run_1", "from another process")
+    _tell(twice)
+    acknowledged = hear(twice)
+    assert acknowledged == [4, 5, 6, 7, 8]
+    alone("write_and_close", target, "run_1", "from another process")
+    _tell(twice)
+    twice.communicate(timeout=20)
+    assert whole(target) == 9
+
+
+def _tell(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    process.stdin.write("go on\n")
+    process.stdin.flush()
+
+
+# Forks
+
+
+def test_parent_and_child_go_on_after_a_fork(started: str) -> None:
+    result = alone("fork_while_open", started, 5)
+    assert result["statuses"] == [0] * 5
+    assert result["ok"]
+    assert result["entries"] == whole(started) == 2 + 5 * 2 * 6
+
+
+def test_a_fork_while_threads_write_and_read_harms_neither(started: str) -> None:
+    result = alone("fork_while_threads_write", started, 8)
+    assert result["statuses"] == [0] * 8
+    assert result["problems"] == []
+    assert result["ok"]
+    assert result["distinct"] == result["written"]
+    assert whole(started) == 1 + result["written"] + 8 * 6
+
+
+def test_a_fork_inside_a_transaction_leaves_it_to_the_parent(started: str) -> None:
+    assert alone("fork_inside_transaction", started) == {"status": 0, "ok": True, "entries": 3}
+
+
+def test_an_interrupted_wait_does_not_stop_later_writes(started: str) -> None:
+    told = alone("interrupt_a_waiting_write", started, timeout=60)
+    assert told[0] == "interrupted" or told[0].isdigit()
+    assert told[-1].isdigit()

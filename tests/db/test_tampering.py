@@ -1,0 +1,323 @@
+"""Whoever changes a log behind Decklog's back is found out, and verify says where."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from decklog import Decklog, Invalid, NotFound, Record
+from decklog.stores.verify import Verification
+from tests.conftest import ENGINES
+
+ENTRY_COLUMNS = [
+    *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
+    *("confidence", "redacted", "key", "record_table", "record_id", "refs", "body_digest", "payload_digest", "body", "payload"),
+]
+NUMBERS = {"pos", "seq", "iteration", "redacted"}
+FIRST, FULL, SPARE, LAST = 1, 2, 3, 12  # the second has every field, the third hardly any
+
+
+def fill(target: str) -> None:
+    """Write a small log with something of everything."""
+    secret = "ghp_" + "Ab1" * 12
+    with Decklog.open(target) as log:
+        log.runs.start("a log to be tampered with", run_id="run_1")
+        log.journal.append(
+            "run_1",
+            f"all fields, and {secret}",
+            kind="reasoning",
+            subtype="plan",
+            agent="developer",
+            agent_id="d1",
+            group_id="A",
+            task_id="task_x",
+            iteration=4,
+            payload={"a": 1},
+            phase="approach",
+            confidence="high",
+            refs=["a.py"],
+            key="k",
+        )
+        log.journal.append("run_1", "hardly any")
+        log.journal.append("run_1", "long " * 20_000, kind="tool")
+        log.runs.update(
+            "run_1", summary="half way", metadata={"x": 1}, repo="r", branch="b", worktree="w", current_task_id="task_1"
+        )
+        log.runs.record_agent(
+            "run_1", "developer", session="s", turns=1, rotations=1, last_prompt_path="p", last_response_path="q"
+        )
+        log.tasks.add("run_1", "first", task_id="task_1")
+        log.tasks.add("run_1", "second", task_id="task_2", depends_on=["task_1"])
+        claim = log.tasks.claim("run_1", worker="w")
+        assert claim is not None
+        claim.finish("done", {"ok": True})
+        log.runs.start("another", run_id="run_2")
+        log.journal.append("run_2", "elsewhere")
+
+
+class Victim(Protocol):
+    def change(self, *statements: str) -> int: ...
+    def verify(self, **how: Any) -> Verification: ...
+
+
+@dataclass
+class SqliteVictim:
+    path: str
+
+    def change(self, *statements: str) -> int:
+        import apsw
+
+        database = apsw.Connection(self.path)
+        for (name,) in database.execute("select name from sqlite_schema where type = 'trigger'").fetchall():
+            database.execute(f"drop trigger {name}")
+        database.execute("pragma ignore_check_constraints = on")
+        changed = 0
+        for statement in statements:
+            database.execute(statement)
+            changed += database.changes()
+        database.close()
+        return changed
+
+    def verify(self, **how: Any) -> Verification:
+        with Decklog.open(self.path) as log:
+            return log.journal.verify(**how)
+
+
+@dataclass
+class PostgresVictim:
+    url: str
+    log: Decklog
+
+    def change(self, *statements: str) -> int:
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("set session_replication_role = replica")  # neither triggers nor foreign keys
+            return sum(connection.execute(statement.encode()).rowcount for statement in statements)
+
+    def verify(self, **how: Any) -> Verification:
+        return self.log.journal.verify(**how)
+
+
+TABLES = ("streams", "entries", "blobs", "runs", "agents", "tasks", "dependencies")
+
+
+@pytest.fixture(scope="module")
+def sqlite_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("original") / "decklog.db"
+    fill(str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def postgres_original(postgres_template: str) -> Iterator[PostgresVictim]:
+    """One database whose tables are put back after each test; copying a whole database is much slower."""
+    import psycopg
+
+    from tests.conftest import _named
+
+    name = f"tampering_{os.getpid()}"
+    with psycopg.connect(postgres_template, autocommit=True) as connection:
+        connection.execute(f"create database {name} template decklog_template".encode())
+    url = _named(postgres_template, name)
+    fill(url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        checks = connection.execute(
+            """
+            select conrelid::regclass, conname from pg_constraint
+             where contype in ('c', 'f') and connamespace = 'public'::regnamespace
+            """
+        ).fetchall()
+        for table, check in checks:
+            connection.execute(f"alter table {table} drop constraint {check}".encode())
+        connection.execute("create schema kept")
+        for table in TABLES:
+            connection.execute(f"create table kept.{table} as table {table}".encode())
+    with Decklog.open(url) as log:
+        yield PostgresVictim(url, log)
+
+
+@pytest.fixture(params=ENGINES)
+def victim(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Victim]:
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("sqlite_original"), tmp_path / "decklog.db")
+        yield SqliteVictim(str(tmp_path / "decklog.db"))
+        return
+    original: PostgresVictim = request.getfixturevalue("postgres_original")
+    yield original
+    original.change(*(f"truncate {table} cascade; insert into {table} select * from kept.{table}" for table in TABLES))
+
+
+def other(column: str, is_number: bool) -> str:
+    """Write an expression for another value, one byte away where there is one."""
+    if is_number:
+        return f"coalesce({column}, 0) + 1"
+    return f"case when {column} is null or {column} = '' then 'x' else substr({column}, 1, length({column}) - 1) || '~' end"
+
+
+def test_a_log_that_nobody_touched_is_whole(victim: Victim) -> None:
+    result = victim.verify()
+    assert result.ok, result.problems
+    assert (result.streams, result.entries, result.records) == (2, LAST + 2, 6)
+
+
+@pytest.mark.parametrize("seq", [FIRST, FULL, SPARE, LAST])
+@pytest.mark.parametrize("column", ENTRY_COLUMNS)
+def test_any_changed_column_of_an_entry_is_found(victim: Victim, column: str, seq: int) -> None:
+    new = "pos + 1000" if column == "pos" else other(column, column in NUMBERS)
+    assert victim.change(f"update entries set {column} = {new} where stream = 'run_1' and seq = {seq}") == 1
+    result = victim.verify()
+    assert not result.ok
+    assert any(problem.stream == "run_1" and problem.seq in (seq, seq + 1, seq + 1000) for problem in result.problems), (
+        result.problems
+    )
+
+
+@pytest.mark.parametrize("column", ["subtype", "agent", "iteration", "phase", "refs", "key", "body", "payload"])
+def test_an_emptied_column_of_an_entry_is_found(victim: Victim, column: str) -> None:
+    victim.change(f"update entries set {column} = null where stream = 'run_1' and seq = {FULL}")
+    first = victim.verify().first
+    assert first is not None
+    assert (first.stream, first.seq) == ("run_1", FULL)
+
+
+def test_unreadable_post_images_are_a_finding_not_a_crash(victim: Victim) -> None:
+    for image in ("'x'", "null", "'[]'", "'{}'"):
+        victim.change(f"update entries set payload = {image} where record_table = 'runs'")
+        result = victim.verify()
+        assert any(problem.table == "runs" and problem.record_id == "run_1" for problem in result.problems)
+
+
+def row_columns() -> list[Any]:
+    from decklog.stores.runs import Agent, Run
+    from decklog.stores.task import Dependency, Task
+
+    kinds: list[type[Record]] = [Run, Agent, Task, Dependency]
+    return [pytest.param(kind, column, id=f"{kind.table}.{column}") for kind in kinds for column in kind.columns()]
+
+
+@pytest.mark.parametrize(("kind", "column"), row_columns())
+def test_any_changed_column_of_a_row_is_found(victim: Victim, kind: type[Record], column: str) -> None:
+    keys = {
+        "runs": ("id = 'run_1'", "run_1"),
+        "agents": ("role = 'developer'", '["run_1","developer"]'),
+        "tasks": ("id = 'task_1'", "task_1"),
+        "dependencies": ("task_id = 'task_2'", '["task_2","task_1"]'),
+    }
+    condition, record_id = keys[kind.table]
+    number = str(kind.__dataclass_fields__[column].type).startswith(("<class 'int'", "int"))
+    assert victim.change(f"update {kind.table} set {column} = {other(column, number)} where {condition}") == 1
+    first = victim.verify().first
+    assert first is not None
+    assert (first.table, first.record_id) == (kind.table, record_id)
+    assert column in first.what or "gone" in first.what
+
+
+@pytest.mark.parametrize("table", ["runs", "agents", "tasks", "dependencies"])
+def test_a_deleted_row_is_found(victim: Victim, table: str) -> None:
+    victim.change(f"delete from {table}")
+    problems = victim.verify().problems
+    assert {problem.table for problem in problems} == {table}
+    assert all("gone" in problem.what for problem in problems)
+
+
+def test_an_added_row_is_found(victim: Victim) -> None:
+    columns = "role, session, turns, rotations, updated_at"
+    victim.change(f"insert into agents (run_id, {columns}) select run_id, 'ghost', session, 0, 0, updated_at from agents")
+    first = victim.verify().first
+    assert first is not None
+    assert (first.table, first.record_id) == ("agents", '["run_1","ghost"]')
+
+
+def test_a_row_put_in_the_place_of_another_is_found_as_both(victim: Victim) -> None:
+    victim.change("update agents set role = 'ghost'")
+    found = {(problem.record_id, problem.what.split()[-1]) for problem in victim.verify().problems}
+    assert found == {('["run_1","developer"]', "gone"), ('["run_1","ghost"]', "entry")}
+
+
+@pytest.mark.parametrize("seq", [1, 2, 7])
+def test_a_deleted_entry_is_found(victim: Victim, seq: int) -> None:
+    victim.change(f"delete from entries where stream = 'run_1' and seq = {seq}")
+    first = victim.verify().first
+    assert first is not None
+    assert (first.stream, first.seq) == ("run_1", seq)
+    assert "missing" in first.what
+
+
+def test_a_removed_stream_does_not_hide_its_entries(victim: Victim) -> None:
+    victim.change("delete from streams where name = 'run_2'")
+    result = victim.verify()
+    assert {(problem.stream, problem.seq) for problem in result.problems} == {("run_2", 1), ("run_2", 2)}
+
+
+def test_a_renamed_stream_is_found(victim: Victim) -> None:
+    victim.change("update streams set name = 'run_3' where name = 'run_2'")
+    first = victim.verify().first
+    assert first is not None
+    assert first.seq == 1
+    assert "run_2" in first.what
+
+
+def test_a_stream_wrongly_said_to_be_in_order_is_found(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("x", run_id="run_1")
+        log.journal.append("run_1", "long ago", at=log.clock.now().replace(year=2001))
+        with log.transaction():
+            log.db.count("update streams set in_order = 1", {})
+        first = log.journal.verify().first
+    assert first is not None
+    assert first.seq == 2
+
+
+def test_a_changed_blob_is_found(victim: Victim) -> None:
+    changed = "'\\x00'" if isinstance(victim, PostgresVictim) else "x'00'"
+    victim.change(f"update blobs set bytes = {changed}")
+    first = victim.verify().first
+    assert first is not None
+    assert first.table == "blobs"
+
+
+def test_a_cut_off_tail_shows_against_the_anchor(victim: Victim, tmp_path: Path) -> None:
+    anchor = str(tmp_path / "anchors")
+    assert victim.verify(anchor=anchor).ok
+    assert victim.verify(anchor=anchor).anchored == 2
+    victim.change("delete from entries where stream = 'run_2' and seq = 2")
+    assert victim.verify().ok, "without the anchor nothing is missing"
+    first = victim.verify(anchor=anchor).first
+    assert first is not None
+    assert (first.stream, first.seq) == ("run_2", 2)
+    assert not victim.verify(anchor=anchor).ok, "a failed check must not move the anchor"
+
+
+def test_a_rewritten_tail_shows_against_the_anchor(victim: Victim, tmp_path: Path) -> None:
+    anchor = str(tmp_path / "anchors")
+    victim.verify(anchor=anchor)
+    victim.change("delete from entries where stream = 'run_2' and seq = 2")
+    with Decklog.open(victim.path if isinstance(victim, SqliteVictim) else victim.url) as log:  # type: ignore[attr-defined]
+        log.journal.append("run_2", "a more convenient truth")
+    assert victim.verify().ok
+    first = victim.verify(anchor=anchor).first
+    assert first is not None
+    assert (first.stream, first.seq) == ("run_2", 2)
+
+
+def test_an_anchor_that_makes_no_sense_is_refused(victim: Victim, tmp_path: Path) -> None:
+    for content in ("nonsense\n", "{}\n", '{"stream": "run_1"}\n', "[]\n", '{"stream": "run_1", "seq": "x", "hash": 1}\n'):
+        (tmp_path / "anchors").write_text(content)
+        with pytest.raises(Invalid, match="not an anchor"):
+            victim.verify(anchor=str(tmp_path / "anchors"))
+    for place in (tmp_path, tmp_path / "nowhere" / "anchors"):
+        with pytest.raises(Invalid, match="anchors"):
+            victim.verify(anchor=str(place))
+
+
+def test_one_stream_can_be_verified_alone(victim: Victim) -> None:
+    victim.change("update entries set agent = 'x' where stream = 'run_2' and seq = 2")
+    assert victim.verify(stream="run_1").ok
+    assert not victim.verify(stream="run_2").ok
+    with pytest.raises(NotFound):
+        victim.verify(stream="run_3")

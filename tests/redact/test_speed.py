@@ -1,0 +1,51 @@
+"""Redaction takes time in proportion to the text, whatever the text."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from decklog.redact import may_hold_secret, scan
+
+from .hostile import texts
+
+_SIZE = 200_000
+
+
+def _seconds(text: str) -> float:
+    start = time.process_time()
+    scan(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("name", texts(8))
+def test_no_text_can_make_it_slow(name: str) -> None:
+    text = texts(_SIZE)[name]
+    scan(text[:1000])
+    # A megabyte within a second is a fifth of a second for this; the rest is for a busy machine.
+    assert _seconds(text) < 1.0
+
+
+@pytest.mark.parametrize("name", texts(8))
+def test_time_grows_no_faster_than_the_text(name: str) -> None:
+    text = texts(_SIZE)[name]
+    small, large = min(_seconds(text[: _SIZE // 4]) for _ in range(2)), _seconds(text)
+    assert large < 0.1 + 12 * small
+
+
+def test_an_ordinary_sentence_is_passed_over_in_microseconds() -> None:
+    sentence = "The agent ran the suite after the change, and every test passed on the second attempt. " * 4
+    start = time.process_time()
+    for _ in range(2000):
+        assert not may_hold_secret(sentence[:300])
+    assert (time.process_time() - start) / 2000 < 30e-6
+
+
+def test_importing_the_package_loads_neither_the_matcher_nor_the_rules() -> None:
+    code = "import sys, decklog.redact as r; r.scan('plain words'); print(*sys.modules)"
+    path = {"PYTHONPATH": ":".join(sys.path)}
+    shown = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env=path
+    )
+    assert not {"re2", "re", "json", "typing", "decklog.redact.table"} & set(shown.stdout.split())

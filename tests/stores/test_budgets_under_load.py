@@ -1,0 +1,156 @@
+"""Many processes against one budget, some of them killed in the middle of what they do."""
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from datetime import timedelta
+from multiprocessing.synchronize import Barrier
+
+from decklog import BudgetExceeded, Decklog
+
+CEILING = 1_000_000
+WORKERS = 16
+KILLED = 5
+HELD_SECONDS = 5.0
+REFUSALS = 3
+
+
+def work(target: str, seed: int, start: Barrier, refusals: int | None = REFUSALS) -> None:
+    """Reserve, charge, settle or forget, at random, until refused several times in a row; None means until killed."""
+    dice = random.Random(seed)
+    with Decklog.open(target) as log:
+        start.wait(60)
+        refused = 0
+        while refusals is None or refused < refusals:
+            try:
+                one_call(log, dice, f"run_{seed % 4}")
+                refused = 0
+            except BudgetExceeded:
+                refused += 1
+
+
+def one_call(log: Decklog, dice: random.Random, run_id: str) -> None:
+    amount = dice.randint(1, 20_000)
+    if dice.random() < 0.4:
+        log.ledger.charge("m", input_tokens=amount, run_id=run_id)
+        return
+    until = log.clock.now() + timedelta(seconds=HELD_SECONDS)
+    held = log.reservations.reserve(until, amount_microdollars=amount, run_id=run_id, holder=f"pid {os.getpid()}")
+    for share in (0.5, 0.6):  # together more than was reserved: the rest needs room
+        log.ledger.charge("m", input_tokens=int(amount * share), reservation_id=held.id)
+    if dice.random() < 0.9:
+        log.reservations.settle(held.id)
+
+
+def test_sixteen_processes_never_spend_a_microdollar_too_much(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.prices.set("m", 1_000_000, 1_000_000)
+        for number in range(4):
+            log.runs.start("spend", run_id=f"run_{number}")
+        log.budgets.set("all", limit_microdollars=CEILING)
+        log.budgets.set("run", scope_id="run_0", limit_microdollars=CEILING // 5)
+    run_workers(target)
+    with Decklog.open(target) as log:
+        everything, run_0 = log.budgets.burn()
+        assert everything["spent"] == log.ledger.summary()["total"]["cost_microdollars"]  # type: ignore[index]
+        for shown, ceiling in ((everything, CEILING), (run_0, CEILING // 5)):
+            assert shown["spent"] + shown["reserved"] <= ceiling  # type: ignore[operator]
+        assert everything["spent"] > CEILING * 0.5  # type: ignore[operator]
+        assert log.budgets.check()["ok"]
+        assert log.journal.verify().ok
+        the_dead_hold_nothing(log)
+
+
+def run_workers(target: str) -> None:
+    """Let some workers spend until they are killed, and the others until nothing is left."""
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(WORKERS + 1)
+    workers = [
+        context.Process(target=work, args=(target, seed, start, None if seed < KILLED else REFUSALS)) for seed in range(WORKERS)
+    ]
+    for worker in workers:
+        worker.start()
+    start.wait(60)
+    dice = random.Random(7)
+    for worker in workers[:KILLED]:
+        time.sleep(dice.uniform(0.05, 0.3))
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGKILL)
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [-signal.SIGKILL] * KILLED + [0] * (WORKERS - KILLED)
+
+
+def the_dead_hold_nothing(log: Decklog) -> None:
+    """What was reserved by those who died, or forgot to settle, can be spent once its time is over: all of it, and no more."""
+    open_ones = log.reservations.find(state="open", limit=1000)
+    assert open_ones, "some were killed or forgot to settle"
+    last = max(held.expires_at for held in open_ones)
+    while log.clock.now() <= last:
+        time.sleep(0.05)
+    (everything,) = log.budgets.burn(scope="all")
+    assert everything["reserved"] == 0
+    log.ledger.charge("m", input_tokens=everything["left"])  # type: ignore[arg-type]
+    (everything,) = log.budgets.burn(scope="all")
+    assert (everything["spent"], everything["left"]) == (CEILING, 0)
+
+
+def spend_at_once(target: str, seed: int, start: Barrier, rounds: int) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("spend", run_id=f"run_{seed}")
+        for number in range(rounds):
+            start.wait(60)
+            try:
+                log.ledger.charge("m", input_tokens=100, run_id=f"run_{seed}", task_id=f"round_{number}")
+            except BudgetExceeded:
+                continue
+
+
+def test_of_many_who_spend_at_the_same_moment_only_as_many_succeed_as_there_is_money_for(target: str) -> None:
+    rounds = 25
+    with Decklog.open(target) as log:
+        log.prices.set("m", 1_000_000, 1_000_000)
+        for number in range(rounds):
+            log.budgets.set("task", scope_id=f"round_{number}", limit_microdollars=399)
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(8)
+    workers = [context.Process(target=spend_at_once, args=(target, seed, start, rounds)) for seed in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0] * 8
+    with Decklog.open(target) as log:
+        assert [shown["spent"] for shown in log.budgets.burn()] == [300] * rounds
+        assert log.budgets.check()["ok"]
+
+
+def set_budgets(target: str, start: Barrier, times: int) -> None:
+    with Decklog.open(target) as log:
+        start.wait(60)
+        for _ in range(times):
+            budget = log.budgets.set("all", limit_tokens=10**9)
+            assert log.budgets.check()["ok"]
+            log.budgets.lift(budget.id)
+
+
+def test_a_budget_set_while_others_spend_misses_none_of_their_charges(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.prices.set("m", 1_000_000, 1_000_000)
+        for number in range(4):
+            log.runs.start("spend", run_id=f"run_{number}")
+            log.budgets.set("run", scope_id=f"run_{number}", limit_microdollars=CEILING)
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(5)
+    workers = [context.Process(target=work, args=(target, seed, start)) for seed in range(4)]
+    workers.append(context.Process(target=set_budgets, args=(target, start, 25)))
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0] * 5
+    with Decklog.open(target) as log:
+        assert log.budgets.check()["ok"]
+        assert log.journal.verify().ok
