@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from datetime import datetime
 
-from decklog.errors import Closed, DecklogError, Invalid, NotFound, ReadOnly
+from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
 from decklog.importers.report import Fate, Report
 from decklog.importers.row import Row, plain
 from decklog.records import Record
@@ -53,11 +53,15 @@ class Landing:
         """Take rows over, some hundreds in a transaction."""
         batch: list[Row] = []
         done = 0
-        for row in rows:
-            batch.append(row)
-            if len(batch) == _BATCH:
-                done += self._take_batch(batch, mapping, done, whole)
-                batch = []
+        try:
+            for row in rows:
+                batch.append(row)
+                if len(batch) == _BATCH:
+                    done += self._take_batch(batch, mapping, done, whole)
+                    batch = []
+        except Damaged as problem:
+            # What stands before the damage is taken, and the other tables may be whole.
+            self.report.note(f"{problem.message}; {done + len(batch)} of {whole} rows were read")
         self._take_batch(batch, mapping, done, whole)
 
     def _take_batch(self, batch: "list[Row]", mapping: "Mapping", done: int, whole: int) -> int:

@@ -36,6 +36,7 @@ _LIMITS = {
     apsw.SQLITE_LIMIT_VDBE_OP: 25_000,
 }
 _READS = {apsw.SQLITE_SELECT, apsw.SQLITE_READ}
+_FUNCTIONS = {"typeof", "count", "current_timestamp", "current_date", "current_time", "datetime", "date", "strftime"}
 _STEPS = 10_000
 _MOST_BYTES = 8 * 1024**3
 _LONGEST_VALUE = 64 * 1024**2
@@ -182,8 +183,8 @@ def _copy(path: str, target: str) -> None:
 
 
 def _authorize(action: int, _first: str | None, second: str | None, *_: object) -> int:
-    """Allow reading, and the two functions that our own statements need."""
-    if action in _READS or (action == apsw.SQLITE_FUNCTION and second in ("typeof", "count")):
+    """Allow reading, the functions that our own statements need, and those that tell the time, which columns' defaults name."""
+    if action in _READS or (action == apsw.SQLITE_FUNCTION and second in _FUNCTIONS):
         return apsw.SQLITE_OK
     return apsw.SQLITE_DENY
 
