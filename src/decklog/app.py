@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
     from decklog.stores.approvals import Approvals
     from decklog.stores.artifacts import Artifacts
+    from decklog.stores.base import Store
     from decklog.stores.budgets import Budgets
     from decklog.stores.ci import Ci
     from decklog.stores.context import Context
@@ -37,21 +38,6 @@ if TYPE_CHECKING:
     from decklog.stores.self_edits import SelfEdits
     from decklog.stores.states import States
     from decklog.stores.strategies import Strategies
-    from decklog.stores.tasks import Tasks
-    from decklog.stores.trust import Trust
-    from decklog.stores.workflow import Workflow
-    from decklog.stores.base import Store
-    from decklog.stores.ci import Ci
-    from decklog.stores.context import Context
-    from decklog.stores.criteria import Criteria
-    from decklog.stores.feedback import FeedbackStore
-    from decklog.stores.groups import Groups
-    from decklog.stores.inbox import Inbox
-    from decklog.stores.outputs import Outputs
-    from decklog.stores.plans import Plans
-    from decklog.stores.runs import Runs
-    from decklog.stores.self_edits import SelfEdits
-    from decklog.stores.states import States
     from decklog.stores.tasks import Tasks
     from decklog.stores.trust import Trust
     from decklog.stores.workflow import Workflow

@@ -4,7 +4,7 @@ from hashlib import sha256
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
-from tests.stores.processes import at_once
+from tests.stores.at_once import at_once
 
 INSIGHT = "Read the failing test before the code"
 

@@ -5,6 +5,7 @@ import click
 from decklog.cli import show as shown
 from decklog.cli.call import Call
 from decklog.cli.timeline import timeline as draw
+from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def show(call: Call, run_id: str, at: str | None) -> int:
     click.echo(shown.as_text(data["run"]), nl=False)
     spent = data["spent"]
     if spent["calls"]:
-        click.echo(f"\nspent  ${spent['microdollars'] / 1_000_000:.2f} in {spent['calls']} calls, {spent['tokens']:,} tokens")
+        click.echo(f"\nspent  {dollars(spent['microdollars'])} in {spent['calls']} calls, {spent['tokens']:,} tokens")
     for name, rows in data.items():
         if isinstance(rows, list) and rows and name not in ("recent_entries", "attempts"):
             click.echo(f"\n{name}\n{shown.table(_brief(rows))}", nl=False)

@@ -9,8 +9,8 @@ from decklog.operations import writes, writes_in_steps
 from decklog.stores import alike, topics
 from decklog.stores.base import Store
 from decklog.stores.embedding import Embedder, embedded
+from decklog.stores.error_signatures import signature
 from decklog.stores.lesson import Lesson, Sighting, Topic
-from decklog.stores.signatures import signature
 from decklog.stores.words import senses_of, words_of
 
 TYPE_CHECKING = False

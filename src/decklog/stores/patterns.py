@@ -9,7 +9,7 @@ from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Record
 from decklog.stores.base import Store, Where, enum_of, page_size
-from decklog.stores.signatures import classic_message, pattern_hash
+from decklog.stores.error_signatures import classic_message, pattern_hash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

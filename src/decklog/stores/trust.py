@@ -198,6 +198,10 @@ class Trust(Store):
             expires_at=expires,
         )
 
+    def sign(self, statement: str, private_key_path: str, passphrase: str | None = None) -> str:
+        """Sign a proposed statement with the manager's own key; it writes nothing."""
+        return signatures.sign(statement, private_key_path, passphrase)
+
     @writes_in_steps(manager_only=True)
     def apply(self, statement: str, signature: str) -> Contract:
         """Make a proposed change, given its exact statement and the manager's signature of it.

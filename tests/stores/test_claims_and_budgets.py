@@ -1,0 +1,46 @@
+"""A claim reserves budget in its own transaction."""
+
+import pytest
+
+from decklog import BudgetExceeded, Decklog, ManualClock
+
+
+@pytest.fixture
+def budget(log: Decklog, run_id: str) -> str:
+    return log.budgets.set("run", scope_id=run_id, limit_microdollars=1000).id
+
+
+def reserved(log: Decklog) -> int:
+    return int(log.budgets.burn()[0]["reserved"])
+
+
+def test_a_claim_reserves_and_finishing_settles(log: Decklog, run_id: str, budget: str) -> None:
+    for title in "abc":
+        log.tasks.add(run_id, title)
+    first = log.tasks.claim(run_id, worker="w", reserve_microdollars=600)
+    assert reserved(log) == 600
+    with pytest.raises(BudgetExceeded) as refusal:
+        log.tasks.claim(run_id, worker="v", reserve_microdollars=600)
+    assert refusal.value.details
+    assert log.tasks.find(run_id, state="running") == [log.tasks.get(first.task.id)]
+    first.finish()
+    assert reserved(log) == 0
+    assert log.tasks.claim(run_id, worker="v", reserve_microdollars=600) is not None
+
+
+def test_an_expired_lease_gives_its_budget_back(log: Decklog, run_id: str, budget: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "a")
+    log.tasks.claim(run_id, worker="dead", reserve_microdollars=1000, lease_seconds=60)
+    clock.advance(seconds=61)
+    again = log.tasks.claim(run_id, worker="next", reserve_microdollars=1000)
+    assert again is not None
+    again.extend()
+    assert log.reservations.get(again.task.reservation_id).expires_at == again.task.leased_until
+    assert log.journal.verify().ok
+
+
+def test_a_claim_brings_lessons_along(log: Decklog, run_id: str) -> None:
+    log.memory.remember("failure_patterns", "The lexer drops the last token when a file has no final newline")
+    log.tasks.add(run_id, "Fix the lexer", objective="The last token of a file is missing")
+    claim = log.tasks.claim(run_id, worker="w", recall=True)
+    assert "lexer" in str(claim.as_dict()["lessons"][0])
