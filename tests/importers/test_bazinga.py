@@ -66,7 +66,7 @@ def test_what_the_file_says_is_what_the_log_says(log: Decklog, file: Path) -> No
     assert [charge.input_tokens for charge in log.ledger.find(run_id="bazinga_1")] == [0, 1500]
     assert log.outputs.latest("bazinga_1", "lint").document == {"errors": 0}
     assert log.outputs.latest("bazinga_1", "lint").iteration == 2
-    assert [phase.name for phase in log.plans.get("bazinga_1")["phases"]] == ["Measure", "Cut"]
+    assert [phase.name for phase in log.plans.phases("bazinga_1")] == ["Measure", "Cut"]
     assert log.criteria.get("bazinga_1", "twice as fast").status == "met"
     assert [package.number for package in log.context.offer("bazinga_1", "developer", group_id="G1")] == [2]
     assert log.patterns.get("ab" * 32, "parser").occurrences == 4
@@ -143,7 +143,9 @@ def test_what_no_record_can_hold_is_kept_and_reported(log: Decklog, file: Path) 
     assert report.total(Fate.REFUSED) == 0
     orphan = [entry for entry in _entries(log, "@desk") if entry.payload["table"] == "orchestration_logs"]
     assert [entry.payload["row"]["content"] for entry in orphan] == ["orphan"]
-    beside = {entry.payload["id"]: entry.payload["columns"] for entry in log.journal.find("bazinga_1", subtype="imported.columns")}
+    beside = {
+        entry.payload["id"]: entry.payload["columns"] for entry in log.journal.find("bazinga_1", subtype="imported.columns")
+    }
     assert beside["bazinga_1"] == {"colour": "blue"}
     assert beside["bazinga_1/G2"] == {"last_review_status": "MAYBE"}
     assert beside["8"] == {"event_payload": "{broken", "timestamp": "never"}

@@ -100,6 +100,7 @@ class Landing:
     def keep(self, row: Row, why: str, at: "datetime | None" = None) -> Fate:
         """Keep a whole row in the journal; nothing that was on record gets lost because we have no place for it."""
         payload = {"row": plain(row.columns), "why": why}
+        row.left = {}
         try:
             with self.log.transaction():
                 entry = self._append(row, ROW, payload, f"{row}: {why}", at)
