@@ -1,8 +1,7 @@
 """What the mappings of bazinga's tables share: the log they write to, and how a row finds its run."""
 
-from hashlib import sha256
-
 from decklog.errors import Invalid, NotFound
+from decklog.importers.landing import run_id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,18 +16,12 @@ class BazingaTables:
     log: "Decklog"
     landing: "Landing"
 
-    def run_id_of(self, session: str) -> str:
-        """Name the run of a session: the same, unless a run can't be called that."""
-        if 0 < len(session) <= 200 and session[0] != "@" and ":" not in session and not any(c.isspace() for c in session):
-            return session
-        return f"session-{sha256(session.encode()).hexdigest()[:24]}"
-
     def in_run(self, row: "Row") -> str:
         """Place a row in its session's run; a row whose session is gone can't be placed."""
         session = row.text("session_id")
         if session is None:
             raise Invalid(f"{row} names no session")
-        run_id = self.run_id_of(session)
+        run_id = run_id_of(session)
         if self.log.journal.number_of(run_id) is None:
             raise NotFound(f"its session {session} is not in the file")
         row.stream = run_id

@@ -58,7 +58,6 @@ TABLES: dict[str, tuple[str, ...]] = {
     "decisions": ("id", "session_id", "timestamp", "iteration", "decision_type", "decision_data"),
 }
 
-OLD = ("configuration", "decisions")
 KEYS = {
     "sessions": ("session_id",),
     "task_groups": ("session_id", "id"),
@@ -67,11 +66,6 @@ KEYS = {
     "strategies": ("strategy_id",),
     "configuration": ("key",),
 }
-
-
-def key_of(table: str, columns: "dict[str, object]") -> str:
-    """Name a row by its primary key."""
-    return "/".join(str(columns.get(name)) for name in KEYS.get(table, ("id",)))
 
 
 def version_of(source: "Source") -> int:

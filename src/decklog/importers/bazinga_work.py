@@ -2,7 +2,7 @@
 
 from decklog.errors import NotFound
 from decklog.importers.bazinga_base import BazingaTables
-from decklog.importers.landing import told
+from decklog.importers.landing import run_id_of, told
 from decklog.importers.report import Fate
 from decklog.importers.row import EPOCH, Row
 from decklog.stores.criteria import Criterion, CriterionStatus
@@ -29,7 +29,7 @@ class WorkTables(BazingaTables):
     def session(self, row: Row) -> Fate:
         """Make a session a run."""
         session = row.take("session_id")
-        run_id = row.stream = self.run_id_of(str(session))
+        run_id = row.stream = run_id_of(str(session))
         if run_id != session:
             row.replace("session_id", run_id)
         created = row.time("created_at")

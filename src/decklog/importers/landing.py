@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from datetime import datetime
+from hashlib import sha256
 
 from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
 from decklog.importers.report import Fate, Report
@@ -160,19 +161,28 @@ class Landing:
             return Fate.NEW
         if clock is None or getattr(present, clock) >= fields[clock]:
             return Fate.ALREADY
-        return self._refresh(store, record_class, clock, fields)
+        return self.change(store, record_class, clock=clock, **fields)
 
-    def _refresh(self, store: Store, record_class: type[Record], clock: str, fields: "dict[str, Any]") -> Fate:
+    def change(self, store: Store, record_class: type[Record], *, clock: str | None = None, **fields: "Any") -> Fate:
+        """Write fields of a record that is here as they are; with a `clock`, only over what is older."""
+        older = f" and {clock} < :{clock}" if clock else ""
         changes = ", ".join(f"{name} = :{name}" for name in fields if name not in record_class.identity)
         which = " and ".join(f"{name} = :{name}" for name in record_class.identity)
         changed = Store.change_all(
             store,
             record_class,
-            f"update {record_class.table} set {changes} where {which} and {clock} < :{clock} returning *",
-            note="imported again",
+            f"update {record_class.table} set {changes} where {which}{older} returning *",
+            note="imported",
             **fields,
         )
         return Fate.CHANGED if changed else Fate.ALREADY
+
+
+def run_id_of(name: str) -> str:
+    """Name the run of something that the source calls so: the same, unless a run can't be called that."""
+    if 0 < len(name) <= 200 and name[0] != "@" and ":" not in name and not any(c.isspace() for c in name):
+        return name
+    return f"run-{sha256(name.encode()).hexdigest()[:24]}"
 
 
 def told(record: Record) -> Fate:
