@@ -1,7 +1,6 @@
-"""Takes over a gaia-coder home: seven databases and three file stores, which become one run, its tasks, and the log's own desk."""
+"""Takes over a gaia-coder home: seven databases and three file stores, which become one run, its tasks, and the log's desk."""
 
 import os
-from typing import ClassVar
 
 from decklog.errors import Invalid, NotFound
 from decklog.importers import gaia_files as files
@@ -32,7 +31,7 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
 
     system = "gaia"
     tables = TABLES
-    keys: ClassVar = KEYS
+    keys = KEYS
 
     def __init__(self, log: "Decklog", path: str, *, run_id: str = RUN_ID, **settings: "Any") -> None:
         super().__init__(log, path, **settings)
@@ -83,15 +82,15 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
         if not os.path.exists(path):
             return
         with Source(path, seconds=self.seconds) as source:
-            self.check_table(source, table)
+            self.check(source)
             self.take(source)
             if table == "memory":
                 self.supersede_all(source)
 
-    def check_table(self, source: Source, table: str) -> None:
-        """Report a store that is not what its name says."""
-        if table not in source:
-            self.report.note(f"{source.path} has no table {table}")
+    def check(self, source: Source) -> None:
+        """Report a store that holds nothing we know."""
+        if not any(table in source for table in self.tables):
+            self.report.note(f"{source.path} has no table of gaia-coder's")
 
     def _take_files(self) -> None:
         self.landing.take_all(files.snapshots(self.path, self.report), self.snapshot)
@@ -101,12 +100,12 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
     def snapshot(self, row: Row) -> Fate:
         """Keep what a paused task needs to go on."""
         row.stream = self.run_id
-        document = row.take("document")
+        task_id, document = row.take("task_id"), row.take("document")
         if not isinstance(document, dict):
             raise Invalid("a snapshot is a JSON object")
         if not self.landing.first_time(row):
             return Fate.ALREADY
-        self.log.states.save_snapshot(self.run_id, row.take("task_id"), document)
+        self.log.states.save_snapshot(self.run_id, task_id, document)
         return Fate.NEW
 
     def self_edit(self, row: Row) -> Fate:

@@ -37,4 +37,4 @@ TABLES: dict[str, tuple[str, ...]] = {
         *("last_recalled_at", "recall_count", "superseded_by"),
     ),
 }
-KEYS = {"ci_history": ("workflow_name", "branch", "run_id")}
+KEYS: dict[str, tuple[str, ...]] = {"ci_history": ("workflow_name", "branch", "run_id")}

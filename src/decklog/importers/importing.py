@@ -1,5 +1,6 @@
 """The mechanism that every importer shares: sources, their tables in order, a mapping for each, and a report."""
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from decklog.importers.landing import Landing
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
 
 
-class Import:
+class Import(ABC):
     """Takes one older system's records over. A subclass says which tables there are, and what becomes of a row of each."""
 
     system: ClassVar[str]
@@ -40,13 +41,13 @@ class Import:
         self.report = Report(self.system, path, dry_run)
         self.landing = Landing(log, self.report, progress)
 
+    @abstractmethod
     def mappings(self) -> "dict[str, Callable[[Row], Fate]]":
         """Name the tables in the order in which rows refer to each other, each with what is made of a row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check(self, source: Source) -> None:
         """Refuse a file that is not this system's."""
-        raise NotImplementedError
 
     def run(self) -> Report:
         """Take everything over, or only say what would become of it."""

@@ -1,5 +1,6 @@
 """RunStore's tasks and attempts: an attempt is two versions of its task, one with a worker and one in which it ended."""
 
+from abc import ABC, abstractmethod
 from datetime import timedelta
 
 from decklog.errors import NotFound
@@ -35,7 +36,7 @@ _JSON = (dict, list, str, int, float, bool)
 _LEASE = timedelta(minutes=1)
 
 
-class TaskTables:
+class TaskTables(ABC):
     """Mappings of the two tables, of which the second is written with the first."""
 
     log: "Decklog"
@@ -43,8 +44,9 @@ class TaskTables:
     attempts: dict[str, list[Row]]
     attempt_fates: dict[str, Fate]
 
+    @abstractmethod
     def in_run(self, row: Row) -> str:
-        raise NotImplementedError
+        """Place a row in its run."""
 
     def task(self, row: Row) -> Fate:
         """Take a task over, version by version as its attempts tell it."""
