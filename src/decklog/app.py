@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from decklog.stores.ci import Ci
     from decklog.stores.context import Context
     from decklog.stores.criteria import Criteria
+    from decklog.stores.effects import Effects
     from decklog.stores.feedback import FeedbackStore
     from decklog.stores.groups import Groups
     from decklog.stores.inbox import Inbox
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from decklog.stores.patterns import Patterns
     from decklog.stores.plans import Plans
     from decklog.stores.prices import Prices
+    from decklog.stores.processes import Processes
     from decklog.stores.reservations import Reservations
     from decklog.stores.runs import Runs
     from decklog.stores.self_edits import SelfEdits
@@ -71,6 +73,8 @@ STORES = {
     "self_edits": "SelfEdits",
     "workflow": "Workflow",
     "ci": "Ci",
+    "effects": "Effects",
+    "processes": "Processes",
 }
 
 # Where a verb needs another store, it says what it needs as a Protocol, and gets it here.
@@ -122,6 +126,8 @@ class Decklog:
         self_edits: SelfEdits
         workflow: Workflow
         ci: Ci
+        effects: Effects
+        processes: Processes
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.journal import Journal
@@ -212,8 +218,21 @@ class Decklog:
     @contextmanager
     def transaction(self) -> "Iterator[None]":
         """Make everything written in this block one transaction: all of it, or nothing."""
-        with self.db.transaction():
-            yield
+        from decklog.stores.acting import transacting
+
+        token = transacting.set(True)
+        try:
+            with self.db.transaction():
+                yield
+        finally:
+            transacting.reset(token)
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether the caller holds a transaction open, so that what is written now may still be undone."""
+        from decklog.stores.acting import transacting
+
+        return transacting.get()
 
     def submit(self, operation: "Callable[P, R]", *args: "P.args", **kwargs: "P.kwargs") -> "Future[R]":
         """Start a write without waiting for it; the Future is done once it is committed.

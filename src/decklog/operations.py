@@ -54,10 +54,14 @@ def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, ma
     def operation(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
         if kwargs and known is not None and not kwargs.keys() <= known:
             raise _refuse(function, kwargs, known)
-        if through == "none":
-            return function(store, *args, **kwargs)
-        run = store.db.write if through == "write" else store.db.read
-        return run(lambda: function(store, *args, **kwargs))
+        try:
+            if through == "none":
+                return function(store, *args, **kwargs)
+            run = store.db.write if through == "write" else store.db.read
+            return run(lambda: function(store, *args, **kwargs))
+        except OverflowError as problem:
+            # Times and columns have their limits, and only a number that the caller gave can be beyond them.
+            raise Invalid(f"a number given to {function.__qualname__} is too large: {problem}") from problem
 
     operation.__operation__ = Operation(  # type: ignore[attr-defined]
         name=function.__name__, writes=writes, manager_only=manager_only, function=operation

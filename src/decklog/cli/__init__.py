@@ -11,12 +11,15 @@ def main() -> "NoReturn":
     """Run `decklog` as a program."""
     import gc
     import os
+    from contextlib import suppress
 
     # A call lives for some hundredths of a second and its memory goes with it: collecting garbage only costs.
     gc.disable()
     code = run(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        # What is still to be written may meet a reader who went away.
+        with suppress(BrokenPipeError):
+            stream.flush()
     os._exit(code)
 
 
@@ -27,6 +30,7 @@ def run(arguments: list[str]) -> int:
 
     call = Call(arguments)
     try:
+        call.check()
         if call.names_operation:
             from decklog.cli.derived import run_operation
 

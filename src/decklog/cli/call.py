@@ -35,9 +35,14 @@ class Call:
             elif word == "--json":
                 self.json = True
             elif word == "--db" or word.startswith("--db="):
-                self.db = word[5:] if "=" in word else next(words, None)
+                self.db = word[5:] if "=" in word else next(words, "")
             else:
                 self.words.append(word)
+
+    def check(self) -> None:
+        """Refuse settings that lack their value."""
+        if self.db == "":
+            raise Usage("--db needs a value: a path, sqlite:///PATH or postgresql://…")
 
     def take_agent(self, words: list[str], known: "Container[str]") -> list[str]:
         """Take `--agent` and `--agent-id` out of a verb's words, where they are not options of its own."""

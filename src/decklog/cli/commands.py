@@ -20,6 +20,14 @@ COMMANDS = {
     "watch": "journal",
     "search": "journal",
     "redact": "redact",
+    "tools": "tools",
+    "export": "transfer",
+    "import": "transfer",
+    "move": "transfer",
+    "backup": "transfer",
+    "restore": "transfer",
+    "recover": "transfer",
+    "prune": "transfer",
     "demo": "demo",
 }
 
@@ -67,8 +75,10 @@ def _store_menu(store: str) -> click.Group:
 
 def _written(module: str, name: str) -> click.Command:
     from importlib import import_module
+    from keyword import iskeyword
 
-    command: click.Command = getattr(import_module(f"decklog.cli.{module}_commands"), name)
+    function = f"{name}_" if iskeyword(name) else name
+    command: click.Command = getattr(import_module(f"decklog.cli.{module}_commands"), function)
     return command
 
 
@@ -121,4 +131,6 @@ def run_command(call: Call) -> int:
         raise Usage(problem.format_message(), hint=context.strip() or None) from None
     except click.Abort:
         return 130
+    except SystemExit:
+        return 0  # click ends the program when the reader of its output went away
     return result if isinstance(result, int) else 0

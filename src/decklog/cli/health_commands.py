@@ -4,7 +4,30 @@ import click
 
 from decklog.cli.call import Call
 from decklog.cli.exits import print_json
+from decklog.cli.locate import locate
 from decklog.cli.show import show
+from decklog.errors import Damaged, Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class NotWhole(Invalid):
+    code = "not_whole"
+
+
+class Trouble(Invalid):
+    code = "trouble"
+
+
+def _print_findings(data: "dict[str, object]", problem: Invalid | None) -> int:
+    """Print the data of a check; when something was found it is an error too, in the place where errors are."""
+    envelope: dict[str, object] = {"ok": problem is None, "data": data, "next": None, "warnings": []}
+    if problem is not None:
+        envelope["error"] = problem.as_dict()
+    print_json(envelope)
+    return 0 if problem is None else 1
 
 
 @click.command()
@@ -16,8 +39,7 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
     with call.open(writing=False) as log:
         result = log.journal.verify(stream, anchor=anchor)
     if call.json:
-        print_json({"ok": result.ok, "data": result.as_dict(), "next": None, "warnings": []})
-        return 0 if result.ok else 1
+        return _print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}") if result.first else None)
     for problem in result.problems:
         place = f"{problem.stream}:{problem.seq}  " if problem.stream else ""
         click.echo(f"WRONG  {place}{problem.what}")
@@ -27,15 +49,14 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
 
 
 @click.command()
+@click.option("--deep", is_flag=True, help="also walk every hash chain, as verify does")
 @click.pass_obj
-def doctor(call: Call) -> int:
-    """Look for trouble with the engine, the file and the schema, and say what mends it."""
-    with call.open(writing=False) as log:
-        facts = log.db.facts()
-        findings = [*_file_findings(facts), *_schema_findings(facts)]
+def doctor(call: Call, deep: bool) -> int:
+    """Look for trouble with the engine, the file, its pages, leases and locks, and say what mends it."""
+    facts, findings = _examine(call, deep)
     if call.json:
-        print_json({"ok": not findings, "data": {**facts, "findings": findings}, "next": None, "warnings": []})
-        return 1 if findings else 0
+        first = findings[0] if findings else None
+        return _print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
     show({name: value for name, value in facts.items() if name != "steps"}, as_json=False)
     for finding in findings:
         click.echo(f"TROUBLE  {finding['what']}\n         {finding['mend']}")
@@ -43,22 +64,24 @@ def doctor(call: Call) -> int:
     return 1 if findings else 0
 
 
-def _file_findings(facts: "dict[str, object]") -> list[dict[str, str]]:
-    findings: list[dict[str, str]] = []
-    if facts["engine"] != "sqlite":
-        return findings
-    if str(facts["mode"])[-2:] != "00":
-        findings.append({"what": f"others can read the log (mode {facts['mode']})", "mend": f"chmod 600 {facts['path']}"})
-    if facts["journal_mode"] != "wal" and not facts["read_only"]:
-        findings.append({"what": f"the journal mode is {facts['journal_mode']}", "mend": "decklog migrate"})
-    if int(str(facts["wal_bytes"])) > 256 * 1024 * 1024:
-        findings.append(
-            {
-                "what": f"the WAL has {facts['wal_bytes']} bytes",
-                "mend": "End readers that have been open for long; it shrinks by itself.",
-            }
-        )
-    return findings
+def _examine(call: Call, deep: bool) -> "tuple[dict[str, Any], list[dict[str, str]]]":
+    """Gather the facts and findings; a file that is too damaged to be opened is a finding too."""
+    from decklog.transfer.checkup import check_up, holders
+
+    path = locate(call.db).path
+    try:
+        with call.open(writing=False) as log:
+            facts = {**log.db.facts(), "written_by": holders(log)}
+            return facts, [*_file_findings(facts), *_schema_findings(facts), *check_up(log, facts, deep=deep)]
+    except Damaged as problem:
+        finding = {"about": "page", "what": problem.message, "mend": f"decklog recover {path}, or decklog restore BACKUP"}
+        return {"path": path}, [finding]
+
+
+def _file_findings(facts: "dict[str, Any]") -> list[dict[str, str]]:
+    if facts["engine"] != "sqlite" or facts["journal_mode"] == "wal" or facts["read_only"]:
+        return []
+    return [{"about": "mode", "what": f"the journal mode is {facts['journal_mode']}", "mend": "decklog migrate"}]
 
 
 def _schema_findings(facts: "dict[str, object]") -> list[dict[str, str]]:
@@ -66,4 +89,10 @@ def _schema_findings(facts: "dict[str, object]") -> list[dict[str, str]]:
     changed = [step["name"] for step in steps if not step["unchanged"]] if isinstance(steps, list) else []
     if not changed:
         return []
-    return [{"what": f"applied migrations differ from the shipped ones: {', '.join(changed)}", "mend": "Reinstall Decklog."}]
+    return [
+        {
+            "about": "schema",
+            "what": f"applied migrations differ from the shipped ones: {', '.join(changed)}",
+            "mend": "Reinstall Decklog.",
+        }
+    ]

@@ -26,7 +26,8 @@ class Place:
 
     @property
     def exists(self) -> bool:
-        return self.is_server or os.path.exists(self.path)
+        # An address that no engine knows is for opening to refuse.
+        return self.is_server or "://" in self.path or os.path.exists(self.path)
 
     @property
     def is_read_only(self) -> bool:

@@ -6,10 +6,10 @@ from datetime import datetime
 from enum import Enum
 from inspect import Parameter as Signed
 from inspect import signature
+from math import isfinite
 from types import UnionType
 
 from decklog.cli.call import Usage
-from decklog.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,9 +95,27 @@ def read_time(text: str) -> datetime:
     return from_text(text)
 
 
+def _read_bytes(text: str) -> bytes:
+    """Read bytes from `@FILE`, from `-`, or from the word itself."""
+    if text == "-":
+        return sys.stdin.buffer.read()
+    if text.startswith("@") and os.path.exists(text[1:]):
+        with open(text[1:], "rb") as file:
+            return file.read()
+    return os.fsencode(text)
+
+
+def _read_number(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(text)
+    return number
+
+
 _READERS: "dict[Any, Callable[[str], Any]]" = {
     int: int,
-    float: float,
+    float: _read_number,
+    bytes: _read_bytes,
     datetime: read_time,
     dict: _read_json,
     object: _read_json,
@@ -162,4 +180,4 @@ def _truth(text: str) -> bool:
         return True
     if text.lower() in ("false", "0", "no"):
         return False
-    raise Invalid(f"{text!r} is neither true nor false")
+    raise Usage(f"{text!r} is neither true nor false")

@@ -23,8 +23,16 @@ def redact(file: "IO[str]", jsonl: bool) -> int:
         return 0
     for number, line in enumerate(file, 1):
         if line.strip():
-            sys.stdout.write(json.dumps(_redact_line(number, line), ensure_ascii=False) + "\n")
+            sys.stdout.write(_as_json(_redact_line(number, line)) + "\n")
     return 0
+
+
+def _as_json(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(text)  # half of a surrogate pair can only be written as an escape
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _redact_line(number: int, line: str) -> str:

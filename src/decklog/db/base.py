@@ -2,6 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 
 from decklog.records import Values
 
@@ -109,7 +110,43 @@ class Database(ABC):
     @abstractmethod
     def close(self) -> None: ...
 
+    def put(self, table: str, names: "tuple[str, ...]", identity: "tuple[str, ...]", rows: "list[dict[str, Any]]") -> None:
+        """Insert rows with different keys, each in the place of the one that has its key."""
+        self.many(upsert_of(table, names, identity, f"values ({', '.join(':' + name for name in names)})"), rows)
+
+    @contextmanager
+    def filling(self) -> "Iterator[None]":
+        """Take a great many entries in within this block; an engine may leave work for the end of it."""
+        yield
+
+    def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:  # noqa: B027 - a server has no file to copy
+        """Copy the file this log is kept in, as it is at this moment; a server's log has none, and nothing is made."""
+
+    def check_pages(self, most: int) -> "list[str]":  # noqa: ARG002 - a server checks its own pages
+        """Look for pages that can't be read, and name so many of them at most."""
+        return []
+
+    def wal_frames(self) -> int:
+        """Count the pages that wait in a file's write-ahead log; a server keeps its own."""
+        return 0
+
+    def hold(self, table: str) -> None:  # noqa: B027 - one writer has all tables where there is only one
+        """Keep all others from writing a table until this transaction ends."""
+
+    def compact(self) -> None:  # noqa: B027 - a server does so by itself
+        """Give the space of what was dropped back to the system, and leave no trace of it in the file."""
+
+    def forget_text(self, positions: "list[int]") -> None:  # noqa: B027 - an engine may keep no words of its own
+        """Drop the words of entries from the text index, after their texts were dropped."""
+
     def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
         """Run one statement; give its first row."""
         _, rows = self.rows(sql, parameters)
         return rows[0] if rows else None
+
+
+def upsert_of(table: str, names: "tuple[str, ...]", identity: "tuple[str, ...]", values: str) -> str:
+    """Write the statement that inserts rows or replaces those with the same key."""
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in identity)
+    act = f"do update set {changes}" if changes else "do nothing"
+    return f"insert into {table} ({', '.join(names)}) {values} on conflict ({', '.join(identity)}) {act}"

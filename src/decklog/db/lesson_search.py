@@ -173,7 +173,7 @@ class PostgresLessons:
             bound["project"] = project
         _, rows = self._db.rows(
             f"""
-            select lesson_id, ts_rank_cd('{{0.5, 0, 0, 1}}', words, q, 1) as score
+            select lesson_id, ts_rank_cd('{{1, 0, 0, 0.5}}', words, q) as score
               from lesson_text,
                    (select to_tsquery('english', :words) || to_tsquery('simple', :senses) as q) as query
              where {" and ".join(clauses)}

@@ -10,10 +10,11 @@ from weakref import WeakSet
 import apsw
 
 from decklog.db import schema, sqlite_errors, sqlite_file
-from decklog.db.base import PARAMETER, Database
+from decklog.db.base import PARAMETER
 from decklog.db.fair_lock import FairLock
 from decklog.db.group_commit import GroupCommit, Ticket
 from decklog.db.sqlite_readers import Readers
+from decklog.db.sqlite_upkeep import SqliteUpkeep
 from decklog.errors import Busy, Closed, Conflict, Invalid, ReadOnly, SchemaTooNew
 from decklog.records import Values
 
@@ -29,7 +30,7 @@ _open_databases: "WeakSet[SqliteDatabase]" = WeakSet()
 _COUNTDOWN = (4, 3, 2, 1, 0)
 
 
-class SqliteDatabase(Database):
+class SqliteDatabase(SqliteUpkeep):
     engine = "sqlite"
     finds_tags_by_search = True
 
@@ -369,28 +370,7 @@ class SqliteDatabase(Database):
                 return
             time.sleep(min(0.01, left))
 
-    def prepare_search(self, stream_no: int | None) -> None:
-        from decklog.db import sqlite_search
-
-        if not self.read_only:
-            sqlite_search.catch_up(self, stream_no)
-
-    def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
-        from decklog.db import sqlite_search
-
-        return sqlite_search.search(self, select, words, **narrowing)
-
     # Life
-
-    def migrate(self) -> list[str]:
-        from decklog.db import sqlite_migrate
-
-        return sqlite_migrate.migrate(self)
-
-    def facts(self) -> "dict[str, Any]":
-        from decklog.db import sqlite_migrate
-
-        return sqlite_migrate.facts(self)
 
     def close(self) -> None:
         """Commit what was submitted, and let go of the file."""

@@ -100,3 +100,19 @@ def _index(database: "SqliteDatabase", number: int, end: int) -> None:
         """,
         bounds,
     )
+
+
+def forget(database: "SqliteDatabase", positions: "list[int]") -> None:
+    """Drop the words of entries that were indexed; kind, agent and phase stay, so that they are still found by these."""
+    places = [{"pos": pos, "number": pos // _SIZE} for pos in positions]
+    database.many("delete from entry_text where rowid = :pos", places)
+    database.many(
+        f"""
+        insert into entry_text (rowid, words, tags)
+        select pos, {_WORDS}, {_TAGS}
+          from entries
+         where pos = :pos
+           and pos <= (select m.pos from entry_text_marks m where m.stream_no = :number)
+        """,
+        places,
+    )

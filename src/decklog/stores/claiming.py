@@ -6,7 +6,7 @@ from decklog.errors import Invalid
 from decklog.operations import writes, writes_in_steps
 from decklog.records import to_json
 from decklog.stores.claim import Claim
-from decklog.stores.leases import DEFAULT_LEASE_SECONDS, Leases
+from decklog.stores.leases import DEFAULT_LEASE_SECONDS, Leases, check_span
 from decklog.stores.task import Task
 
 TYPE_CHECKING = False
@@ -87,8 +87,7 @@ class Claiming(Leases):
         """
         if not worker.strip():
             raise Invalid("a worker needs a name", field="worker")
-        if lease_seconds <= 0:
-            raise Invalid(f"a lease of {lease_seconds:g} seconds is none", field="lease_seconds")
+        check_span(lease_seconds, "lease_seconds")
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         patience = _Patience(wait_seconds)
@@ -208,6 +207,7 @@ class Claiming(Leases):
         lease_seconds: float = DEFAULT_LEASE_SECONDS,
     ) -> Claim | None:
         """End a task as done and take the next of its run for the same worker, in one transaction."""
+        check_span(lease_seconds, "lease_seconds")
         worker = self.fetch(Task, task_id).worker
         done = self._finish(task_id, fence, summary, result)
         task = self._claim(done.run_id, worker or "", {"group_id": None, "role": None, "tag": None}, lease_seconds)

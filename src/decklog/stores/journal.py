@@ -29,6 +29,9 @@ class Journal(Receiving):
     @reads
     def get(self, stream: str, seq: int) -> Entry:
         """Get one entry by its stream and its number."""
+        if not 0 < seq < STREAM_SIZE:
+            # Such a number would be a position in another stream.
+            raise NotFound(f"there is no entry {stream}:{seq}")
         number = self.number_of(stream)
         _, rows = self.db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
         if number is None or not rows:

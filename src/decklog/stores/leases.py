@@ -5,7 +5,7 @@ A lease has a number that only grows. Whoever comes with an older number has los
 
 from datetime import timedelta
 
-from decklog.errors import LeaseLost
+from decklog.errors import Invalid, LeaseLost
 from decklog.operations import writes
 from decklog.stores.base import Store
 from decklog.stores.task import Outcome, Task, TaskState
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LEASE_SECONDS = 300.0
+LONGEST_SECONDS = 366 * 86400.0
 
 
 class Leases(Store):
@@ -46,6 +47,7 @@ class Leases(Store):
         state_name: str | None = None,
     ) -> Task:
         """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
+        check_span(lease_seconds, "lease_seconds")
         changes: dict[str, Any] = {"leased_until": self.now() + timedelta(seconds=lease_seconds)}
         if stage is not None:
             changes["stage"] = stage
@@ -98,6 +100,8 @@ class Leases(Store):
 
         `blocker` names what stood in the way; `blocker_repeats` then counts how often in a row it was the same.
         """
+        if retry_after_seconds != 0:
+            check_span(retry_after_seconds, "retry_after_seconds")
         task = self._must_hold(task_id, fence)
         used_up = task.failures + 1 >= task.max_attempts
         repeats = 0 if blocker is None else task.blocker_repeats + 1 if blocker == task.blocker else 1
@@ -172,6 +176,12 @@ class Leases(Store):
         if changed[0].state != TaskState.RUNNING:
             self._settle(changed[0])
         return changed[0]
+
+
+def check_span(seconds: float, field: str) -> None:
+    """Refuse a span of time that is none, or that no clock reaches."""
+    if not 0 < seconds <= LONGEST_SECONDS:
+        raise Invalid(f"{field} is {seconds:g}; it goes from more than 0 to {LONGEST_SECONDS:g}", field=field)
 
 
 def _ending(outcome: Outcome, state: TaskState, **fields: "Any") -> "dict[str, Any]":

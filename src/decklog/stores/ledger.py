@@ -74,23 +74,10 @@ class Ledger(Store):
         What is spent already is recorded with `enforce` off: the charge and the budget then show as overdrawn.
         With a key that is known in its run, the first charge comes back.
         """
-        given = {
-            "model": model,
-            "input_tokens": input_tokens,
-            "cache_read_tokens": cache_read_tokens,
-            "cache_create_tokens": cache_create_tokens,
-            "output_tokens": output_tokens,
-            "cost_microdollars": cost_microdollars,
-            "run_id": run_id,
-            "group_id": group_id,
-            "task_id": task_id,
-            "agent": agent,
-            "agent_id": agent_id,
-            "call_site": call_site,
-            "occurred_at": occurred_at,
-            "reservation_id": reservation_id,
-            "key": key,
-        }
+        tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
+        place = {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent, "agent_id": agent_id}
+        call = {"model": model, "cost_microdollars": cost_microdollars, "call_site": call_site, "occurred_at": occurred_at}
+        given = {**call, **dict(zip(TOKENS, tokens, strict=True)), **place, "reservation_id": reservation_id, "key": key}
         check(given)
         return self._charge(given, enforce)
 
@@ -241,6 +228,12 @@ class Ledger(Store):
         where.equal(call_site=call_site, model=model)
         where.between("occurred_at", since, until)
         by = enum_of(By, by, "by")
+        rows = self._sums(by, where)
+        rows.sort(key=lambda row: row["key"] if by is By.DAY else (-row["cost_microdollars"], -row["calls"], row["key"] or ""))
+        total = {name: sum(row[name] for row in rows) for name in _FIGURES}
+        return {"by": by.value, "rows": rows, "total": total}
+
+    def _sums(self, by: By, where: Where) -> "list[dict[str, Any]]":
         bound, _ = self.db.values.bind(where.bound)
         sums = ", ".join(f"cast(sum({name}) as bigint)" for name in TOKENS)
         _, rows = self.db.rows(
@@ -253,7 +246,4 @@ class Ledger(Store):
             """,
             bound,
         )
-        found = [dict(zip(("key", *_FIGURES), row, strict=True)) for row in rows]
-        found.sort(key=lambda row: row["key"] if by is By.DAY else (-row["cost_microdollars"], -row["calls"], row["key"] or ""))
-        total = {name: sum(row[name] for row in found) for name in _FIGURES}
-        return {"by": by.value, "rows": found, "total": total}
+        return [dict(zip(("key", *_FIGURES), row, strict=True)) for row in rows]

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 RECORD_SHARE = 0.4
 # How that share is split.
 WEIGHTS = {"usefulness": 0.4, "confidence": 0.25, "recency": 0.2, "topic": 0.15}
-# The usual constant of reciprocal rank fusion: it keeps one list's first place from deciding alone.
-RRF = 60
+# The constant of reciprocal rank fusion keeps one list's first place from deciding alone. The usual 60 is for lists of
+# thousands: with the few dozen here it would make all places nearly equal, and a lesson's record would decide instead of its match.
+RRF = 10
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,12 @@ def relative(scored: "Iterable[tuple[str, float]]") -> dict[str, float]:
 
 
 def fused(*rankings: "Iterable[str]") -> dict[str, float]:
-    """Fuse several rankings by reciprocal rank; the first place in all of them is 1."""
-    lists = [list(ranking) for ranking in rankings]
+    """Fuse several rankings by reciprocal rank; the best of them all is 1."""
     scores: dict[str, float] = {}
-    for ranking in lists:
+    for ranking in rankings:
         for place, lesson_id in enumerate(ranking, 1):
             scores[lesson_id] = scores.get(lesson_id, 0.0) + 1 / (RRF + place)
-    most = len(lists) / (RRF + 1)
-    return {lesson_id: score / most for lesson_id, score in scores.items()}
+    return relative(scores.items())
 
 
 def rank(
@@ -59,24 +58,32 @@ def rank(
     question: Question,
     match: "Mapping[str, float]",
     parts: "Mapping[str, Mapping[str, float]]",
+    *,
+    weights: "Mapping[str, float]" = WEIGHTS,
+    share: float = RECORD_SHARE,
 ) -> list[Hit]:
     """Order lessons by how well they match and by what their record says; `parts` are the signals behind the match."""
     hits = []
     for lesson in lessons:
         behind = {name: part.get(lesson.id, 0.0) for name, part in parts.items()}
-        hits.append(_hit(lesson, question, match[lesson.id], behind))
+        record = _record(lesson, question)
+        standing = sum(weights[name] * value for name, value in record.items())
+        score = match[lesson.id] * (1 - share + share * standing)
+        hits.append(_hit(lesson, question, score, {**behind, **record}))
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
-def _hit(lesson: Lesson, question: Question, match: float, parts: "dict[str, float]") -> Hit:
-    record = {
+def _record(lesson: Lesson, question: Question) -> dict[str, float]:
+    """Say what speaks for a lesson besides its words, each from 0 to 1."""
+    return {
         "usefulness": lesson.usefulness(),
         "confidence": lesson.confidence / 100,
         "recency": lesson.freshness(question.now),
         "topic": question.suits(lesson.topic),
     }
-    standing = sum(WEIGHTS[name] * value for name, value in record.items())
-    signals = {name: round(value, 4) for name, value in {**parts, **record}.items()}
+
+
+def _hit(lesson: Lesson, question: Question, score: float, signals: "dict[str, float]") -> Hit:
     return Hit(
         id=lesson.id,
         topic=lesson.topic,
@@ -87,8 +94,8 @@ def _hit(lesson: Lesson, question: Question, match: float, parts: "dict[str, flo
         sightings=lesson.sightings,
         source_kind=lesson.source_kind,
         source_id=lesson.source_id,
-        score=round(match * (1 - RECORD_SHARE + RECORD_SHARE * standing), 6),
-        signals=signals,
+        score=round(score, 6),
+        signals={name: round(value, 4) for name, value in signals.items()},
         why=_why(lesson, question, signals),
         tokens=tokens_of(lesson.body),
     )

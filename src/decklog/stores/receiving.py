@@ -4,7 +4,7 @@ An entry that is received keeps its number and its hash. It is checked against t
 is put into the table it is about, so the projections of the receiving log are made from the journal alone.
 """
 
-from decklog.errors import Conflict, Damaged, Invalid
+from decklog.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Record, from_json
 from decklog.stores import chain
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FIELDS = tuple(name for name in COLUMNS if name != "pos")
 _SELECT = f"select {', '.join(FIELDS)} from entries"
+_NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
 
 
 class Receiving(JournalWriter):
@@ -41,13 +42,17 @@ class Receiving(JournalWriter):
 
         Each must follow from the one before it. Entries that are here already are compared and skipped.
         """
+        known: dict[int, dict[str, Any]] = {}
         fresh: list[dict[str, Any]] = []
         for entry in entries:
-            values = {**dict.fromkeys(COLUMNS), **entry}
+            values: dict[str, Any] = {**_NOTHING, **entry}
             if len(values) != len(COLUMNS):
                 raise Invalid(f"an entry has the fields {', '.join(FIELDS)}; got {', '.join(entry)}")
             if self._follows(values):
                 fresh.append(values)
+            else:
+                known[values["pos"]] = values
+        self._compare(known)
         self.db.many(INSERT, fresh)
         self._project(fresh)
         for stream in dict.fromkeys(values["stream"] for values in fresh):
@@ -56,63 +61,80 @@ class Receiving(JournalWriter):
 
     def _follows(self, values: "dict[str, Any]") -> bool:
         """Check an entry against its stream's head and make it the head; False when it is here already."""
-        stream = values["stream"]
-        head = self._head(stream, new_stream=True)
+        stream, seq = values["stream"], values["seq"]
+        head = self.db.memo.get(("head", stream)) or self._head(stream, new_stream=True)
         seen = head[0] % STREAM_SIZE
-        if values["seq"] <= seen:
-            self._compare(values, head[0] - seen + values["seq"])
+        values["pos"] = head[0] - seen + seq
+        if seq <= seen:
             return False
-        if values["seq"] != seen + 1:
-            raise Conflict(
-                f"{stream} has entries up to {seen}; {values['seq']} would leave a gap", stream=stream, seq=values["seq"]
-            )
-        digests = {
-            name: values[f"{name}_digest"] if values[name] is None else chain.digest(values[name]) for name in ("body", "payload")
-        }
-        if chain.link(head[1], {**values, **digests, "redacted": values["redacted"] or None}) != values["hash"]:
-            raise Damaged(f"entry {stream}:{values['seq']} does not match its hash", stream=stream, seq=values["seq"])
-        values["pos"] = head[0] + 1
+        if seq != seen + 1:
+            raise Conflict(f"{stream} has entries up to {seen}; {seq} would leave a gap", stream=stream, seq=seq)
+        if linked(head[1], values) != values["hash"]:
+            raise Damaged(f"entry {stream}:{seq} does not match its hash", stream=stream, seq=seq)
         if values["at"] < head[2]:
             self._out_of_order(stream)
         self.db.memo["head", stream] = (values["pos"], values["hash"], values["at"])
         return True
 
-    def _compare(self, values: "dict[str, Any]", pos: int) -> None:
-        row = self.db.one("select hash from entries where pos = :pos", {"pos": pos})
-        if row is None or row[0] != values["hash"]:
-            raise Conflict(
-                f"entry {values['stream']}:{values['seq']} is another one here",
-                hint="The two logs went different ways; take the stream into an empty log.",
-                stream=values["stream"],
-                seq=values["seq"],
-            )
+    def _compare(self, known: "dict[int, dict[str, Any]]") -> None:
+        """Make sure that entries which are here already are the same ones."""
+        if not known:
+            return
+        _, rows = self.db.rows(f"select pos, hash from entries where pos in ({', '.join(map(str, known))})", {})
+        here: dict[int, str] = dict(rows)
+        for pos, values in known.items():
+            if here.get(pos) != values["hash"]:
+                raise Conflict(
+                    f"entry {values['stream']}:{values['seq']} is another one here",
+                    hint="The two logs went different ways; take the stream into an empty log.",
+                    stream=values["stream"],
+                    seq=values["seq"],
+                )
 
     def _project(self, entries: "list[dict[str, Any]]") -> None:
-        """Put the post-images into their tables; of several for one record in a batch only the last is needed."""
-        newest: dict[tuple[str, str], dict[str, Any]] = {}
-        for values in entries:
-            if values["record_table"] is not None:
-                newest.setdefault((values["record_table"], values["record_id"]), {})["payload"] = values["payload"]
+        """Put the post-images into their tables."""
+        changes = [values for values in entries if values["record_table"] is not None]
+        if not changes:
+            return
+        try:
+            self.db.write(lambda: self._put_newest(changes))
+        except (Conflict, NotFound):
+            # Something unique passed from one record to another within the batch: only their own order shows how.
+            for values in changes:
+                self._put_newest([values])
+
+    def _put_newest(self, changes: "list[dict[str, Any]]") -> None:
+        """Put each record's last image; removals go first, so that what they held is free."""
+        newest = {(values["record_table"], values["record_id"]): values for values in changes}
         classes = self.record_classes()
-        by_table: dict[str, list[dict[str, Any]]] = {}
-        for (table, _), held in newest.items():
-            by_table.setdefault(table, []).append(from_json(held["payload"]))
-        for table in sorted(by_table, key=list(classes).index):
-            self._put_all(classes[table], by_table[table])
+        kept: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
+        removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
+        for (table, _), values in newest.items():
+            if table not in classes:
+                raise _unusable(values, f"tells of {table!r}, a kind of record that this Decklog does not know")
+            image = _image_of(values)
+            (removed if image.get("removed") else kept)[table].append(image)
+        for table in reversed(classes):
+            self._remove_all(classes[table], removed[table])
+        for table, record_class in classes.items():
+            self._put_all(record_class, kept[table])
+
+    def _remove_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
+        condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
+        for image in images:
+            self.db.count(f"delete from {record_class.table} where {condition}", image)
 
     def _put_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
-        names = record_class.columns()
-        kept = [{name: image.get(name) for name in names} for image in images if not image.get("removed")]
-        self.db.many(_upsert_of(record_class), kept)
-        for image in images:
-            if image.get("removed"):
-                condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
-                self.db.count(f"delete from {record_class.table} where {condition}", image)
+        if images:
+            names = record_class.columns()
+            nothing = dict.fromkeys(names)
+            self.db.put(record_class.table, names, record_class.identity, [{**nothing, **image} for image in images])
 
     @reads
-    def blob_digests(self) -> list[str]:
-        """List the digests of all kept texts and bytes."""
-        _, rows = self.db.rows("select digest from blobs order by digest", {})
+    def blob_digests(self, *, after: str = "", limit: int | None = None) -> list[str]:
+        """List the digests of kept texts and bytes in their order, all of them or so many after one."""
+        most = "" if limit is None else f"limit {limit}"
+        _, rows = self.db.rows(f"select digest from blobs where digest > :after order by digest {most}", {"after": after})
         return [row[0] for row in rows]
 
     def blobs(self, digests: list[str]) -> "Iterator[tuple[str, bytes]]":
@@ -132,12 +154,26 @@ class Receiving(JournalWriter):
         self.keep(content, digest)
 
 
-def _upsert_of(record_class: type[Record]) -> str:
-    names = record_class.columns()
-    values = ", ".join(":" + name for name in names)
-    changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in record_class.identity)
-    act = f"do update set {changes}" if changes else "do nothing"
-    return (
-        f"insert into {record_class.table} ({', '.join(names)}) values ({values}) "
-        f"on conflict ({', '.join(record_class.identity)}) {act}"
-    )
+def linked(previous: str, values: "dict[str, Any]") -> str:
+    """Hash an entry as it came; a text that has a digest beside it must match it."""
+    digests = {}
+    for name in ("body", "payload"):
+        text, kept = values[name], values[f"{name}_digest"]
+        digests[name] = kept if text is None else chain.digest(text)
+        if kept is not None and kept != digests[name]:
+            raise _unusable(values, f"has a {name} that does not match its digest")
+    return chain.link(previous, {**values, **digests, "redacted": values["redacted"] or None})
+
+
+def _image_of(values: "dict[str, Any]") -> "dict[str, Any]":
+    try:
+        image = from_json(values["payload"])
+    except (TypeError, ValueError):
+        image = None
+    if not isinstance(image, dict):
+        raise _unusable(values, "tells of a change, and its payload is no JSON object")
+    return image
+
+
+def _unusable(values: "dict[str, Any]", why: str) -> Damaged:
+    return Damaged(f"entry {values['stream']}:{values['seq']} {why}", stream=values["stream"], seq=values["seq"])

@@ -5,159 +5,162 @@ change, `memory.reindex` brings older lessons up to date.
 """
 
 _LINES = """
-hang: hang stuck freeze frozen deadlock block stall unresponsive forever halt wait wedge livelock idle
-crash: crash segfault panic abort die dead kill sigkill sigsegv terminate core_dump fault
-oom: oom memory ram heap swap oomkilled 137 leak allocation exhaust
-slow: slow latency performance sluggish lag speed fast delay throughput expensive quadratic bottleneck
-timeout: timeout time_limit deadline expire elapsed timed slow
-race: race concurrent concurrency parallel thread simultaneous interleave atomic lock mutex synchronise synchronize
-lock: lock mutex semaphore exclusive busy contention latch
-flaky: flaky intermittent sporadic random occasional sometimes nondeterministic unstable flake chance unreliable
-order: order sequence sort shuffle first before ordering arrange
-time: time clock date timestamp datetime hour midnight day epoch
-timezone: timezone time_zone utc dst daylight offset tz local_time localtime summer
-encoding: encoding unicode utf utf8 charset ascii latin1 decode encode codec umlaut accent emoji mojibake garble byte
-newline: newline line_ending crlf lf carriage eol autocrlf line_break
+hang: hang stuck freeze frozen deadlock block stall unresponsive forever halt wedge
+hang: livelock endless endlessly still stand_still lock_up never_return never_end never_finish ages spin
+wait: wait sleep pause delay poll hold idle queue pending until ready
+crash: crash segfault panic abort die dead kill sigkill sigsegv terminate core_dump fault fall_over bring_down blow break
+start: start startup boot launch come_up begin init initialise initialize bring_up spawn run execute
+stop: stop end exit quit shutdown terminate halt finish close cancel
+restart: restart reboot relaunch reload crash_loop bounce respawn
+oom: oom memory ram heap swap oomkilled 137 allocation exhaust
+grow: grow climb leak unbounded accumulate pile increase balloon bloat rise swell never_free
+leak: leak retain release unclosed never_close dispose free cleanup
+slow: slow latency performance sluggish lag speed fast throughput
+slow: expensive quadratic bottleneck ages minutes seconds takes_long crawl
+timeout: timeout time_limit deadline expire elapsed timed limit give_up
+race: race concurrent concurrency parallel simultaneous interleave same_time at_once side_side two_worker several_process
+lock: lock mutex semaphore exclusive busy contention latch claim hold
+lostupdate: lost_update overwrite clobber last_write increment counter vanish lose lost
+flaky: flaky intermittent sporadic random occasional sometimes nondeterministic
+flaky: unstable flake chance unreliable now_then once_while passes_fails green_red
+order: order sequence sort shuffle ordering arrange sorted out_order
+time: time clock date timestamp datetime hour day epoch second millisecond
+midnight: midnight night tonight twelve day_change today tomorrow date nightly overnight evening
+timezone: timezone time_zone utc offset tz local_time localtime zone region
+dst: dst daylight summer winter autumn spring clock_change clocks_went clocks_back clocks_go hour_twice change_clock
+schedule: schedule cron nightly job task periodic timer weekly daily
+month: month calendar year yearly week february leap 29 quarter annual renewal birthday
+clockskew: skew drift ntp not_yet leeway issued just_issued future clock_differ
+encoding: encoding unicode utf utf8 charset ascii latin1 decode encode
+encoding: codec umlaut accent emoji mojibake garble garbled character symbol gibberish
+invisible: invisible bom hidden strange weird zero_width mark utf_8 nbsp
+newline: newline line_ending ending crlf lf carriage eol autocrlf line_break entire_file every_line whole_file
 path: path directory folder file location filename dir cwd
-missing: missing absent not_found enoent undefined lack unavailable gone nonexistent vanish disappear lost
-permission: permission denied eacces chmod forbidden 403 access privilege root sudo owner readonly
-auth: auth authentication login credential token password sign unauthorized 401 session bearer
-secret: secret credential token password key apikey leak vault
-certificate: certificate tls ssl https ca handshake x509 self_signed expire
-network: network connection socket dns host port http unreachable offline proxy firewall internet
-refused: refuse reject deny decline connection_refused unreachable
+missing: missing absent not_found enoent undefined lack unavailable gone nonexistent disappear want without no_such
+disappear: disappear vanish lost lose gone erase wipe delete remove clobber swallow
+permission: permission denied eacces chmod forbidden 403 access privilege root sudo owner right readonly allow refuse
+auth: auth authentication login credential token password sign unauthorized 401 session bearer jwt signin log_in key
+secret: secret credential token password apikey vault sensitive private
+certificate: certificate tls ssl https ca handshake x509 chain root intermediate verification verify trust
+expire: expire expiry expired lapse run_out out_date old valid ttl
+network: network connection socket host port http unreachable offline internet peer remote client connect reach
+refused: refuse reject deny decline unreachable connection_refused unable
 dns: dns resolve hostname name_resolution lookup domain
-port: port listen bind eaddrinuse address_use occupied socket
-retry: retry again backoff repeat attempt resend redo rerun
-idempotent: idempotent duplicate twice repeat double once dedupe
-duplicate: duplicate copy twice double repeat redundant clone
-dependency: dependency package library module requirement version lockfile transitive vendor
-install: install setup pip npm package wheel build dependency
-version: version upgrade downgrade pin release incompatible bump mismatch update semver
-conflict: conflict clash collide incompatible merge overlap contradict
+port: port listen bind eaddrinuse address_use occupied socket address
+retry: retry again backoff repeat attempt resend redo rerun try tries
+duplicate: duplicate twice double repeat redundant second_time two_times again copy more_than_once
+idempotent: idempotent idempotency charge bill payment deliver order retried exactly_once
+money: money payment charge bill invoice cent penny price cart total currency amount cost dollar euro sum
+float: float decimal rounding precision fraction tiny floating round exact
+number: number integer int count digit numeric value
+overflow: overflow wrap negative maximum int32 2147483647 limit exceed too_large
+dependency: dependency package library module requirement transitive third_party
+install: install setup pip npm package wheel add
+version: version upgrade downgrade pin release incompatible bump mismatch update semver drift major newer older
+lockfile: lockfile lock_file pin frozen reproducible locked exact_version package_lock
+conflict: conflict clash collide incompatible merge overlap contradict collision
 import: import module require modulenotfounderror importerror load package include
-cycle: cycle circular cyclic loop recursive mutual
-recursion: recursion recursive infinite endless stack_overflow depth loop
-build: build compile link make bundle artifact toolchain compiler
-ci: ci pipeline workflow runner github_actions job continuous_integration build_server
-cache: cache stale cached outdated memo invalidate reuse
-stale: stale outdated old obsolete expired previous earlier cached
-container: container docker image podman dockerfile compose kubernetes pod
-kubernetes: kubernetes k8s pod deployment cluster kubectl helm
-disk: disk space storage full enospc volume quota inode
-database: database db sql query table schema postgres mysql sqlite row
-migration: migration schema alter upgrade column migrate
-index: index slow_query scan lookup full_table
-transaction: transaction commit rollback atomic isolation begin
-null: null none nil undefined nullpointer missing empty optional
-overflow: overflow wrap truncate integer limit range bound
-float: float decimal rounding precision money cent rounding_error
-memoryleak: leak grow unbounded accumulate retain gc garbage
-config: config configuration setting environment env variable option flag parameter
-environment: environment env variable export shell path
+cycle: cycle circular cyclic loop mutual each_other one_another
+recursion: recursion recursive infinite endless stack_overflow depth nested deep
+build: build compile link make bundle toolchain compiler linker
+bundle: bundle asset frontend javascript webpack chunk static minify
+ci: ci pipeline workflow runner github_actions job continuous_integration build_server build_machine agent
+cache: cache stale cached memo invalidate reuse reload refresh clear
+stale: stale outdated old obsolete previous earlier yesterday former no_longer refresh
+container: container docker image podman dockerfile compose pod
+kubernetes: kubernetes k8s pod deployment cluster kubectl helm node
+disk: disk space storage full enospc volume quota inode df
+database: database db sql query table postgres postgresql mysql sqlite row mongo engine statement select
+query: query select statement sql request hundred n1 per_row each_row one_row
+schema: schema column alter migration migrate ddl table field
+index: index slow_query scan lookup full_table seq_scan explain
+transaction: transaction commit rollback atomic isolation begin savepoint transfer
+constraint: constraint unique foreign_key not_null primary_key duplicate_key
+null: null none nil undefined nullpointer missing empty optional blank unset
+config: config configuration setting option flag parameter settings preference
+environment: environment env variable export
+parameter: parameter argument default kwarg option leave_out omit pass
 mock: mock stub patch fake double spy monkeypatch
-test: test spec suite pytest jest assertion unittest case
+test: test spec suite pytest jest unittest case
+assertion: assertion assert expect equality tolerance
 fixture: fixture setup teardown cleanup isolation shared_state conftest
-isolation: isolation independent leak pollute shared_state global interfere
-assertion: assertion assert expect compare equal mismatch
-coverage: coverage untested covered branch
-snapshot: snapshot golden baseline expected
-git: git repository commit branch checkout clone
-branch: branch head ref detached checkout
-rebase: rebase merge squash history rewrite force_push cherry_pick
-lost: lost lose overwrite vanish disappear clobber wipe delete erase gone
-delete: delete remove drop erase purge wipe rm
-history: history log commit past previous
-shallow: shallow depth fetch_depth partial
-submodule: submodule nested vendor
-hook: hook pre_commit trigger callback
-lint: lint format style linter prettier ruff eslint formatter
-type: type typing annotation mypy typescript cast
-syntax: syntax parse grammar token malformed invalid
-json: json serialise serialize payload deserialise parse
+isolation: isolation independent pollute shared_state global interfere
+isolation: alone itself everything together whole_suite left_behind side_effect
+ready: ready readiness up healthy health available probe alive liveness accept
+coverage: coverage untested caught notice uncaught survive escape
+git: git repository repo commit checkout clone vcs
+branch: branch head ref detached checkout switch
+rewrite: rebase squash history rewrite force_push cherry_pick amend force
+history: history log past depth shallow tag full_history fetch_depth
+diff: diff change modified differ difference compare
+submodule: submodule nested recurse
+hook: hook pre_commit trigger
+lint: lint format style linter prettier ruff eslint formatter whitespace
+type: type typing annotation mypy typescript cast typeerror
+syntax: syntax parse grammar malformed invalid unexpected
+json: json serialise serialize payload deserialise
 parse: parse read decode interpret deserialise deserialize
-escape: escape quote quoting inject injection sanitise sanitize special_character
+csv: csv column spreadsheet excel field comma header tsv
+escape: escape quote quoting inject injection sanitise sanitize special_character blank space
 shell: shell bash command script terminal sh zsh
-exit: exit return_code status quit exit_code terminate
-signal: signal sigterm sigint interrupt kill ctrl graceful
-process: process subprocess child fork spawn zombie daemon worker
-thread: thread worker pool concurrent gil goroutine async
-async: async await asyncio coroutine promise event_loop callback future
-buffer: buffer flush pipe stdout stream output
-pipe: pipe stdout stdin stream buffer redirect
+exitcode: exit return_code status exit_code code success report unnoticed
+pipe: pipe stage pipefail stdout stdin stream redirect middle
+signal: signal sigterm sigint interrupt ctrl graceful handler
+process: process subprocess child fork spawn zombie daemon worker pid
+thread: thread worker pool goroutine routine threads coroutine
+async: async await asyncio coroutine promise event_loop callback future handler
+buffer: buffer flush chunk
 log: log logging output print trace message
-symlink: symlink link junction alias
-case: case uppercase lowercase capital sensitive insensitive
-mac: mac macos osx darwin apple
-windows: windows win32 ntfs powershell
-arch: arch architecture arm64 aarch64 x86 amd64 platform cpu arm
-native: native binary shared_library glibc musl linker abi
-cors: cors origin browser preflight cross
-cookie: cookie session samesite login
-frontend: frontend browser react dom css page ui
-render: render display show draw paint page
-hydrate: hydrate hydration ssr server_render
-api: api endpoint request response http rest
-rate: rate throttle 429 quota limit too_many
-pagination: pagination page cursor offset limit
-webhook: webhook callback event notification
-queue: queue broker message job kafka rabbitmq backlog
-event: event message notification signal
-backup: backup restore recover dump snapshot
-restart: restart reboot relaunch reload crash_loop
-deploy: deploy release rollout ship publish production
-rollback: rollback revert undo restore back_out
-regex: regex pattern expression match backtrack
-random: random seed shuffle entropy uuid nondeterministic
-seed: seed random reproducible deterministic
-sort: sort order locale collation compare
-locale: locale language collation region lang decimal_comma
+symlink: symlink link symbolic junction alias
+case: case uppercase lowercase capital sensitive insensitive casing
+mac: mac macos osx darwin apple m1 laptop
+windows: windows win32 ntfs powershell cp1252
+arch: arch architecture arm64 aarch64 x86 amd64 platform cpu arm processor exec_format wrong_cpu m1
+native: native binary shared_library glibc musl abi libc extension symbol
+browser: browser chrome firefox safari dom page web cors origin cookie
+frontend: frontend browser react css ui interface screen component
+render: render display show draw paint appear
+api: api endpoint rest request response http route url
+fetch: fetch download pull get request url call
+throttle: rate throttle 429 quota too_many limit
+pagination: pagination page cursor offset next limit first_100
+webhook: webhook callback event notification deliver
+queue: queue broker message kafka rabbitmq backlog consumer job redeliver
+backup: backup restore recover dump
+deploy: deploy release rollout ship publish production live launch
+rollback: rollback revert undo back_out previous_version
+regex: regex pattern expression match backtrack matcher regexp pathological string
+seed: random seed shuffle entropy reproducible deterministic reproduce
+locale: locale language collation region lang turkish country
 hash: hash digest checksum sha fingerprint integrity
-checksum: checksum integrity hash corrupt mismatch
-corrupt: corrupt damage broken garbage invalid truncate torn
-partial: partial half incomplete torn truncate atomic
-size: size large big huge limit length long
-limit: limit maximum cap ceiling quota ulimit exceed too_many
-descriptor: descriptor fd file_handle emfile ulimit too_open handle
-permissionbit: executable chmod mode bit
-readonly: readonly read_only immutable write_protect
-copy: copy clone duplicate alias reference shallow deep
-mutable: mutable default shared mutate alias in_place
-closure: closure capture late_binding lambda loop_variable
-scope: scope global local shadow leak
+corrupt: corrupt damage broken garbage truncate torn corrupted half
+partial: partial half incomplete torn truncate truncated empty atomic rename temporary
+size: size large big huge length long line giant small
+limit: limit maximum cap ceiling quota ulimit exceed boundary
+descriptor: descriptor fd file_handle handle emfile ulimit open_file open too_many
+executable: executable chmod mode bit exec
+copy: copy clone reference shallow deep
+mutable: mutable default shared mutate in_place carry_over earlier_call previous_call
+closure: closure capture late_binding lambda loop_variable last_value
+scope: scope global local shadow
 error: error exception failure fail traceback problem wrong
-swallow: swallow ignore silent suppress hide mask bare_except quiet
-silent: silent quiet unnoticed without_error hidden
+swallow: swallow ignore silent suppress mask bare_except quiet unnoticed hide hidden success
 warning: warning deprecation deprecate notice
-unused: unused dead unreachable stale
-compare: compare equal equality identical diff
-null_byte: nul zero_byte
-download: download fetch pull clone registry mirror
-registry: registry mirror index pypi npm package_index
-publish: publish release upload push
-tag: tag label version latest
-pin: pin lock freeze exact digest lockfile
-proxy: proxy nginx load_balancer gateway reverse 502 504
-gateway: gateway 502 504 503 upstream bad_gateway
-health: health readiness liveness probe alive check
-scale: scale replica horizontal autoscale instance
-index_error: out_range bound off_one boundary
-boundary: boundary edge off_one inclusive exclusive limit fencepost
-leap: leap february 29
-month: month calendar year date
-sleep: sleep wait poll delay pause
-poll: poll wait check repeat interval
-ui_test: selenium playwright cypress browser element click
-headless: headless browser chrome display xvfb
-gpu: gpu cuda device vram driver
-ml: model training inference dataset
-preference: prefer preference style want ask convention
-review: review reviewer approve comment pull_request pr feedback
-small: small short tiny minimal concise split
-large: large big huge long giant
-document: document docs readme comment docstring changelog
-rename: rename move name refactor
-refactor: refactor restructure cleanup rename rewrite
+boundary: boundary edge off_one inclusive exclusive fencepost last exact maximum
+download: download mirror registry index proxy
+tag: tag label latest digest
+proxy: proxy nginx load_balancer gateway reverse 502 504 upstream bad_gateway
+scale: scale replica autoscale instance overload
+uitest: selenium playwright cypress element click screenshot
+preference: prefer preference convention want rule ask
+review: review reviewer approve comment pull_request pr feedback reject
+small: small short tiny minimal concise split under few
+document: document docs readme docstring changelog
+rename: rename move name
+refactor: refactor restructure rewrite clean
+remove: remove delete drop erase purge rm
+customer: customer user client people tenant account
+attempt: attempt retry try tries times number
 """
 
 

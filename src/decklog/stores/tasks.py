@@ -118,10 +118,15 @@ class Tasks(Claiming):
     @writes
     def depend(self, task_id: str, depends_on: str) -> Task:
         """Make a pending task wait for another one; a circle is refused."""
+        task = self.fetch(Task, task_id)
+        # Two that are added at once may close a circle together: a run's plan is changed by one at a time.
+        self.select(
+            Task, "select * from tasks where id = :one or id = :other order by id for update", one=task_id, other=depends_on
+        )
+        self.db.lock_stream(task.run_id)
         circle = self._path(depends_on, task_id)
         if circle is not None:
             raise Conflict(f"this would be a circle: {' -> '.join([task_id, *circle])}", circle=[task_id, *circle])
-        task = self.fetch(Task, task_id)
         if self.seek(Dependency, (task_id, depends_on)) is not None:
             return task.marked_already()
         still_open = self._count_open([depends_on])

@@ -260,8 +260,8 @@ class Anchors:
         try:
             with open(self._path, encoding="utf-8", errors="replace") as file:
                 return file.readlines()
-        except OSError as problem:
-            raise Invalid(f"the anchors in {self._path} can't be read: {problem.strerror}", path=self._path) from None
+        except (OSError, ValueError) as problem:
+            raise Invalid(f"the anchors in {self._path!r} can't be read: {problem}") from None
 
     def keep(self, heads: "list[dict[str, Any]]") -> None:
         """Replace the file by the present heads, all or nothing."""
@@ -272,5 +272,5 @@ class Anchors:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, self._path)
-        except OSError as problem:
-            raise Invalid(f"the anchors can't be kept in {self._path}: {problem.strerror}", path=self._path) from None
+        except (OSError, ValueError) as problem:
+            raise Invalid(f"the anchors can't be kept in {self._path!r}: {problem}") from None

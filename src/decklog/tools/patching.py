@@ -44,6 +44,14 @@ def apply_patch(root: Root, text: str) -> Patched:
     return Patched(files)
 
 
+def plan_patch(root: Root, text: str) -> tuple[Patched, dict[str, tuple[bytes | None, bytes | None]]]:
+    """Work out what a patch would do without doing it: its result, and each file's bytes before and after."""
+    plan = _Plan(root)
+    files = tuple(plan.add(file) for file in parse_patch(text))
+    before = {path: content.data if content else None for path, content in plan.before.items()}
+    return Patched(files), {path: (before[path], data) for path, data in plan.after.items()}
+
+
 class _Plan:
     """The state of every file a patch touches, before and after."""
 

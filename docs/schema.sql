@@ -1,0 +1,1966 @@
+-- The schema of a Decklog log. Written by `make docs`; a test keeps it true.
+
+-- First as SQLite holds it after all migrations, then the migrations as PostgreSQL gets them.
+
+----------------------------------------------------------------------------------------------------
+-- SQLite
+----------------------------------------------------------------------------------------------------
+
+CREATE TABLE schema_steps (
+  version    integer primary key,
+  name       text not null,
+  checksum   text not null,
+  applied_at text not null
+) strict;
+
+CREATE TABLE streams (
+  no         integer primary key,
+  name       text not null unique,
+  created_at text not null,
+  in_order   integer not null check (in_order in (0, 1))
+) strict;
+
+CREATE TABLE entries (
+  pos            integer primary key,
+  stream         text not null,
+  seq            integer not null check (seq >= 1 and seq = pos % 4294967296),
+  at             text not null,
+  hash           text not null,
+  kind           text not null check (kind = 'interaction' or kind = 'reasoning' or kind = 'event' or kind = 'tool' or kind = 'change'),
+  subtype        text,
+  agent          text,
+  agent_id       text,
+  group_id       text,
+  task_id        text,
+  iteration      integer,
+  phase          text check (phase = 'understanding' or phase = 'approach' or phase = 'decisions' or phase = 'risks' or phase = 'blockers' or phase = 'pivot' or phase = 'completion'),
+  confidence     text check (confidence = 'high' or confidence = 'medium' or confidence = 'low'),
+  redacted       integer not null default 0 check (redacted in (0, 1)),
+  key            text,
+  record_table   text,
+  record_id      text,
+  refs           text,
+  body_digest    text,
+  payload_digest text,
+  body           text,
+  payload        text,
+  check ((kind = 'change') = (record_table is not null and record_id is not null))
+) strict;
+
+CREATE UNIQUE INDEX entries_by_key on entries (stream, coalesce(subtype, ''), coalesce(group_id, ''), key) where key is not null;
+
+CREATE INDEX entries_by_record on entries (record_table, record_id, seq) where record_table is not null;
+
+CREATE INDEX entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
+
+CREATE INDEX entries_by_group on entries (group_id, pos) where group_id is not null;
+
+CREATE INDEX entries_by_task on entries (task_id, pos) where task_id is not null;
+
+CREATE TABLE blobs (
+  digest text not null primary key,
+  size   integer not null check (size >= 0),
+  bytes  blob not null
+) strict;
+
+CREATE TRIGGER entries_never_go before delete on entries
+begin
+  select raise(abort, 'journal entries are never deleted');
+end;
+
+CREATE TRIGGER entries_never_change before update of
+  pos, stream, seq, at, hash, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
+  record_table, record_id, refs on entries
+begin
+  select raise(abort, 'journal entries are never changed');
+end;
+
+CREATE TRIGGER entries_keep_digests before update of body, payload, body_digest, payload_digest on entries
+when not (
+  old.kind <> 'change'
+  and (new.body is old.body or (new.body is null and new.body_digest is not null))
+  and (new.payload is old.payload or (new.payload is null and new.payload_digest is not null))
+  and (old.body_digest is null or new.body_digest is old.body_digest)
+  and (old.payload_digest is null or new.payload_digest is old.payload_digest)
+)
+begin
+  select raise(abort, 'journal entries are never changed');
+end;
+
+CREATE VIRTUAL TABLE entry_text using fts5(words, tags, content = '', contentless_delete = 1);
+
+CREATE TABLE entry_text_marks (
+  stream_no integer primary key,
+  pos       integer not null
+) strict;
+
+CREATE TABLE runs (
+  id                 text not null primary key,
+  goal               text not null,
+  status             text not null check (status in ('planning', 'active', 'paused', 'completed', 'failed', 'cancelled')),
+  mode               text check (mode in ('simple', 'parallel')),
+  repo               text,
+  branch             text,
+  worktree           text,
+  summary            text,
+  current_task_id    text,
+  cycles             integer not null check (cycles >= 0),
+  replans            integer not null check (replans >= 0),
+  metadata           text not null,
+  parent_run_id      text,
+  parent_seq         integer,
+  key                text unique,
+  started_at         text not null,
+  updated_at         text not null,
+  ended_at           text,
+  check ((ended_at is not null) = (status in ('completed', 'failed', 'cancelled')))
+) strict;
+
+CREATE INDEX runs_by_start on runs (started_at, id);
+
+CREATE INDEX runs_by_status on runs (status, started_at, id);
+
+CREATE TABLE agents (
+  run_id             text not null references runs (id),
+  role               text not null,
+  session            text,
+  turns              integer not null check (turns >= 0),
+  rotations          integer not null check (rotations >= 0),
+  last_prompt_path   text,
+  last_response_path text,
+  updated_at         text not null,
+  primary key (run_id, role)
+) strict;
+
+CREATE TABLE groups (
+  run_id                text not null references runs (id),
+  group_id              text not null check (length(group_id) between 1 and 64),
+  number                integer not null check (number >= 1),
+  name                  text not null,
+  status                text not null
+    check (status in ('pending', 'in_progress', 'completed', 'failed', 'approved_pending_merge', 'merging')),
+  assigned_to           text,
+  revision_count        integer not null check (revision_count >= 0),
+  last_review_status    text check (last_review_status in ('APPROVED', 'CHANGES_REQUESTED')),
+  feature_branch        text,
+  merge_status          text check (merge_status in ('pending', 'in_progress', 'merged', 'conflict', 'test_failure')),
+  complexity            integer check (complexity between 1 and 10),
+  initial_tier          text not null check (initial_tier in ('Developer', 'Senior Software Engineer')),
+  context_references    text,
+  specializations       text,
+  item_count            integer not null check (item_count >= 1),
+  security_sensitive    integer not null check (security_sensitive in (0, 1)),
+  qa_attempts           integer not null check (qa_attempts >= 0),
+  tl_review_attempts    integer not null check (tl_review_attempts >= 0),
+  component_path        text,
+  review_iteration      integer not null check (review_iteration >= 1),
+  no_progress_count     integer not null check (no_progress_count >= 0),
+  blocking_issues_count integer not null check (blocking_issues_count >= 0),
+  speckit_task_ids      text,
+  created_at            text not null,
+  updated_at            text not null,
+  primary key (run_id, group_id),
+  unique (run_id, number)
+) strict;
+
+CREATE INDEX groups_by_status on groups (status, run_id, number);
+
+CREATE TABLE plans (
+  run_id           text not null primary key references runs (id),
+  original_prompt  text not null,
+  plan_text        text not null,
+  current_phase    integer check (current_phase >= 0),
+  total_phases     integer not null check (total_phases >= 0),
+  metadata         text,
+  created_at       text not null,
+  updated_at       text not null
+) strict;
+
+CREATE TABLE phases (
+  run_id           text not null references plans (run_id),
+  number           integer not null check (number >= 0),
+  name             text not null,
+  status           text not null check (status in ('pending', 'in_progress', 'completed', 'blocked')),
+  progress_percent integer not null check (progress_percent between 0 and 100),
+  started_at       text,
+  completed_at     text,
+  extra            text not null,
+  updated_at       text not null,
+  primary key (run_id, number),
+  check (completed_at is null or status = 'completed')
+) strict;
+
+CREATE TABLE criteria (
+  run_id           text not null references runs (id),
+  number           integer not null check (number >= 1),
+  criterion        text not null,
+  status           text not null check (status in ('pending', 'met', 'blocked', 'failed')),
+  actual           text,
+  evidence         text,
+  required         integer not null check (required in (0, 1)),
+  evidence_commit  text,
+  evidence_files   text,
+  is_stale         integer not null check (is_stale in (0, 1)),
+  stale_reason     text,
+  created_at       text not null,
+  updated_at       text not null,
+  primary key (run_id, number),
+  unique (run_id, criterion),
+  check ((is_stale = 1) = (stale_reason is not null)),
+  check (status = 'met' or (is_stale = 0 and evidence_commit is null and evidence_files is null))
+) strict;
+
+CREATE TABLE approvals (
+  id              text not null primary key,
+  run_id          text not null references runs (id),
+  number          integer not null check (number >= 1),
+  state           text not null check (state in ('open', 'granted', 'denied', 'expired', 'withdrawn')),
+  question        text,
+  subject         text,
+  subject_digest  text check (length(subject_digest) = 64),
+  asked_by        text check (asked_by <> ''),
+  asked_of        text,
+  asked_at        text not null,
+  source          text,
+  task_id         text,
+  expires_at      text,
+  default_verdict text check (default_verdict in ('granted', 'denied')),
+  verdict         text,
+  decided_by      text check (decided_by <> ''),
+  decided_at      text,
+  rationale       text,
+  payload         text not null,
+  key             text,
+  unique (run_id, number),
+  unique (run_id, key),
+  -- Who asked never decides.
+  check (lower(trim(asked_by)) <> lower(trim(decided_by))),
+  -- A verdict that nobody asked for is bound to nothing, so it can't let anything pass.
+  check ((asked_by is null) = (subject_digest is null) and (asked_by is null) = (question is null)),
+  check (asked_by is not null or state in ('granted', 'denied')),
+  check ((state = 'open') = (decided_at is null)),
+  check (decided_by is null or state in ('granted', 'denied')),
+  -- A question is answered by someone, or by its own default.
+  check (decided_by is not null or asked_by is null or state not in ('granted', 'denied') or coalesce(default_verdict, '') = state),
+  check (default_verdict is null or expires_at is not null)
+) strict;
+
+CREATE INDEX approvals_by_time on approvals (asked_at, run_id, number);
+
+CREATE INDEX approvals_by_source on approvals (run_id, source, number) where source is not null;
+
+CREATE INDEX approvals_by_digest on approvals (run_id, subject_digest) where subject_digest is not null;
+
+CREATE INDEX approvals_open on approvals (run_id, expires_at) where state = 'open';
+
+CREATE TABLE states (
+  run_id     text not null references runs (id),
+  group_id   text not null,
+  name       text not null,
+  version    integer not null check (version >= 1),
+  digest     text not null,
+  iteration  integer check (iteration >= 1),
+  updated_at text not null,
+  primary key (run_id, group_id, name),
+  check (name <> 'investigation' or lower(group_id) <> 'global')
+) strict;
+
+CREATE TABLE state_versions (
+  run_id    text not null,
+  group_id  text not null,
+  name      text not null,
+  version   integer not null check (version >= 1),
+  digest    text not null,
+  redacted  integer not null check (redacted in (0, 1)),
+  iteration integer check (iteration >= 1),
+  agent     text,
+  saved_at  text not null,
+  primary key (run_id, group_id, name, version),
+  foreign key (run_id, group_id, name) references states (run_id, group_id, name)
+) strict;
+
+CREATE TABLE checkpoints (
+  id         text not null primary key,
+  run_id     text not null references runs (id),
+  number     integer not null check (number >= 1),
+  seq        integer not null check (seq >= 1),
+  name       text,
+  status     text,
+  payload    text,
+  digest     text not null,
+  redacted   integer not null check (redacted in (0, 1)),
+  key        text,
+  created_at text not null,
+  unique (run_id, number),
+  unique (run_id, key)
+) strict;
+
+CREATE TABLE snapshots (
+  run_id    text not null references runs (id),
+  task_id   text not null check (task_id <> ''),
+  paused_at text not null,
+  reason    text not null,
+  pauses    integer not null check (pauses >= 1),
+  digest    text not null,
+  redacted  integer not null check (redacted in (0, 1)),
+  saved_at  text not null,
+  primary key (run_id, task_id)
+) strict;
+
+CREATE INDEX snapshots_by_task on snapshots (task_id);
+
+CREATE TABLE artifacts (
+  id         text not null primary key,
+  run_id     text not null references runs (id),
+  number     integer not null check (number >= 1),
+  task_id    text,
+  role       text,
+  kind       text not null,
+  path       text not null,
+  media_type text not null,
+  digest     text check (length(digest) = 64),
+  size       integer check (size >= 0),
+  redacted   integer not null check (redacted in (0, 1)),
+  metadata   text not null,
+  created_at text not null,
+  unique (run_id, number),
+  unique (run_id, path, digest)
+) strict;
+
+CREATE INDEX artifacts_by_time on artifacts (created_at, run_id, number);
+
+CREATE INDEX artifacts_by_digest on artifacts (digest) where digest is not null;
+
+CREATE TABLE outputs (
+  id        text not null primary key,
+  run_id    text not null references runs (id),
+  number    integer not null check (number >= 1),
+  skill     text not null check (skill <> ''),
+  agent     text check (agent <> ''),
+  group_id  text check (group_id <> ''),
+  iteration integer not null check (iteration >= 1),
+  document  text,
+  digest    text not null,
+  redacted  integer not null check (redacted in (0, 1)),
+  key       text,
+  saved_at  text not null,
+  unique (run_id, number),
+  unique (run_id, key)
+) strict;
+
+CREATE UNIQUE INDEX outputs_by_iteration on outputs (run_id, skill, coalesce(agent, ''), coalesce(group_id, ''), iteration);
+
+CREATE INDEX outputs_by_skill on outputs (run_id, skill, number);
+
+CREATE INDEX outputs_by_time on outputs (run_id, saved_at);
+
+CREATE TABLE tasks (
+  id                text not null primary key,
+  run_id            text not null references runs (id),
+  group_id          text,
+  title             text not null,
+  objective         text not null,
+  state             text not null check (
+    state = 'pending' or state = 'running' or state = 'waiting' or state = 'blocked' or state = 'paused' or state = 'done'
+    or state = 'abandoned'
+  ),
+  priority          integer not null check (priority between 0 and 100),
+  role              text,
+  tags              text not null,
+  acceptance        text not null,
+  verification      text not null,
+  allowed_paths     text not null,
+  inputs            text not null,
+  not_before        text,
+  open_dependencies integer not null check (open_dependencies >= 0),
+  max_attempts      integer not null check (max_attempts >= 1),
+  attempts          integer not null check (attempts >= 0),
+  failures          integer not null check (failures >= 0),
+  fence             integer not null check (fence >= 0),
+  worker            text,
+  leased_at         text,
+  leased_until      text,
+  stage             text,
+  state_name        text,
+  trace_file        text,
+  loop_version      integer,
+  outcome           text check (
+    outcome = 'done' or outcome = 'failed' or outcome = 'expired' or outcome = 'released' or outcome = 'blocked'
+    or outcome = 'paused' or outcome = 'parked' or outcome = 'abandoned'
+  ),
+  summary           text,
+  result            text,
+  reason            text,
+  blocker           text,
+  blocker_repeats   integer not null check (blocker_repeats >= 0),
+  snapshot          text,
+  reservation_id    text,
+  key               text,
+  created_at        text not null,
+  updated_at        text not null,
+  check ((state = 'running') = (worker is not null)),
+  check ((state = 'running') = (leased_until is not null))
+) strict;
+
+CREATE INDEX tasks_ready on tasks (run_id, priority desc, created_at, id) where state = 'pending' and open_dependencies = 0;
+
+CREATE INDEX tasks_running on tasks (run_id, leased_until) where state = 'running';
+
+CREATE INDEX tasks_by_creation on tasks (run_id, created_at, id);
+
+CREATE UNIQUE INDEX tasks_by_key on tasks (run_id, key) where key is not null;
+
+CREATE TABLE dependencies (
+  run_id     text not null references runs (id),
+  task_id    text not null references tasks (id),
+  depends_on text not null references tasks (id),
+  primary key (task_id, depends_on),
+  check (task_id <> depends_on)
+) strict;
+
+CREATE INDEX dependencies_by_target on dependencies (depends_on, task_id);
+
+CREATE TABLE prices (
+  model              text not null,
+  valid_from         text not null,
+  over_tokens        integer not null check (over_tokens >= 0),
+  input_price        integer not null check (input_price >= 0),
+  cache_read_price   integer check (cache_read_price >= 0),
+  cache_create_price integer check (cache_create_price >= 0),
+  output_price       integer not null check (output_price >= 0),
+  source             text,
+  sourced_on         text,
+  primary key (model, valid_from, over_tokens)
+) strict;
+
+CREATE TABLE budgets (
+  id           text not null primary key,
+  scope        text not null check (scope in ('all', 'run', 'group', 'task', 'agent')),
+  scope_id     text,
+  period       text not null check (period in ('day', 'week', 'month', 'forever')),
+  unit         text not null check (unit in ('microdollars', 'tokens')),
+  ceiling      integer not null check (ceiling >= 0),
+  action       text not null check (action in ('warn', 'stop')),
+  warn_percent integer not null check (warn_percent >= 1 and warn_percent <= 100),
+  set_at       text not null,
+  check ((scope = 'all') = (scope_id is null))
+) strict;
+
+CREATE UNIQUE INDEX budgets_by_scope on budgets ((scope || ' ' || coalesce(scope_id, '')), period, unit);
+
+CREATE TABLE reservations (
+  id                text not null primary key,
+  state             text not null check (state = 'open' or state = 'settled' or state = 'released'),
+  microdollars      integer not null check (microdollars >= 0),
+  tokens            integer not null check (tokens >= 0),
+  used_microdollars integer not null check (used_microdollars >= 0),
+  used_tokens       integer not null check (used_tokens >= 0),
+  reserved_at       text not null,
+  expires_at        text not null,
+  ended_at          text,
+  run_id            text references runs (id),
+  group_id          text,
+  task_id           text,
+  agent             text,
+  holder            text,
+  key               text,
+  check ((ended_at is null) = (state = 'open'))
+) strict;
+
+CREATE INDEX reservations_open on reservations (expires_at) where state = 'open';
+
+CREATE UNIQUE INDEX reservations_by_key on reservations (coalesce(run_id, ''), key) where key is not null;
+
+CREATE TABLE charges (
+  id                  text not null primary key,
+  occurred_at         text not null,
+  model               text not null,
+  input_tokens        integer not null check (input_tokens >= 0),
+  cache_read_tokens   integer not null check (cache_read_tokens >= 0),
+  cache_create_tokens integer not null check (cache_create_tokens >= 0),
+  output_tokens       integer not null check (output_tokens >= 0),
+  cost_microdollars   integer check (cost_microdollars >= 0),
+  call_site           text,
+  agent               text,
+  agent_id            text,
+  run_id              text references runs (id),
+  group_id            text,
+  task_id             text,
+  reservation_id      text references reservations (id),
+  counted_at          text,
+  overdrew            integer not null check (overdrew = 0 or overdrew = 1),
+  key                 text
+) strict;
+
+CREATE INDEX charges_by_time on charges (occurred_at, id);
+
+CREATE INDEX charges_by_run on charges (run_id) where run_id is not null;
+
+CREATE INDEX charges_by_task on charges (task_id) where task_id is not null;
+
+CREATE UNIQUE INDEX charges_by_key on charges (coalesce(run_id, ''), key) where key is not null;
+
+CREATE TABLE budget_days (
+  budget_id      text not null references budgets (id) on delete cascade,
+  day            text not null,
+  microdollars   integer not null,
+  tokens         integer not null,
+  calls          integer not null,
+  unpriced_calls integer not null,
+  as_of          text not null,
+  primary key (budget_id, day)
+) strict;
+
+CREATE TABLE budget_gates (
+  no integer not null primary key
+) strict;
+
+CREATE TABLE topics (
+  name        text not null primary key,
+  description text not null,
+  created_at  text not null
+) strict;
+
+CREATE TABLE lessons (
+  id               text not null primary key,
+  topic            text not null,
+  project          text,
+  body             text not null,
+  fingerprint      text not null,
+  payload          text not null,
+  confidence       integer not null check (confidence between 0 and 100),
+  source_kind      text not null,
+  source_id        text,
+  run_id           text references runs (id),
+  task_id          text,
+  sightings        integer not null check (sightings >= 1),
+  recall_count     integer not null check (recall_count >= 0),
+  useful_count     integer not null check (useful_count >= 0),
+  harmful_count    integer not null check (harmful_count >= 0),
+  superseded_by    text references lessons (id) check (superseded_by <> id),
+  created_at       text not null,
+  last_seen_at     text not null,
+  last_recalled_at text
+) strict;
+
+CREATE INDEX lessons_by_fingerprint on lessons (fingerprint);
+
+CREATE INDEX lessons_by_topic on lessons (topic, created_at, id);
+
+CREATE INDEX lessons_by_creation on lessons (created_at, id);
+
+CREATE INDEX lessons_by_recall on lessons (last_recalled_at);
+
+CREATE INDEX lessons_by_successor on lessons (superseded_by) where superseded_by is not null;
+
+CREATE TABLE sightings (
+  id          text not null primary key,
+  lesson_id   text not null references lessons (id),
+  body        text,
+  source_kind text not null,
+  source_id   text,
+  run_id      text references runs (id),
+  task_id     text,
+  refs        text not null,
+  key         text unique,
+  seen_at     text not null
+) strict;
+
+CREATE INDEX sightings_by_lesson on sightings (lesson_id, seen_at, id);
+
+CREATE TABLE error_patterns (
+  pattern_hash text not null,
+  project      text not null,
+  signature    text not null,
+  solution     text not null,
+  confidence   real not null check (confidence >= 0 and confidence <= 1),
+  occurrences  integer not null check (occurrences >= 1),
+  lang         text,
+  ttl_days     integer not null check (ttl_days > 0),
+  created_at   text not null,
+  last_seen_at text not null,
+  primary key (pattern_hash, project)
+) strict;
+
+CREATE INDEX error_patterns_by_project on error_patterns (project, lang);
+
+CREATE INDEX error_patterns_by_age on error_patterns (ttl_days, last_seen_at);
+
+CREATE TABLE strategies (
+  id           text not null primary key,
+  project      text not null,
+  topic        text not null check (topic in ('implementation', 'architecture', 'methodology', 'general')),
+  insight      text not null,
+  helpfulness  integer not null check (helpfulness >= 0),
+  lang         text,
+  framework    text,
+  refs         text not null,
+  created_at   text not null,
+  last_seen_at text not null
+) strict;
+
+CREATE INDEX strategies_by_project on strategies (project, helpfulness, last_seen_at);
+
+CREATE TABLE learnings (
+  id          text not null primary key,
+  task_id     text not null,
+  observation text not null,
+  candidate   text not null,
+  state       text not null check (state in ('open', 'promoted', 'dismissed')),
+  noted_at    text not null,
+  run_id      text references runs (id),
+  key         text unique,
+  decided_at  text,
+  decided_by  text,
+  reason      text,
+  check ((decided_at is null) = (state = 'open'))
+) strict;
+
+CREATE INDEX learnings_by_state on learnings (state, noted_at, id);
+
+CREATE INDEX learnings_by_time on learnings (noted_at, id);
+
+CREATE TABLE lesson_desk (
+  id integer not null primary key check (id = 1)
+) strict;
+
+CREATE TABLE lesson_places (
+  no        integer primary key,
+  lesson_id text not null unique references lessons (id)
+) strict;
+
+CREATE VIRTUAL TABLE lesson_text using fts5(
+  words, senses, tags,
+  content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+);
+
+CREATE TABLE lesson_vectors (
+  lesson_id  text not null references lessons (id),
+  embedder   text not null,
+  dimensions integer not null check (dimensions > 0),
+  vector     blob not null check (length(vector) = 4 * dimensions),
+  primary key (embedder, lesson_id)
+) strict, without rowid;
+
+CREATE TABLE context_packages (
+  id               text not null primary key,
+  number           integer not null unique check (number >= 1),
+  run_id           text not null references runs (id),
+  group_id         text,
+  scope            text not null check (scope in ('group', 'global')),
+  package_type     text not null check (package_type in ('research', 'failures', 'decisions', 'handoff', 'investigation')),
+  priority         text not null check (priority in ('low', 'medium', 'high', 'critical')),
+  file_path        text not null check (file_path <> ''),
+  producer         text not null check (producer in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
+  summary          text not null check (length(summary) <= 200),
+  size_bytes       integer check (size_bytes >= 0),
+  version          integer not null check (version >= 1),
+  supersedes_id    text unique references context_packages (id),
+  superseded_by_id text unique,
+  key              text,
+  created_at       text not null,
+  check ((group_id is null) = (scope = 'global')),
+  check ((supersedes_id is null) = (version = 1)),
+  unique (run_id, key)
+) strict;
+
+CREATE INDEX context_packages_by_run on context_packages (run_id, group_id, number);
+
+CREATE TABLE context_turn (
+  one integer not null primary key check (one = 1)
+) strict;
+
+CREATE TABLE context_consumers (
+  package_id  text not null references context_packages (id),
+  agent       text not null check (agent in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
+  run_id      text not null references runs (id),
+  iteration   integer not null check (iteration >= 0),
+  consumed_at text,
+  primary key (package_id, agent)
+) strict;
+
+CREATE INDEX context_consumers_by_agent on context_consumers (run_id, agent, package_id);
+
+CREATE TABLE context_consumptions (
+  id          text not null primary key,
+  scope_id    text not null unique,
+  run_id      text not null references runs (id),
+  group_id    text not null,
+  agent       text not null check (agent in ('developer', 'qa_expert', 'tech_lead', 'senior_software_engineer', 'investigator')),
+  iteration   integer not null check (iteration >= 0),
+  package_id  text not null references context_packages (id),
+  consumed_at text not null,
+  unique (run_id, group_id, agent, iteration, package_id)
+) strict;
+
+CREATE INDEX context_consumptions_by_run on context_consumptions (run_id, consumed_at, id);
+
+CREATE TABLE feedback (
+  id                   text not null primary key,
+  message_id           text unique,
+  from_handle          text not null check (from_handle <> ''),
+  channel              text not null check (channel <> ''),
+  severity             text not null check (severity in ('low', 'med', 'high', 'critical')),
+  body                 text not null check (body <> ''),
+  state                text not null check (state in ('pending', 'triaged', 'in-fix', 'fix-pr-open', 'verified', 'rejected', 'closed')),
+  fix_class            text check (fix_class in ('prompt', 'doc', 'test', 'tool', 'policy', 'architectural', 'state-machine', 'out-of-scope')),
+  context_url          text,
+  root_cause           text,
+  success_criterion    text,
+  fix_pr_url           text,
+  regression_test_path text,
+  notes                text not null,
+  key                  text unique,
+  received_at          text not null,
+  updated_at           text not null,
+  closed_at            text,
+  check (state = 'pending' or fix_class is not null),
+  check (state <> 'fix-pr-open' or (fix_pr_url is not null and fix_pr_url <> '')),
+  check (state <> 'verified' or (regression_test_path is not null and regression_test_path <> '')),
+  check ((closed_at is not null) = (state = 'closed'))
+) strict;
+
+CREATE INDEX feedback_by_time on feedback (received_at, id);
+
+CREATE INDEX feedback_by_state on feedback (state, received_at, id);
+
+CREATE INDEX feedback_by_class on feedback (fix_class, received_at, id);
+
+CREATE TABLE messages (
+  id             text not null primary key,
+  from_handle    text not null check (from_handle <> ''),
+  is_authorised  integer not null check (is_authorised in (0, 1)),
+  channel        text not null check (channel in ('cli', 'tui', 'gh-comment', 'email', 'daily-standup-reply')),
+  severity       text not null check (severity in ('info', 'question', 'critical')),
+  body           text not null check (body <> ''),
+  state          text not null check (state in ('pending', 'seen', 'answered', 'escalated', 'closed')),
+  agent          text,
+  run_id         text references runs (id),
+  task_id        text,
+  context_url    text,
+  ack            text not null,
+  ack_sent_at    text not null,
+  paused_task_id text,
+  pause_problem  text,
+  seen_by        text,
+  seen_at        text,
+  answer         text,
+  answered_by    text,
+  answered_at    text,
+  escalated_to   text unique references feedback (id),
+  escalated_at   text,
+  closed_at      text,
+  key            text unique,
+  received_at    text not null,
+  check ((seen_at is null) = (state = 'pending')),
+  check (state <> 'answered' or (answer is not null and answered_at is not null)),
+  check (state <> 'escalated' or escalated_to is not null),
+  check ((closed_at is not null) = (state = 'closed'))
+) strict;
+
+CREATE INDEX messages_by_time on messages (received_at, id);
+
+CREATE INDEX messages_by_state on messages (state, received_at, id);
+
+CREATE TABLE trust_contract (
+  id           text not null primary key,
+  one          integer not null unique check (one = 1),
+  handle       text not null check (handle <> ''),
+  channel      text not null check (channel <> ''),
+  public_key   text not null check (public_key <> ''),
+  persona_name text,
+  tier         integer not null check (tier between 0 and 5),
+  is_dev_mode  integer not null check (is_dev_mode in (0, 1)),
+  auto_merge   text not null,
+  reviewers    text not null,
+  revision     integer not null check (revision >= 1),
+  bound_at     text not null,
+  updated_at   text not null
+) strict;
+
+CREATE TABLE trust_proposals (
+  nonce       text not null primary key,
+  contract_id text not null references trust_contract (id),
+  change      text not null check (change in ('promote', 'hand-over', 'auto-merge', 'dev-mode', 'reviewers')),
+  statement   text not null,
+  proposed_by text,
+  proposed_at text not null,
+  expires_at  text not null,
+  signature   text,
+  applied_at  text,
+  check ((signature is null) = (applied_at is null))
+) strict;
+
+CREATE TABLE trust_changes (
+  id          text not null primary key,
+  contract_id text not null references trust_contract (id),
+  revision    integer not null unique check (revision >= 1),
+  kind        text not null check (kind in ('bind', 'promote', 'demote', 'hand-over', 'auto-merge', 'dev-mode', 'reviewers')),
+  from_tier   integer not null check (from_tier between 0 and 5),
+  to_tier     integer not null check (to_tier between 0 and 5),
+  handle      text not null,
+  reason      text not null,
+  by          text,
+  details     text not null,
+  nonce       text unique references trust_proposals (nonce),
+  at          text not null,
+  check (to_tier <= from_tier or nonce is not null)
+) strict;
+
+CREATE TABLE self_edits (
+  id            text not null primary key,
+  pr            text not null check (pr <> ''),
+  fix_class     text not null check (fix_class in ('prompt', 'doc', 'test', 'tool', 'policy', 'architectural', 'state-machine', 'out-of-scope')),
+  files         text not null,
+  before_sha    text not null check (before_sha <> ''),
+  after_sha     text not null check (after_sha <> ''),
+  review_passes text not null,
+  confidence    integer not null check (confidence between 0 and 100),
+  em_review     text not null check (em_review <> ''),
+  auto_merged   integer not null check (auto_merged in (0, 1)),
+  feedback_id   text references feedback (id),
+  ts            text not null,
+  unique (pr, after_sha)
+) strict;
+
+CREATE INDEX self_edits_by_time on self_edits (ts, id);
+
+CREATE INDEX self_edits_by_feedback on self_edits (feedback_id, ts, id);
+
+CREATE TABLE workflow_versions (
+  id          text not null primary key,
+  number      integer not null unique check (number >= 1),
+  name        text not null check (name <> ''),
+  digest      text not null,
+  transitions integer not null,
+  aliases     integer not null,
+  rules       integer not null,
+  markers     integer not null,
+  models      integer not null,
+  loaded_by   text,
+  loaded_at   text not null
+) strict;
+
+CREATE TABLE workflow_transitions (
+  agent            text not null,
+  status           text not null,
+  next_agent       text,
+  action           text not null check (action in ('spawn', 'respawn', 'spawn_batch', 'spawn_merge', 'validate_then_end', 'pause_for_user', 'end_session')),
+  include_context  text not null,
+  escalation_check integer not null check (escalation_check in (0, 1)),
+  model_override   text,
+  fallback_agent   text,
+  bypass_qa        integer not null check (bypass_qa in (0, 1)),
+  mandatory_review integer not null check (mandatory_review in (0, 1)),
+  max_parallel     integer check (max_parallel >= 1),
+  then_action      text check (then_action in ('check_phase')),
+  iteration_budget integer check (iteration_budget >= 1),
+  exhausted_status text,
+  primary key (agent, status),
+  check ((next_agent is null) = (action in ('validate_then_end', 'pause_for_user', 'end_session')))
+) strict;
+
+CREATE TABLE workflow_aliases (
+  agent  text not null,
+  status text not null,
+  means  text not null,
+  primary key (agent, status),
+  foreign key (agent, means) references workflow_transitions (agent, status)
+) strict;
+
+CREATE TABLE workflow_rules (
+  name        text not null primary key check (name in ('testing_mode_disabled', 'testing_mode_minimal', 'escalation_after_failures', 'security_sensitive', 'research_tasks')),
+  description text not null,
+  config      text not null
+) strict;
+
+CREATE TABLE workflow_markers (
+  agent    text not null primary key,
+  required text not null,
+  workflow text not null
+) strict;
+
+CREATE TABLE workflow_models (
+  agent text not null primary key,
+  model text not null check (model <> '')
+) strict;
+
+CREATE TABLE ci_runs (
+  workflow_name text not null check (workflow_name <> ''),
+  branch        text not null check (branch <> ''),
+  ci_run_id     integer not null check (ci_run_id >= 0),
+  started_at    text not null,
+  completed_at  text,
+  duration_s    integer check (duration_s >= 0),
+  conclusion    text check (conclusion in ('success', 'failure', 'cancelled', 'timed_out')),
+  updated_at    text not null,
+  primary key (workflow_name, branch, ci_run_id)
+) strict;
+
+CREATE INDEX ci_runs_by_time on ci_runs (started_at, ci_run_id, workflow_name, branch);
+
+CREATE INDEX ci_runs_by_workflow on ci_runs (workflow_name, conclusion, started_at, ci_run_id, branch);
+
+CREATE TABLE effects (
+  id            text not null primary key,
+  run_id        text not null references runs (id),
+  task_id       text,
+  step          text not null,
+  tool          text not null,
+  key           text not null,
+  state         text not null check (
+    state = 'intended' or state = 'done' or state = 'failed' or state = 'unknown' or state = 'cleared'
+  ),
+  arguments     text not null,
+  facts         text not null,
+  actor         text,
+  attempts      integer not null check (attempts >= 1),
+  result        text,
+  result_digest text,
+  error         text,
+  reconciled_by text,
+  note          text,
+  intended_at   text not null,
+  settled_at    text,
+  check ((state = 'intended') = (actor is not null)),
+  check ((state = 'failed') = (error is not null))
+) strict;
+
+CREATE UNIQUE INDEX effects_by_key on effects (run_id, key);
+
+CREATE INDEX effects_open on effects (run_id, intended_at, id) where state = 'intended' or state = 'unknown';
+
+CREATE INDEX effects_by_time on effects (intended_at, id);
+
+CREATE TABLE processes (
+  id           text not null primary key,
+  run_id       text not null references runs (id),
+  task_id      text,
+  command      text not null,
+  cwd          text not null,
+  root         text not null,
+  folder       text not null,
+  sandbox      text not null,
+  state        text not null check (
+    state = 'running' or state = 'exited' or state = 'stopped' or state = 'timed_out' or state = 'lost'
+  ),
+  keeper       text not null,
+  pid          integer not null,
+  exit_code    integer,
+  signal       text,
+  signals_sent text not null,
+  started_at   text not null,
+  ended_at     text,
+  check ((state = 'running') = (ended_at is null))
+) strict;
+
+CREATE INDEX processes_by_run on processes (run_id, started_at, id);
+
+CREATE INDEX processes_running on processes (run_id, started_at, id) where state = 'running';
+
+----------------------------------------------------------------------------------------------------
+-- PostgreSQL
+----------------------------------------------------------------------------------------------------
+
+-- 0001_journal
+
+-- The journal: append-only entries in hash-chained streams, and the blobs they name.
+create table schema_steps (
+  version    bigint primary key,
+  name       text collate "C" not null,
+  checksum   text collate "C" not null,
+  applied_at text collate "C" not null
+);
+
+-- `no` is local to this database. `in_order` says that the times of a stream's entries only grow, so that a time can be found
+-- by halving.
+create table streams (
+  no         bigint generated by default as identity primary key,
+  name       text collate "C" not null unique,
+  created_at text collate "C" not null,
+  in_order   bigint not null check (in_order in (0, 1))
+);
+
+-- `pos` is the stream's number and the entry's number in it, side by side: one key orders a stream, and an append touches one
+-- page where a second index would make it two.
+create table entries (
+  pos            bigint not null primary key,
+  stream         text collate "C" not null,
+  seq            bigint not null check (seq >= 1 and seq = pos % 4294967296),
+  at             text collate "C" not null,
+  hash           text collate "C" not null,
+  kind           text collate "C" not null check (kind in ('interaction', 'reasoning', 'event', 'tool', 'change')),
+  subtype        text collate "C",
+  agent          text collate "C",
+  agent_id       text collate "C",
+  group_id       text collate "C",
+  task_id        text collate "C",
+  iteration      bigint,
+  phase          text collate "C" check (phase in ('understanding', 'approach', 'decisions', 'risks', 'blockers', 'pivot', 'completion')),
+  confidence     text collate "C" check (confidence in ('high', 'medium', 'low')),
+  redacted       bigint not null default 0 check (redacted in (0, 1)),
+  key            text collate "C",
+  record_table   text collate "C",
+  record_id      text collate "C",
+  refs           text collate "C",
+  body_digest    text collate "C",
+  payload_digest text collate "C",
+  body           text collate "C",
+  payload        text collate "C",
+  check ((kind = 'change') = (record_table is not null and record_id is not null))
+);
+
+create unique index entries_by_key on entries (stream, coalesce(subtype, ''), coalesce(group_id, ''), key) where key is not null;
+create index entries_by_record on entries (record_table, record_id, seq) where record_table is not null;
+create index entries_by_kind on entries (kind, pos) where kind not in ('tool', 'change');
+create index entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
+create index entries_by_agent on entries (agent, pos) where agent is not null and kind <> 'change';
+create index entries_by_group on entries (group_id, pos) where group_id is not null;
+create index entries_by_task on entries (task_id, pos) where task_id is not null;
+create index entries_by_time on entries (stream, at);
+create index entries_by_text on entries using gin (
+  to_tsvector('simple', left(coalesce(body, '') || ' ' || coalesce(payload, ''), 65536))
+);
+
+create table blobs (
+  digest text collate "C" not null primary key,
+  size   bigint not null check (size >= 0),
+  bytes  bytea not null
+);
+
+create function entries_never_go() returns trigger language plpgsql as $$
+begin
+  raise exception 'journal entries are never deleted';
+end $$;
+
+create trigger entries_never_go before delete on entries for each row execute function entries_never_go();
+create trigger entries_never_go_at_once before truncate on entries for each statement execute function entries_never_go();
+
+-- Retention may drop a body or a payload, and only by leaving its digest. What a record was is never dropped.
+create function entries_never_change() returns trigger language plpgsql as $$
+begin
+  if (new.pos, new.stream, new.seq, new.at, new.hash, new.kind, new.subtype, new.agent, new.agent_id, new.group_id, new.task_id,
+      new.iteration, new.phase, new.confidence, new.redacted, new.key, new.record_table, new.record_id, new.refs)
+     is not distinct from
+     (old.pos, old.stream, old.seq, old.at, old.hash, old.kind, old.subtype, old.agent, old.agent_id, old.group_id, old.task_id,
+      old.iteration, old.phase, old.confidence, old.redacted, old.key, old.record_table, old.record_id, old.refs)
+     and old.kind <> 'change'
+     and (new.body is not distinct from old.body or (new.body is null and new.body_digest is not null))
+     and (new.payload is not distinct from old.payload or (new.payload is null and new.payload_digest is not null))
+     and (old.body_digest is null or new.body_digest is not distinct from old.body_digest)
+     and (old.payload_digest is null or new.payload_digest is not distinct from old.payload_digest)
+  then
+    return new;
+  end if;
+  raise exception 'journal entries are never changed';
+end $$;
+
+create trigger entries_never_change before update on entries for each row execute function entries_never_change();
+
+-- 0002_runs
+
+-- Runs, and the agents that work in them.
+create table runs (
+  id                 text collate "C" not null primary key,
+  goal               text collate "C" not null,
+  status             text collate "C" not null check (status in ('planning', 'active', 'paused', 'completed', 'failed', 'cancelled')),
+  mode               text collate "C" check (mode in ('simple', 'parallel')),
+  repo               text collate "C",
+  branch             text collate "C",
+  worktree           text collate "C",
+  summary            text collate "C",
+  current_task_id    text collate "C",
+  cycles             bigint not null check (cycles >= 0),
+  replans            bigint not null check (replans >= 0),
+  metadata           text collate "C" not null,
+  parent_run_id      text collate "C",
+  parent_seq         bigint,
+  key                text collate "C" unique,
+  started_at         text collate "C" not null,
+  updated_at         text collate "C" not null,
+  ended_at           text collate "C",
+  check ((ended_at is not null) = (status in ('completed', 'failed', 'cancelled')))
+);
+
+create index runs_by_start on runs (started_at, id);
+create index runs_by_status on runs (status, started_at, id);
+
+create table agents (
+  run_id             text collate "C" not null references runs (id),
+  role               text collate "C" not null,
+  session            text collate "C",
+  turns              bigint not null check (turns >= 0),
+  rotations          bigint not null check (rotations >= 0),
+  last_prompt_path   text collate "C",
+  last_response_path text collate "C",
+  updated_at         text collate "C" not null,
+  primary key (run_id, role)
+);
+
+-- 0003_groups
+
+-- Task groups of a run. `number` is their order within it.
+create table groups (
+  run_id                text collate "C" not null references runs (id),
+  group_id              text collate "C" not null check (length(group_id) between 1 and 64),
+  number                bigint not null check (number >= 1),
+  name                  text collate "C" not null,
+  status                text collate "C" not null
+    check (status in ('pending', 'in_progress', 'completed', 'failed', 'approved_pending_merge', 'merging')),
+  assigned_to           text collate "C",
+  revision_count        bigint not null check (revision_count >= 0),
+  last_review_status    text collate "C" check (last_review_status in ('APPROVED', 'CHANGES_REQUESTED')),
+  feature_branch        text collate "C",
+  merge_status          text collate "C" check (merge_status in ('pending', 'in_progress', 'merged', 'conflict', 'test_failure')),
+  complexity            bigint check (complexity between 1 and 10),
+  initial_tier          text collate "C" not null check (initial_tier in ('Developer', 'Senior Software Engineer')),
+  context_references    text collate "C",
+  specializations       text collate "C",
+  item_count            bigint not null check (item_count >= 1),
+  security_sensitive    bigint not null check (security_sensitive in (0, 1)),
+  qa_attempts           bigint not null check (qa_attempts >= 0),
+  tl_review_attempts    bigint not null check (tl_review_attempts >= 0),
+  component_path        text collate "C",
+  review_iteration      bigint not null check (review_iteration >= 1),
+  no_progress_count     bigint not null check (no_progress_count >= 0),
+  blocking_issues_count bigint not null check (blocking_issues_count >= 0),
+  speckit_task_ids      text collate "C",
+  created_at            text collate "C" not null,
+  updated_at            text collate "C" not null,
+  primary key (run_id, group_id),
+  unique (run_id, number)
+);
+
+create index groups_by_status on groups (status, run_id, number);
+
+-- 0004_plans
+
+-- The plan of a run, its phases as rows of their own, and what must be true for the run to be a success.
+create table plans (
+  run_id           text collate "C" not null primary key references runs (id),
+  original_prompt  text collate "C" not null,
+  plan_text        text collate "C" not null,
+  current_phase    bigint check (current_phase >= 0),
+  total_phases     bigint not null check (total_phases >= 0),
+  metadata         text collate "C",
+  created_at       text collate "C" not null,
+  updated_at       text collate "C" not null
+);
+
+create table phases (
+  run_id           text collate "C" not null references plans (run_id),
+  number           bigint not null check (number >= 0),
+  name             text collate "C" not null,
+  status           text collate "C" not null check (status in ('pending', 'in_progress', 'completed', 'blocked')),
+  progress_percent bigint not null check (progress_percent between 0 and 100),
+  started_at       text collate "C",
+  completed_at     text collate "C",
+  extra            text collate "C" not null,
+  updated_at       text collate "C" not null,
+  primary key (run_id, number),
+  check (completed_at is null or status = 'completed')
+);
+
+create table criteria (
+  run_id           text collate "C" not null references runs (id),
+  number           bigint not null check (number >= 1),
+  criterion        text collate "C" not null,
+  status           text collate "C" not null check (status in ('pending', 'met', 'blocked', 'failed')),
+  actual           text collate "C",
+  evidence         text collate "C",
+  required         bigint not null check (required in (0, 1)),
+  evidence_commit  text collate "C",
+  evidence_files   text collate "C",
+  is_stale         bigint not null check (is_stale in (0, 1)),
+  stale_reason     text collate "C",
+  created_at       text collate "C" not null,
+  updated_at       text collate "C" not null,
+  primary key (run_id, number),
+  unique (run_id, criterion),
+  check ((is_stale = 1) = (stale_reason is not null)),
+  check (status = 'met' or (is_stale = 0 and evidence_commit is null and evidence_files is null))
+);
+
+-- 0005_approvals
+
+-- Approvals: a question about one exact thing, and the one answer it got.
+-- `number` counts the approvals of a run: times can be equal, or come from elsewhere.
+create table approvals (
+  id              text collate "C" not null primary key,
+  run_id          text collate "C" not null references runs (id),
+  number          bigint not null check (number >= 1),
+  state           text collate "C" not null check (state in ('open', 'granted', 'denied', 'expired', 'withdrawn')),
+  question        text collate "C",
+  subject         text collate "C",
+  subject_digest  text collate "C" check (length(subject_digest) = 64),
+  asked_by        text collate "C" check (asked_by <> ''),
+  asked_of        text collate "C",
+  asked_at        text collate "C" not null,
+  source          text collate "C",
+  task_id         text collate "C",
+  expires_at      text collate "C",
+  default_verdict text collate "C" check (default_verdict in ('granted', 'denied')),
+  verdict         text collate "C",
+  decided_by      text collate "C" check (decided_by <> ''),
+  decided_at      text collate "C",
+  rationale       text collate "C",
+  payload         text collate "C" not null,
+  key             text collate "C",
+  unique (run_id, number),
+  unique (run_id, key),
+  -- Who asked never decides.
+  check (lower(trim(asked_by)) <> lower(trim(decided_by))),
+  -- A verdict that nobody asked for is bound to nothing, so it can't let anything pass.
+  check ((asked_by is null) = (subject_digest is null) and (asked_by is null) = (question is null)),
+  check (asked_by is not null or state in ('granted', 'denied')),
+  check ((state = 'open') = (decided_at is null)),
+  check (decided_by is null or state in ('granted', 'denied')),
+  -- A question is answered by someone, or by its own default.
+  check (decided_by is not null or asked_by is null or state not in ('granted', 'denied') or coalesce(default_verdict, '') = state),
+  check (default_verdict is null or expires_at is not null)
+);
+
+create index approvals_by_time on approvals (asked_at, run_id, number);
+create index approvals_by_source on approvals (run_id, source, number) where source is not null;
+create index approvals_by_digest on approvals (run_id, subject_digest) where subject_digest is not null;
+create index approvals_open on approvals (run_id, expires_at) where state = 'open';
+
+-- 0006_states
+
+-- State documents: the present version of each, and every version it ever had. The documents themselves are blobs.
+create table states (
+  run_id     text collate "C" not null references runs (id),
+  group_id   text collate "C" not null,
+  name       text collate "C" not null,
+  version    bigint not null check (version >= 1),
+  digest     text collate "C" not null,
+  iteration  bigint check (iteration >= 1),
+  updated_at text collate "C" not null,
+  primary key (run_id, group_id, name),
+  check (name <> 'investigation' or lower(group_id) <> 'global')
+);
+
+create table state_versions (
+  run_id    text collate "C" not null,
+  group_id  text collate "C" not null,
+  name      text collate "C" not null,
+  version   bigint not null check (version >= 1),
+  digest    text collate "C" not null,
+  redacted  bigint not null check (redacted in (0, 1)),
+  iteration bigint check (iteration >= 1),
+  agent     text collate "C",
+  saved_at  text collate "C" not null,
+  primary key (run_id, group_id, name, version),
+  foreign key (run_id, group_id, name) references states (run_id, group_id, name)
+);
+
+-- A checkpoint says where a run stood: at entry `seq` of its stream. A payload too long for a row is a blob.
+create table checkpoints (
+  id         text collate "C" not null primary key,
+  run_id     text collate "C" not null references runs (id),
+  number     bigint not null check (number >= 1),
+  seq        bigint not null check (seq >= 1),
+  name       text collate "C",
+  status     text collate "C",
+  payload    text collate "C",
+  digest     text collate "C" not null,
+  redacted   bigint not null check (redacted in (0, 1)),
+  key        text collate "C",
+  created_at text collate "C" not null,
+  unique (run_id, number),
+  unique (run_id, key)
+);
+
+-- What a task that was set aside needs to go on; `pauses` counts how often that happened.
+create table snapshots (
+  run_id    text collate "C" not null references runs (id),
+  task_id   text collate "C" not null check (task_id <> ''),
+  paused_at text collate "C" not null,
+  reason    text collate "C" not null,
+  pauses    bigint not null check (pauses >= 1),
+  digest    text collate "C" not null,
+  redacted  bigint not null check (redacted in (0, 1)),
+  saved_at  text collate "C" not null,
+  primary key (run_id, task_id)
+);
+
+create index snapshots_by_task on snapshots (task_id);
+
+-- 0007_artifacts
+
+-- Artifacts: files that a run made or used. Their bytes, when they are kept, are a blob with this digest.
+create table artifacts (
+  id         text collate "C" not null primary key,
+  run_id     text collate "C" not null references runs (id),
+  number     bigint not null check (number >= 1),
+  task_id    text collate "C",
+  role       text collate "C",
+  kind       text collate "C" not null,
+  path       text collate "C" not null,
+  media_type text collate "C" not null,
+  digest     text collate "C" check (length(digest) = 64),
+  size       bigint check (size >= 0),
+  redacted   bigint not null check (redacted in (0, 1)),
+  metadata   text collate "C" not null,
+  created_at text collate "C" not null,
+  unique (run_id, number),
+  unique (run_id, path, digest)
+);
+
+create index artifacts_by_time on artifacts (created_at, run_id, number);
+create index artifacts_by_digest on artifacts (digest) where digest is not null;
+
+-- What skills gave back. `iteration` counts the outputs of one skill by one agent for one group; `number` all those of the run.
+create table outputs (
+  id        text collate "C" not null primary key,
+  run_id    text collate "C" not null references runs (id),
+  number    bigint not null check (number >= 1),
+  skill     text collate "C" not null check (skill <> ''),
+  agent     text collate "C" check (agent <> ''),
+  group_id  text collate "C" check (group_id <> ''),
+  iteration bigint not null check (iteration >= 1),
+  document  text collate "C",
+  digest    text collate "C" not null,
+  redacted  bigint not null check (redacted in (0, 1)),
+  key       text collate "C",
+  saved_at  text collate "C" not null,
+  unique (run_id, number),
+  unique (run_id, key)
+);
+
+-- Nulls are all different to a unique index; without the coalesce, outputs of no agent could share an iteration.
+create unique index outputs_by_iteration on outputs (run_id, skill, coalesce(agent, ''), coalesce(group_id, ''), iteration);
+create index outputs_by_skill on outputs (run_id, skill, number);
+create index outputs_by_time on outputs (run_id, saved_at);
+
+-- 0008_tasks
+
+-- Tasks, the leases on them, and what they wait for. An attempt is told by the task's entries: it has no table of its own.
+create table tasks (
+  id                text collate "C" not null primary key,
+  run_id            text collate "C" not null references runs (id),
+  group_id          text collate "C",
+  title             text collate "C" not null,
+  objective         text collate "C" not null,
+  state             text collate "C" not null check (
+    state = 'pending' or state = 'running' or state = 'waiting' or state = 'blocked' or state = 'paused' or state = 'done'
+    or state = 'abandoned'
+  ),
+  priority          bigint not null check (priority between 0 and 100),
+  role              text collate "C",
+  tags              text collate "C" not null,
+  acceptance        text collate "C" not null,
+  verification      text collate "C" not null,
+  allowed_paths     text collate "C" not null,
+  inputs            text collate "C" not null,
+  not_before        text collate "C",
+  open_dependencies bigint not null check (open_dependencies >= 0),
+  max_attempts      bigint not null check (max_attempts >= 1),
+  attempts          bigint not null check (attempts >= 0),
+  failures          bigint not null check (failures >= 0),
+  fence             bigint not null check (fence >= 0),
+  worker            text collate "C",
+  leased_at         text collate "C",
+  leased_until      text collate "C",
+  stage             text collate "C",
+  state_name        text collate "C",
+  trace_file        text collate "C",
+  loop_version      bigint,
+  outcome           text collate "C" check (
+    outcome = 'done' or outcome = 'failed' or outcome = 'expired' or outcome = 'released' or outcome = 'blocked'
+    or outcome = 'paused' or outcome = 'parked' or outcome = 'abandoned'
+  ),
+  summary           text collate "C",
+  result            text collate "C",
+  reason            text collate "C",
+  blocker           text collate "C",
+  blocker_repeats   bigint not null check (blocker_repeats >= 0),
+  snapshot          text collate "C",
+  reservation_id    text collate "C",
+  key               text collate "C",
+  created_at        text collate "C" not null,
+  updated_at        text collate "C" not null,
+  check ((state = 'running') = (worker is not null)),
+  check ((state = 'running') = (leased_until is not null))
+);
+
+create index tasks_ready on tasks (run_id, priority desc, created_at, id) where state = 'pending' and open_dependencies = 0;
+create index tasks_running on tasks (run_id, leased_until) where state = 'running';
+create index tasks_by_creation on tasks (run_id, created_at, id);
+create unique index tasks_by_key on tasks (run_id, key) where key is not null;
+
+create table dependencies (
+  run_id     text collate "C" not null references runs (id),
+  task_id    text collate "C" not null references tasks (id),
+  depends_on text collate "C" not null references tasks (id),
+  primary key (task_id, depends_on),
+  check (task_id <> depends_on)
+);
+
+create index dependencies_by_target on dependencies (depends_on, task_id);
+
+-- 0009_ledger
+
+-- Money and tokens: what calls cost, what they may cost, and what is held for calls under way.
+
+-- In micro-dollars per million tokens; a price that is null is not known. The dearer price of a long prompt has a row of its own.
+create table prices (
+  model              text collate "C" not null,
+  valid_from         text collate "C" not null,
+  over_tokens        bigint not null check (over_tokens >= 0),
+  input_price        bigint not null check (input_price >= 0),
+  cache_read_price   bigint check (cache_read_price >= 0),
+  cache_create_price bigint check (cache_create_price >= 0),
+  output_price       bigint not null check (output_price >= 0),
+  source             text collate "C",
+  sourced_on         text collate "C",
+  primary key (model, valid_from, over_tokens)
+);
+
+create table budgets (
+  id           text collate "C" not null primary key,
+  scope        text collate "C" not null check (scope in ('all', 'run', 'group', 'task', 'agent')),
+  scope_id     text collate "C",
+  period       text collate "C" not null check (period in ('day', 'week', 'month', 'forever')),
+  unit         text collate "C" not null check (unit in ('microdollars', 'tokens')),
+  ceiling      bigint not null check (ceiling >= 0),
+  action       text collate "C" not null check (action in ('warn', 'stop')),
+  warn_percent bigint not null check (warn_percent >= 1 and warn_percent <= 100),
+  set_at       text collate "C" not null,
+  check ((scope = 'all') = (scope_id is null))
+);
+
+-- One text collate "C" for scope and id, so that the budgets of a charge are one look-up and not five.
+create unique index budgets_by_scope on budgets ((scope || ' ' || coalesce(scope_id, '')), period, unit);
+
+create table reservations (
+  id                text collate "C" not null primary key,
+  state             text collate "C" not null check (state = 'open' or state = 'settled' or state = 'released'),
+  microdollars      bigint not null check (microdollars >= 0),
+  tokens            bigint not null check (tokens >= 0),
+  used_microdollars bigint not null check (used_microdollars >= 0),
+  used_tokens       bigint not null check (used_tokens >= 0),
+  reserved_at       text collate "C" not null,
+  expires_at        text collate "C" not null,
+  ended_at          text collate "C",
+  run_id            text collate "C" references runs (id),
+  group_id          text collate "C",
+  task_id           text collate "C",
+  agent             text collate "C",
+  holder            text collate "C",
+  key               text collate "C",
+  check ((ended_at is null) = (state = 'open'))
+);
+
+create index reservations_open on reservations (expires_at) where state = 'open';
+create unique index reservations_by_key on reservations (coalesce(run_id, ''), key) where key is not null;
+
+create table charges (
+  id                  text collate "C" not null primary key,
+  occurred_at         text collate "C" not null,
+  model               text collate "C" not null,
+  input_tokens        bigint not null check (input_tokens >= 0),
+  cache_read_tokens   bigint not null check (cache_read_tokens >= 0),
+  cache_create_tokens bigint not null check (cache_create_tokens >= 0),
+  output_tokens       bigint not null check (output_tokens >= 0),
+  cost_microdollars   bigint check (cost_microdollars >= 0),
+  call_site           text collate "C",
+  agent               text collate "C",
+  agent_id            text collate "C",
+  run_id              text collate "C" references runs (id),
+  group_id            text collate "C",
+  task_id             text collate "C",
+  reservation_id      text collate "C" references reservations (id),
+  counted_at          text collate "C",
+  overdrew            bigint not null check (overdrew = 0 or overdrew = 1),
+  key                 text collate "C"
+);
+
+-- Every index that a charge has to touch costs it some hundredths of a plain insert: only what lists and sums begin with has one.
+create index charges_by_time on charges (occurred_at, id);
+create index charges_by_run on charges (run_id) where run_id is not null;
+create index charges_by_task on charges (task_id) where task_id is not null;
+create unique index charges_by_key on charges (coalesce(run_id, ''), key) where key is not null;
+
+-- What each budget's charges sum up to, day by day: made of charges, and made anew from them by `budgets rebuild`.
+create table budget_days (
+  budget_id      text collate "C" not null references budgets (id) on delete cascade,
+  day            text collate "C" not null,
+  microdollars   bigint not null,
+  tokens         bigint not null,
+  calls          bigint not null,
+  unpriced_calls bigint not null,
+  as_of          text collate "C" not null,
+  primary key (budget_id, day)
+);
+
+-- A charge passes through one gate, a new budget closes them all: while it counts what was spent, nobody spends.
+create table budget_gates (
+  no bigint not null primary key
+);
+
+insert into budget_gates (no) values
+  (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15),
+  (16), (17), (18), (19), (20), (21), (22), (23), (24), (25), (26), (27), (28), (29), (30), (31);
+
+-- 0010_memory
+
+-- What was learned: lessons by topic with the sightings behind them, error patterns, strategies and learnings.
+create table topics (
+  name        text collate "C" not null primary key,
+  description text collate "C" not null,
+  created_at  text collate "C" not null
+);
+
+create table lessons (
+  id               text collate "C" not null primary key,
+  topic            text collate "C" not null,
+  project          text collate "C",
+  body             text collate "C" not null,
+  fingerprint      text collate "C" not null,
+  payload          text collate "C" not null,
+  confidence       bigint not null check (confidence between 0 and 100),
+  source_kind      text collate "C" not null,
+  source_id        text collate "C",
+  run_id           text collate "C" references runs (id),
+  task_id          text collate "C",
+  sightings        bigint not null check (sightings >= 1),
+  recall_count     bigint not null check (recall_count >= 0),
+  useful_count     bigint not null check (useful_count >= 0),
+  harmful_count    bigint not null check (harmful_count >= 0),
+  superseded_by    text collate "C" references lessons (id) check (superseded_by <> id),
+  created_at       text collate "C" not null,
+  last_seen_at     text collate "C" not null,
+  last_recalled_at text collate "C"
+);
+
+create index lessons_by_fingerprint on lessons (fingerprint);
+create index lessons_by_topic on lessons (topic, created_at, id);
+create index lessons_by_creation on lessons (created_at, id);
+create index lessons_by_recall on lessons (last_recalled_at);
+create index lessons_by_successor on lessons (superseded_by) where superseded_by is not null;
+
+create table sightings (
+  id          text collate "C" not null primary key,
+  lesson_id   text collate "C" not null references lessons (id),
+  body        text collate "C",
+  source_kind text collate "C" not null,
+  source_id   text collate "C",
+  run_id      text collate "C" references runs (id),
+  task_id     text collate "C",
+  refs        text collate "C" not null,
+  key         text collate "C" unique,
+  seen_at     text collate "C" not null
+);
+
+create index sightings_by_lesson on sightings (lesson_id, seen_at, id);
+
+create table error_patterns (
+  pattern_hash text collate "C" not null,
+  project      text collate "C" not null,
+  signature    text collate "C" not null,
+  solution     text collate "C" not null,
+  confidence   double precision not null check (confidence >= 0 and confidence <= 1),
+  occurrences  bigint not null check (occurrences >= 1),
+  lang         text collate "C",
+  ttl_days     bigint not null check (ttl_days > 0),
+  created_at   text collate "C" not null,
+  last_seen_at text collate "C" not null,
+  primary key (pattern_hash, project)
+);
+
+create index error_patterns_by_project on error_patterns (project, lang);
+create index error_patterns_by_age on error_patterns (ttl_days, last_seen_at);
+
+create table strategies (
+  id           text collate "C" not null primary key,
+  project      text collate "C" not null,
+  topic        text collate "C" not null check (topic in ('implementation', 'architecture', 'methodology', 'general')),
+  insight      text collate "C" not null,
+  helpfulness  bigint not null check (helpfulness >= 0),
+  lang         text collate "C",
+  framework    text collate "C",
+  refs         text collate "C" not null,
+  created_at   text collate "C" not null,
+  last_seen_at text collate "C" not null
+);
+
+create index strategies_by_project on strategies (project, helpfulness, last_seen_at);
+
+create table learnings (
+  id          text collate "C" not null primary key,
+  task_id     text collate "C" not null,
+  observation text collate "C" not null,
+  candidate   text collate "C" not null,
+  state       text collate "C" not null check (state in ('open', 'promoted', 'dismissed')),
+  noted_at    text collate "C" not null,
+  run_id      text collate "C" references runs (id),
+  key         text collate "C" unique,
+  decided_at  text collate "C",
+  decided_by  text collate "C",
+  reason      text collate "C",
+  check ((decided_at is null) = (state = 'open'))
+);
+
+create index learnings_by_state on learnings (state, noted_at, id);
+create index learnings_by_time on learnings (noted_at, id);
+
+-- One row, held by whoever adds a lesson: two who learn the same thing at the same time must see each other.
+create table lesson_desk (
+  id bigint not null primary key check (id = 1)
+);
+insert into lesson_desk (id) values (1);
+
+-- The words of the lessons that hold, made anew from them at any time.
+create table lesson_text (
+  lesson_id text collate "C" not null primary key references lessons (id),
+  topic     text collate "C" not null,
+  project   text collate "C",
+  words     tsvector not null
+);
+
+create index lesson_text_by_word on lesson_text using gin (words);
+
+-- An array, so that the log needs no extension; where pgvector is installed, it compares them.
+create table lesson_vectors (
+  lesson_id  text collate "C" not null references lessons (id),
+  embedder   text collate "C" not null,
+  dimensions bigint not null check (dimensions > 0),
+  vector     real[] not null check (cardinality(vector) = dimensions),
+  primary key (embedder, lesson_id)
+);
+
+-- 0011_context
+
+-- Context packages: what one agent leaves for others to read, who they are, and who read it when.
+-- A package belongs to a run and, unless its scope is global, to a group of it. `number` is its short name in this log.
+create table context_packages (
+  id               text collate "C" not null primary key,
+  number           bigint not null unique check (number >= 1),
+  run_id           text collate "C" not null references runs (id),
+  group_id         text collate "C",
+  scope            text collate "C" not null check (scope in ('group', 'global')),
+  package_type     text collate "C" not null check (package_type in ('research', 'failures', 'decisions', 'handoff', 'investigation')),
+  priority         text collate "C" not null check (priority in ('low', 'medium', 'high', 'critical')),
+  file_path        text collate "C" not null check (file_path <> ''),
+  producer         text collate "C" not null check (producer in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
+  summary          text collate "C" not null check (length(summary) <= 200),
+  size_bytes       bigint check (size_bytes >= 0),
+  version          bigint not null check (version >= 1),
+  supersedes_id    text collate "C" unique references context_packages (id),
+  superseded_by_id text collate "C" unique,
+  key              text collate "C",
+  created_at       text collate "C" not null,
+  check ((group_id is null) = (scope = 'global')),
+  check ((supersedes_id is null) = (version = 1)),
+  unique (run_id, key)
+);
+
+create index context_packages_by_run on context_packages (run_id, group_id, number);
+
+-- Numbers are given out one at a time: whoever holds this row gives the next one.
+create table context_turn (
+  one bigint not null primary key check (one = 1)
+);
+insert into context_turn (one) values (1);
+
+create table context_consumers (
+  package_id  text collate "C" not null references context_packages (id),
+  agent       text collate "C" not null check (agent in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
+  run_id      text collate "C" not null references runs (id),
+  iteration   bigint not null check (iteration >= 0),
+  consumed_at text collate "C",
+  primary key (package_id, agent)
+);
+
+create index context_consumers_by_agent on context_consumers (run_id, agent, package_id);
+
+create table context_consumptions (
+  id          text collate "C" not null primary key,
+  scope_id    text collate "C" not null unique,
+  run_id      text collate "C" not null references runs (id),
+  group_id    text collate "C" not null,
+  agent       text collate "C" not null check (agent in ('developer', 'qa_expert', 'tech_lead', 'senior_software_engineer', 'investigator')),
+  iteration   bigint not null check (iteration >= 0),
+  package_id  text collate "C" not null references context_packages (id),
+  consumed_at text collate "C" not null,
+  unique (run_id, group_id, agent, iteration, package_id)
+);
+
+create index context_consumptions_by_run on context_consumptions (run_id, consumed_at, id);
+
+-- 0012_inbox
+
+-- Messages from people, and the feedback some of them become.
+create table feedback (
+  id                   text collate "C" not null primary key,
+  message_id           text collate "C" unique,
+  from_handle          text collate "C" not null check (from_handle <> ''),
+  channel              text collate "C" not null check (channel <> ''),
+  severity             text collate "C" not null check (severity in ('low', 'med', 'high', 'critical')),
+  body                 text collate "C" not null check (body <> ''),
+  state                text collate "C" not null check (state in ('pending', 'triaged', 'in-fix', 'fix-pr-open', 'verified', 'rejected', 'closed')),
+  fix_class            text collate "C" check (fix_class in ('prompt', 'doc', 'test', 'tool', 'policy', 'architectural', 'state-machine', 'out-of-scope')),
+  context_url          text collate "C",
+  root_cause           text collate "C",
+  success_criterion    text collate "C",
+  fix_pr_url           text collate "C",
+  regression_test_path text collate "C",
+  notes                text collate "C" not null,
+  key                  text collate "C" unique,
+  received_at          text collate "C" not null,
+  updated_at           text collate "C" not null,
+  closed_at            text collate "C",
+  check (state = 'pending' or fix_class is not null),
+  check (state <> 'fix-pr-open' or (fix_pr_url is not null and fix_pr_url <> '')),
+  check (state <> 'verified' or (regression_test_path is not null and regression_test_path <> '')),
+  check ((closed_at is not null) = (state = 'closed'))
+);
+
+create index feedback_by_time on feedback (received_at, id);
+create index feedback_by_state on feedback (state, received_at, id);
+create index feedback_by_class on feedback (fix_class, received_at, id);
+
+-- Whom a message is for: `agent`, `run_id` and `task_id` narrow it, and none of them means everybody.
+create table messages (
+  id             text collate "C" not null primary key,
+  from_handle    text collate "C" not null check (from_handle <> ''),
+  is_authorised  bigint not null check (is_authorised in (0, 1)),
+  channel        text collate "C" not null check (channel in ('cli', 'tui', 'gh-comment', 'email', 'daily-standup-reply')),
+  severity       text collate "C" not null check (severity in ('info', 'question', 'critical')),
+  body           text collate "C" not null check (body <> ''),
+  state          text collate "C" not null check (state in ('pending', 'seen', 'answered', 'escalated', 'closed')),
+  agent          text collate "C",
+  run_id         text collate "C" references runs (id),
+  task_id        text collate "C",
+  context_url    text collate "C",
+  ack            text collate "C" not null,
+  ack_sent_at    text collate "C" not null,
+  paused_task_id text collate "C",
+  pause_problem  text collate "C",
+  seen_by        text collate "C",
+  seen_at        text collate "C",
+  answer         text collate "C",
+  answered_by    text collate "C",
+  answered_at    text collate "C",
+  escalated_to   text collate "C" unique references feedback (id),
+  escalated_at   text collate "C",
+  closed_at      text collate "C",
+  key            text collate "C" unique,
+  received_at    text collate "C" not null,
+  check ((seen_at is null) = (state = 'pending')),
+  check (state <> 'answered' or (answer is not null and answered_at is not null)),
+  check (state <> 'escalated' or escalated_to is not null),
+  check ((closed_at is not null) = (state = 'closed'))
+);
+
+create index messages_by_time on messages (received_at, id);
+create index messages_by_state on messages (state, received_at, id);
+
+-- 0013_trust
+
+-- Whom the log answers to, how far it trusts its agents, and every signed change of that.
+-- `id` is the log's own id, which signed statements name; `one` keeps it the only row.
+create table trust_contract (
+  id           text collate "C" not null primary key,
+  one          bigint not null unique check (one = 1),
+  handle       text collate "C" not null check (handle <> ''),
+  channel      text collate "C" not null check (channel <> ''),
+  public_key   text collate "C" not null check (public_key <> ''),
+  persona_name text collate "C",
+  tier         bigint not null check (tier between 0 and 5),
+  is_dev_mode  bigint not null check (is_dev_mode in (0, 1)),
+  auto_merge   text collate "C" not null,
+  reviewers    text collate "C" not null,
+  revision     bigint not null check (revision >= 1),
+  bound_at     text collate "C" not null,
+  updated_at   text collate "C" not null
+);
+
+create table trust_proposals (
+  nonce       text collate "C" not null primary key,
+  contract_id text collate "C" not null references trust_contract (id),
+  change      text collate "C" not null check (change in ('promote', 'hand-over', 'auto-merge', 'dev-mode', 'reviewers')),
+  statement   text collate "C" not null,
+  proposed_by text collate "C",
+  proposed_at text collate "C" not null,
+  expires_at  text collate "C" not null,
+  signature   text collate "C",
+  applied_at  text collate "C",
+  check ((signature is null) = (applied_at is null))
+);
+
+create table trust_changes (
+  id          text collate "C" not null primary key,
+  contract_id text collate "C" not null references trust_contract (id),
+  revision    bigint not null unique check (revision >= 1),
+  kind        text collate "C" not null check (kind in ('bind', 'promote', 'demote', 'hand-over', 'auto-merge', 'dev-mode', 'reviewers')),
+  from_tier   bigint not null check (from_tier between 0 and 5),
+  to_tier     bigint not null check (to_tier between 0 and 5),
+  handle      text collate "C" not null,
+  reason      text collate "C" not null,
+  by          text collate "C",
+  details     text collate "C" not null,
+  nonce       text collate "C" unique references trust_proposals (nonce),
+  at          text collate "C" not null,
+  check (to_tier <= from_tier or nonce is not null)
+);
+
+create table self_edits (
+  id            text collate "C" not null primary key,
+  pr            text collate "C" not null check (pr <> ''),
+  fix_class     text collate "C" not null check (fix_class in ('prompt', 'doc', 'test', 'tool', 'policy', 'architectural', 'state-machine', 'out-of-scope')),
+  files         text collate "C" not null,
+  before_sha    text collate "C" not null check (before_sha <> ''),
+  after_sha     text collate "C" not null check (after_sha <> ''),
+  review_passes text collate "C" not null,
+  confidence    bigint not null check (confidence between 0 and 100),
+  em_review     text collate "C" not null check (em_review <> ''),
+  auto_merged   bigint not null check (auto_merged in (0, 1)),
+  feedback_id   text collate "C" references feedback (id),
+  ts            text collate "C" not null,
+  unique (pr, after_sha)
+);
+
+create index self_edits_by_time on self_edits (ts, id);
+create index self_edits_by_feedback on self_edits (feedback_id, ts, id);
+
+-- 0014_workflow
+
+-- The workflow: who comes next after each report, the rules that bend it, what prompts must say, and which model each agent gets.
+create table workflow_versions (
+  id          text collate "C" not null primary key,
+  number      bigint not null unique check (number >= 1),
+  name        text collate "C" not null check (name <> ''),
+  digest      text collate "C" not null,
+  transitions bigint not null,
+  aliases     bigint not null,
+  rules       bigint not null,
+  markers     bigint not null,
+  models      bigint not null,
+  loaded_by   text collate "C",
+  loaded_at   text collate "C" not null
+);
+
+create table workflow_transitions (
+  agent            text collate "C" not null,
+  status           text collate "C" not null,
+  next_agent       text collate "C",
+  action           text collate "C" not null check (action in ('spawn', 'respawn', 'spawn_batch', 'spawn_merge', 'validate_then_end', 'pause_for_user', 'end_session')),
+  include_context  text collate "C" not null,
+  escalation_check bigint not null check (escalation_check in (0, 1)),
+  model_override   text collate "C",
+  fallback_agent   text collate "C",
+  bypass_qa        bigint not null check (bypass_qa in (0, 1)),
+  mandatory_review bigint not null check (mandatory_review in (0, 1)),
+  max_parallel     bigint check (max_parallel >= 1),
+  then_action      text collate "C" check (then_action in ('check_phase')),
+  iteration_budget bigint check (iteration_budget >= 1),
+  exhausted_status text collate "C",
+  primary key (agent, status),
+  check ((next_agent is null) = (action in ('validate_then_end', 'pause_for_user', 'end_session')))
+);
+
+create table workflow_aliases (
+  agent  text collate "C" not null,
+  status text collate "C" not null,
+  means  text collate "C" not null,
+  primary key (agent, status),
+  foreign key (agent, means) references workflow_transitions (agent, status)
+);
+
+create table workflow_rules (
+  name        text collate "C" not null primary key check (name in ('testing_mode_disabled', 'testing_mode_minimal', 'escalation_after_failures', 'security_sensitive', 'research_tasks')),
+  description text collate "C" not null,
+  config      text collate "C" not null
+);
+
+create table workflow_markers (
+  agent    text collate "C" not null primary key,
+  required text collate "C" not null,
+  workflow text collate "C" not null
+);
+
+create table workflow_models (
+  agent text collate "C" not null primary key,
+  model text collate "C" not null check (model <> '')
+);
+
+-- 0015_ci
+
+-- CI runs, so that a wait for the next one can be as long as such runs take.
+create table ci_runs (
+  workflow_name text collate "C" not null check (workflow_name <> ''),
+  branch        text collate "C" not null check (branch <> ''),
+  ci_run_id     bigint not null check (ci_run_id >= 0),
+  started_at    text collate "C" not null,
+  completed_at  text collate "C",
+  duration_s    bigint check (duration_s >= 0),
+  conclusion    text collate "C" check (conclusion in ('success', 'failure', 'cancelled', 'timed_out')),
+  updated_at    text collate "C" not null,
+  primary key (workflow_name, branch, ci_run_id)
+);
+
+create index ci_runs_by_time on ci_runs (started_at, ci_run_id, workflow_name, branch);
+create index ci_runs_by_workflow on ci_runs (workflow_name, conclusion, started_at, ci_run_id, branch);
+
+-- 0016_effects
+
+-- What tools did to the world outside. An intent is written before the act and settled after it: what was begun and never
+-- settled is known to be so, and nothing is done twice.
+create table effects (
+  id            text collate "C" not null primary key,
+  run_id        text collate "C" not null references runs (id),
+  task_id       text collate "C",
+  step          text collate "C" not null,
+  tool          text collate "C" not null,
+  key           text collate "C" not null,
+  state         text collate "C" not null check (
+    state = 'intended' or state = 'done' or state = 'failed' or state = 'unknown' or state = 'cleared'
+  ),
+  arguments     text collate "C" not null,
+  facts         text collate "C" not null,
+  actor         text collate "C",
+  attempts      bigint not null check (attempts >= 1),
+  result        text collate "C",
+  result_digest text collate "C",
+  error         text collate "C",
+  reconciled_by text collate "C",
+  note          text collate "C",
+  intended_at   text collate "C" not null,
+  settled_at    text collate "C",
+  check ((state = 'intended') = (actor is not null)),
+  check ((state = 'failed') = (error is not null))
+);
+
+create unique index effects_by_key on effects (run_id, key);
+create index effects_open on effects (run_id, intended_at, id) where state = 'intended' or state = 'unknown';
+create index effects_by_time on effects (intended_at, id);
+
+-- 0017_processes
+
+-- Background processes that tools started: enough to find one again after a restart, and never to take a stranger for it.
+create table processes (
+  id           text collate "C" not null primary key,
+  run_id       text collate "C" not null references runs (id),
+  task_id      text collate "C",
+  command      text collate "C" not null,
+  cwd          text collate "C" not null,
+  root         text collate "C" not null,
+  folder       text collate "C" not null,
+  sandbox      text collate "C" not null,
+  state        text collate "C" not null check (
+    state = 'running' or state = 'exited' or state = 'stopped' or state = 'timed_out' or state = 'lost'
+  ),
+  keeper       text collate "C" not null,
+  pid          bigint not null,
+  exit_code    bigint,
+  signal       text collate "C",
+  signals_sent text collate "C" not null,
+  started_at   text collate "C" not null,
+  ended_at     text collate "C",
+  check ((state = 'running') = (ended_at is null))
+);
+
+create index processes_by_run on processes (run_id, started_at, id);
+create index processes_running on processes (run_id, started_at, id) where state = 'running';

@@ -1,0 +1,90 @@
+"""What a SQLite file needs now and then: search, migration, backup, pruning, and a look at its health."""
+
+from abc import abstractmethod
+
+import apsw
+
+from decklog.db import sqlite_errors
+from decklog.db.base import Database
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from decklog.db.base import Row
+    from decklog.db.fair_lock import FairLock
+
+
+class SqliteUpkeep(Database):
+    """The verbs of a SQLite database that stand beside reading and writing."""
+
+    read_only: bool
+
+    @abstractmethod
+    def connect(self) -> apsw.Connection: ...
+
+    @property
+    @abstractmethod
+    def lock(self) -> "FairLock": ...
+
+    @property
+    def _itself(self) -> "Any":
+        """The whole database, as the modules behind these verbs take it."""
+        return self
+
+    def prepare_search(self, stream_no: int | None) -> None:
+        from decklog.db import sqlite_search
+
+        if not self.read_only:
+            sqlite_search.catch_up(self._itself, stream_no)
+
+    def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
+        from decklog.db import sqlite_search
+
+        return sqlite_search.search(self._itself, select, words, **narrowing)
+
+    def migrate(self) -> list[str]:
+        from decklog.db import sqlite_migrate
+
+        return sqlite_migrate.migrate(self._itself)
+
+    def facts(self) -> "dict[str, Any]":
+        from decklog.db import sqlite_migrate
+
+        return sqlite_migrate.facts(self._itself)
+
+    def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:
+        from decklog.db import sqlite_backup
+
+        connection = self.connect()
+        try:
+            sqlite_backup.copy(connection, path, progress)
+        finally:
+            connection.close()
+
+    def forget_text(self, positions: "list[int]") -> None:
+        from decklog.db import sqlite_search
+
+        sqlite_search.forget(self._itself, positions)
+
+    def compact(self) -> None:
+        self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
+        connection = self.connect()
+        self.lock.acquire()
+        try:
+            connection.execute("vacuum")
+            connection.execute("pragma wal_checkpoint(truncate)")
+        except apsw.Error as problem:
+            raise sqlite_errors.translate(problem, self.target) from problem
+        finally:
+            self.lock.release()
+            connection.close()
+
+    def wal_frames(self) -> int:
+        row = self.read(lambda: self.one("pragma wal_checkpoint(noop)", {}))
+        return int(row[1]) if row else 0
+
+    def check_pages(self, most: int) -> list[str]:
+        _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
+        return [row[0] for row in rows if row[0] != "ok"]

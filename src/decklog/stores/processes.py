@@ -1,0 +1,140 @@
+"""Processes: what tools left running in the background, and how it ended."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from decklog.errors import Invalid
+from decklog.operations import reads, writes
+from decklog.records import Page, Record
+from decklog.stores.base import Store, Where, enum_of
+
+
+class ProcessState(StrEnum):
+    RUNNING = "running"
+    EXITED = "exited"
+    STOPPED = "stopped"
+    TIMED_OUT = "timed_out"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process(Record):
+    """A background process. `keeper` identifies the process that looks after it, beyond what a reused pid could fake."""
+
+    table = "processes"
+    # A fork of a run has no second copy of what is running.
+    copied_by_fork = False
+
+    id: str
+    run_id: str
+    command: dict[str, object]
+    cwd: str
+    root: str
+    folder: str
+    sandbox: str
+    state: ProcessState
+    keeper: str
+    pid: int
+    started_at: datetime
+    task_id: str | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    signals_sent: list[str] = field(default_factory=list)
+    ended_at: datetime | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self.state is ProcessState.RUNNING
+
+
+class Processes(Store):
+    """Remembers background processes over restarts of whoever started them."""
+
+    records = (Process,)
+
+    @writes
+    def started(
+        self,
+        run_id: str,
+        process_id: str,
+        *,
+        command: dict[str, object],
+        cwd: str,
+        root: str,
+        folder: str,
+        sandbox: str,
+        keeper: str,
+        pid: int,
+        task_id: str | None = None,
+    ) -> Process:
+        """Record a process that was started; one that is known already comes back as it is."""
+        return self.once(
+            lambda: self.seek(Process, process_id),
+            lambda: self.add(
+                Process,
+                id=process_id,
+                run_id=run_id,
+                task_id=task_id,
+                command=command,
+                cwd=cwd,
+                root=root,
+                folder=folder,
+                sandbox=sandbox,
+                state=ProcessState.RUNNING,
+                keeper=keeper,
+                pid=pid,
+                started_at=self.now(),
+            ),
+        )
+
+    @writes
+    def ended(
+        self,
+        process_id: str,
+        state: ProcessState,
+        *,
+        exit_code: int | None = None,
+        signal: str | None = None,
+        signals_sent: list[str] | None = None,
+    ) -> Process:
+        """Record how a process ended; one whose end is known keeps it."""
+        how = enum_of(ProcessState, state, "state")
+        if how is ProcessState.RUNNING:
+            raise Invalid("a process does not end as running", field="state")
+        changed = self.change_all(
+            Process,
+            """
+            update processes
+               set state = :state, exit_code = :exit_code, signal = :signal, signals_sent = :signals_sent, ended_at = :now
+             where id = :id and state = 'running'
+            returning *
+            """,
+            id=process_id,
+            state=how,
+            exit_code=exit_code,
+            signal=signal,
+            signals_sent=signals_sent or [],
+            now=self.now(),
+        )
+        return changed[0] if changed else self.fetch(Process, process_id).marked_already()
+
+    @reads
+    def get(self, process_id: str) -> Process:
+        """Get a process as it was last seen."""
+        return self.fetch(Process, process_id)
+
+    @reads
+    def find(
+        self,
+        run_id: str | None = None,
+        *,
+        state: ProcessState | None = None,
+        task_id: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List processes as they were last seen, newest first."""
+        where = Where(Process)
+        where.equal(run_id=run_id, state=state and enum_of(ProcessState, state, "state"), task_id=task_id)
+        return self.page(Process, where, order=("started_at", "id"), limit=limit, after=after, descending=True)

@@ -1,0 +1,49 @@
+"""The environment a command gets: an allow-list, and never a secret."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from decklog import redact
+from decklog.errors import Invalid
+
+NAMES = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TZ", "USER", "LOGNAME", "TMPDIR", "NO_COLOR"})
+_FALLBACK_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What a command sees, and the names of what was asked for and withheld because it holds a secret."""
+
+    values: dict[str, str]
+    withheld: tuple[str, ...]
+
+
+def environment(
+    passed: Iterable[str] = (),
+    given: Mapping[str, str] | None = None,
+    source: Mapping[str, str] | None = None,
+) -> Environment:
+    """Choose the variables that a command gets: the usual ones, those the caller names, and those given outright."""
+    have = os.environ if source is None else source
+    wanted = NAMES | set(passed)
+    chosen = {name: value for name, value in have.items() if name in wanted or name.startswith("LC_")}
+    withheld = sorted(name for name, value in chosen.items() if is_secret(name, value))
+    values = {name: value for name, value in chosen.items() if name not in withheld}
+    values.setdefault("PATH", _FALLBACK_PATH)
+    for name, value in (given or {}).items():
+        _check(name, value)
+        values[name] = value
+    return Environment(values, tuple(withheld))
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Say whether a variable holds something that the redaction would take out of a text."""
+    return redact.scan(f"{name}={value}")[1] or redact.scan(value)[1]
+
+
+def _check(name: str, value: str) -> None:
+    if not name or "=" in name or "\0" in name or "\0" in value:
+        raise Invalid(f"{name!r} can't be set in an environment", hint="Use a plain name and a value without NUL.", name=name)
+    if name.startswith("DECKLOG_"):
+        raise Invalid(f"{name} is Decklog's own", hint="Choose another name.", name=name)

@@ -1,0 +1,1 @@
+"""Taking a log elsewhere and keeping it whole: export, import, move, backup, restore, recovery and retention."""

@@ -1,0 +1,201 @@
+"""Retention: old texts go and their digests stay, so that the chain still verifies. What a record was is never dropped."""
+
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+
+from decklog.clock import to_text
+from decklog.errors import Invalid, NotFound
+from decklog.stores import chain
+from decklog.stores.entry import Kind
+from decklog.stores.journal_writer import STREAM_SIZE
+from decklog.stores.where import enum_of
+from decklog.transfer.progress import Progress, silent
+from decklog.transfer.reading import NAMED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.app import Decklog
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_BATCH = 500
+# What explains a gap in the texts must outlive them.
+_EXPLAINS = "coalesce(subtype, '') not in ('pruned', 'recovered')"
+
+
+def age_of(text: str) -> timedelta:
+    """Read an age such as `30d`, `12h` or `8w`."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not number.isdecimal():
+        raise Invalid(f"{text!r} is no age; write 30d, 12h or 8w", field="older_than")
+    return timedelta(**{_UNITS[unit]: int(number)})
+
+
+@dataclass(kw_only=True)
+class Pruned:
+    """What goes, or went when `applied`. `bytes` counts entries' own texts, `blob_bytes` those kept beside them."""
+
+    before: str
+    applied: bool
+    entries: int = 0
+    bytes: int = 0
+    blobs: int = 0
+    blob_bytes: int = 0
+    streams: dict[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> "dict[str, Any]":
+        return asdict(self)
+
+
+class Prune:
+    """Finds texts by age and kind, and drops them batch by batch while others write."""
+
+    def __init__(
+        self,
+        log: "Decklog",
+        older_than: timedelta,
+        *,
+        kind: str | None = None,
+        stream: str | None = None,
+        progress: Progress = silent,
+    ) -> None:
+        kind = kind and enum_of(Kind, kind, "kind").value
+        if kind == Kind.CHANGE:
+            raise Invalid("entries of kind change say what records were, and are never dropped", field="kind")
+        self._log = log
+        self._db = log.db
+        self._kind = kind
+        self._progress = progress
+        # Streams that were told what goes, and streams that named the blobs that go.
+        self._told: set[str] = set()
+        self._owners: set[str] = set()
+        self._bound: dict[str, Any] = {"before": to_text(log.clock.now() - older_than), "kind": kind}
+        self._matches = f"kind <> 'change' and at < :before and {_EXPLAINS}" + (" and kind = :kind" if kind else "")
+        self._span = self._span_of(stream)
+
+    def _span_of(self, stream: str | None) -> tuple[int, int]:
+        if stream is None:
+            return 0, 2**63 - 1
+        number = self._db.read(lambda: self._log.journal.number_of(stream))
+        if number is None:
+            raise NotFound(f"there is no run {stream!r}")
+        return number * STREAM_SIZE, (number + 1) * STREAM_SIZE
+
+    def run(self, *, apply: bool = False) -> Pruned:
+        """Say what would go; with `apply`, drop it. Each stream gets an entry that says so before its first text goes."""
+        heads = self._log.journal.heads()
+        result = Pruned(before=self._bound["before"], applied=apply)
+        for rows in self._found():
+            result.entries += len(rows)
+            for _, stream, body, payload in rows:
+                result.bytes += sum(len(text.encode()) for text in (body, payload) if text is not None)
+                result.streams[stream] = result.streams.get(stream, 0) + 1
+        unneeded = self._unneeded_blobs()
+        result.blobs, result.blob_bytes = len(unneeded), sum(unneeded.values())
+        if apply:
+            self._drop_texts(result)
+            self._drop_blobs(unneeded, heads, result)
+        return result
+
+    # Texts in entries
+
+    def _found(self) -> "Iterator[list[tuple[Any, ...]]]":
+        place, end = self._span
+        sql = f"""
+            select pos, stream, body, payload
+              from entries
+             where pos > :place and pos < :end and {self._matches}
+               and (body is not null or payload is not null)
+             order by pos
+             limit {_BATCH}
+        """
+        while True:
+            bound = {**self._bound, "place": place, "end": end}
+            _, rows = self._db.read(lambda bound=bound: self._db.rows(sql, bound))  # type: ignore[misc]
+            if not rows:
+                return
+            yield rows
+            place = rows[-1][0]
+
+    def _drop_texts(self, result: Pruned) -> None:
+        done = 0
+        for rows in self._found():
+            streams = {row[1] for row in rows} - self._told
+            self._db.write(lambda rows=rows, streams=streams: self._drop(rows, streams, result))  # type: ignore[misc]
+            self._told |= streams
+            done += len(rows)
+            self._progress("pruning entries", done, result.entries)
+
+    def _drop(self, rows: "list[tuple[Any, ...]]", untold: set[str], result: Pruned) -> None:
+        for stream in sorted(untold):
+            self._tell(stream, result.streams.get(stream, 0))
+        self._db.many(
+            """
+            update entries
+               set body = null, payload = null,
+                   body_digest = coalesce(body_digest, :body), payload_digest = coalesce(payload_digest, :payload)
+             where pos = :pos
+            """,
+            [{"pos": pos, "body": chain.digest(body), "payload": chain.digest(payload)} for pos, _, body, payload in rows],
+        )
+        self._db.forget_text([row[0] for row in rows])
+
+    def _tell(self, stream: str, count: int) -> None:
+        what = f"the texts of {count} entries" if count else "kept texts"
+        self._log.journal.append(
+            stream,
+            f"Dropped {what} from before {self._bound['before']}; their digests stay.",
+            kind=Kind.EVENT,
+            subtype="pruned",
+            payload={"before": self._bound["before"], "kind": self._kind, "entries": count},
+        )
+
+    # Blobs
+
+    def _unneeded_blobs(self) -> dict[str, int]:
+        """Find blobs that only matching entries name, with their sizes; remember whose they are."""
+        candidates = self._named(f"pos > :start and pos < :end and {self._matches}")
+        if not candidates:
+            return {}
+        needed = self._named(f"not (pos > :start and pos < :end and {self._matches})").keys() | self._named_by_records("", {})
+        sizes: dict[str, int] = self._db.read(lambda: dict(self._db.rows("select digest, size from blobs", {})[1]))
+        unneeded = {digest: sizes[digest] for digest in sorted(candidates.keys() - needed)}
+        self._owners = {stream for digest in unneeded for stream in candidates[digest]}
+        return unneeded
+
+    def _named(self, condition: str) -> dict[str, set[str]]:
+        """Find the blobs that entries name, with the streams of these entries."""
+        bound = {**self._bound, "start": self._span[0], "end": self._span[1]}
+        found: dict[str, set[str]] = {}
+        for name in ("body_digest", "payload_digest"):
+            sql = f"select {name}, stream from entries where {name} in (select digest from blobs) and {condition}"
+            for digest, stream in self._db.read(lambda sql=sql: self._db.rows(sql, bound)[1]):  # type: ignore[misc]
+                found.setdefault(digest, set()).add(stream)
+        return found
+
+    def _named_by_records(self, condition: str, bound: "dict[str, Any]") -> set[str]:
+        sql = f"select payload from entries where record_table is not null {condition}"
+        return self._db.read(lambda: {digest for row in self._db.each(sql, bound) for digest in NAMED.findall(row[0])})
+
+    def _drop_blobs(self, unneeded: dict[str, int], heads: "list[dict[str, Any]]", result: Pruned) -> None:
+        dropped = self._db.write(lambda: self._drop_unneeded(unneeded, heads)) if unneeded else {}
+        result.blobs, result.blob_bytes = len(dropped), sum(dropped.values())
+
+    def _drop_unneeded(self, unneeded: dict[str, int], heads: "list[dict[str, Any]]") -> dict[str, int]:
+        """Delete blobs that nobody has named since they were looked for."""
+        self._db.hold("blobs")
+        seen = {head["stream"]: head["seq"] for head in heads}
+        named: set[str] = set()
+        for stream, number in self._db.rows("select name, no from streams", {})[1]:
+            start = number * STREAM_SIZE
+            bound = {"since": start + seen.get(stream, 0), "until": start + STREAM_SIZE}
+            sql = "select body_digest, payload_digest from entries where pos > :since and pos < :until"
+            named.update(digest for row in self._db.rows(sql, bound)[1] for digest in row if digest)
+            named |= self._named_by_records("and pos > :since and pos < :until", bound)
+        for stream in sorted(self._owners - self._told):
+            self._tell(stream, 0)
+        left = {digest: size for digest, size in unneeded.items() if digest not in named}
+        self._db.many("delete from blobs where digest = :digest", [{"digest": digest} for digest in left])
+        return left

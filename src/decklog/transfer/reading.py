@@ -1,0 +1,57 @@
+"""Reading a log in batches of bounded size, whatever the sizes of its streams and entries."""
+
+import re
+
+from decklog.transfer.file_names import DIGEST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.app import Decklog
+
+    Entry = dict[str, Any]
+
+MOST_ENTRIES = 2000
+MOST_CHARACTERS = 8 * 1024 * 1024
+NAMED = re.compile(rf"(?<![0-9a-f]){DIGEST.pattern}(?![0-9a-f])")
+
+
+def entries_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator[list[Entry]]":
+    """Give a stream's entries after one number up to another; a batch is smaller where entries are large."""
+    limit = 100
+    while after < until:
+        batch = log.journal.given_out(stream, after=after, limit=min(limit, until - after))
+        if not batch:
+            return
+        yield batch
+        after = batch[-1]["seq"]
+        average = sum(map(size_of, batch)) // len(batch) + 1
+        limit = max(1, min(MOST_ENTRIES, MOST_CHARACTERS // average))
+
+
+def size_of(entry: "Entry") -> int:
+    """Estimate the characters of an entry."""
+    return 500 + len(entry["body"] or "") + len(entry["payload"] or "")
+
+
+def digests_of(log: "Decklog") -> "Iterator[str]":
+    """Give the digests of all blobs in their order, some at a time."""
+    after = ""
+    while batch := log.journal.blob_digests(after=after, limit=1000):
+        yield from batch
+        after = batch[-1]
+
+
+def digests_in(entry: "Entry") -> "Iterator[str]":
+    """Give the digests that an entry may name: of its texts, and of what the record it tells of refers to."""
+    for name in ("body_digest", "payload_digest"):
+        if entry[name] is not None:
+            yield entry[name]
+    if entry["record_table"] is not None:
+        yield from NAMED.findall(entry["payload"])
+
+
+def has_blob(log: "Decklog", digest: str) -> bool:
+    return log.db.read(lambda: log.db.one("select 1 from blobs where digest = :digest", {"digest": digest})) is not None

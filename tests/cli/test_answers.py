@@ -1,0 +1,346 @@
+"""What a call prints, where, and with which exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog, errors
+from decklog.cli.call import Usage
+from decklog.cli.exits import exit_code
+from tests.cli.conftest import Program
+from tests.db.processes import environment, hear, start
+
+ENVELOPE = ["ok", "data", "next", "warnings"]
+ERROR = ["code", "message", "hint", "retryable", "details"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (errors.Invalid, 1),
+        (errors.Damaged, 1),
+        (errors.SchemaTooNew, 1),
+        (Usage, 2),
+        (errors.NotFound, 3),
+        (errors.Denied, 4),
+        (errors.ReadOnly, 4),
+        (errors.Conflict, 5),
+        (errors.LeaseLost, 5),
+        (errors.DiskFull, 5),
+        (errors.Refused, 6),
+        (errors.BudgetExceeded, 6),
+        (errors.StillPending, 7),
+        (errors.Busy, 75),
+        (errors.TimedOut, 124),
+    ],
+)
+def test_each_kind_of_error_has_its_exit_code(kind: type[errors.DecklogError], code: int) -> None:
+    assert exit_code(kind("x")) == code
+
+
+def test_an_interrupted_call_ends_with_130() -> None:
+    assert exit_code(KeyboardInterrupt()) == 130
+
+
+def test_success_is_one_envelope_on_stdout_and_nothing_on_stderr(decklog: Program, log_folder: Path) -> None:
+    for words in (["runs", "get", "run_1"], ["runs", "find"], ["journal", "heads"], ["where"], ["doctor"], ["verify"], ["init"]):
+        said = decklog(*words, "--json")
+        assert (said.code, said.err) == (0, ""), words
+        assert list(said.envelope) == ENVELOPE
+        assert said.envelope["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "name"),
+    [
+        (["runs", "get", "nobody"], 3, "not_found"),
+        (["runs", "start", " "], 1, "invalid"),
+        (["runs", "get"], 2, "usage"),
+        (["runs", "get", "run_1", "run_2"], 2, "usage"),
+        (["runs", "fly"], 2, "usage"),
+        (["runs", "find", "--colour", "red"], 2, "usage"),
+        (["runs", "find", "--limit", "many"], 2, "usage"),
+        (["runs", "find", "--limit"], 2, "usage"),
+        (["runs", "find", "--limit", "0"], 1, "invalid"),
+        (["runs", "find", "--oldest-first=perhaps"], 2, "usage"),
+        (["runs", "find", "--since", "soon"], 2, "usage"),
+        (["runs", "start", "x", "--metadata", "{"], 2, "usage"),
+        (["runs", "start", "x", "--metadata", "@nowhere.json"], 2, "usage"),
+        (["runs", "find", "--db"], 2, "usage"),
+        (["tasks", "resume", "nobody"], 3, "not_found"),
+        (["tasks", "claim", "run_1", "--worker", "w", "--lease-seconds", "nan"], 2, "usage"),
+        (["tasks", "claim", "run_1", "--worker", "w", "--lease-seconds", "inf"], 2, "usage"),
+        (["tasks", "claim", "run_1", "--worker", "w", "--lease-seconds", "1e300"], 1, "invalid"),
+        (["tasks", "extend", "x", "--fence", "9" * 30], 1, "invalid"),
+        (["journal", "get", "run_1", "99"], 3, "not_found"),
+        (["journal", "get", "run_1", "9" * 30], 3, "not_found"),
+        (["journal", "append", "run_1", "x", "--kind", "gossip"], 1, "invalid"),
+        (["journal", "at", "runs", "run_1", "soon"], 1, "invalid"),
+        (["journal", "find", "--after", "x"], 1, "invalid"),
+        (["verify", "nobody"], 3, "not_found"),
+        (["verify", "--anchor", "/nowhere/at/all"], 1, "invalid"),
+        (["watch", "nobody", "--no-follow"], 3, "not_found"),
+        (["dance"], 2, "usage"),
+        (["where", "--colour"], 2, "usage"),
+        (["redact", "no-such-file"], 2, "usage"),
+        (["runs", "get", "run_1", "--db", "none.db"], 3, "not_found"),
+        (["runs", "get", "run_1", "--db", "mysql://x/y"], 1, "invalid"),
+        (["runs", "get", "run_1", "--db", "postgresql://nobody@127.0.0.1:1/x"], 1, "unavailable"),
+        (["runs", "get", "run_1", "--db", "."], 1, "invalid"),
+        (["runs", "get", "run_1", "--db", "text.txt"], 1, "not_a_database"),
+    ],
+)
+def test_an_error_has_the_same_shape_in_the_same_place(
+    decklog: Program, log_folder: Path, words: list[str], code: int, name: str
+) -> None:
+    (log_folder / "text.txt").write_text("not a database " * 100)
+    said = decklog(*words, "--json") if words[-1] != "--db" else decklog("--json", *words)
+    assert said.code == code, said
+    assert said.envelope["ok"] is False
+    error = said.envelope["error"]
+    assert list(error) == ERROR
+    assert error["code"] == name
+    assert error["message"]
+    plain = decklog(*words)
+    assert (plain.code, plain.out) == (code, "")
+    assert plain.err.startswith("decklog: ")
+
+
+def test_a_conflict_and_a_lost_lease_end_with_5(decklog: Program, log_folder: Path) -> None:
+    decklog("tasks", "add", "run_1", "work", "--task-id", "t1")
+    fence = decklog("tasks", "claim", "run_1", "--worker", "w", "--json").data["fence"]
+    assert decklog("tasks", "finish", "t1", "--fence", str(fence)).code == 0
+    assert decklog("tasks", "resume", "t1").code == 5
+    late = decklog("tasks", "finish", "t1", f"--fence={fence}", "--json")
+    assert (late.code, late.envelope["error"]["code"]) == (5, "lease_lost")
+
+
+def test_a_busy_log_ends_with_75_and_says_that_trying_again_helps(log_folder: Path) -> None:
+    error = errors.Busy("x", hint="y")
+    assert exit_code(error) == 75
+    assert error.as_dict()["retryable"] is True
+
+
+def test_no_task_is_an_answer_not_an_error(decklog: Program, log_folder: Path) -> None:
+    said = decklog("tasks", "claim", "run_1", "--worker", "w", "--json")
+    assert (said.code, said.data) == (0, None)
+    assert decklog("tasks", "find", "run_1", "--json").data == []
+    plain = decklog("tasks", "find", "run_1")
+    assert (plain.code, plain.out) == (0, "")
+
+
+def test_repeated_starts_say_that_it_was_there_already(decklog: Program, log_folder: Path) -> None:
+    again = decklog("runs", "start", "another goal", "--run-id", "run_1", "--json")
+    assert again.data["already"] is True
+    assert again.data["goal"] == "a goal"
+
+
+def test_a_page_says_where_the_next_one_starts(decklog: Program, log_folder: Path) -> None:
+    for number in range(3):
+        decklog("journal", "append", "run_1", str(number))
+    first = decklog("journal", "find", "run_1", "--limit", "2", "--json").envelope
+    second = decklog("journal", "find", "run_1", "--limit", "2", "--after", first["next"], "--json").envelope
+    assert [entry["seq"] for entry in first["data"] + second["data"]] == [4, 3, 2, 1]
+    assert second["next"] is None
+    plain = decklog("journal", "find", "run_1", "--limit", "2")
+    assert "--after" in plain.err
+    assert len(plain.out.splitlines()) == 2
+
+
+def test_an_unknown_word_gets_a_hint(decklog: Program, log_folder: Path) -> None:
+    assert "start" in decklog("runs", "begin").err
+    assert "--limit" in decklog("runs", "find", "--limits", "3").err
+    assert "--help" in decklog("dance").err
+    assert "--help" in decklog("runs", "get").err
+
+
+# Words
+
+
+def test_a_body_comes_from_stdin(decklog: Program, log_folder: Path) -> None:
+    said = decklog("journal", "append", "run_1", "-", "--json", stdin="two\nlines — ünï\n")
+    assert said.data["body"] == "two\nlines — ünï\n"
+
+
+def test_json_comes_from_a_word_a_file_or_stdin(decklog: Program, log_folder: Path) -> None:
+    (log_folder / "payload.json").write_text('{"from": "file"}')
+    for word, expected in (('{"from": "word"}', "word"), ("@payload.json", "file"), ("-", "stdin")):
+        said = decklog("journal", "append", "run_1", "--payload", word, "--json", stdin='{"from": "stdin"}')
+        assert said.data["payload"] == {"from": expected}
+
+
+def test_options_are_spelled_with_dashes_underscores_or_equals(decklog: Program, log_folder: Path) -> None:
+    for words in (["--task-id", "t"], ["--task_id", "t"], ["--task-id=t"], ["--task_id=t"]):
+        assert decklog("journal", "append", "run_1", "x", *words, "--json").data["task_id"] == "t"
+    assert decklog("runs", "count_cycle", "run_1").code == decklog("runs", "count-cycle", "run_1").code == 0
+    assert decklog("runs", "find", "--oldest-first", "--json").code == 0
+    assert decklog("runs", "find", "--no-oldest-first", "--json").code == 0
+    assert decklog("runs", "find", "--oldest-first=false", "--json").code == 0
+
+
+def test_words_behind_two_dashes_are_never_options(decklog: Program, log_folder: Path) -> None:
+    said = decklog("journal", "append", "--json", "run_1", "--", "--db")
+    assert said.data["body"] == "--db"
+
+
+def test_a_list_is_words_with_commas_or_json(decklog: Program, log_folder: Path) -> None:
+    for word in ("a, b", '["a", "b"]'):
+        assert decklog("tasks", "add", "run_1", "x", "--tags", word, "--json").data["tags"] == ["a", "b"]
+
+
+def test_the_acting_agent_is_named_once(decklog: Program, log_folder: Path) -> None:
+    decklog("runs", "count-cycle", "run_1", "--agent", "qa", "--agent-id", "q1")
+    entry = decklog("journal", "get", "run_1", "2", "--json").data
+    assert (entry["agent"], entry["agent_id"]) == ("qa", "q1")
+    decklog("runs", "count-cycle", "run_1", DECKLOG_AGENT="developer", DECKLOG_TASK_ID="t9")
+    entry = decklog("journal", "get", "run_1", "3", "--json").data
+    assert (entry["agent"], entry["task_id"]) == ("developer", "t9")
+
+
+def test_text_that_is_not_utf8_is_refused_not_mangled(decklog: Program, log_folder: Path) -> None:
+    for words in (["journal", "append", "run_1", "\udcff"], ["journal", "get", "\udcff", "1"], ["runs", "get", "\udcff"]):
+        said = decklog(*words, "--json")
+        assert said.code in (1, 3), said
+        assert said.envelope["ok"] is False
+    assert decklog("journal", "append", "run_1", "-", stdin=b"\xff\xfe").code == 1
+
+
+def test_nothing_is_ever_asked(decklog: Program, log_folder: Path) -> None:
+    """Every call of these tests has an empty stdin; one that asked would fail or hang."""
+    assert decklog("init").code == decklog("migrate").code == 0
+
+
+# Pipes and streams
+
+
+def test_a_reader_that_goes_away_is_no_error(decklog: Program, log_folder: Path) -> None:
+    with Decklog.open(log_folder / ".decklog" / "decklog.db") as log:
+        log.journal.append_many([{"stream": "run_1", "body": f"line {number} " + "x" * 100} for number in range(3000)])
+    program = f"'{sys.executable}' -m decklog"
+    for command in (
+        "watch run_1 --no-follow",
+        "journal find run_1 --limit 1000",
+        "watch run_1 --no-follow --json",
+        "where",
+    ):
+        for reader in ("head -1", "true"):
+            done = subprocess.run(
+                ["bash", "-c", f"set -o pipefail; {program} {command} | {reader}"],
+                capture_output=True,
+                text=True,
+                cwd=log_folder,
+                env=environment(HOME=str(log_folder)),
+                check=False,
+            )
+            assert (done.returncode, done.stderr.partition("More: ")[0]) == (0, ""), (command, reader)
+
+
+def test_watch_shows_what_is_there_and_ends_when_told(decklog: Program, log_folder: Path) -> None:
+    decklog("journal", "append", "run_1", "hello there")
+    said = decklog("watch", "run_1", "--no-follow")
+    assert "hello there" in said.out
+    assert len(said.out.splitlines()) == 2
+    lines = decklog("watch", "--no-follow", "--json").out.splitlines()
+    assert [json.loads(line)["seq"] for line in lines] == [1, 2]
+    assert len(decklog("watch", "run_1", "--after", "1", "--no-follow").out.splitlines()) == 1
+    assert decklog("watch", "run_1", "--timeout", "0.1").code == 0
+
+
+def test_search_finds_words(decklog: Program, log_folder: Path) -> None:
+    decklog("journal", "append", "run_1", "the lexer drops a token")
+    assert [entry["seq"] for entry in decklog("search", "lexer", "tok*", "--json").data] == [2]
+    assert decklog("search", "nothing", "--run", "run_1", "--json").data == []
+    assert decklog("search").code == 2
+
+
+def test_verify_ends_with_1_and_names_what_was_tampered_with(decklog: Program, log_folder: Path) -> None:
+    assert decklog("verify").out.startswith("Whole: 1 streams, 1 entries, 1 records")
+    tampering(log_folder, "update runs set goal = 'another'")
+    said = decklog("verify")
+    assert said.code == 1
+    assert "run_1" in said.out
+    assert "goal" in said.out
+    envelope = decklog("verify", "--json").envelope
+    assert envelope["ok"] is False
+    assert list(envelope["error"]) == ERROR
+    assert envelope["data"]["problems"][0]["record_id"] == "run_1"
+
+
+def tampering(folder: Path, statement: str) -> None:
+    import apsw
+
+    connection = apsw.Connection(str(folder / ".decklog" / "decklog.db"))
+    connection.execute(statement)
+    connection.close()
+
+
+def test_doctor_notices_an_edited_migration_and_an_open_file(decklog: Program, log_folder: Path) -> None:
+    assert decklog("doctor").out.endswith("No trouble found.\n")
+    tampering(log_folder, "update schema_steps set checksum = 'other' where version = 2")
+    (log_folder / ".decklog" / "decklog.db").chmod(0o644)
+    said = decklog("doctor")
+    assert said.code == 1
+    assert "0002_runs" in said.out
+    assert "chmod 600" in said.out
+    envelope = decklog("doctor", "--json").envelope
+    assert envelope["ok"] is False
+    assert list(envelope["error"]) == ERROR
+    assert {finding["about"] for finding in envelope["data"]["findings"]} == {"schema", "permissions"}
+
+
+# Redacting
+
+
+def secret() -> str:
+    return "ghp_" + "a1B2c3D4e5F6" * 3
+
+
+def test_redact_takes_secrets_out_of_text(decklog: Program, tmp_path: Path) -> None:
+    said = decklog("redact", stdin=f"token {secret()} here\n")
+    assert said.code == 0
+    assert secret() not in said.out
+    assert "[redacted:" in said.out
+    (tmp_path / "output.txt").write_text(f"{secret()}\n")
+    assert secret() not in decklog("redact", "output.txt").out
+    assert decklog("redact", stdin=b"bytes \xff stay\n").out == "bytes \udcff stay\n"
+
+
+def test_redact_reads_and_writes_json_strings(decklog: Program) -> None:
+    lines = [f"a {secret()}\nb", "plain", "\ud800 half", ""]
+    said = decklog("redact", "--jsonl", stdin="".join(json.dumps(line) + "\n" for line in lines))
+    assert said.code == 0
+    clean = [json.loads(line) for line in said.out.splitlines()]
+    assert secret() not in said.out
+    assert clean[1:] == ["plain", "\ud800 half", ""]
+    assert decklog("redact", "--jsonl", stdin="{}\n").code == 2
+    assert decklog("redact", "--jsonl", stdin="nonsense\n").code == 2
+
+
+# Being interrupted
+
+
+def test_a_call_that_waits_for_a_frozen_writer_can_be_interrupted(log_folder: Path) -> None:
+    target = str(log_folder / ".decklog" / "decklog.db")
+    holder = start("hold_lock", target)
+    hear(holder)
+    try:
+        call = subprocess.Popen(
+            [sys.executable, "-m", "decklog", "runs", "count-cycle", "run_1", "--db", target],
+            env=environment(),
+            stderr=subprocess.PIPE,
+        )
+        with pytest.raises(subprocess.TimeoutExpired):
+            call.wait(1.5)
+        os.kill(call.pid, 2)
+        assert call.wait(20) == 130
+        assert call.stderr is not None
+        with call.stderr:
+            assert b"Traceback" not in call.stderr.read()
+    finally:
+        holder.communicate("go on\n", timeout=20)
+    with Decklog.open(target) as log:
+        assert log.runs.count_cycle("run_1").cycles == 1

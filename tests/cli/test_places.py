@@ -1,0 +1,92 @@
+"""How a call finds its log."""
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+from tests.cli.conftest import Program
+
+
+def test_init_makes_a_log_and_can_be_repeated(decklog: Program, tmp_path: Path) -> None:
+    first, second = decklog("init", "--json"), decklog("init", "--json")
+    assert first.data == {"target": str(tmp_path / ".decklog" / "decklog.db"), "already": False}
+    assert second.data["already"] is True
+    assert stat.S_IMODE((tmp_path / ".decklog").stat().st_mode) == 0o700
+    assert (tmp_path / ".decklog" / ".gitignore").read_text() == "*\n"
+    assert decklog("init", "elsewhere").code == 0
+    assert (tmp_path / "elsewhere" / ".decklog" / "decklog.db").exists()
+
+
+def test_without_a_log_a_call_says_how_to_make_one(decklog: Program, tmp_path: Path) -> None:
+    said = decklog("runs", "find")
+    assert said.code == 3
+    assert "decklog init" in said.err
+    assert not (tmp_path / "data").exists(), "looking makes nothing"
+
+
+def test_db_may_stand_anywhere(decklog: Program, tmp_path: Path) -> None:
+    assert decklog("init", "--db", "mine.db").code == 0
+    for words in (
+        ["--db", "mine.db", "runs", "find"],
+        ["runs", "--db", "mine.db", "find"],
+        ["runs", "find", "--db", "mine.db"],
+        ["runs", "find", "--db=mine.db"],
+        ["runs", "find", f"--db=sqlite:///{tmp_path}/mine.db"],
+    ):
+        assert decklog(*words).code == 0, words
+
+
+def test_named_beats_environment_beats_folder_beats_home(decklog: Program, tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    decklog("init")
+    decklog("init", "--db", "env.db")
+    env = str(tmp_path / "env.db")
+
+    def where(*words: str, **variables: str) -> tuple[str, str]:
+        said = decklog("where", *words, "--json", cwd=tmp_path / "a" / "b", **variables)
+        return said.data["target"], said.data["because"]
+
+    assert where("--db", "x.db", DECKLOG_DB=env) == ("x.db", "named with --db")
+    assert where(DECKLOG_DB=env) == (env, "from the environment variable DECKLOG_DB")
+    assert where() == (str(tmp_path / ".decklog" / "decklog.db"), f"found in {tmp_path / '.decklog'}")
+    (tmp_path / ".decklog" / "decklog.db").unlink()
+    target, because = where()
+    assert target == str(tmp_path / "data" / "decklog" / "decklog.db")
+    assert "no folder above" in because
+
+
+def test_a_linked_worktree_shares_the_log_of_the_main_one(decklog: Program, tmp_path: Path) -> None:
+    main, linked = tmp_path / "main", tmp_path / "elsewhere" / "linked"
+    main.mkdir()
+
+    def git(*words: str) -> None:
+        settings = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
+        subprocess.run(["git", *settings, *words], cwd=main, check=True, capture_output=True)
+
+    git("init")
+    git("commit", "--allow-empty", "-m", "x")
+    git("worktree", "add", str(linked))
+    decklog("init", cwd=main)
+    (linked / "deep").mkdir()
+    said = decklog("where", "--json", cwd=linked / "deep")
+    assert os.path.samefile(said.data["target"], main / ".decklog" / "decklog.db")
+    assert "main worktree" in said.data["because"]
+    decklog("init", cwd=linked)
+    assert decklog("where", "--json", cwd=linked).data["target"] == str(linked / ".decklog" / "decklog.db")
+
+
+def test_a_folder_remembers_a_server(decklog: Program, tmp_path: Path, empty_postgres_url: str) -> None:
+    assert decklog("init", "--db", empty_postgres_url).code == 0
+    assert stat.S_IMODE((tmp_path / ".decklog" / "address").stat().st_mode) == 0o600
+    assert decklog("runs", "start", "on a server", "--run-id", "run_1", "--json").data["goal"] == "on a server"
+    assert decklog("doctor", "--json").data["engine"] == "postgres"
+    assert decklog("verify").code == 0
+
+
+def test_a_server_without_tables_is_migrated_only_when_asked(decklog: Program, empty_postgres_url: str) -> None:
+    refused = decklog("runs", "find", "--db", empty_postgres_url, "--json")
+    assert (refused.code, refused.envelope["error"]["code"]) == (1, "schema_too_old")
+    assert "decklog migrate" in refused.envelope["error"]["hint"]
+    assert decklog("migrate", "--db", empty_postgres_url).code == 0
+    assert decklog("runs", "find", "--db", empty_postgres_url).code == 0

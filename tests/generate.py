@@ -1,0 +1,121 @@
+"""Writes `docs/schema.sql` and `docs/cli.md` from what the code says. Run it as `python -m tests.generate`."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def schema_sql() -> str:
+    """Give the schema of both engines as it is applied."""
+    parts = [
+        "-- The schema of a Decklog log. Written by `make docs`; a test keeps it true.",
+        "-- First as SQLite holds it after all migrations, then the migrations as PostgreSQL gets them.",
+        *_banner("SQLite"),
+        *_sqlite_statements(),
+        *_banner("PostgreSQL"),
+        *_postgres_steps(),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _banner(name: str) -> list[str]:
+    line = "-" * 100
+    return [f"{line}\n-- {name}\n{line}"]
+
+
+def _sqlite_statements() -> list[str]:
+    from decklog import Decklog
+
+    with tempfile.TemporaryDirectory() as folder, Decklog.open(Path(folder) / "decklog.db") as log:
+        sql = "select name, tbl_name, sql from sqlite_schema where sql is not null order by rowid"
+        rows = log.db.read(lambda: log.db.rows(sql, {}))[1]
+    # A full-text table has tables of its own, which SQLite makes and names after it.
+    texts = [name for name, _, statement in rows if statement.lower().startswith("create virtual table")]
+    shadows = {f"{name}_{part}" for name in texts for part in ("data", "idx", "content", "docsize", "config")}
+    return [f"{statement.strip()};" for name, table, statement in rows if name not in shadows and table not in shadows]
+
+
+def _postgres_steps() -> list[str]:
+    from decklog.db import schema
+
+    return [f"-- {step.name}\n\n{schema.text_of(step, 'postgres')}" for step in schema.steps("postgres")]
+
+
+def cli_md() -> str:
+    """Give every command with its usage, help and options."""
+    from decklog.cli.commands import menu
+
+    context = click.Context(menu, info_name="decklog")
+    parts = [
+        "# The command line",
+        "Written by `make docs` from the commands themselves; a test keeps it true.",
+        "Every command takes `--json` and `--db PATH|URL`, wherever they stand; those that write take `--agent NAME` and "
+        "`--agent-id ID`. A value of `-` is read from stdin; JSON may also come from `@FILE`. "
+        "Options may be written with dashes or underscores.",
+    ]
+    for name in menu.list_commands(context):
+        command = menu.get_command(context, name)
+        assert command is not None
+        parts += _section(f"decklog {name}", command, 2)
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(path: str, command: click.Command, level: int) -> list[str]:
+    parts = [f"{'#' * level} {path}", *_paragraphs(command.help or "")]
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=path)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            parts += _section(f"{path} {name}", inner, level + 1)
+        return parts
+    parts.append(f"```\n{_usage(path, command)}\n```")
+    options = [_option(param) for param in command.params if isinstance(param, click.Option)]
+    return [*parts, "\n".join(options)] if options else parts
+
+
+def _paragraphs(text: str) -> list[str]:
+    import inspect
+
+    cleaned = inspect.cleandoc(text.replace("\b", ""))
+    return [" ".join(paragraph.split()) for paragraph in cleaned.split("\n\n") if paragraph.strip()]
+
+
+def _usage(path: str, command: click.Command) -> str:
+    words = [path]
+    for param in command.params:
+        if isinstance(param, click.Argument):
+            name = (param.metavar or param.name or "").upper() + ("..." if param.nargs == -1 else "")
+            words.append(name if param.required else f"[{name}]")
+    required = [param for param in command.params if isinstance(param, click.Option) and _is_required(param)]
+    words += [f"{param.opts[0]} {param.metavar}" for param in required]
+    return " ".join([*words, "[OPTIONS]"] if len(command.params) > len(words) - 1 else words)
+
+
+def _is_required(option: click.Option) -> bool:
+    return option.required or option.help == "required"
+
+
+def _option(option: click.Option) -> str:
+    spelled = " / ".join([*option.opts, *option.secondary_opts])
+    value = f" {option.metavar}" if option.metavar and not option.is_flag else ""
+    return f"- `{spelled}{value}`" + (f": {option.help}" if option.help else "")
+
+
+def documents() -> dict[Path, str]:
+    return {DOCS / "schema.sql": schema_sql(), DOCS / "cli.md": cli_md()}
+
+
+def main() -> None:
+    DOCS.mkdir(exist_ok=True)
+    for path, text in documents().items():
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{path.relative_to(DOCS.parent)}: {len(text.splitlines())} lines\n")
+
+
+if __name__ == "__main__":
+    main()

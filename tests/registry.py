@@ -1,0 +1,62 @@
+"""Every store, operation and record there is, as the registry tells; stores that are added later are in here by themselves."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+from decklog import Record
+from decklog.app import STORES, store_class
+from decklog.cli.parameters import Parameter, parameters_of
+from decklog.operations import Operation, operations_of
+from decklog.stores.entry import Entry
+
+STORE_NAMES = ["journal", *STORES]
+
+
+def operations() -> list[tuple[str, Operation]]:
+    return [(store, operation) for store in STORE_NAMES for operation in operations_of(store_class(store))]
+
+
+def named(pairs: list[tuple[str, Operation]]) -> dict[str, Any]:
+    """Arguments for `pytest.mark.parametrize`, each test named after its operation."""
+    return {"argvalues": pairs, "ids": [f"{store}.{operation.name}" for store, operation in pairs]}
+
+
+def records() -> list[type[Record]]:
+    kept = [record for store in STORES for record in store_class(store).records]
+    return [Entry, *dict.fromkeys(kept)]
+
+
+def arguments(operation: Operation, text: str, known: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Make calls of an operation with a text wherever one fits: once with everything, once with only what is required."""
+    parameters = parameters_of(operation)
+    yield {parameter.name: value_for(parameter, text, known) for parameter in parameters}
+    yield {parameter.name: value_for(parameter, text, known) for parameter in parameters if parameter.required}
+
+
+def value_for(parameter: Parameter, text: str, known: dict[str, Any]) -> Any:
+    """Make a value of a parameter's type; a known id where the parameter is one."""
+    kind = parameter.type
+    if parameter.name in known:
+        return known[parameter.name]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return next(iter(kind))
+    origin = getattr(kind, "__origin__", kind)
+    inner = getattr(kind, "__args__", (str,))
+    simple = {
+        int: 1,
+        float: 0.01,
+        bool: False,
+        datetime: datetime(2026, 1, 1, tzinfo=UTC),
+        str: text,
+        bytes: text.encode(errors="replace"),
+    }
+    if origin in simple:
+        return simple[origin]
+    if origin is list:
+        whole = {"title": text, "stream": "run_1", "body": text, "payload": {text: [text]}}
+        return [whole] if getattr(inner[0], "__origin__", inner[0]) is dict or isinstance(origin, str) else [text]
+    if isinstance(kind, str) and kind.startswith("list"):
+        return [{"title": text, "stream": "run_1", "body": text}]
+    return {"key": text, text: "value", "list": [text, {"deep": text}]}

@@ -1,0 +1,26 @@
+"""The generated documents say what the code says."""
+
+from collections.abc import Callable
+
+import pytest
+
+from decklog.operations import Operation
+from tests.generate import DOCS, cli_md, documents, schema_sql
+from tests.registry import named, operations
+
+
+@pytest.mark.parametrize("write", [schema_sql, cli_md])
+def test_a_generated_document_is_up_to_date(write: Callable[[], str]) -> None:
+    path = DOCS / write.__name__.replace("_", ".")
+    assert path.exists(), "run `make docs`"
+    assert path.read_text(encoding="utf-8") == write(), f"{path.name} is out of date: run `make docs`"
+
+
+@pytest.mark.parametrize(("store", "operation"), **named(operations()))
+def test_an_operation_is_in_the_documents(store: str, operation: Operation) -> None:
+    lines = (DOCS / "cli.md").read_text(encoding="utf-8").splitlines()
+    assert f"### decklog {store} {operation.name.replace('_', '-')}" in lines
+
+
+def test_the_documents_do_not_depend_on_when_they_are_written() -> None:
+    assert documents() == documents()

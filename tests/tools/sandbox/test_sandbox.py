@@ -1,0 +1,210 @@
+"""Claims about what holds a command in, made of each mechanism that works on this machine."""
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog, Invalid
+from decklog.errors import TimedOut, Unavailable
+from decklog.tools import Sandbox, Toolbox, landlock, sandbox
+from decklog.tools.family import carriers
+from decklog.tools.sandbox import Kind
+from tests.tools.shell.test_shell import STUBBORN, is_running, wait_for
+
+
+@pytest.fixture(params=[Kind.BUBBLEWRAP, Kind.LANDLOCK])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    if request.param is Kind.BUBBLEWRAP and not sandbox.has_bubblewrap():
+        pytest.skip("bubblewrap is not installed or can't make namespaces here")
+    if request.param is Kind.LANDLOCK and landlock.abi() == 0:
+        pytest.skip("this kernel offers no Landlock")
+    return request.param
+
+
+@pytest.fixture
+def held(make_box: Callable[..., Toolbox], kind: Kind) -> Toolbox:
+    return make_box(sandbox=Sandbox(kind=kind))
+
+
+def script(place: Path, text: str) -> list[str]:
+    (place / "script.sh").write_text(text + "\n")
+    return ["bash", "script.sh"]
+
+
+def test_a_command_works_within_its_root(held: Toolbox, place: Path) -> None:
+    ran = held.run(script(place, "mkdir -p a/b && echo x > a/b/c && mv a/b/c d && cat d && rm -r a && : > e && echo y >> e"))
+    assert (ran.exit_code, ran.output) == (0, "x\n")
+    assert (place / "d").read_text() == "x\n"
+    assert (place / "e").read_text() == "y\n"
+
+
+def test_a_command_can_neither_write_nor_read_outside(held: Toolbox, place: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("canary\n")
+    ran = held.run(script(place, f"cat {outside}; echo changed >> {outside}; rm -f {outside}; ls {tmp_path}/state"))
+    assert "canary" not in ran.output
+    assert outside.read_text() == "canary\n"
+
+
+def test_a_link_out_of_the_root_leads_nowhere(held: Toolbox, place: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.txt").write_text("canary\n")
+    (place / "link").symlink_to(tmp_path / "outside.txt")
+    assert "canary" not in held.run(script(place, "cat link; echo x > link")).output
+    assert (tmp_path / "outside.txt").read_text() == "canary\n"
+
+
+def test_the_users_home_is_out_of_reach(
+    make_box: Callable[..., Toolbox], kind: Kind, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".netrc").write_text("canary\n")
+    monkeypatch.setenv("HOME", str(home))
+    box = make_box(sandbox=Sandbox(kind=kind))
+    ran = box.run(script(place, f"cat {home}/.netrc; echo home=$HOME; echo x > $HOME/made && cat $HOME/made; mktemp"))
+    assert "canary" not in ran.output
+    assert f"home={home}" not in ran.output
+    assert "\nx\n" in ran.output
+    assert ran.exit_code == 0
+    assert list(home.iterdir()) == [home / ".netrc"]
+
+
+def test_further_paths_can_be_opened(make_box: Callable[..., Toolbox], kind: Kind, place: Path, tmp_path: Path) -> None:
+    for name in ("read", "write"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(f"{name}\n")
+    given = Sandbox(kind=kind, readable=(str(tmp_path / "read"),), writable=(str(tmp_path / "write"),))
+    box = make_box(sandbox=given)
+    ran = box.run(
+        script(
+            place,
+            f"cat {tmp_path}/read/file {tmp_path}/write/file; echo new > {tmp_path}/write/file; echo x > {tmp_path}/read/file",
+        )
+    )
+    assert ran.stdout == "read\nwrite\n"
+    assert (tmp_path / "write" / "file").read_text() == "new\n"
+    assert (tmp_path / "read" / "file").read_text() == "read\n"
+
+
+def test_the_network_can_be_taken_away(make_box: Callable[..., Toolbox], kind: Kind, place: Path) -> None:
+    if kind is Kind.LANDLOCK and landlock.abi() < 4:
+        pytest.skip("this Landlock has no rules for the network")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        connect = script(place, f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached")
+        assert "reached" in make_box(sandbox=Sandbox(kind=kind)).run(connect).output
+        assert "reached" not in make_box(sandbox=Sandbox(kind=kind, network=False)).run(connect).output
+
+
+def test_a_process_outside_gets_no_signal(held: Toolbox, kind: Kind, place: Path) -> None:
+    if kind is Kind.LANDLOCK and landlock.abi() < 6:
+        pytest.skip("this Landlock has no rules for signals")
+    ran = held.run(script(place, f"kill -0 {os.getpid()} && echo reached"))
+    assert "reached" not in ran.output
+
+
+def test_the_environment_of_a_process_outside_is_out_of_reach(held: Toolbox, place: Path) -> None:
+    ran = held.run(script(place, f"cat /proc/{os.getpid()}/environ /proc/{os.getpid()}/maps"))
+    assert ran.stdout == ""
+    assert ran.exit_code != 0
+
+
+def test_a_stubborn_family_is_gone_within_a_sandbox_too(held: Toolbox, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is on the path can be run, wherever it and the interpreter behind it lie.
+    monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
+    (place / "stubborn.py").write_text(STUBBORN)
+    with pytest.raises(TimedOut):
+        held.run(["python", "stubborn.py", "600"], timeout_seconds=1.5)
+    (place / "grandchild.pid").unlink()
+    started = held.start_process(["python", "stubborn.py", "600"])
+    wait_for((place / "grandchild.pid").exists)
+    pids = [one.pid for one in carriers(started.process_id)]
+    assert held.stop_process(started.process_id, grace_seconds=0.2).was_running
+    wait_for(lambda: not any(is_running(pid) for pid in pids))
+
+
+def test_an_interrupt_reaches_the_command_and_not_only_its_wrapper(held: Toolbox, place: Path) -> None:
+    started = held.start_process(script(place, "trap 'echo tidied; exit 5' INT; echo ready; while :; do sleep 0.05; done"))
+    wait_for(lambda: "ready" in held.process_logs(started.process_id))
+    stopped = held.stop_process(started.process_id)
+    assert (stopped.exit_code, stopped.signals_sent) == (5, ("SIGINT",))
+    assert "tidied" in held.process_logs(started.process_id)
+
+
+def test_which_sandbox_applied_is_on_record(log: Decklog, run_id: str, held: Toolbox, kind: Kind) -> None:
+    assert held.run(["true"]).sandbox == kind.value
+    report = log.journal.find(run_id, subtype="run")[0].payload["sandbox"]
+    assert report["kind"] == kind.value
+    if kind is Kind.LANDLOCK:
+        assert report["abi"] == landlock.abi()
+        assert report["uncovered"]
+
+
+def test_a_kind_that_does_not_exist_is_refused() -> None:
+    assert Sandbox(kind="none").kind is Kind.NONE  # type: ignore[arg-type]
+    with pytest.raises(Invalid, match="no kind of sandbox"):
+        Sandbox(kind="cage")  # type: ignore[arg-type]
+
+
+def test_no_sandbox_is_said_in_plain_words(log: Decklog, run_id: str, box: Toolbox) -> None:
+    assert box.run(["true"]).sandbox == "none"
+    assert "whatever its user can" in log.journal.find(run_id, subtype="run")[0].payload["sandbox"]["note"]
+
+
+def test_the_best_that_works_is_chosen_by_itself(make_box: Callable[..., Toolbox]) -> None:
+    assert make_box(sandbox=None).run(["true"]).sandbox == sandbox.best_kind().value
+
+
+def test_a_sandbox_that_was_named_and_is_missing_is_refused(
+    make_box: Callable[..., Toolbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "has_bubblewrap", lambda: False)
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
+    for kind in (Kind.BUBBLEWRAP, Kind.LANDLOCK):
+        with pytest.raises(Unavailable):
+            make_box(sandbox=Sandbox(kind=kind)).run(["true"])
+
+
+def test_the_record_of_a_repository_is_hidden_in_bubblewrap(make_box: Callable[..., Toolbox], place: Path) -> None:
+    if not sandbox.has_bubblewrap():
+        pytest.skip("bubblewrap is not installed or can't make namespaces here")
+    (place / ".decklog").mkdir()
+    (place / ".decklog" / "decklog.db").write_text("canary")
+    box = make_box(sandbox=Sandbox(kind=Kind.BUBBLEWRAP))
+    box.run(script(place, "cat .decklog/decklog.db; echo x > .decklog/decklog.db"))
+    assert (place / ".decklog" / "decklog.db").read_text() == "canary"
+
+
+def test_git_commits_in_a_linked_worktree(make_box: Callable[..., Toolbox], kind: Kind, tmp_path: Path) -> None:
+    import subprocess
+
+    main, linked = tmp_path / "main", tmp_path / "linked"
+    own = ["-c", "user.name=someone", "-c", "user.email=someone@localhost"]
+    for words in (
+        ["git", "init", "--quiet", str(main)],
+        ["git", "-C", str(main), *own, "commit", "--quiet", "--allow-empty", "-m", "start"],
+        ["git", "-C", str(main), "worktree", "add", "--quiet", str(linked)],
+    ):
+        subprocess.run(words, check=True, capture_output=True)
+    box = make_box(root=linked, sandbox=Sandbox(kind=kind))
+    env = {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@localhost",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@localhost",
+    }
+    ran = box.run(["git", "commit", "--quiet", "--allow-empty", "-m", "second"], env=env)
+    assert (ran.exit_code, ran.output) == (0, "")
+    assert "second" in box.run(["git", "log", "--oneline"]).output
+
+
+def test_every_version_of_landlock_names_what_it_leaves_open() -> None:
+    sizes = [len(landlock.uncovered(version, network=False)) for version in range(1, 8)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert "the whole network" in landlock.uncovered(3, network=False)
+    assert "UDP and raw sockets" in landlock.uncovered(7, network=False)
+    assert landlock.rights(1) < landlock.rights(2) < landlock.rights(3) < landlock.rights(5)

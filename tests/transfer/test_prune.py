@@ -1,0 +1,114 @@
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from decklog.errors import Invalid
+from decklog.transfer.move import Move
+from decklog.transfer.prune import Prune, age_of
+from tests.transfer.conftest import LONG, fill
+
+MONTH = timedelta(days=30)
+
+
+@pytest.fixture
+def old(log: Decklog, clock: ManualClock) -> Decklog:
+    """A log whose first entries are two months old."""
+    fill(log, clock)
+    clock.advance(days=60)
+    log.journal.append("run_1", "fresh words", kind="tool", agent="developer")
+    return log
+
+
+def test_without_apply_it_is_only_said_what_would_go(old: Decklog) -> None:
+    before = old.journal.given_out("run_1")
+    said = Prune(old, MONTH).run()
+    assert said.applied is False
+    assert (said.entries, said.blobs, said.blob_bytes) == (said.streams["run_1"], 1, len(LONG))
+    assert said.bytes > 5000
+    assert old.journal.given_out("run_1") == before
+
+
+def test_old_texts_go_and_the_chain_still_verifies(old: Decklog) -> None:
+    before = old.journal.given_out("run_1")
+    said = Prune(old, MONTH).run()
+    done = Prune(old, MONTH).run(apply=True)
+    assert (done.entries, done.bytes, done.blobs) == (said.entries, said.bytes, said.blobs)
+    after = old.journal.given_out("run_1")
+    for was, now in zip(before, after, strict=False):
+        assert now["hash"] == was["hash"]
+        if was["kind"] == "change":
+            assert now == was
+        elif was["body"] == "fresh words":
+            assert now["body"] == "fresh words"
+        else:
+            assert now["body"] is None
+            assert now["payload"] is None
+    assert old.journal.verify().ok
+    assert old.journal.blob_digests() == []
+    assert after[-1]["subtype"] == "pruned"
+    assert Prune(old, MONTH).run().entries == 0
+
+
+def test_dropped_words_are_no_longer_found_but_their_entries_are_by_agent(old: Decklog) -> None:
+    assert old.journal.search("lexer")
+    found = len(old.journal.find("run_1", agent="agent-1", limit=200))
+    Prune(old, MONTH).run(apply=True)
+    assert not old.journal.search("lexer")
+    assert old.journal.search("fresh")
+    assert len(old.journal.find("run_1", agent="agent-1", limit=200, oldest_first=True)) == found
+
+
+def test_only_the_named_kind_and_run_are_pruned(old: Decklog, clock: ManualClock) -> None:
+    fill(old, clock, entries=50, run="run_2")
+    clock.advance(days=60)
+    done = Prune(old, MONTH, kind="tool", stream="run_2").run(apply=True)
+    assert list(done.streams) == ["run_2"]
+    assert old.journal.find("run_2", kind="interaction", limit=1)[0].body is not None
+    assert all(entry.body is None for entry in old.journal.find("run_2", kind="tool") if entry.agent != "developer")
+    assert old.journal.find("run_1", text="lexer", limit=1)
+
+
+def test_a_blob_that_someone_else_still_names_stays(old: Decklog) -> None:
+    old.journal.append("run_1", LONG, kind="tool")
+    done = Prune(old, MONTH).run(apply=True)
+    assert done.blobs == 0
+    assert old.journal.find("run_1", kind="tool", limit=1)[0].body == LONG
+
+
+def test_a_blob_that_a_record_names_stays(old: Decklog) -> None:
+    digest = old.journal.blob_digests()[0]
+    old.runs.update("run_1", metadata={"transcript": digest})
+    assert Prune(old, MONTH).run(apply=True).blobs == 0
+    assert old.journal.blob_digests() == [digest]
+
+
+def test_what_records_were_is_never_dropped_and_ages_are_checked(old: Decklog) -> None:
+    with pytest.raises(Invalid, match="never dropped"):
+        Prune(old, MONTH, kind="change")
+    assert age_of("36h") == timedelta(hours=36)
+    for wrong in ("", "d", "30", "-1d", "1y", "1.5d"):
+        with pytest.raises(Invalid, match="no age"):
+            age_of(wrong)
+
+
+def test_a_pruned_log_can_still_be_moved_and_verifies_there(old: Decklog, tmp_path: Path) -> None:
+    Prune(old, MONTH).run(apply=True)
+    with Decklog.open(tmp_path / "other.db") as other:
+        Move(old, other).run()
+        assert other.journal.given_out("run_1") == old.journal.given_out("run_1")
+
+
+def test_after_shrinking_the_file_holds_no_trace_of_the_words(tmp_path: Path, clock: ManualClock) -> None:
+    path = tmp_path / "log.db"
+    with Decklog.open(path, clock=clock) as log:
+        fill(log, clock)
+        log.journal.append("run_1", "the unmistakable zyzzyva")
+        assert log.journal.search("zyzzyva")
+        clock.advance(days=60)
+        Prune(log, MONTH).run(apply=True)
+        log.db.compact()
+        assert log.journal.verify().ok
+    assert b"zyzzyva" not in path.read_bytes()
+    assert b"lexer" not in path.read_bytes()
