@@ -73,7 +73,7 @@ def test_a_task_in_progress_waits_until_someone_resumes_it(log: Decklog, file: P
     task = log.tasks.get("t-2")
     assert task.state == "paused"
     assert "in progress" in task.reason
-    assert log.tasks.claim("worker", run_id="r-1").task.id == "t-4"
+    assert log.tasks.claim("r-1", worker="w").task.id == "t-4"
 
 
 def test_a_later_attempt_is_added_to_the_history(log: Decklog, file: Path) -> None:

@@ -1,11 +1,11 @@
 """Taking over what older systems recorded."""
 
 import sys
-import time
 
 import click
 
 from decklog.cli.call import Call
+from decklog.cli.progress import Meter
 from decklog.cli.show import show
 
 TYPE_CHECKING = False
@@ -28,8 +28,9 @@ def import_bazinga(call: Call, file: str, dry_run: bool, seconds: float) -> int:
     """
     from decklog.importers.bazinga import BazingaImport
 
-    with call.open(create=True) as log:
-        return _show(call, BazingaImport(log, file, dry_run=dry_run, seconds=seconds, progress=progress()).run())
+    with call.open(create=True) as log, Meter() as meter:
+        taken = BazingaImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
 
 
 @click.command("runstore")
@@ -44,8 +45,9 @@ def import_runstore(call: Call, file: str, dry_run: bool, seconds: float) -> int
     """
     from decklog.importers.runstore import RunStoreImport
 
-    with call.open(create=True) as log:
-        return _show(call, RunStoreImport(log, file, dry_run=dry_run, seconds=seconds, progress=progress()).run())
+    with call.open(create=True) as log, Meter() as meter:
+        taken = RunStoreImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
 
 
 @click.command("gaia")
@@ -61,34 +63,13 @@ def import_gaia(call: Call, directory: str, run_id: str, dry_run: bool, seconds:
     """
     from decklog.importers.gaia import GaiaImport
 
-    with call.open(create=True) as log:
-        taken = GaiaImport(log, directory, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=progress()).run()
-        return _show(call, taken)
-
-
-def progress() -> "Progress":
-    return Progress()
-
-
-class Progress:
-    """One line on a terminal, written anew a few times a second; nothing where nobody looks."""
-
-    def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
-        self._last = time.monotonic()
-
-    def __call__(self, what: str, done: int, whole: int) -> None:
-        now = time.monotonic()
-        if self._shown and now - self._last > 0.2:
-            self._last = now
-            sys.stderr.write(f"\r\x1b[K{what}: {done:,} of {whole:,}" if whole else f"\r\x1b[K{what}: {done:,}")
-            sys.stderr.flush()
+    with call.open(create=True) as log, Meter() as meter:
+        taken = GaiaImport(log, directory, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
 
 
 def _show(call: Call, report: "Report") -> int:
     """Show a report: for programs as data, for people as a table with what needs a look below it."""
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
     if call.json:
         return show(report, as_json=True)
     if report.dry_run:

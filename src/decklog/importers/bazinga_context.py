@@ -70,8 +70,9 @@ class ContextTables(BazingaTables):
         package_id, run_id = self._package_of(row)
         agent = row.needed("agent_type", ContextAgent)
         iteration, consumed_at = row.whole("iteration", 1), row.time("consumed_at")
-        row.take("id")
+        row.made = f"consumer {package_id} {agent}"
         if not self.landing.first_time(row):
+            row.left = {}
             return Fate.ALREADY
         if self.log.context.seek(Consumer, (package_id, agent)) is not None:
             raise Conflict(f"{agent} is a consumer of package {row.columns['package_id']} already")

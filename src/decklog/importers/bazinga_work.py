@@ -122,12 +122,13 @@ class WorkTables(BazingaTables):
         document = row.json("state_data", _JSON, row.columns.get("state_data"))
         given = {"name": row.text("state_type", "state"), "group_id": row.text("group_id", "global")}
         saved_at = row.time("timestamp")
-        row.take("id")
         if not self.landing.first_time(row):
+            row.left = {}
             return Fate.ALREADY
         saved = self.log.states.save(run_id, given["name"], document, group_id=given["group_id"], saved_at=saved_at)
         if saved.already:
             return self.landing.keep(row, f"the same as version {saved.version}", saved_at)
+        row.made = f"state {run_id} {given['group_id']} {given['name']} {saved.version}"
         return Fate.NEW
 
     def tokens(self, row: Row) -> Fate:
@@ -187,6 +188,7 @@ class WorkTables(BazingaTables):
         for phase in phases if fate is not Fate.ALREADY else []:
             self.landing.record(self.log.plans, PlanPhase, clock="updated_at", run_id=run_id, updated_at=updated, **phase)
         row.left["id"] = row.columns["id"]
+        row.made = f"plan {run_id}"
         return fate
 
     def criterion(self, row: Row) -> Fate:
@@ -209,6 +211,7 @@ class WorkTables(BazingaTables):
             updated_at=row.time("updated_at", created),
         )
         row.left["id"] = row.columns["id"]
+        row.made = f"criterion {run_id} {text}"
         return fate
 
     def _number_of(self, run_id: str, criterion: str) -> int:

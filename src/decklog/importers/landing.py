@@ -94,7 +94,7 @@ class Landing:
         if not row.left or fate in (Fate.KEPT, Fate.REFUSED):
             return
         columns = {name: plain(value) for name, value in row.left.items()}
-        entry = self._append(row, COLUMNS, {"columns": columns, "instead": row.instead}, f"{row}: columns as they were")
+        entry = self._append(row, COLUMNS, {"columns": columns, "instead": row.instead, "made": row.made}, f"{row}: columns as they were")
         if not entry.already and set(columns) - {"id"}:
             self.report.note(f"{row}: {', '.join(sorted(set(columns) - {'id'}))} kept beside the record")
 
@@ -136,7 +136,9 @@ class Landing:
 
     def entry(self, row: Row, **fields: "Any") -> Fate:
         """Append an entry to the row's stream, once."""
-        return told(self.log.journal.append(row.stream, **{"key": self.key(row), **fields}))
+        entry = self.log.journal.append(row.stream, **{"key": self.key(row), **fields})
+        row.made = entry.id
+        return told(entry)
 
     def first_time(self, row: Row) -> bool:
         """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id."""

@@ -31,6 +31,8 @@ class Row:
         self.id = str(row_id)
         self.columns = columns
         self.stream = "@desk"
+        # Names what the row became, where the source's own id does not.
+        self.made: str | None = None
         self.left: dict[str, Any] = {name: value for name, value in columns.items() if value is not None}
         self.instead: dict[str, Any] = {}
 
