@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -87,6 +88,8 @@ class Shell:
 
     def order(self, call: Call, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.Order:
         """Write out what a keeper is to run."""
+        if sys.platform != "linux":
+            raise Unavailable("Commands run on Linux only: elsewhere nobody could be sure to end them", hint="Use Linux.")
         place = place_of(call, cwd)
         chosen = environment(self.passed, env)
         if chosen.withheld:
