@@ -3,6 +3,7 @@
 from decklog.compat.bazinga.desk import Desk, answers, filled
 from decklog.compat.bazinga.reply import Reply
 from decklog.compat.bazinga.rules import validate_scope_global_or_group, validate_task_group_id
+from decklog.errors import Damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +39,10 @@ class Upkeep(Desk):
         """Say whether the file is sound, the hash chains link, and every row is what its newest entry says."""
         from decklog.db.ad_hoc import faults_of
 
-        faults = faults_of(self.log.db)
-        if not faults:
-            faults = [problem.what for problem in self.log.journal.verify().problems]
+        try:
+            faults = faults_of(self.log.db) or [problem.what for problem in self.log.journal.verify().problems]
+        except Damaged as problem:
+            faults = [problem.message]
         return {"ok": not faults, "details": "; ".join(faults) or "ok", "status": "damaged" if faults else "ok"}
 
     @answers
@@ -89,7 +91,7 @@ def recover_db(desk: Upkeep, _: "Given") -> Reply:
     found = desk.check_integrity()
     if found["ok"]:
         return Reply({"success": True, "message": "The database is whole; there is nothing to recover."})
-    advice = "Nothing was changed. Keep the file, and copy what can be read with `decklog export`."
+    advice = f"Nothing was changed. Take what can be read into a new file with: decklog recover {desk.db_path}"
     return Reply({"success": False, "error": f"The database is damaged: {found['details']}", "message": advice})
 
 
