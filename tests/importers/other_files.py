@@ -52,7 +52,22 @@ def build_runstore(path: Path) -> dict[str, int]:
 
 GAIA_ROWS: dict[str, list[tuple[object, ...]]] = {
     "feedback": [
-        ("fb-1", T0, "em", "cli", "high", "tests first", None, "test", "triaged", None, None, "habit", "a test", '[{"to": "triaged"}]'),
+        (
+            "fb-1",
+            T0,
+            "em",
+            "cli",
+            "high",
+            "tests first",
+            None,
+            "test",
+            "triaged",
+            None,
+            None,
+            "habit",
+            "a test",
+            '[{"to": "triaged"}]',
+        ),
         ("fb-2", T1, "em", "email", "low", "typo", "https://x/1", None, "pending", None, None, None, None, "[]"),
         ("fb-3", T1, "em", "email", "low", "verified without a test", None, "doc", "verified", None, None, None, None, "[]"),
     ],

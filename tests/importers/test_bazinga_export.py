@@ -23,7 +23,7 @@ def _plain(row: dict[str, object]) -> dict[str, object]:
 
 
 def _parsed(value: object) -> object:
-    if isinstance(value, str) and value[:1] in "[{":
+    if isinstance(value, str) and value.startswith(("[", "{")):
         return json.loads(value)
     return value
 
@@ -78,7 +78,7 @@ def test_a_file_that_is_there_is_not_written_over(log: Decklog, tmp_path: Path) 
 
 def test_what_was_never_imported_is_written_too(log: Decklog, run_id: str, tmp_path: Path) -> None:
     log.journal.append(run_id, "hello", agent="dev")
-    log.groups.create(run_id, "G1", "Parser")
+    log.groups.create(run_id, "G1", name="Parser")
 
     result = BazingaExport(log, str(tmp_path / "out.db")).run()
 

@@ -80,7 +80,9 @@ def test_a_later_attempt_is_added_to_the_history(log: Decklog, file: Path) -> No
     build_runstore(file)
     RunStoreImport(log, str(file)).run()
     db = apsw.Connection(str(file))
-    db.execute("insert into task_attempts values ('a-9', 'r-1', 't-3', 2, 'completed', 'online', null, '{}', '2026-02-02T08:00:00Z')")
+    db.execute(
+        "insert into task_attempts values ('a-9', 'r-1', 't-3', 2, 'completed', 'online', null, '{}', '2026-02-02T08:00:00Z')"
+    )
     db.execute("update tasks set status = 'completed', updated_at = '2026-02-02T08:00:00Z' where id = 't-3'")
     db.close()
 

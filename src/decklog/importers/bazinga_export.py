@@ -6,15 +6,19 @@ from decklog.stores.base import Store
 from decklog.stores.context_record import Consumption
 from decklog.stores.entry import Kind
 from decklog.stores.patterns import ErrorPattern
+from decklog.stores.plan import Plan
 from decklog.stores.run import ENDED, RunStatus
 from decklog.stores.strategies import Strategy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
+    from typing import Any, TypeVar
 
     from decklog.app import Decklog
+    from decklog.records import Record
+
+    R = TypeVar("R", bound=Record)
 
 SYSTEM = "bazinga"
 _KEY = f"import:{SYSTEM}:"
@@ -127,11 +131,15 @@ class BazingaExport:
             self.out.write("skill_outputs", f"skill_outputs {row['id']}", row)
 
     def _plan(self, run_id: str) -> None:
-        for plan in self.log.plans.select(_plan_class(), "select * from plans where run_id = :run_id", run_id=run_id):
+        for plan in self._select(self.log.plans, Plan, "select * from plans where run_id = :run_id", run_id=run_id):
             phases = [_phase(phase) for phase in self.log.plans.phases(run_id)]
             row = {"session_id": run_id, "original_prompt": plan.original_prompt, "plan_text": plan.plan_text}
             row |= {"phases": text_of(phases), "current_phase": plan.current_phase, "total_phases": plan.total_phases}
-            row |= {"created_at": _time(plan.created_at), "updated_at": _time(plan.updated_at), "metadata": text_of(plan.metadata)}
+            row |= {
+                "created_at": _time(plan.created_at),
+                "updated_at": _time(plan.updated_at),
+                "metadata": text_of(plan.metadata),
+            }
             self.out.write("development_plans", f"plan {run_id}", row)
 
     def _criteria(self, run_id: str) -> None:
@@ -156,29 +164,28 @@ class BazingaExport:
                 row["consumed_at"] = _time(reader.consumed_at)
                 self.out.write("context_package_consumers", f"consumer {package.id} {reader.agent}", row)
         sql = "select * from context_consumptions where run_id = :run_id order by consumed_at, id"
-        for use in Store.select(self.log.context, Consumption, sql, run_id=run_id):
+        for use in self._select(self.log.context, Consumption, sql, run_id=run_id):
             row = {"scope_id": use.scope_id, "session_id": run_id, "group_id": use.group_id, "agent_type": use.agent.value}
             row |= {"iteration": use.iteration, "package_id": numbers[use.package_id], "consumed_at": _time(use.consumed_at)}
             self.out.write("consumption_scope", f"consumption_scope {use.scope_id}", row)
 
+    def _select(self, store: Store, record_class: "type[R]", sql: str, **bound: "Any") -> "list[R]":
+        return self.log.db.read(lambda: Store.select(store, record_class, sql, **bound))
+
     def _learned(self) -> None:
-        for found in Store.select(self.log.patterns, ErrorPattern, "select * from error_patterns order by created_at, pattern_hash"):
+        for found in self._select(
+            self.log.patterns, ErrorPattern, "select * from error_patterns order by created_at, pattern_hash"
+        ):
             row = {"pattern_hash": found.pattern_hash, "project_id": found.project, "signature_json": text_of(found.signature)}
             row |= {"solution": found.solution, "confidence": found.confidence, "occurrences": found.occurrences}
             row |= {"lang": found.lang, "ttl_days": found.ttl_days}
             row |= {"last_seen": _time(found.last_seen_at), "created_at": _time(found.created_at)}
             self.out.write("error_patterns", f"error_patterns {found.pattern_hash}/{found.project}", row)
-        for one in Store.select(self.log.strategies, Strategy, "select * from strategies order by created_at, id"):
+        for one in self._select(self.log.strategies, Strategy, "select * from strategies order by created_at, id"):
             row = {"strategy_id": one.id, "project_id": one.project, "topic": one.topic.value, "insight": one.insight}
             row |= {"helpfulness": one.helpfulness, "lang": one.lang, "framework": one.framework}
             row |= {"last_seen": _time(one.last_seen_at), "created_at": _time(one.created_at)}
             self.out.write("strategies", f"strategies {one.id}", row)
-
-
-def _plan_class() -> "Any":
-    from decklog.stores.plan import Plan
-
-    return Plan
 
 
 def _phase(phase: "Any") -> "dict[str, Any]":

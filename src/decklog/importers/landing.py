@@ -94,7 +94,9 @@ class Landing:
         if not row.left or fate in (Fate.KEPT, Fate.REFUSED):
             return
         columns = {name: plain(value) for name, value in row.left.items()}
-        entry = self._append(row, COLUMNS, {"columns": columns, "instead": row.instead, "made": row.made}, f"{row}: columns as they were")
+        entry = self._append(
+            row, COLUMNS, {"columns": columns, "instead": row.instead, "made": row.made}, f"{row}: columns as they were"
+        )
         if not entry.already and set(columns) - {"id"}:
             self.report.note(f"{row}: {', '.join(sorted(set(columns) - {'id'}))} kept beside the record")
 
