@@ -56,7 +56,7 @@ class BazingaExport:
         return self.out.finish()
 
     def _session(self, run: "Any") -> None:
-        row = {
+        row: dict[str, Any] = {
             "session_id": run.id,
             "start_time": _time(run.started_at),
             "end_time": _time(run.ended_at) if run.status in ENDED else None,
@@ -85,7 +85,7 @@ class BazingaExport:
 
     def _log_row(self, run_id: str, entry: "Any") -> None:
         number = _number(entry.key, "orchestration_logs")
-        row = {
+        row: dict[str, Any] = {
             "session_id": run_id,
             "timestamp": _time(entry.at),
             "iteration": entry.iteration,
@@ -110,7 +110,7 @@ class BazingaExport:
         """Write the newest version of each state: the newest schema has room for one."""
         for state in every(lambda **page: self.log.states.find(run_id, **page)):
             found = self.log.states.get(run_id, state.name, group_id=state.group_id)
-            row = {
+            row: dict[str, Any] = {
                 "session_id": run_id,
                 "group_id": state.group_id,
                 "timestamp": _time(found.saved_at),
@@ -121,7 +121,11 @@ class BazingaExport:
 
     def _figures(self, run_id: str) -> None:
         for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
-            row = {"id": _number(charge.key, "token_usage"), "session_id": run_id, "timestamp": _time(charge.occurred_at)}
+            row: dict[str, Any] = {
+                "id": _number(charge.key, "token_usage"),
+                "session_id": run_id,
+                "timestamp": _time(charge.occurred_at),
+            }
             row |= {"agent_type": charge.agent or "unknown", "agent_id": charge.agent_id, "tokens_estimated": charge.tokens}
             self.out.write("token_usage", f"token_usage {row['id']}", row)
         for output in reversed(list(every(lambda **page: self.log.outputs.find(run_id, **page)))):
@@ -133,7 +137,7 @@ class BazingaExport:
     def _plan(self, run_id: str) -> None:
         for plan in self._select(self.log.plans, Plan, "select * from plans where run_id = :run_id", run_id=run_id):
             phases = [_phase(phase) for phase in self.log.plans.phases(run_id)]
-            row = {"session_id": run_id, "original_prompt": plan.original_prompt, "plan_text": plan.plan_text}
+            row: dict[str, Any] = {"session_id": run_id, "original_prompt": plan.original_prompt, "plan_text": plan.plan_text}
             row |= {"phases": text_of(phases), "current_phase": plan.current_phase, "total_phases": plan.total_phases}
             row |= {
                 "created_at": _time(plan.created_at),
@@ -144,7 +148,12 @@ class BazingaExport:
 
     def _criteria(self, run_id: str) -> None:
         for found in every(lambda **page: self.log.criteria.find(run_id, **page)):
-            row = {"session_id": run_id, "criterion": found.criterion, "status": found.status.value, "actual": found.actual}
+            row: dict[str, Any] = {
+                "session_id": run_id,
+                "criterion": found.criterion,
+                "status": found.status.value,
+                "actual": found.actual,
+            }
             row |= {"evidence": found.evidence, "required_for_completion": int(found.required)}
             row |= {"created_at": _time(found.created_at), "updated_at": _time(found.updated_at)}
             self.out.write("success_criteria", f"criterion {run_id} {found.criterion}", row)
@@ -153,7 +162,12 @@ class BazingaExport:
         numbers = {}
         for package in reversed(list(every(lambda **page: self.log.context.find(run_id, include_superseded=True, **page)))):
             numbers[package.id] = package.number
-            row = {"id": package.number, "session_id": run_id, "group_id": package.group_id, "file_path": package.file_path}
+            row: dict[str, Any] = {
+                "id": package.number,
+                "session_id": run_id,
+                "group_id": package.group_id,
+                "file_path": package.file_path,
+            }
             row |= {"package_type": package.package_type.value, "producer_agent": package.producer.value}
             row |= {"priority": package.priority.value, "summary": package.summary, "size_bytes": package.size_bytes}
             row |= {"version": package.version, "supersedes_id": numbers.get(package.supersedes_id or "")}
@@ -176,7 +190,11 @@ class BazingaExport:
         for found in self._select(
             self.log.patterns, ErrorPattern, "select * from error_patterns order by created_at, pattern_hash"
         ):
-            row = {"pattern_hash": found.pattern_hash, "project_id": found.project, "signature_json": text_of(found.signature)}
+            row: dict[str, Any] = {
+                "pattern_hash": found.pattern_hash,
+                "project_id": found.project,
+                "signature_json": text_of(found.signature),
+            }
             row |= {"solution": found.solution, "confidence": found.confidence, "occurrences": found.occurrences}
             row |= {"lang": found.lang, "ttl_days": found.ttl_days}
             row |= {"last_seen": _time(found.last_seen_at), "created_at": _time(found.created_at)}
