@@ -66,7 +66,7 @@ GAIA_ROWS: dict[str, list[tuple[object, ...]]] = {
             None,
             "habit",
             "a test",
-            '[{"to": "triaged"}]',
+            '[{"to": 1}]',
         ),
         ("fb-2", T1, "em", "email", "low", "typo", "https://x/1", None, "pending", None, None, None, None, "[]"),
         ("fb-3", T1, "em", "email", "low", "verified without a test", None, "doc", "verified", None, None, None, None, "[]"),

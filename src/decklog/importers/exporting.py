@@ -5,11 +5,10 @@ import tempfile
 
 import apsw
 
-from decklog.clock import to_text
 from decklog.errors import Conflict
 from decklog.importers.landing import COLUMNS, ROW
 from decklog.importers.row import unplain
-from decklog.records import MAX_DEPTH, Record, to_json
+from decklog.records import to_json
 from decklog.stores.base import MAX_PAGE
 
 TYPE_CHECKING = False
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.records import Page
-
-__all__ = ["MAX_DEPTH", "Export", "every", "text_of"]
 
 
 class Export:
@@ -110,13 +107,3 @@ def every(find: "Callable[..., Page]") -> "Iterator[Any]":
 def text_of(value: "Any") -> "str | None":
     """Write JSON for a column; nothing stays nothing."""
     return None if value is None else to_json(value)
-
-
-def given(record: Record, *names: str) -> "dict[str, Any]":
-    """Give fields of a record as a database of another system holds them."""
-    data = record.as_dict()
-    return {name: int(data[name]) if isinstance(data[name], bool) else data[name] for name in names}
-
-
-def iso(moment: "Any") -> "str | None":
-    return None if moment is None else to_text(moment)

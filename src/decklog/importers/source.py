@@ -186,7 +186,7 @@ def _copy(path: str, target: str) -> None:
 
 def _authorize(action: int, _first: str | None, second: str | None, *_: object) -> int:
     """Allow reading, the functions that our own statements need, and those that tell the time, which columns' defaults name."""
-    if action in _READS or (action == apsw.SQLITE_FUNCTION and second in _FUNCTIONS):
+    if action in _READS or (action == apsw.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS):
         return apsw.SQLITE_OK
     return apsw.SQLITE_DENY
 
