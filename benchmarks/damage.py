@@ -65,13 +65,6 @@ def _hashes(path: Path) -> set[str]:
     return found
 
 
-def _without_text_index(path: Path) -> None:
-    """Drop the text index, which older releases of the tool do not know how to read: they would find nothing at all."""
-    connection = apsw.Connection(str(path))
-    connection.execute("drop table entry_text")
-    connection.close()
-
-
 def one(source: Path, folder: Path, seed: int, truth: set[str], beside_tool: bool) -> tuple[str, float, float | None, bool]:
     """Damage one copy and recover it: kind, our share, the tool's share, and whether the copy stayed as it was."""
     path, kind = damaged_copy(source, folder, seed)
@@ -99,7 +92,6 @@ def main() -> list[Row]:
         folder.mkdir()
         beside_tool = tool_works(Path(name))
         fill(source, ENTRIES)
-        _without_text_index(source)
         with Decklog.open(source) as log:
             # An open log keeps its WAL, so that there is one to be torn.
             for number in range(60):

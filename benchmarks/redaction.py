@@ -120,9 +120,7 @@ def ordinary_texts(size: int) -> dict[str, str]:
         "code": _code,
         "logs": _log,
         "diffs": lambda dice: "".join(f"{dice.choice('+- ')}{line}\n" for line in _code(dice).splitlines()),
-        "JSON": lambda dice: (
-            json.dumps({"at": dice.random(), "note": _prose(dice, 90), "tokens": dice.randrange(9999)}) + "\n"
-        ),
+        "JSON": lambda dice: json.dumps({"at": dice.random(), "note": _prose(dice, 90), "tokens": dice.randrange(9999)}) + "\n",
     }
     return {name: _fill(maker, dice, size) for name, maker in makers.items()}
 

@@ -958,6 +958,166 @@ CREATE INDEX processes_by_run on processes (run_id, started_at, id);
 
 CREATE INDEX processes_running on processes (run_id, started_at, id) where state = 'running';
 
+CREATE VIEW sessions as
+select r.id as session_id,
+       replace(substr(r.started_at, 1, 26), 'T', ' ') as start_time,
+       replace(substr(r.ended_at, 1, 26), 'T', ' ') as end_time,
+       r.mode,
+       r.goal as original_requirements,
+       r.status,
+       r.branch as initial_branch,
+       case when r.metadata = '{}' then null else r.metadata end as metadata,
+       replace(substr(r.started_at, 1, 26), 'T', ' ') as created_at
+  from runs r;
+
+CREATE VIEW orchestration_logs as
+select e.seq as id,
+       e.stream as session_id,
+       replace(substr(e.at, 1, 26), 'T', ' ') as timestamp,
+       e.iteration,
+       e.agent as agent_type,
+       e.agent_id,
+       coalesce(e.body, (select cast(b.bytes as text) from blobs b where b.digest = e.body_digest)) as content,
+       e.kind as log_type,
+       e.phase as reasoning_phase,
+       e.confidence as confidence_level,
+       e.refs as references_json,
+       e.redacted,
+       e.group_id,
+       e.subtype as event_subtype,
+       coalesce(e.payload, (select cast(b.bytes as text) from blobs b where b.digest = e.payload_digest)) as event_payload,
+       e.key as idempotency_key
+  from entries e
+ where e.kind in ('interaction', 'reasoning', 'event');
+
+CREATE VIEW state_snapshots as
+select row_number() over (partition by s.run_id order by s.updated_at, s.group_id, s.name) as id,
+       s.run_id as session_id,
+       s.group_id,
+       replace(substr(s.updated_at, 1, 26), 'T', ' ') as timestamp,
+       s.name as state_type,
+       (select cast(b.bytes as text) from blobs b where b.digest = s.digest) as state_data
+  from states s;
+
+CREATE VIEW task_groups as
+select g.group_id as id,
+       g.run_id as session_id,
+       g.name,
+       g.status,
+       g.assigned_to,
+       g.revision_count,
+       g.last_review_status,
+       g.feature_branch,
+       g.merge_status,
+       g.complexity,
+       g.initial_tier,
+       replace(g.context_references, '"', '') as context_references,
+       g.specializations,
+       g.item_count,
+       g.security_sensitive,
+       g.qa_attempts,
+       g.tl_review_attempts,
+       g.component_path,
+       g.review_iteration,
+       g.no_progress_count,
+       g.blocking_issues_count,
+       g.speckit_task_ids,
+       replace(substr(g.created_at, 1, 26), 'T', ' ') as created_at,
+       replace(substr(g.updated_at, 1, 26), 'T', ' ') as updated_at
+  from groups g;
+
+CREATE VIEW token_usage as
+select row_number() over (partition by c.run_id order by c.occurred_at, c.id) as id,
+       c.run_id as session_id,
+       replace(substr(c.occurred_at, 1, 26), 'T', ' ') as timestamp,
+       c.agent as agent_type,
+       c.agent_id,
+       c.input_tokens + c.cache_read_tokens + c.cache_create_tokens + c.output_tokens as tokens_estimated
+  from charges c
+ where c.run_id is not null;
+
+CREATE VIEW skill_outputs as
+select o.number as id,
+       o.run_id as session_id,
+       replace(substr(o.saved_at, 1, 26), 'T', ' ') as timestamp,
+       o.skill as skill_name,
+       coalesce(o.document, (select cast(b.bytes as text) from blobs b where b.digest = o.digest)) as output_data,
+       o.agent as agent_type,
+       o.group_id,
+       o.iteration
+  from outputs o;
+
+CREATE VIEW development_plans as
+select s.no as id,
+       p.run_id as session_id,
+       p.original_prompt,
+       p.plan_text,
+       coalesce(
+         (select json_group_array(json_object('phase', h.number, 'name', h.name, 'status', h.status,
+                                              'progress_percent', h.progress_percent, 'completed_at', h.completed_at))
+            from (select * from phases where run_id = p.run_id order by number) h),
+         '[]') as phases,
+       p.current_phase,
+       p.total_phases,
+       replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at,
+       replace(substr(p.updated_at, 1, 26), 'T', ' ') as updated_at,
+       p.metadata
+  from plans p
+  join streams s on s.name = p.run_id;
+
+CREATE VIEW success_criteria as
+select c.number as id,
+       c.run_id as session_id,
+       c.criterion,
+       c.status,
+       c.actual,
+       c.evidence,
+       c.required as required_for_completion,
+       replace(substr(c.created_at, 1, 26), 'T', ' ') as created_at,
+       replace(substr(c.updated_at, 1, 26), 'T', ' ') as updated_at
+  from criteria c;
+
+CREATE VIEW context_package_consumers as
+select row_number() over (partition by c.run_id order by p.number, c.agent) as id,
+       p.number as package_id,
+       c.agent as agent_type,
+       replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at,
+       c.iteration
+  from context_consumers c
+  join context_packages p on p.id = c.package_id;
+
+CREATE VIEW consumption_scope as
+select c.scope_id,
+       c.run_id as session_id,
+       c.group_id,
+       c.agent as agent_type,
+       c.iteration,
+       p.number as package_id,
+       replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at
+  from context_consumptions c
+  join context_packages p on p.id = c.package_id;
+
+CREATE VIEW agent_markers as
+select row_number() over (order by m.agent) as id,
+       m.agent as agent_type,
+       m.required as required_markers,
+       m.workflow as workflow_markers
+  from workflow_markers m;
+
+CREATE VIEW workflow_special_rules as
+select row_number() over (order by r.name) as id,
+       r.name as rule_name,
+       r.description,
+       r.config
+  from workflow_rules r;
+
+CREATE VIEW schema_version as
+select 19 as version,
+       replace(substr(s.applied_at, 1, 26), 'T', ' ') as applied_at,
+       'Decklog ' || s.name as description
+  from schema_steps s
+ where s.version = (select max(version) from schema_steps);
+
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -1964,3 +2124,227 @@ create table processes (
 
 create index processes_by_run on processes (run_id, started_at, id);
 create index processes_running on processes (run_id, started_at, id) where state = 'running';
+
+-- 0018_bazinga_views
+
+-- What readers of a bazinga database expect: its tables, as views of ours, in a schema of their own:
+-- set search_path = bazinga, public.
+create schema bazinga;
+
+create view bazinga.sessions as
+select r.id as session_id,
+       replace(substr(r.started_at, 1, 26), 'T', ' ') as start_time,
+       replace(substr(r.ended_at, 1, 26), 'T', ' ') as end_time,
+       r.mode,
+       r.goal as original_requirements,
+       r.status,
+       r.branch as initial_branch,
+       case when r.metadata = '{}' then null else r.metadata end as metadata,
+       replace(substr(r.started_at, 1, 26), 'T', ' ') as created_at
+  from runs r;
+
+create view bazinga.orchestration_logs as
+select e.seq as id,
+       e.stream as session_id,
+       replace(substr(e.at, 1, 26), 'T', ' ') as timestamp,
+       e.iteration,
+       e.agent as agent_type,
+       e.agent_id,
+       coalesce(e.body, (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = e.body_digest)) as content,
+       e.kind as log_type,
+       e.phase as reasoning_phase,
+       e.confidence as confidence_level,
+       e.refs as references_json,
+       e.redacted,
+       e.group_id,
+       e.subtype as event_subtype,
+       coalesce(e.payload, (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = e.payload_digest)) as event_payload,
+       e.key as idempotency_key
+  from entries e
+ where e.kind in ('interaction', 'reasoning', 'event');
+
+create view bazinga.state_snapshots as
+select row_number() over (partition by s.run_id order by s.updated_at, s.group_id, s.name) as id,
+       s.run_id as session_id,
+       s.group_id,
+       replace(substr(s.updated_at, 1, 26), 'T', ' ') as timestamp,
+       s.name as state_type,
+       (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = s.digest) as state_data
+  from states s;
+
+create view bazinga.task_groups as
+select g.group_id as id,
+       g.run_id as session_id,
+       g.name,
+       g.status,
+       g.assigned_to,
+       g.revision_count,
+       g.last_review_status,
+       g.feature_branch,
+       g.merge_status,
+       g.complexity,
+       g.initial_tier,
+       replace(g.context_references, '"', '') as context_references,
+       g.specializations,
+       g.item_count,
+       g.security_sensitive,
+       g.qa_attempts,
+       g.tl_review_attempts,
+       g.component_path,
+       g.review_iteration,
+       g.no_progress_count,
+       g.blocking_issues_count,
+       g.speckit_task_ids,
+       replace(substr(g.created_at, 1, 26), 'T', ' ') as created_at,
+       replace(substr(g.updated_at, 1, 26), 'T', ' ') as updated_at
+  from groups g;
+
+create view bazinga.token_usage as
+select row_number() over (partition by c.run_id order by c.occurred_at, c.id) as id,
+       c.run_id as session_id,
+       replace(substr(c.occurred_at, 1, 26), 'T', ' ') as timestamp,
+       c.agent as agent_type,
+       c.agent_id,
+       c.input_tokens + c.cache_read_tokens + c.cache_create_tokens + c.output_tokens as tokens_estimated
+  from charges c
+ where c.run_id is not null;
+
+create view bazinga.skill_outputs as
+select o.number as id,
+       o.run_id as session_id,
+       replace(substr(o.saved_at, 1, 26), 'T', ' ') as timestamp,
+       o.skill as skill_name,
+       coalesce(o.document, (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = o.digest)) as output_data,
+       o.agent as agent_type,
+       o.group_id,
+       o.iteration
+  from outputs o;
+
+create view bazinga.development_plans as
+select s.no as id,
+       p.run_id as session_id,
+       p.original_prompt,
+       p.plan_text,
+       coalesce(
+         (select json_agg(json_build_object('phase', h.number, 'name', h.name, 'status', h.status,
+                                             'progress_percent', h.progress_percent, 'completed_at', h.completed_at) order by h.number)::text collate "C"
+            from phases h
+           where h.run_id = p.run_id),
+         '[]') as phases,
+       p.current_phase,
+       p.total_phases,
+       replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at,
+       replace(substr(p.updated_at, 1, 26), 'T', ' ') as updated_at,
+       p.metadata
+  from plans p
+  join streams s on s.name = p.run_id;
+
+create view bazinga.success_criteria as
+select c.number as id,
+       c.run_id as session_id,
+       c.criterion,
+       c.status,
+       c.actual,
+       c.evidence,
+       c.required as required_for_completion,
+       replace(substr(c.created_at, 1, 26), 'T', ' ') as created_at,
+       replace(substr(c.updated_at, 1, 26), 'T', ' ') as updated_at
+  from criteria c;
+
+create view bazinga.context_package_consumers as
+select row_number() over (partition by c.run_id order by p.number, c.agent) as id,
+       p.number as package_id,
+       c.agent as agent_type,
+       replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at,
+       c.iteration
+  from context_consumers c
+  join public.context_packages p on p.id = c.package_id;
+
+create view bazinga.consumption_scope as
+select c.scope_id,
+       c.run_id as session_id,
+       c.group_id,
+       c.agent as agent_type,
+       c.iteration,
+       p.number as package_id,
+       replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at
+  from context_consumptions c
+  join public.context_packages p on p.id = c.package_id;
+
+create view bazinga.agent_markers as
+select row_number() over (order by m.agent) as id,
+       m.agent as agent_type,
+       m.required as required_markers,
+       m.workflow as workflow_markers
+  from workflow_markers m;
+
+create view bazinga.workflow_special_rules as
+select row_number() over (order by r.name) as id,
+       r.name as rule_name,
+       r.description,
+       r.config
+  from workflow_rules r;
+
+create view bazinga.schema_version as
+select 19 as version,
+       replace(substr(s.applied_at, 1, 26), 'T', ' ') as applied_at,
+       'Decklog ' || s.name as description
+  from schema_steps s
+ where s.version = (select max(version) from schema_steps);
+
+create view bazinga.context_packages as
+select p.number as id,
+       p.run_id as session_id,
+       p.group_id,
+       p.package_type,
+       p.file_path,
+       p.producer as producer_agent,
+       p.priority,
+       p.summary,
+       p.size_bytes,
+       p.version,
+       o.number as supersedes_id,
+       p.scope,
+       replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at
+  from public.context_packages p
+  left join public.context_packages o on o.id = p.supersedes_id;
+
+create view bazinga.error_patterns as
+select e.pattern_hash,
+       e.project as project_id,
+       e.signature as signature_json,
+       e.solution,
+       e.confidence,
+       e.occurrences,
+       e.lang,
+       replace(substr(e.last_seen_at, 1, 26), 'T', ' ') as last_seen,
+       replace(substr(e.created_at, 1, 26), 'T', ' ') as created_at,
+       e.ttl_days
+  from public.error_patterns e;
+
+create view bazinga.strategies as
+select s.id as strategy_id,
+       s.project as project_id,
+       s.topic,
+       s.insight,
+       s.helpfulness,
+       s.lang,
+       s.framework,
+       replace(substr(s.last_seen_at, 1, 26), 'T', ' ') as last_seen,
+       replace(substr(s.created_at, 1, 26), 'T', ' ') as created_at
+  from public.strategies s;
+
+create view bazinga.workflow_transitions as
+select row_number() over (order by t.agent, t.status) as id,
+       t.agent as current_agent,
+       t.status as response_status,
+       t.next_agent,
+       t.action,
+       t.include_context,
+       t.escalation_check,
+       t.model_override,
+       t.fallback_agent,
+       t.bypass_qa,
+       t.max_parallel,
+       t.then_action
+  from public.workflow_transitions t;

@@ -60,9 +60,7 @@ def texts(size: int) -> dict[str, str]:
     made["secrets in base64"] = (f"{secret} " * (size // len(secret) + 1))[:size]
     made["tokens"] = _many(size, lambda: _token(dice, "gh" + "p_", 36) + " ")
     made["sk tokens"] = _many(size, lambda: _token(dice, "sk" + "-", 24) + " ")
-    made["wrapped tokens"] = _many(
-        size, lambda: _token(dice, "gh" + "p_", 20) + "\n" + _token(dice, "", 16) + "\n"
-    )
+    made["wrapped tokens"] = _many(size, lambda: _token(dice, "gh" + "p_", 20) + "\n" + _token(dice, "", 16) + "\n")
     made["random passwords"] = _many(size, lambda: f"password={_token(dice, '', 9)} ")
     return made
 

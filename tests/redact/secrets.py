@@ -289,9 +289,7 @@ def _random(dice: random.Random, alphabet: str, length: int) -> str:
 
 def _special(dice: random.Random, name: str, length: int) -> str:
     if name == "PASSWORD":
-        return (
-            _random(dice, string.ascii_letters, length - 3) + _random(dice, DIGITS, 2) + dice.choice("!#*^")
-        )
+        return _random(dice, string.ascii_letters, length - 3) + _random(dice, DIGITS, 2) + dice.choice("!#*^")
     if name == "BASIC":
         from base64 import b64encode
 

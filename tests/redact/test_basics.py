@@ -21,9 +21,7 @@ def test_a_secret_is_replaced_by_a_marker_that_names_its_kind(text: str, redacte
     assert redact(text) == redacted
 
 
-@pytest.mark.parametrize(
-    "text", ["pwd=/home/u", "secret: none", "password: str", "max_tokens: 4096", "sk-circle"]
-)
+@pytest.mark.parametrize("text", ["pwd=/home/u", "secret: none", "password: str", "max_tokens: 4096", "sk-circle"])
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert scan(text) == (text, False)
 

@@ -32,9 +32,7 @@ _NOISE = st.sampled_from(
         *("[redacted:token]", "[redacted:", "-----BEGIN RSA PRIVATE KEY-----"),
     ]
 )
-_PARTS = st.lists(
-    st.one_of(_NOISE, st.text(max_size=8), st.sampled_from([s.text for s in _SAMPLES])), max_size=12
-)
+_PARTS = st.lists(st.one_of(_NOISE, st.text(max_size=8), st.sampled_from([s.text for s in _SAMPLES])), max_size=12)
 _TEXTS = _PARTS.map("".join)
 _KEYS = st.one_of(
     st.text(max_size=6),
@@ -83,9 +81,7 @@ def test_redacting_a_value_twice_changes_nothing_more(value: Any) -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(_VALUES, st.sampled_from(_SAMPLES), st.integers(0, 3), st.booleans())
-def test_a_json_document_stays_one_at_every_depth(
-    value: Any, sample: Secret, depth: int, is_ascii: bool
-) -> None:
+def test_a_json_document_stays_one_at_every_depth(value: Any, sample: Secret, depth: int, is_ascii: bool) -> None:
     document = {"a": value, "b": sample.text, "c": ["x", sample.secret]}
     text = json.dumps(document, ensure_ascii=is_ascii)
     for _ in range(depth):

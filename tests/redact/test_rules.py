@@ -20,9 +20,7 @@ _OTHERS = [rule for rule in RULES if rule.name not in _CHECKED]
 
 def _texts(rule: Rule) -> list[str]:
     dice = random.Random(rule.name)
-    return [
-        sample(rule.keep, dice) + sample(rule.pattern, dice) + sample(rule.until, dice) for _ in range(24)
-    ]
+    return [sample(rule.keep, dice) + sample(rule.pattern, dice) + sample(rule.until, dice) for _ in range(24)]
 
 
 @pytest.mark.parametrize("rule", _OTHERS, ids=lambda rule: rule.name)

@@ -45,7 +45,5 @@ def test_an_ordinary_sentence_is_passed_over_in_microseconds() -> None:
 def test_importing_the_package_loads_neither_the_matcher_nor_the_rules() -> None:
     code = "import sys, decklog.redact as r; r.scan('plain words'); print(*sys.modules)"
     path = {"PYTHONPATH": ":".join(sys.path)}
-    shown = subprocess.run(
-        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env=path
-    )
+    shown = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env=path)
     assert not {"re2", "re", "json", "typing", "decklog.redact.table"} & set(shown.stdout.split())

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 # What a log can be written as, and what can be taken in: name, module under `cli`, function.
 EXPORTS = {"jsonl": ("transfer_commands", "export_jsonl"), "html": ("transfer_commands", "export_html")}
-IMPORTS = {"jsonl": ("transfer_commands", "import_jsonl")}
+IMPORTS = {
+    "jsonl": ("transfer_commands", "import_jsonl"),
+    "bazinga": ("import_commands", "import_bazinga"),
+    "runstore": ("import_commands", "import_runstore"),
+    "gaia": ("import_commands", "import_gaia"),
+}
 
 
 class Formats(click.Group):

@@ -117,12 +117,7 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
         return False
     if head.quote:
         return _is_opened(head, value, following) and _quoted_is_secret(head, value)
-    if (
-        (not is_jumble and values.is_code(value))
-        or after == "("
-        or (after == "[" and following != "[re")
-        or following == "..."
-    ):
+    if (not is_jumble and values.is_code(value)) or after == "(" or (after == "[" and following != "[re") or following == "...":
         return False
     if head.tie == ">" and after != "<":
         return False
@@ -176,9 +171,7 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
         return _bare_password(head, value, after, starts_line)
     if head.tie == "=" and not head.is_spaced:
         return (_mixes(value) and len(value) >= 6) or (len(value) >= 16 and value.isalnum())
-    return (
-        len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
-    )
+    return len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
 
 
 def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> bool:
@@ -187,9 +180,7 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
     if value.isdigit():
         return len(value) > 3
     if not values.is_word(value):
-        return not values.is_numbered_word(value, is_spaced=head.is_spaced) and (
-            _mixes(value) or not value.isalnum()
-        )
+        return not values.is_numbered_word(value, is_spaced=head.is_spaced) and (_mixes(value) or not value.isalnum())
     if head.tie == "=" and not head.is_spaced:
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
     if head.tie != ":":
@@ -204,6 +195,4 @@ def _mixes(value: str) -> bool:
 
 def _has_oddity(value: str) -> bool:
     """Tell whether a value has a digit or a sign that names do not have."""
-    return any(char.isdigit() or not (char.isalpha() or char in "-_./:") for char in value) and any(
-        map(str.isalnum, value)
-    )
+    return any(char.isdigit() or not (char.isalpha() or char in "-_./:") for char in value) and any(map(str.isalnum, value))

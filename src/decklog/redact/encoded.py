@@ -55,8 +55,6 @@ def _holding(view: View, spans: list[Span], texts: list[str]) -> list[Found]:
 def _whole(text: str, start: int, end: int) -> tuple[int, int]:
     """Widen a blob to the run of base64 around it."""
     run = _RUN.match(text, end)
-    while (
-        start > 0 and (text[start - 1].isalnum() or text[start - 1] in "+/_-") and text[start - 1].isascii()
-    ):
+    while start > 0 and (text[start - 1].isalnum() or text[start - 1] in "+/_-") and text[start - 1].isascii():
         start -= 1
     return start, run.end() if run else end

@@ -45,12 +45,7 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
     result, reached = [], 0
     for secret in sorted(found):
         end = secret.end
-        if (
-            end > reached
-            and end - secret.start >= wraps.SHORTEST
-            and text[end : end + 1] == "\n"
-            and text[end - 1] in _WRAPPABLE
-        ):
+        if end > reached and end - secret.start >= wraps.SHORTEST and text[end : end + 1] == "\n" and text[end - 1] in _WRAPPABLE:
             end = wraps.extended(text, secret.start, end)
         reached = max(reached, end)
         result.append(secret if end == secret.end else secret._replace(end=end))
@@ -60,9 +55,7 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
 def _across_lines(text: str, together: View) -> Iterator[Found]:
     """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
     marked = find_marked(together)
-    others = (
-        encoded.find(together) if together.is_whole else [*find_placed(together), *encoded.find(together)]
-    )
+    others = encoded.find(together) if together.is_whole else [*find_placed(together), *encoded.find(together)]
     for index, secret in enumerate([*marked, *others]):
         start, end = together.span(secret.start, secret.end)
         first = text.find("\n", start, end)

@@ -67,9 +67,7 @@ class RuleSet:
         rule = self._rules[index]
         if index not in self._each:
             source = f"{rule.keep}({rule.pattern}){rule.until}" if rule.keep else rule.pattern
-            self._each[index] = Pattern(
-                f"{_edge(rule)}(?:{source})" if not rule.keep else _edge(rule) + source
-            )
+            self._each[index] = Pattern(f"{_edge(rule)}(?:{source})" if not rule.keep else _edge(rule) + source)
         if rule.keep:
             spans = self._each[index].group_at(data, start)
             return spans and spans[1]
@@ -118,11 +116,7 @@ def is_real(rule: Rule, secret: str) -> bool:
         return values.has_key_body(secret)
     is_jumble = values.is_jumble(secret[-16:])
     if rule.keep:
-        if (
-            not is_jumble
-            and values.is_placeholder(secret)
-            and not (rule.name == "url-password" and secret.isalpha())
-        ):
+        if not is_jumble and values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
             return False
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False

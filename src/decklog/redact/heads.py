@@ -70,6 +70,4 @@ def _parse(source: str) -> Head | None:
     marks = len(tie) - len(tie.rstrip("\"'`"))
     bare = tie.strip("\"'`[]()bfruBFRU@$")
     is_set = bool(setter) or name.startswith("-")
-    return Head(
-        kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set
-    )
+    return Head(kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set)

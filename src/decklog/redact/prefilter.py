@@ -85,13 +85,7 @@ def _flattened(text: str) -> str:
     if "\\" in text:
         while "\\\\" in text:
             text = text.replace("\\\\", "\\")
-        text = (
-            text.replace("\\u001b", "\x1b")
-            .replace("\\n", "\n")
-            .replace("\\r", "\n")
-            .replace("\\t", " ")
-            .replace("\\", "")
-        )
+        text = text.replace("\\u001b", "\x1b").replace("\\n", "\n").replace("\\r", "\n").replace("\\t", " ").replace("\\", "")
     if "\x1b" in text:
         first, *rest = text.split("\x1b[")
         text = (first + "".join([piece.lstrip("0123456789;:?")[1:] for piece in rest])).replace("\x1b", "")
@@ -147,9 +141,7 @@ def _has_place(text: str, low: str) -> bool:
     """Tell whether the text has a place where secrets stand without a name: a URL, a command, a hash."""
     if "@" in text and ("://" in text or "oracle:" in low or "sqlplus" in low):
         return True
-    if "$" in text and any(
-        map(text.__contains__, ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc"))
-    ):
+    if "$" in text and any(map(text.__contains__, ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc"))):
         return True
     if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
         return True

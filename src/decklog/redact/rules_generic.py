@@ -27,9 +27,7 @@ KEY_BLOCKS: tuple[Rule, ...] = (
         r"PuTTY-User-Key-File-\d:(?:[A-OQ-Za-z0-9+/=\s:,.@_-]|P[^u\"'\\]|Pu[^T\"'\\])*?"
         r"(?:Private-MAC: [0-9a-f]+|Private-Lines: \d+[A-Za-z0-9+/=\s]*)",
     ),
-    rule(
-        "jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"
-    ),
+    rule("jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"),
     rule(
         "jwk-private",
         '"d" "dp" "dq" "qi" "k" "p" "q"',
@@ -184,9 +182,7 @@ COMMANDS: tuple[Rule, ...] = (
         r"[^\s\"'-][^\s\"']*",
         keep=r"htpasswd[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s-]\S*[ \t]+)?\S+[ \t]+[\"']?",
     ),
-    rule(
-        "command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True
-    ),
+    rule("command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True),
     rule(
         "command-password",
         "identified",

@@ -79,9 +79,7 @@ CLOUDS: tuple[Rule, ...] = (
     rule("snowflake-token", "ver:1-hint:", r"ver:1-hint:\d+-[A-Za-z0-9+/=]{20,}"),
     rule("prefect-key", "pnu_ pnb_", r"pn[ub]_[A-Za-z0-9]{30,}"),
     rule("openshift-token", "sha256~", r"sha256~[\w-]{43}"),
-    rule(
-        "kubernetes-bootstrap-token", "token", r"[a-z0-9]{6}\.[a-z0-9]{16}", keep=r"--token[ =]", glued=True
-    ),
+    rule("kubernetes-bootstrap-token", "token", r"[a-z0-9]{6}\.[a-z0-9]{16}", keep=r"--token[ =]", glued=True),
     rule(
         "kubeadm-certificate-key",
         "certificate-key",

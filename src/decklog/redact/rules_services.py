@@ -12,9 +12,7 @@ MESSAGES: tuple[Rule, ...] = (
         keep=r"hooks\.slack\.com/",
     ),
     rule("teams-webhook", "webhook.office.com", r"[\w@/-]{30,}", keep=r"webhook\.office\.com/webhookb2/"),
-    rule(
-        "discord-webhook", "/api/webhooks/", r"\d{10,}/[\w-]{30,}", keep=r"discord(?:app)?\.com/api/webhooks/"
-    ),
+    rule("discord-webhook", "/api/webhooks/", r"\d{10,}/[\w-]{30,}", keep=r"discord(?:app)?\.com/api/webhooks/"),
     rule("sendgrid-key", "sg.", r"SG\.[\w-]{16,}\.[\w-]{16,}"),
     rule("mailgun-key", "key- pubkey-", r"(?:pub)?key-[0-9a-f]{32}"),
     rule("brevo-key", "xkeysib- xsmtpsib-", r"x(?:keys|smtps)ib-[0-9a-f]{20,}-[A-Za-z0-9]{10,}"),
@@ -29,9 +27,7 @@ PAYMENTS: tuple[Rule, ...] = (
     rule("stripe-key", "sk_ rk_ pk_ ek_", r"(?:sk|rk|pk|ek)_(?:live|test|prod)_[A-Za-z0-9_]{10,}"),
     rule("stripe-webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{16,}"),
     rule("square-token", "eaaa sq0", r"(?:EAAA[\w-]{40,}|sq0[a-z]{3}-[\w-]{20,})"),
-    rule(
-        "paypal-token", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{10,}\$[0-9a-f]{32}"
-    ),
+    rule("paypal-token", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{10,}\$[0-9a-f]{32}"),
     rule(
         "paypal-client-secret",
         "paypal",
@@ -79,9 +75,7 @@ VAULTS: tuple[Rule, ...] = (
     rule("pulumi-token", "pul-", r"pul-[0-9a-f]{40}"),
     rule("doppler-token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
     rule("1password-token", "ops_eyj a3-", r"ops_eyJ[\w+/=-]{40,}|A3-[A-Z0-9]{6}-[A-Z0-9-]{24,}"),
-    rule(
-        "age-key", "age-secret-key-", r"(?i:AGE-SECRET-KEY-(?:PQ-)?1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{40,})"
-    ),
+    rule("age-key", "age-secret-key-", r"(?i:AGE-SECRET-KEY-(?:PQ-)?1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{40,})"),
     rule("infisical-token", "st.", r"st\.[0-9a-f-]{24,36}\.[0-9a-f]{32}\.[0-9a-f]{32}"),
     rule(
         "okta-token",

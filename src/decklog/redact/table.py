@@ -19,10 +19,7 @@ _MARKED: tuple[Rule, ...] = (
 PREFIXED: tuple[Rule, ...] = tuple(rule for rule in _MARKED if not rule.keep)
 SHAPED: tuple[Rule, ...] = rules_shapes.SHAPES
 PLACED: tuple[Rule, ...] = (
-    rules_generic.KEY_BLOCKS
-    + tuple(rule for rule in _MARKED if rule.keep)
-    + rules_generic.PLACES
-    + rules_generic.COMMANDS
+    rules_generic.KEY_BLOCKS + tuple(rule for rule in _MARKED if rule.keep) + rules_generic.PLACES + rules_generic.COMMANDS
 )
 
 RULES: tuple[Rule, ...] = PREFIXED + SHAPED + PLACED

@@ -38,13 +38,9 @@ _CODE = re.compile(
     | ^(?:f|r|b|rb|u)?["']$ | ^\(\s*$ | ^[\[{(|<>=&+,;:!?]+$
     """
 )
-_PATH = re.compile(
-    r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$"
-)
+_PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
-_PROSE_WORD = re.compile(
-    r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,6}[+.,]?$"
-)
+_PROSE_WORD = re.compile(r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,6}[+.,]?$")
 _KINDS = str.maketrans(
     dict.fromkeys("0123456789", "d")
     | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")

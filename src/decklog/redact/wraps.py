@@ -9,21 +9,14 @@ from decklog.redact.view import View, pieced
 
 _PREFIXES = tuple(
     sorted(
-        {
-            word
-            for rule in RULES
-            for word in rule.keywords
-            if len(word) > 2 and word[-1] in "-_." and not rule.keep
-        }
+        {word for rule in RULES for word in rule.keywords if len(word) > 2 and word[-1] in "-_." and not rule.keep}
         | {"eyj", "akia", "asia", "aiza"}
     )
 )
 _BEGINNINGS = frozenset(word[:3] for word in _PREFIXES)
 _TOKEN = r"[A-Za-z0-9_+/=.~$-]"
 # Inside a token a break has digits or capitals near it and characters on each side; between words rarely.
-_BREAK = Pattern(
-    rf"[A-Z0-9]{_TOKEN}{{0,9}}\n[ \t]*{_TOKEN}{{3}}|{_TOKEN}{{5}}\n[ \t]*{_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}"
-)
+_BREAK = Pattern(rf"[A-Z0-9]{_TOKEN}{{0,9}}\n[ \t]*{_TOKEN}{{3}}|{_TOKEN}{{5}}\n[ \t]*{_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}")
 _RUN = re.compile(rf"{_TOKEN}+")
 _BREAK_HERE = re.compile(r"\n[ \t]*")
 _ANY_BREAK = re.compile(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})")

@@ -16,7 +16,8 @@ RECORD_SHARE = 0.4
 # How that share is split.
 WEIGHTS = {"usefulness": 0.4, "confidence": 0.25, "recency": 0.2, "topic": 0.15}
 # The constant of reciprocal rank fusion keeps one list's first place from deciding alone. The usual 60 is for lists of
-# thousands: with the few dozen here it would make all places nearly equal, and a lesson's record would decide instead of its match.
+# thousands: with the few dozen here it would make all places nearly equal, and a lesson's record would decide instead of its
+# match.
 RRF = 10
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from decklog.errors import Refused, StillPending
@@ -66,7 +66,6 @@ class Guard:
     policy: Policy | None = None
     approvals: Approvals | None = None
     trust: Trust | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
 
     def check_action(self, action: str) -> dict[str, Any]:
         """Ask trust about an action; give its answer for the record, or raise."""

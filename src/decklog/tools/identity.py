@@ -45,13 +45,8 @@ def stat_of(pid: int) -> Stat | None:
 
 
 def _boot_id() -> str:
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        from decklog.errors import Unavailable
-
-        raise Unavailable("Processes can't be identified: there is no /proc", hint="Use Linux with /proc mounted.") from None
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
 
 
 def _pid_space() -> str:
@@ -85,7 +80,10 @@ class Identity:
     def own(cls) -> "Identity":
         """Identify this process."""
         found = cls.of(os.getpid())
-        assert found is not None
+        if found is None:
+            from decklog.errors import Unavailable
+
+            raise Unavailable("Processes can't be identified: there is no /proc", hint="Use Linux with /proc mounted.")
         return found
 
     @classmethod

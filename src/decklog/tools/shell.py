@@ -2,6 +2,9 @@
 
 import json
 import os
+import shutil
+import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +18,6 @@ from .call import Call
 from .environment import environment
 from .guard import Command
 from .output import Chunk, Output, read_output
-from .policy import Policy
 from .results import to_data
 from .rules import Op
 from .sandbox import Kind, Sandbox, Site
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 LONGEST_SECONDS = 24 * 3600.0
 STREAM_SECONDS = 2.0
+MOST_CAP = 4 * 1024 * 1024
 SHOWN_CHARACTERS = 4000
 
 
@@ -64,11 +67,18 @@ class Shell:
     """What a toolbox's commands have in common: where they run, what holds them in, what they see of the environment."""
 
     state: Path
-    scratch: Path
-    policy: Policy | None = None
     sandbox: Sandbox
     passed: tuple[str, ...] = ()
     cap_bytes: int = DEFAULT_CAP
+
+    def __post_init__(self) -> None:
+        if not 0 < self.cap_bytes <= MOST_CAP:
+            raise Invalid(f"cap_bytes is {self.cap_bytes}; it is 1 to {MOST_CAP}", field="cap_bytes")
+        self.scratch = Path(tempfile.mkdtemp(prefix="decklog-"))
+
+    def close(self) -> None:
+        """Remove the scratch directory that the commands shared."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def folder(self, mark: str) -> Path:
         """Make the folder that a command's keeper writes to."""
@@ -78,11 +88,15 @@ class Shell:
 
     def order(self, call: Call, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.Order:
         """Write out what a keeper is to run."""
+        if sys.platform != "linux":
+            raise Unavailable("Commands run on Linux only: elsewhere nobody could be sure to end them", hint="Use Linux.")
         place = place_of(call, cwd)
         chosen = environment(self.passed, env)
         if chosen.withheld:
             call.notes["withheld"] = list(chosen.withheld)
-        site = Site(call.root.path, self.scratch, chosen.values)
+        # What runs on after the toolbox is closed keeps a scratch directory of its own.
+        scratch = self.folder(call.mark) if terms.get("detached") else self.scratch
+        site = Site(call.root.path, scratch, chosen.values)
         held = self.sandbox.settled()
         call.notes["sandbox"] = held.report()
         argv, ground = argv_of(command), None

@@ -2,11 +2,8 @@
 
 import hashlib
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
 # How much of one text goes on record; the digest of the rest does too.
 LONGEST_TEXT = 1024 * 1024
 LONGEST_SHOWN = 10_000
-MOST_CAP = 4 * 1024 * 1024
 # What an error tells of the guard that raised it.
 _DECISION = ("decision", "rule", "digest", "approval_id")
 
@@ -64,21 +60,14 @@ class Toolbox:
         state: str | os.PathLike[str] | None = None,
         cap_bytes: int = DEFAULT_CAP,
     ) -> None:
-        if not 0 < cap_bytes <= MOST_CAP:
-            raise Invalid(f"cap_bytes is {cap_bytes}; it is 1 to {MOST_CAP}", field="cap_bytes")
         self.log = log
         self.run_id = log.runs.get(run_id).id
         self.task_id = task
         self.agent = agent
+        self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *map(_as_tool, tools))}
         self.root = Root(root, rules=self._rules(rules or Rules()))
-        self._resources = ExitStack()
-        self._resources.callback(self.root.close)
-        scratch = Path(tempfile.mkdtemp(prefix="decklog-"))
-        self._resources.callback(partial(shutil.rmtree, scratch, ignore_errors=True))
         self._shell = Shell(
             state=Path(state) if state is not None else state_home() / "processes",
-            scratch=scratch,
-            policy=policy,
             sandbox=sandbox or Sandbox(),
             passed=tuple(environment),
             cap_bytes=cap_bytes,
@@ -92,7 +81,6 @@ class Toolbox:
             approvals=approvals or _store(log, "approvals"),
             trust=trust or _store(log, "trust"),
         )
-        self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *map(_as_tool, tools))}
 
     def _rules(self, rules: Rules) -> Rules:
         """Bind writing to the paths that the task allows."""
@@ -111,7 +99,8 @@ class Toolbox:
 
     def close(self) -> None:
         """Let go of the root and the scratch directory. Background processes go on."""
-        self._resources.close()
+        self.root.close()
+        self._shell.close()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or name not in self.tools:

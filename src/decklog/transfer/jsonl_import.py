@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from decklog.clock import from_text, to_text
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound, TooLarge
+from decklog.stores.journal_writer import RESERVED
 from decklog.stores.receiving import FIELDS
 from decklog.transfer.file_names import SUFFIX, file_of, is_digest
 from decklog.transfer.jsonl_export import BLOBS
@@ -189,6 +190,8 @@ def _check_meaning(entry: "dict[str, Any]") -> None:
         raise ValueError(f"{entry['at']!r:.40} is not written as this journal writes times")
     if not 1 <= len(entry["stream"]) <= 200 or set(entry["stream"]) & _NOT_IN_NAMES:
         raise ValueError(f"{entry['stream']!r:.40} is no name of a stream")
+    if entry["stream"][0] == "@" and entry["stream"] not in RESERVED:
+        raise ValueError(f"{entry['stream']!r:.40} is none of the streams that belong to no run")
     if not 1 <= entry["seq"] < 2**32:
         raise ValueError(f"{entry['seq']} is no number of an entry")
     for name in ("payload", "refs"):

@@ -135,6 +135,15 @@ def test_an_interrupt_reaches_the_command_and_not_only_its_wrapper(held: Toolbox
     assert "tidied" in held.process_logs(started.process_id)
 
 
+def test_a_process_keeps_its_home_when_the_toolbox_is_closed(make_box: Callable[..., Toolbox], kind: Kind, place: Path) -> None:
+    first, second = make_box(sandbox=Sandbox(kind=kind)), make_box(sandbox=Sandbox(kind=kind))
+    started = first.start_process(script(place, "until [ -e go ]; do sleep 0.02; done; echo x > $HOME/a && mktemp && echo kept"))
+    first.close()
+    (place / "go").touch()
+    wait_for(lambda: second.list_processes()[0].state != "running")
+    assert "kept" in second.process_logs(started.process_id)
+
+
 def test_which_sandbox_applied_is_on_record(log: Decklog, run_id: str, held: Toolbox, kind: Kind) -> None:
     assert held.run(["true"]).sandbox == kind.value
     report = log.journal.find(run_id, subtype="run")[0].payload["sandbox"]

@@ -1,0 +1,55 @@
+"""What an import did: row by row it counts, and it says of everything unusual what became of it."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST_NOTES = 200
+
+
+class Fate(StrEnum):
+    """What became of one row of the source."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    ALREADY = "already"
+    KEPT = "kept"
+    REFUSED = "refused"
+
+
+@dataclass
+class Report:
+    """Counts per table of the source. `kept` rows are in the journal as they were, because no record could hold them."""
+
+    system: str
+    path: str
+    dry_run: bool = False
+    version: int | None = None
+    tables: dict[str, dict[str, int]] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    notes_left_out: int = 0
+
+    def count(self, table: str, fate: Fate) -> None:
+        counts = self.tables.setdefault(table, dict.fromkeys(["read", *Fate], 0))
+        counts["read"] += 1
+        counts[fate] += 1
+
+    def note(self, text: str) -> None:
+        """Add a remark; of the same kind of trouble a few hundred are enough."""
+        if text in self.notes:
+            return
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append(text)
+        else:
+            self.notes_left_out += 1
+
+    def total(self, fate: Fate) -> int:
+        return sum(counts[fate] for counts in self.tables.values())
+
+    def as_dict(self) -> "dict[str, Any]":
+        totals = {str(fate): self.total(fate) for fate in Fate}
+        return {**vars(self), "totals": totals}

@@ -1,0 +1,179 @@
+"""A row of the source, from which a mapping takes column by column. What it does not take is never lost: it is left over."""
+
+import base64
+import json
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import sha256
+
+from decklog.clock import from_text
+from decklog.errors import Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    E = TypeVar("E", bound=StrEnum)
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST = 2**63
+
+
+class Row:
+    """One row: its table, its id there, and its columns.
+
+    A column that holds what no field can is left over with what stands in its place (`instead`), so that writing the row back
+    restores it unless the record was changed since.
+    """
+
+    def __init__(self, table: str, row_id: object, columns: "dict[str, Any]") -> None:
+        self.table = table
+        self.id = str(row_id)
+        self.columns = columns
+        self.stream = "@desk"
+        # Names what the row became, where the source's own id does not.
+        self.made: str | None = None
+        self.left: dict[str, Any] = {name: value for name, value in columns.items() if value is not None}
+        self.instead: dict[str, Any] = {}
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.id}"
+
+    def take(self, name: str, default: "Any" = None) -> "Any":
+        """Take a column as it is; null or missing gives the default."""
+        self.left.pop(name, None)
+        value = self.columns.get(name)
+        return default if value is None else value
+
+    def replace(self, name: str, instead: "Any") -> "Any":
+        """Leave a column over, and say what the record has in its place."""
+        self.left[name] = self.columns.get(name)
+        self.instead[name] = instead
+        return instead
+
+    def text(self, name: str, default: "Any" = None) -> "Any":
+        """Take a text; a number is written out, and what is no text is left over."""
+        value = self.take(name)
+        if value is None:
+            return default
+        if isinstance(value, bytes) or "\x00" in str(value):
+            return self.replace(name, default)
+        return value if isinstance(value, str) else self._written(name, str(value))
+
+    def _written(self, name: str, text: str) -> str:
+        self.replace(name, text)
+        return text
+
+    def whole(self, name: str, default: "Any" = None, *, low: int = 0, high: int = _MOST - 1) -> "Any":
+        """Take a whole number within bounds; anything else is left over."""
+        value = self.take(name)
+        if value is None:
+            return default
+        if isinstance(value, str) and value.strip().lstrip("-").isdigit() and len(value) < 19:
+            value = int(value)
+        if type(value) is not int or not low <= value <= high:
+            return self.replace(name, default)
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Take a truth; anything but 0 and 1 is left over."""
+        value = self.take(name)
+        if value is None:
+            return default
+        return bool(value) if value in (0, 1) else bool(self.replace(name, default))
+
+    def one_of(self, name: str, kind: "type[E]", default: "E | None") -> "E | None":
+        """Take a word of an enumeration; another word is left over."""
+        value = self.take(name)
+        if value is None:
+            return default
+        if value not in kind._value2member_map_:
+            self.replace(name, default and default.value)
+            return default
+        return kind(value)
+
+    def needed(self, name: str, kind: "type[E]") -> "E":
+        """Take a word of an enumeration that a record can't do without."""
+        value = self.take(name)
+        if value not in kind._value2member_map_:
+            raise Invalid(f"{name} is {value!r}, and only {', '.join(kind)} are known", field=name)
+        return kind(value)
+
+    def time(self, name: str, default: "Any" = None) -> "Any":
+        """Take a time; one without a zone is UTC, and what is no time is left over."""
+        value = self.take(name)
+        if value is None:
+            return default
+        try:
+            return from_text(str(value).strip())
+        except (ValueError, OverflowError):
+            self.replace(name, None)
+            return default
+
+    def json(self, name: str, kinds: "tuple[type, ...]", default: "Any" = None) -> "Any":
+        """Take a JSON text of the kinds a field can hold; anything else is left over."""
+        value = self.take(name)
+        if value is None:
+            return default
+        parsed = parsed_json(value)
+        if not isinstance(parsed, kinds):
+            self.replace(name, None)
+            return default
+        return parsed
+
+    def texts(self, name: str) -> "list[str] | None":
+        """Take a JSON list of texts, numbers in it written out."""
+        found = self.json(name, (list,))
+        if found is None:
+            return None
+        if not all(isinstance(item, (str, int)) for item in found):
+            self.replace(name, None)
+            return None
+        return [str(item) for item in found]
+
+    def digest(self) -> str:
+        """Tell this row from one that was changed since, or from another file's row with the same id."""
+        return sha256(json.dumps(plain(self.columns), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def parsed_json(text: object) -> object:
+    """Read JSON; what is none gives the exact object `NotImplemented`, which no kind of value is."""
+    if not isinstance(text, str):
+        return NotImplemented
+    try:
+        found: object = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return NotImplemented
+    return found
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")
+
+
+def plain(value: "Any") -> "Any":
+    """Give a row's values in a form that JSON and every engine can hold."""
+    if isinstance(value, dict):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, str) and "\x00" in value:
+        return {"base64_text": base64.b64encode(value.encode()).decode()}
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return {"float": repr(value)}
+    return value
+
+
+def unplain(value: "Any") -> "Any":
+    """Give back what `plain` was given."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return value
+    ((kind, held),) = value.items()
+    match kind:
+        case "base64":
+            return base64.b64decode(held)
+        case "base64_text":
+            return base64.b64decode(held).decode()
+        case "float":
+            return float(held)
+    return value

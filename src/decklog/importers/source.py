@@ -1,0 +1,217 @@
+"""Somebody else's SQLite file, read without trusting it: no write, no code of its schema, and an end to its size and time."""
+
+import os
+import shutil
+import stat
+import tempfile
+import time
+from contextlib import suppress
+
+import apsw
+
+from decklog.errors import Conflict, Damaged, Invalid, NotADatabase, NotFound, TimedOut, TooLarge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import Any
+
+_OFF = (
+    apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
+    apsw.SQLITE_DBCONFIG_ENABLE_VIEW,
+    apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
+    apsw.SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER,
+    apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA,
+    apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA,
+    apsw.SQLITE_DBCONFIG_DQS_DML,
+    apsw.SQLITE_DBCONFIG_DQS_DDL,
+)
+_LIMITS = {
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+    apsw.SQLITE_LIMIT_COLUMN: 400,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 50,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+    apsw.SQLITE_LIMIT_VDBE_OP: 25_000,
+}
+_READS = {apsw.SQLITE_SELECT, apsw.SQLITE_READ}
+_FUNCTIONS = {"typeof", "count", "current_timestamp", "current_date", "current_time", "datetime", "date", "strftime"}
+_STEPS = 10_000
+_MOST_BYTES = 8 * 1024**3
+_LONGEST_VALUE = 64 * 1024**2
+_GENERATED = (2, 3)
+
+
+class Source:
+    """The tables of a SQLite file and their rows.
+
+    A private copy is read, so the file itself, its folder and its locks are never touched, and what was read can't change
+    meanwhile. Views, virtual tables, triggers and generated columns are left alone.
+    """
+
+    def __init__(self, path: str, *, seconds: float = 600, most_bytes: int = _MOST_BYTES, most_rows: int = 20_000_000) -> None:
+        self.path = path
+        self._until = time.monotonic() + seconds
+        self._most_rows = most_rows
+        self._folder = tempfile.mkdtemp(prefix="decklog-import-")
+        try:
+            copy = _copied(path, self._folder, most_bytes)
+            self._db = self._opened(copy)
+            self.columns = self._columns()
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def _opened(self, copy: str) -> apsw.Connection:
+        db = apsw.Connection(copy, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW)
+        db.enable_load_extension(False)
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        for setting in _OFF:
+            db.config(setting, 0)
+        for limit, value in _LIMITS.items():
+            db.limit(limit, value)
+        db.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        db.set_progress_handler(lambda: time.monotonic() > self._until, _STEPS)
+        return db
+
+    def _columns(self) -> dict[str, list[str]]:
+        """List the plain tables with their columns, then close the door to all but reading them."""
+        with _explained(self.path):
+            tables = list(
+                self._db.execute(
+                    """
+                    select name from sqlite_schema
+                     where type = 'table'
+                       and rootpage > 0
+                       and name not like 'sqlite\\_%' escape '\\'
+                     order by rowid
+                    """
+                )
+            )
+            found = {name: self._columns_of(name) for (name,) in tables}
+        self._db.authorizer = _authorize
+        return found
+
+    def _columns_of(self, table: str) -> list[str]:
+        described = self._db.execute("select name, hidden from pragma_table_xinfo(?)", (table,))
+        return [name for name, hidden in described if hidden not in _GENERATED]
+
+    def __contains__(self, table: str) -> bool:
+        return table in self.columns
+
+    def count(self, table: str) -> int:
+        """Count a table's rows, for progress; 0 when the table is not there or is damaged, which reading it will tell."""
+        if table not in self.columns:
+            return 0
+        try:
+            return int(self._db.execute(f"select count(*) from {_quoted(table)}").get)
+        except apsw.CorruptError:
+            return 0
+
+    def rows(self, table: str) -> "Iterator[dict[str, Any]]":
+        """Give a table's rows by column name, in the order in which they were written; a missing table has none."""
+        names = self.columns.get(table, [])
+        if not names:
+            return
+        with _explained(self.path):
+            for number, values in enumerate(self._select(table, names), 1):
+                if number > self._most_rows:
+                    raise TooLarge(f"{table} has more than {self._most_rows} rows; raise the limit to take it", table=table)
+                yield {name: _value(*values[2 * place : 2 * place + 2]) for place, name in enumerate(names)}
+
+    def _select(self, table: str, names: list[str]) -> apsw.Cursor:
+        # Text is read as bytes: the file may call anything text, and one bad character must not hide a row.
+        cells = ", ".join(
+            f"typeof({_quoted(name)}), case when typeof({_quoted(name)}) = 'text' then cast({_quoted(name)} as blob)"
+            f" else {_quoted(name)} end"
+            for name in names
+        )
+        sql = f"select {cells} from {_quoted(table)}"
+        try:
+            return self._db.execute(f"{sql} order by rowid")
+        except apsw.SQLError:
+            return self._db.execute(sql)  # a table without row numbers has the order of its key
+
+    def close(self) -> None:
+        self._db.close(True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> "Source":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _copied(path: str, folder: str, most_bytes: int) -> str:
+    """Copy a database and its write-ahead log; when it changes meanwhile, try again."""
+    target = os.path.join(folder, "source.db")
+    for _ in range(3):
+        before = _state(path)
+        if sum(size for size, _, _ in before if size > 0) > most_bytes:
+            raise TooLarge(f"{path} is larger than {most_bytes} bytes; raise the limit to take it", path=path)
+        _copy(path, target)
+        with suppress(FileNotFoundError):
+            os.unlink(f"{target}-wal")
+        if before[1][0] > 0:
+            _copy(f"{path}-wal", f"{target}-wal")
+        if _state(path) == before:
+            return target
+    raise Conflict(f"{path} is being written to; stop the program that uses it, or copy the file first", path=path)
+
+
+def _state(path: str) -> list[tuple[int, int, int]]:
+    """Describe a file and its write-ahead log, so that a change shows."""
+    states = []
+    for name in (path, f"{path}-wal"):
+        try:
+            found = os.stat(name)
+        except FileNotFoundError:
+            if name == path:
+                raise NotFound(f"there is no file {path}", path=path) from None
+            states.append((-1, 0, 0))
+            continue
+        if not stat.S_ISREG(found.st_mode):
+            raise Invalid(f"{name} is not a plain file", path=name)
+        states.append((found.st_size, found.st_mtime_ns, found.st_ino))
+    return states
+
+
+def _copy(path: str, target: str) -> None:
+    # Not blocking: a pipe that took the file's place would hold us for ever.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as source, open(target, "wb") as copy:
+        shutil.copyfileobj(source, copy, 1024 * 1024)
+
+
+def _authorize(action: int, _first: str | None, second: str | None, *_: object) -> int:
+    """Allow reading, the functions that our own statements need, and those that tell the time, which columns' defaults name."""
+    if action in _READS or (action == apsw.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS):
+        return apsw.SQLITE_OK
+    return apsw.SQLITE_DENY
+
+
+class _explained:
+    """Gives SQLite's errors as ours."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: "TracebackType | None") -> None:
+        if isinstance(problem, apsw.NotADBError):
+            raise NotADatabase(f"{self._path} is not a SQLite database", path=self._path) from problem
+        if isinstance(problem, apsw.InterruptError):
+            raise TimedOut(f"reading {self._path} took too long", hint="Give it more time.", path=self._path) from problem
+        if isinstance(problem, apsw.Error):
+            raise Damaged(f"{self._path} can't be read: {problem}", path=self._path) from problem
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _value(kind: str, value: "Any") -> "Any":
+    return value.decode("utf-8", "replace") if kind == "text" else value
