@@ -144,10 +144,10 @@ def check(problem: str | None) -> None:
         raise Refusal(problem)
 
 
-def one_of(name: str, value: object, allowed: "tuple[str, ...]") -> None:
-    """Refuse a word that is not one of those allowed."""
+def one_of(name: str, value: object, allowed: "tuple[str | None, ...]") -> None:
+    """Refuse a word that is not one of those allowed; None among them means that it need not be given."""
     if value not in allowed:
-        raise Refusal(f"Invalid {name}: {value!r}. Must be one of: {', '.join(allowed)}")
+        raise Refusal(f"Invalid {name}: {value!r}. Must be one of: {', '.join(filter(None, allowed))}")
 
 
 def filled(name: str, value: object) -> str:

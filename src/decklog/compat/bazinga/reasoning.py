@@ -38,17 +38,13 @@ class Reasoning(Desk):
     ) -> "dict[str, Any]":
         """Save what an agent thought; secrets are taken out on the way."""
         check(validate_scope_global_or_group(group_id))
-        filled("session_id", session_id)
-        filled("agent_type", agent_type)
-        filled("content", content)
         one_of("reasoning_phase", reasoning_phase, PHASES)
-        if confidence is not None:
-            one_of("confidence", confidence, CONFIDENCES)
+        one_of("confidence", confidence, (None, *CONFIDENCES))
         entry = self.log.journal.append(
-            session_id,
-            content,
+            filled("session_id", session_id),
+            filled("content", content),
             kind=Kind.REASONING,
-            agent=agent_type,
+            agent=filled("agent_type", agent_type),
             agent_id=agent_id,
             group_id=group_id,
             iteration=iteration,
