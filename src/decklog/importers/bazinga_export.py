@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from decklog.records import Record
 
     R = TypeVar("R", bound=Record)
+    Columns = dict[str, Any]
 
 SYSTEM = "bazinga"
 _KEY = f"import:{SYSTEM}:"
@@ -56,7 +57,7 @@ class BazingaExport:
         return self.out.finish()
 
     def _session(self, run: "Any") -> None:
-        row: dict[str, Any] = {
+        row: Columns = {
             "session_id": run.id,
             "start_time": _time(run.started_at),
             "end_time": _time(run.ended_at) if run.status in ENDED else None,
@@ -85,7 +86,7 @@ class BazingaExport:
 
     def _log_row(self, run_id: str, entry: "Any") -> None:
         number = _number(entry.key, "orchestration_logs")
-        row: dict[str, Any] = {
+        row: Columns = {
             "session_id": run_id,
             "timestamp": _time(entry.at),
             "iteration": entry.iteration,
@@ -110,7 +111,7 @@ class BazingaExport:
         """Write the newest version of each state: the newest schema has room for one."""
         for state in every(lambda **page: self.log.states.find(run_id, **page)):
             found = self.log.states.get(run_id, state.name, group_id=state.group_id)
-            row: dict[str, Any] = {
+            row: Columns = {
                 "session_id": run_id,
                 "group_id": state.group_id,
                 "timestamp": _time(found.saved_at),
@@ -121,7 +122,7 @@ class BazingaExport:
 
     def _figures(self, run_id: str) -> None:
         for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
-            row: dict[str, Any] = {
+            row: Columns = {
                 "id": _number(charge.key, "token_usage"),
                 "session_id": run_id,
                 "timestamp": _time(charge.occurred_at),
@@ -137,7 +138,7 @@ class BazingaExport:
     def _plan(self, run_id: str) -> None:
         for plan in self._select(self.log.plans, Plan, "select * from plans where run_id = :run_id", run_id=run_id):
             phases = [_phase(phase) for phase in self.log.plans.phases(run_id)]
-            row: dict[str, Any] = {"session_id": run_id, "original_prompt": plan.original_prompt, "plan_text": plan.plan_text}
+            row: Columns = {"session_id": run_id, "original_prompt": plan.original_prompt, "plan_text": plan.plan_text}
             row |= {"phases": text_of(phases), "current_phase": plan.current_phase, "total_phases": plan.total_phases}
             row |= {
                 "created_at": _time(plan.created_at),
@@ -148,7 +149,7 @@ class BazingaExport:
 
     def _criteria(self, run_id: str) -> None:
         for found in every(lambda **page: self.log.criteria.find(run_id, **page)):
-            row: dict[str, Any] = {
+            row: Columns = {
                 "session_id": run_id,
                 "criterion": found.criterion,
                 "status": found.status.value,
@@ -162,7 +163,7 @@ class BazingaExport:
         numbers = {}
         for package in reversed(list(every(lambda **page: self.log.context.find(run_id, include_superseded=True, **page)))):
             numbers[package.id] = package.number
-            row: dict[str, Any] = {
+            row: Columns = {
                 "id": package.number,
                 "session_id": run_id,
                 "group_id": package.group_id,
@@ -190,7 +191,7 @@ class BazingaExport:
         for found in self._select(
             self.log.patterns, ErrorPattern, "select * from error_patterns order by created_at, pattern_hash"
         ):
-            row: dict[str, Any] = {
+            row: Columns = {
                 "pattern_hash": found.pattern_hash,
                 "project_id": found.project,
                 "signature_json": text_of(found.signature),
