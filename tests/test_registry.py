@@ -113,7 +113,9 @@ def test_the_schema_allows_exactly_the_words_of_an_enumeration(
 def columns_of(log: Decklog, table: str) -> list[str]:
     sql = {
         "sqlite": "select name from pragma_table_info(:table)",
-        "postgres": "select column_name from information_schema.columns where table_name = :table",
+        "postgres": """
+            select column_name from information_schema.columns where table_name = :table and table_schema = current_schema()
+            """,
     }[log.db.engine]
     return [row[0] for row in log.db.read(lambda: log.db.rows(sql, {"table": table}))[1]]
 

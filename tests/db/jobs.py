@@ -36,11 +36,18 @@ def append_to_own(number: int, target: str, times: int) -> list[int]:
         return [log.journal.append(("run_1", own)[count % 2], f"{number}.{count}").seq for count in range(times)]
 
 
-def follow(target: str, stream: str | None, quiet_seconds: float) -> None:
-    """Tail until nothing new comes for so long; say every entry's id."""
+def follow(target: str, stream: str | None, count: int) -> None:
+    """Tail until so many entries have come, and a moment longer; say every entry's id."""
+    seen: list[str] = []
     with Decklog.open(target) as log:
         say("ready")
-        say([entry.id for entry in log.journal.tail(stream, timeout_seconds=quiet_seconds)])
+        for entry in log.journal.tail(stream, timeout_seconds=100):
+            seen.append(entry.id)
+            if len(seen) == count:
+                break
+        after = int(seen[-1].rpartition(":")[2]) if stream is not None else None
+        late = [entry.id for entry in log.journal.tail(stream, after=after, timeout_seconds=0.3)]
+        say(seen + (late if stream is not None else [name for name in late if name not in set(seen)]))
 
 
 def migrate(_number: int, target: str) -> str:

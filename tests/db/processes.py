@@ -23,6 +23,8 @@ def together(job: str, count: int, *arguments: Any, timeout: float = 300) -> lis
     words = [sys.executable, "-m", "tests.db.processes", job, str(count), json.dumps(arguments)]
     done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=timeout, check=False)
     assert done.returncode == 0, done.stderr
+    if done.stderr:
+        print(done.stderr)  # pytest shows it when the test fails
     results: list[Any] = json.loads(done.stdout)
     return results
 

@@ -54,7 +54,7 @@ def test_appends_of_many_processes_have_no_gap_and_one_chain(started: str) -> No
 @pytest.mark.parametrize("stream", ["run_1", None])
 def test_a_reader_in_another_process_sees_each_entry_once_and_in_order(started: str, stream: str | None) -> None:
     times = 200 if FULL else 60
-    reader = start("follow", started, stream, 3.0)
+    reader = start("follow", started, stream, 1 + 8 * times // 2 + (8 * (1 + times // 2) if stream is None else 0))
     try:
         assert hear(reader) == "ready"
         together("append_to_own", 8, started, times)

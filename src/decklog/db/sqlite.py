@@ -389,6 +389,9 @@ class SqliteDatabase(SqliteUpkeep):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+        # Each connection counts changes for itself: the number of the next one may be the same by chance.
+        self._seen_version = None
+        self.memo = {}
         if self._lock is not None:
             self._lock.close()
             self._lock = None
