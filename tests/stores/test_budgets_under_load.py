@@ -5,8 +5,11 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from datetime import timedelta
+from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Barrier
+from pathlib import Path
 
 from decklog import BudgetExceeded, Decklog
 
@@ -17,11 +20,11 @@ HELD_SECONDS = 5.0
 REFUSALS = 3
 
 
-def work(target: str, seed: int, start: Barrier, refusals: int | None = REFUSALS) -> None:
+def work(target: str, seed: int, folder: Path, refusals: int | None = REFUSALS) -> None:
     """Reserve, charge, settle or forget, at random, until refused several times in a row; None means until killed."""
     dice = random.Random(seed)
     with Decklog.open(target) as log:
-        start.wait(60)
+        wait_for_the_others(folder, seed)
         refused = 0
         while refusals is None or refused < refusals:
             try:
@@ -31,27 +34,48 @@ def work(target: str, seed: int, start: Barrier, refusals: int | None = REFUSALS
                 refused += 1
 
 
+def wait_for_the_others(folder: Path, seed: int) -> None:
+    """Wait for the start with files alone: whoever is killed while holding a lock would stop all the others."""
+    (folder / f"ready_{seed}").touch()
+    wait_until((folder / "go").exists)
+
+
+def start_together(workers: list[SpawnProcess], folder: Path) -> None:
+    for worker in workers:
+        worker.start()
+    wait_until(lambda: len(list(folder.glob("ready_*"))) == len(workers))
+    (folder / "go").touch()
+
+
+def wait_until(happened: Callable[[], object], seconds: float = 90) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.005)
+
+
 def one_call(log: Decklog, dice: random.Random, run_id: str) -> None:
     amount = dice.randint(1, 20_000)
     if dice.random() < 0.4:
         log.ledger.charge("m", input_tokens=amount, run_id=run_id)
         return
-    until = log.clock.now() + timedelta(seconds=HELD_SECONDS)
-    held = log.reservations.reserve(until, amount_microdollars=amount, run_id=run_id, holder=f"pid {os.getpid()}")
+    with log.transaction():  # on a busy machine the wait for the others may be longer than the reservation
+        until = log.clock.now() + timedelta(seconds=HELD_SECONDS)
+        held = log.reservations.reserve(until, amount_microdollars=amount, run_id=run_id, holder=f"pid {os.getpid()}")
     for share in (0.5, 0.6):  # together more than was reserved: the rest needs room
         log.ledger.charge("m", input_tokens=int(amount * share), reservation_id=held.id)
     if dice.random() < 0.9:
         log.reservations.settle(held.id)
 
 
-def test_sixteen_processes_never_spend_a_microdollar_too_much(target: str) -> None:
+def test_sixteen_processes_never_spend_a_microdollar_too_much(target: str, tmp_path: Path) -> None:
     with Decklog.open(target) as log:
         log.prices.set("m", 1_000_000, 1_000_000)
         for number in range(4):
             log.runs.start("spend", run_id=f"run_{number}")
         log.budgets.set("all", limit_microdollars=CEILING)
         log.budgets.set("run", scope_id="run_0", limit_microdollars=CEILING // 5)
-    run_workers(target)
+    run_workers(target, tmp_path)
     with Decklog.open(target) as log:
         everything, run_0 = log.budgets.burn()
         assert everything["spent"] == log.ledger.summary()["total"]["cost_microdollars"]  # type: ignore[index]
@@ -63,16 +87,13 @@ def test_sixteen_processes_never_spend_a_microdollar_too_much(target: str) -> No
         the_dead_hold_nothing(log)
 
 
-def run_workers(target: str) -> None:
+def run_workers(target: str, folder: Path) -> None:
     """Let some workers spend until they are killed, and the others until nothing is left."""
     context = multiprocessing.get_context("spawn")
-    start = context.Barrier(WORKERS + 1)
     workers = [
-        context.Process(target=work, args=(target, seed, start, None if seed < KILLED else REFUSALS)) for seed in range(WORKERS)
+        context.Process(target=work, args=(target, seed, folder, None if seed < KILLED else REFUSALS)) for seed in range(WORKERS)
     ]
-    for worker in workers:
-        worker.start()
-    start.wait(60)
+    start_together(workers, folder)
     dice = random.Random(7)
     for worker in workers[:KILLED]:
         time.sleep(dice.uniform(0.05, 0.3))
@@ -127,27 +148,25 @@ def test_of_many_who_spend_at_the_same_moment_only_as_many_succeed_as_there_is_m
         assert log.budgets.check()["ok"]
 
 
-def set_budgets(target: str, start: Barrier, times: int) -> None:
+def set_budgets(target: str, folder: Path, times: int) -> None:
     with Decklog.open(target) as log:
-        start.wait(60)
+        wait_for_the_others(folder, -1)
         for _ in range(times):
             budget = log.budgets.set("all", limit_tokens=10**9)
             assert log.budgets.check()["ok"]
             log.budgets.lift(budget.id)
 
 
-def test_a_budget_set_while_others_spend_misses_none_of_their_charges(target: str) -> None:
+def test_a_budget_set_while_others_spend_misses_none_of_their_charges(target: str, tmp_path: Path) -> None:
     with Decklog.open(target) as log:
         log.prices.set("m", 1_000_000, 1_000_000)
         for number in range(4):
             log.runs.start("spend", run_id=f"run_{number}")
             log.budgets.set("run", scope_id=f"run_{number}", limit_microdollars=CEILING)
     context = multiprocessing.get_context("spawn")
-    start = context.Barrier(5)
-    workers = [context.Process(target=work, args=(target, seed, start)) for seed in range(4)]
-    workers.append(context.Process(target=set_budgets, args=(target, start, 25)))
-    for worker in workers:
-        worker.start()
+    workers = [context.Process(target=work, args=(target, seed, tmp_path)) for seed in range(4)]
+    workers.append(context.Process(target=set_budgets, args=(target, tmp_path, 25)))
+    start_together(workers, tmp_path)
     for worker in workers:
         worker.join(120)
     assert [worker.exitcode for worker in workers] == [0] * 5
