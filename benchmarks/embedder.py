@@ -1,14 +1,13 @@
 """An embedder that needs no model: hashed words, their senses, and character n-grams.
 
-It has learned nothing. It sees that `timeouts` and `timed out` look alike, where a stemmer does not, and of meaning it knows the same
-groups of words as the index; a trained model knows far more.
+It has learned nothing. It sees that `timeouts` and `timed out` look alike, where a stemmer does not, and of meaning it knows the
+same groups of words as the index; a trained model knows far more.
 """
 
 from math import sqrt
 from zlib import crc32
 
 from decklog.stores.words import senses_of, words_of
-
 
 _SENSE, _WORD, _LETTERS = 1.5, 1.0, 0.3
 

@@ -1,0 +1,1 @@
+"""Measurements: each of one thing, beside a peer, in one run."""
