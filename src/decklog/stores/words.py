@@ -76,12 +76,20 @@ def _bases(word: str) -> "Iterator[str]":
             stem = word[: -len(ending)]
             for other in others:
                 yield stem + other
-            if ending in ("ed", "ing") and stem[-1] == stem[-2]:
+            if ending in ("ed", "ing", "er", "ers") and stem[-1] == stem[-2]:
                 yield stem[:-1]
 
 
 _ENDINGS = (
     ("ies", ("y", "ie")),
+    ("ments", ("",)),
+    ("ment", ("",)),
+    ("ations", ("e", "")),
+    ("ation", ("e", "")),
+    ("ions", ("e", "")),
+    ("ion", ("e", "")),
+    ("ers", ("", "e")),
+    ("er", ("", "e")),
     ("es", ("", "e")),
     ("s", ("",)),
     ("ied", ("y",)),
