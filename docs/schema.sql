@@ -634,6 +634,8 @@ CREATE VIRTUAL TABLE lesson_text using fts5(
   content = '', contentless_delete = 1, tokenize = 'porter unicode61'
 );
 
+CREATE VIRTUAL TABLE lesson_words using fts5vocab(lesson_text, 'row');
+
 CREATE TABLE lesson_vectors (
   lesson_id  text not null references lessons (id),
   embedder   text not null,

@@ -91,8 +91,7 @@ def test_without_the_extension_python_finds_the_same_neighbours(
 
 
 def _runs_pgvector() -> bool:
-    # The pgvector of the test server's wheel was compiled for ARM processors with scalable vectors; it stops the server on
-    # others.
+    # On ARM, the pgvector of the test server's wheel needs scalable vectors, and stops the server where there are none.
     return platform.machine() != "aarch64" or " sve" in Path("/proc/cpuinfo").read_text()
 
 

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
 
 # What a log can be written as, and what can be taken in: name, module under `cli`, function.
-EXPORTS = {"jsonl": ("transfer_commands", "export_jsonl"), "html": ("transfer_commands", "export_html")}
+EXPORTS = {
+    "jsonl": ("transfer_commands", "export_jsonl"),
+    "html": ("transfer_commands", "export_html"),
+    "bazinga": ("export_commands", "export_bazinga"),
+}
 IMPORTS = {
     "jsonl": ("transfer_commands", "import_jsonl"),
     "bazinga": ("import_commands", "import_bazinga"),

@@ -30,12 +30,19 @@ if TYPE_CHECKING:
             """Find lessons of one topic and project that have all the words of at least one group."""
 
 
+# In a large memory, senses may match one lesson in so many without the help of another word.
+_SHARE_ALONE = 25
+
+
 def lesson_search(db: "Database") -> "LessonSearch":
     """Give the index of a database."""
     return SqliteLessons(db) if db.engine == "sqlite" else PostgresLessons(db)
 
 
 class SqliteLessons:
+    # Up to this many lessons, scoring every match is cheap enough.
+    small = 20_000
+
     def __init__(self, db: "Database") -> None:
         self._db = db
 
@@ -75,8 +82,9 @@ class SqliteLessons:
         project: str | None,
         limit: int,
     ) -> "list[tuple[str, float]]":
-        wanted = [f"words : ({_any(words)})"] if words else []
-        wanted += [f"senses : ({_any(senses)})"] if senses else []
+        wanted = self._wanted(words, senses)
+        if not wanted:
+            return []
         match = " AND ".join([f"({' OR '.join(wanted)})", *_tags(topic, project)])
         # The index sorts by its own rank column without building a row for each match; a join inside would make it do so.
         _, rows = self._db.rows(
@@ -89,6 +97,40 @@ class SqliteLessons:
             {"match": match, "limit": limit},
         )
         return [(lesson_id, score) for lesson_id, score in rows]
+
+    def _wanted(self, words: "Sequence[str]", senses: "Sequence[str]") -> list[str]:
+        """Spell what makes a lesson a match: any of the words, or of the senses.
+
+        Scoring costs far more than matching, and in a large memory a common sense matches a tenth of it. Those count there only
+        where two of them meet, or beside a word or a rare sense: alone they would end below the rest anyway.
+        """
+        alone, common = self._split(senses)
+        wanted = [f"words : ({_any(words)})"] if words else []
+        wanted += [f"senses : ({_any(alone)})"] if alone else []
+        if len(common) > 1:
+            wanted.append(f"(senses : ({_any(common[::2])}) AND senses : ({_any(common[1::2])}))")
+        elif common and not wanted:
+            wanted.append(f"senses : ({_any(common)})")
+        return wanted
+
+    def _split(self, senses: "Sequence[str]") -> "tuple[list[str], list[str]]":
+        """Tell senses that are few enough to ask for alone from common ones, the rarest first."""
+        row = self._db.one("select max(no) from lesson_places", {})
+        total = (row[0] or 0) if row else 0
+        if total <= self.small:
+            return list(senses), []
+        counted = {sense: self._count(sense) for sense in senses}
+        alone: list[str] = []
+        common: list[str] = []
+        matches = 0
+        for sense in sorted(senses, key=lambda sense: (counted[sense], sense)):
+            matches += counted[sense]
+            (alone if matches <= total // _SHARE_ALONE else common).append(sense)
+        return alone, common
+
+    def _count(self, sense: str) -> int:
+        row = self._db.one("select doc from lesson_words where term = :sense", {"sense": sense})
+        return row[0] if row else 0
 
     def containing(self, groups: "Sequence[Sequence[str]]", *, topic: str, project: str | None, limit: int) -> "list[str]":
         whole = " OR ".join(f"({' AND '.join(map(_quoted, group))})" for group in groups)
@@ -163,6 +205,8 @@ class PostgresLessons:
         project: str | None,
         limit: int,
     ) -> "list[tuple[str, float]]":
+        if not (words or senses):
+            return []
         bound: dict[str, Any] = {"words": _or(words), "senses": _or(senses), "limit": limit}
         clauses = ["words @@ q"]
         if topic:

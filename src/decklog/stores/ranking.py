@@ -1,10 +1,11 @@
 """Ranking: which of the lessons that match a question deserve to be told, and why."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from decklog.stores.lesson import Hit, Lesson
 from decklog.stores.topics import TOPICS
-from decklog.stores.words import share_a_stem, words_of
+from decklog.stores.words import forms_of, senses_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,27 +16,43 @@ if TYPE_CHECKING:
 RECORD_SHARE = 0.4
 # How that share is split.
 WEIGHTS = {"usefulness": 0.4, "confidence": 0.25, "recency": 0.2, "topic": 0.15}
-# The constant of reciprocal rank fusion keeps one list's first place from deciding alone. The usual 60 is for lists of
-# thousands: with the few dozen here it would make all places nearly equal, and a lesson's record would decide instead of its
-# match.
+# The constant of reciprocal rank fusion keeps one list's first place from deciding alone. The usual 60 is for lists of thousands:
+# with the few dozen here it would make all places nearly equal, and a lesson's record would decide instead of its match.
 RRF = 10
 
 
-@dataclass(frozen=True)
 class Question:
-    """What is asked for, in the forms that the signals look at."""
+    """What is asked for, in the forms that the signals look at. `topics` are the added ones, with their descriptions."""
 
-    text: str
-    words: "tuple[str, ...]"
-    senses: "tuple[str, ...]"
-    topics: "tuple[tuple[str, str], ...]"
-    now: "datetime"
+    def __init__(self, text: str, now: "datetime", topics: "Mapping[str, str]") -> None:
+        said = words_of(text)
+        self.now = now
+        self.words = tuple(dict.fromkeys(said))
+        self.senses = tuple(senses_of(said))
+        self._topics = topics
+        self._suited: dict[str, float] = {}
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        return frozenset(form for word in self.words for form in forms_of(word))
 
     def suits(self, topic: str) -> float:
-        """Say whether the question uses the words of a topic's own name or description: 1 or 0."""
-        about = dict(self.topics).get(topic) or (TOPICS[topic].about if topic in TOPICS else "")
-        own = words_of(f"{topic.replace('_', ' ')} {about}")
-        return float(any(share_a_stem(word, mine) for word in self.words for mine in own))
+        """Say whether the question uses a word of a topic's own name or description: 1 or 0."""
+        suited = self._suited.get(topic)
+        if suited is None:
+            about = self._topics.get(topic) or (TOPICS[topic].about if topic in TOPICS else "")
+            own = words_of(f"{topic.replace('_', ' ')} {about}")
+            suited = self._suited[topic] = float(any(not self.forms.isdisjoint(forms_of(word)) for word in own))
+        return suited
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A lesson with its score and the signals that made it."""
+
+    lesson: Lesson
+    score: float
+    signals: "dict[str, float]"
 
 
 def relative(scored: "Iterable[tuple[str, float]]") -> dict[str, float]:
@@ -62,16 +79,16 @@ def rank(
     *,
     weights: "Mapping[str, float]" = WEIGHTS,
     share: float = RECORD_SHARE,
-) -> list[Hit]:
+) -> list[Ranked]:
     """Order lessons by how well they match and by what their record says; `parts` are the signals behind the match."""
-    hits = []
+    ranked = []
     for lesson in lessons:
-        behind = {name: part.get(lesson.id, 0.0) for name, part in parts.items()}
         record = _record(lesson, question)
         standing = sum(weights[name] * value for name, value in record.items())
+        behind = {name: part.get(lesson.id, 0.0) for name, part in parts.items()}
         score = match[lesson.id] * (1 - share + share * standing)
-        hits.append(_hit(lesson, question, score, {**behind, **record}))
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+        ranked.append(Ranked(lesson, score, {**behind, **record}))
+    return sorted(ranked, key=lambda one: (-one.score, one.lesson.id))
 
 
 def _record(lesson: Lesson, question: Question) -> dict[str, float]:
@@ -84,7 +101,30 @@ def _record(lesson: Lesson, question: Question) -> dict[str, float]:
     }
 
 
-def _hit(lesson: Lesson, question: Question, score: float, signals: "dict[str, float]") -> Hit:
+def within(ranked: "Iterable[Ranked]", budget_tokens: int | None, limit: int) -> list[Ranked]:
+    """Take the best that fit; one that is too long makes way for the next."""
+    taken: list[Ranked] = []
+    left = budget_tokens
+    for one in ranked:
+        if len(taken) == limit:
+            break
+        if left is not None:
+            tokens = tokens_of(one.lesson.body)
+            if tokens > left:
+                continue
+            left -= tokens
+        taken.append(one)
+    return taken
+
+
+def tokens_of(text: str) -> int:
+    """Estimate a text's tokens: a quarter of its bytes, rounded up. Code comes out a little low, plain prose a little high."""
+    return -(-len(text.encode()) // 4)
+
+
+def hit(ranked: Ranked, question: Question) -> Hit:
+    """Tell a lesson, with the reasons for it."""
+    lesson = ranked.lesson
     return Hit(
         id=lesson.id,
         topic=lesson.topic,
@@ -95,18 +135,18 @@ def _hit(lesson: Lesson, question: Question, score: float, signals: "dict[str, f
         sightings=lesson.sightings,
         source_kind=lesson.source_kind,
         source_id=lesson.source_id,
-        score=round(score, 6),
-        signals={name: round(value, 4) for name, value in signals.items()},
-        why=_why(lesson, question, signals),
+        score=round(ranked.score, 6),
+        signals={name: round(value, 4) for name, value in ranked.signals.items()},
+        why=_why(lesson, question, ranked.signals),
         tokens=tokens_of(lesson.body),
     )
 
 
 def _why(lesson: Lesson, question: Question, signals: "Mapping[str, float]") -> str:
-    said = list(dict.fromkeys(words_of(lesson.body)))
-    shared = [word for word in dict.fromkeys(question.words) if any(share_a_stem(word, other) for other in said)]
+    said = frozenset(form for word in words_of(lesson.body) for form in forms_of(word))
+    shared = [word for word in question.words if not said.isdisjoint(forms_of(word))]
     reasons = [f"shares {', '.join(shared[:6])}" if shared else "says it in other words"]
-    if "vector" in signals and signals["vector"] > 0:
+    if signals.get("vector", 0) > 0:
         reasons.append(f"vector {signals['vector']:.2f}")
     if signals["topic"]:
         reasons.append(f"asked about {lesson.topic}")
@@ -118,23 +158,3 @@ def _why(lesson: Lesson, question: Question, signals: "Mapping[str, float]") -> 
     days = (question.now - lesson.last_seen_at).days
     reasons.append("seen today" if days <= 0 else f"last seen {days} {'day' if days == 1 else 'days'} ago")
     return "; ".join(reasons)
-
-
-def tokens_of(text: str) -> int:
-    """Estimate a text's tokens: a quarter of its bytes, rounded up. Code comes out a little low, plain prose a little high."""
-    return -(-len(text.encode()) // 4)
-
-
-def within(hits: "Iterable[Hit]", budget_tokens: int | None, limit: int) -> list[Hit]:
-    """Take the best hits that fit; one that is too long makes way for the next."""
-    taken: list[Hit] = []
-    left = budget_tokens
-    for hit in hits:
-        if len(taken) == limit:
-            break
-        if left is not None:
-            if hit.tokens > left:
-                continue
-            left -= hit.tokens
-        taken.append(hit)
-    return taken

@@ -1,6 +1,7 @@
 """Words: what a text is about, as the full-text index and the comparison of lessons see it."""
 
 import re
+from functools import lru_cache
 
 from decklog.stores.senses import SENSES
 
@@ -30,14 +31,19 @@ def words_of(text: str) -> list[str]:
     """List the words that carry meaning, in lower case and in order; identifiers also come in their parts."""
     found: list[str] = []
     for run in _RUN.findall(_NOT.sub(r"\1 not", text)):
-        found += [word for word in _spellings(run) if word not in STOP_WORDS and (len(word) > 1 or word.isdigit())]
+        found += _spellings(run)
     return found
 
 
-def _spellings(run: str) -> "Iterator[str]":
-    """Give an identifier whole and in parts: `ImportError` is also an import and an error."""
-    whole = run.lower()
-    yield whole
+# The words of a project's lessons are few thousand, and the same ones come again and again.
+@lru_cache(16_384)
+def _spellings(run: str) -> tuple[str, ...]:
+    """Give an identifier whole and in parts, without words that mean nothing: `ImportError` is also an import and an error."""
+    return tuple(word for word in _whole_and_parts(run) if word not in STOP_WORDS and (len(word) > 1 or word.isdigit()))
+
+
+def _whole_and_parts(run: str) -> "Iterator[str]":
+    yield run.lower()
     if run.isascii() and not (run.islower() or run.isdigit()):
         parts = [part.lower() for part in _PART.findall(run)]
         if len(parts) > 1:
@@ -51,13 +57,15 @@ def senses_of(words: "Iterable[str]") -> list[str]:
     found: dict[str, None] = {}
     previous = ""
     for word in words:
-        for candidate in (word, f"{previous}_{word}"):
-            for base in _bases(candidate):
-                if base in SENSES:
-                    found.update(dict.fromkeys(SENSES[base]))
-                    break
+        found.update(dict.fromkeys(_senses(word)))
+        found.update(dict.fromkeys(_senses(f"{previous}_{word}")))
         previous = word
     return list(found)
+
+
+@lru_cache(16_384)
+def _senses(word: str) -> tuple[str, ...]:
+    return next((SENSES[base] for base in _bases(word) if base in SENSES), ())
 
 
 def _bases(word: str) -> "Iterator[str]":
@@ -68,12 +76,20 @@ def _bases(word: str) -> "Iterator[str]":
             stem = word[: -len(ending)]
             for other in others:
                 yield stem + other
-            if ending in ("ed", "ing") and stem[-1] == stem[-2]:
+            if ending in ("ed", "ing", "er", "ers") and stem[-1] == stem[-2]:
                 yield stem[:-1]
 
 
 _ENDINGS = (
     ("ies", ("y", "ie")),
+    ("ments", ("",)),
+    ("ment", ("",)),
+    ("ations", ("e", "")),
+    ("ation", ("e", "")),
+    ("ions", ("e", "")),
+    ("ion", ("e", "")),
+    ("ers", ("", "e")),
+    ("er", ("", "e")),
     ("es", ("", "e")),
     ("s", ("",)),
     ("ied", ("y",)),
@@ -83,6 +99,7 @@ _ENDINGS = (
 )
 
 
-def share_a_stem(one: str, other: str) -> bool:
-    """Tell whether two words are forms of one word, for explanations."""
-    return one == other or not set(_bases(one)).isdisjoint(_bases(other))
+@lru_cache(4096)
+def forms_of(word: str) -> frozenset[str]:
+    """Guess all the forms of a word; two words that have one in common are forms of one word."""
+    return frozenset(_bases(word))

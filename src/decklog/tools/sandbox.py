@@ -18,7 +18,7 @@ SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/run/current-system"),
     *("/run/systemd/resolve",),
 )
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts", "/dev/ptmx", "/dev/shm")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts", "/dev/ptmx")
 OPEN_WORD = "no sandbox: the command can touch whatever its user can"
 
 
@@ -137,7 +137,7 @@ def ground_of(sandbox: Sandbox, site: Site) -> Ground:
 
 def for_landlock(ground: Ground) -> Ground:
     """Add what bubblewrap makes anew and Landlock has to let through."""
-    return Ground((*ground.readable, "/proc", "/sys", "/dev"), (*ground.writable, *DEVICES), ground.network)
+    return Ground((*ground.readable, "/proc", "/sys", *DEVICES), (*ground.writable, *DEVICES), ground.network)
 
 
 def wrapped(argv: list[str], ground: Ground, site: Site, cwd: str) -> list[str]:

@@ -116,6 +116,7 @@ create virtual table lesson_text using fts5(
   content = '', contentless_delete = 1, tokenize = 'porter unicode61'
 );
 insert into lesson_text (lesson_text, rank) values ('rank', 'bm25(1.0, 4.0, 0.0)');
+create virtual table lesson_words using fts5vocab(lesson_text, 'row');
 
 -- 32-bit floats, little end first.
 create table lesson_vectors (
