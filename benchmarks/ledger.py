@@ -110,7 +110,7 @@ def summing(log: Decklog, path: Path) -> list[Row]:
     raw.execute("pragma cache_size = -16384")
     log.ledger.summary(), raw.execute(_RAW_SUMMARY).fetchall()
     floor, ours = in_turns(
-        5, lambda: microseconds(lambda: raw.execute(_RAW_SUMMARY).fetchall()), lambda: microseconds(log.ledger.summary)
+        9, lambda: microseconds(lambda: raw.execute(_RAW_SUMMARY).fetchall()), lambda: microseconds(log.ledger.summary)
     )
     assert len(log.ledger.summary()["rows"]) == MODELS  # type: ignore[arg-type]
     (one_task,) = in_turns(5, lambda: microseconds(lambda: log.ledger.summary(task_id="task-7")))
