@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-# A new kind of record is one more line here. Modules are imported when a store is first used.
+# A new kind of record is one more line here, after those it refers to. Modules are imported when a store is first used.
 STORES = {
     "runs": "Runs",
     "groups": "Groups",
@@ -58,10 +58,10 @@ STORES = {
     "states": "States",
     "artifacts": "Artifacts",
     "outputs": "Outputs",
-    "ledger": "Ledger",
     "prices": "Prices",
     "budgets": "Budgets",
     "reservations": "Reservations",
+    "ledger": "Ledger",
     "memory": "Memory",
     "patterns": "Patterns",
     "strategies": "Strategies",
@@ -111,10 +111,10 @@ class Decklog:
         states: States
         artifacts: Artifacts
         outputs: Outputs
-        ledger: Ledger
         prices: Prices
         budgets: Budgets
         reservations: Reservations
+        ledger: Ledger
         memory: Memory
         patterns: Patterns
         strategies: Strategies
