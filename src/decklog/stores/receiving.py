@@ -57,6 +57,9 @@ class Receiving(JournalWriter):
         self._project(fresh)
         for stream in dict.fromkeys(values["stream"] for values in fresh):
             self.db.announce(stream)
+        # What stores remember of their tables may be old now; the heads are what was just written.
+        for key in [key for key in self.db.memo if key[0] != "head"]:
+            del self.db.memo[key]
         return len(fresh)
 
     def _follows(self, values: "dict[str, Any]") -> bool:

@@ -64,6 +64,8 @@ class JsonlImport:
         self._take_blobs()
         for name in names:
             self._take_stream(name)
+        # The running sums of budgets are in no entry: they are made from the charges that came.
+        self._log.budgets.rebuild()
         return self._done
 
     # Streams

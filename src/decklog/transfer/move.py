@@ -56,6 +56,8 @@ class Move:
                 if not self._done.behind:
                     break
         self._done.streams = len(heads)
+        # The running sums of budgets are in no entry: they are made from the charges that came.
+        self._target.budgets.rebuild()
         self._compare(heads)
         if prove:
             self._prove()
