@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any
 
-import psycopg
+import psycopg  # noqa: F401 - imported before the fork, where it is paid for once
 import psycopg_pool  # noqa: F401
 
 from decklog import Decklog
@@ -94,26 +94,6 @@ def hold_lock(target: str) -> None:
 def write_and_close(_number: int, target: str, stream: str, body: str) -> int:
     with Decklog.open(target) as log:
         return log.journal.append(stream, body).seq
-
-
-def tamper(_number: int, target: str, statements: list[str]) -> int:
-    """Change a log behind its back, with its guards taken away."""
-    if target.startswith("postgres"):
-        with psycopg.connect(target, autocommit=True) as connection:
-            connection.execute("set session_replication_role = replica")  # no triggers, no foreign keys
-            return sum(connection.execute(statement.encode()).rowcount for statement in statements)
-    import apsw
-
-    database = apsw.Connection(target)
-    for (name,) in database.execute("select name from sqlite_schema where type = 'trigger'").fetchall():
-        database.execute(f"drop trigger {name}")
-    database.execute("pragma ignore_check_constraints = on")
-    changed = 0
-    for statement in statements:
-        database.execute(statement)
-        changed += database.changes()
-    database.close()
-    return changed
 
 
 # Tasks

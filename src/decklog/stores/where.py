@@ -102,4 +102,6 @@ def moment_of(when: "str | int | datetime") -> "int | datetime":
     try:
         return from_text(when)
     except ValueError:
+        if number.isdigit():
+            return int(number)  # of a run whose id begins with a digit, as a time does
         raise Invalid(f"{when!r} is neither an entry's number nor a time such as 2026-11-15T08:30:00Z") from None

@@ -1,0 +1,40 @@
+"""Values that look like trouble and are none, and the other way round."""
+
+import pytest
+
+from decklog import Decklog, Invalid
+
+
+@pytest.mark.parametrize("text", ["if c == '\\u0000':", "\\\\u0000", "a\\u0000b \\ud800", "C:\\users", "100% 'quoted' :name ?"])
+def test_source_code_about_odd_characters_is_kept_as_it_is(log: Decklog, run_id: str, text: str) -> None:
+    entry = log.journal.append(run_id, text, payload={"code": text, text: [text]})
+    again = log.journal.get(run_id, entry.seq)
+    assert again.body == text
+    assert again.payload == {"code": text, text: [text]}
+    assert log.journal.verify().ok
+
+
+@pytest.mark.parametrize("payload", [{"x": "\x00"}, {"\x00": 1}, {"x": ["\\\x00"]}, {"x": "\\\\\x00"}])
+def test_a_real_nul_is_refused_wherever_it_hides(log: Decklog, run_id: str, payload: dict[str, object]) -> None:
+    with pytest.raises(Invalid, match="NUL"):
+        log.journal.append(run_id, payload=payload)
+
+
+@pytest.mark.parametrize("run_id", ["7f3a-run", "2026-11-15-night", "20261115", "0"])
+def test_a_run_whose_id_begins_with_a_digit_can_be_seen_as_of_an_entry(log: Decklog, run_id: str) -> None:
+    log.runs.start("x", run_id=run_id)
+    log.runs.update(run_id, summary="later")
+    assert log.journal.at("runs", run_id, f"{run_id}:1").summary is None  # type: ignore[attr-defined]
+    assert log.journal.at("runs", run_id, f"{run_id}:2").summary == "later"  # type: ignore[attr-defined]
+
+
+def test_a_time_is_never_taken_for_an_entry(log: Decklog, run_id: str) -> None:
+    for time in ("2026-01-01T00:00", "2026-01-01T00:00:30", "2026-01-01T00:00:30Z", "2026-01-01T00:00:30-01:00", "2027-01-01"):
+        assert log.journal.at("runs", run_id, time).goal == "Make the parser faster"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])
+def test_a_number_beyond_64_bits_is_refused(log: Decklog, run_id: str, number: int) -> None:
+    with pytest.raises(Invalid):
+        log.journal.append(run_id, "x", iteration=number)
+    assert len(log.journal.find(run_id)) == 1
