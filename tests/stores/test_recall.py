@@ -1,8 +1,8 @@
 import pytest
-
 from benchmarks.recall import NOW, in_its_own_words, peeking, raw, score, sound_advice_first, teach
 from benchmarks.recall_corpus import HELD_OUT, LESSONS, TUNING
 from benchmarks.recall_report import render
+
 from decklog import Decklog, ManualClock
 from decklog.db.lesson_search import SqliteLessons
 
