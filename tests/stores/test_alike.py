@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.stores.alike import THRESHOLD, alike, fingerprint, groups_of, similarity
@@ -7,6 +7,7 @@ from decklog.stores.words import words_of
 words = st.lists(st.text("bcdfghklmnprst", min_size=3, max_size=6), min_size=1, max_size=40, unique=True)
 
 
+@settings(deadline=None)
 @given(kept=words, data=st.data())
 def test_whatever_is_alike_has_all_the_words_of_one_group(kept: list[str], data: st.DataObject) -> None:
     left_out = data.draw(st.integers(0, len(kept) - 1))
@@ -18,12 +19,14 @@ def test_whatever_is_alike_has_all_the_words_of_one_group(kept: list[str], data:
         assert any(set(group) <= set(words_of(other)) for group in groups)
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=60))
 def test_every_text_is_alike_to_itself(text: str) -> None:
     assert alike(text, text)
     assert fingerprint(f"  {text}\n") == fingerprint(text)
 
 
+@settings(deadline=None)
 @given(one=words, other=words)
 def test_likeness_has_no_direction(one: list[str], other: list[str]) -> None:
     assert alike(" ".join(one), " ".join(other)) == alike(" ".join(other), " ".join(one))
