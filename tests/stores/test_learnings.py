@@ -1,7 +1,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
@@ -29,6 +29,7 @@ candidates = st.one_of(st.just("GAIA.md"), st.just("dismissed"), names)
 lines = st.builds(LearningLine, timestamps, tasks, observations, candidates)
 
 
+@settings(deadline=None)
 @given(entry=lines)
 def test_reading_gives_back_what_was_written(entry: LearningLine) -> None:
     line = format_entry(entry)
@@ -37,6 +38,7 @@ def test_reading_gives_back_what_was_written(entry: LearningLine) -> None:
     assert parse_line(line, tolerant=True) == entry
 
 
+@settings(deadline=None)
 @given(entry=lines)
 def test_writing_gives_back_what_was_read(entry: LearningLine) -> None:
     line = format_entry(entry)
@@ -45,6 +47,7 @@ def test_writing_gives_back_what_was_read(entry: LearningLine) -> None:
     assert format_entry(read) == line
 
 
+@settings(deadline=None)
 @given(entries=st.lists(lines, max_size=8))
 def test_a_whole_log_comes_back_line_by_line(entries: list[LearningLine]) -> None:
     written = "".join(format_entry(entry) + "\n" for entry in entries)
@@ -52,6 +55,7 @@ def test_a_whole_log_comes_back_line_by_line(entries: list[LearningLine]) -> Non
     assert list(iter_entries(written.split("\n"))) == entries
 
 
+@settings(deadline=None)
 @given(line=st.text(max_size=60))
 def test_any_other_line_is_nothing_or_an_error(line: str) -> None:
     try:

@@ -3,7 +3,7 @@ from random import Random
 from string import ascii_letters
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
@@ -235,6 +235,7 @@ def test_words_are_found_in_other_forms_and_inside_names(log: Decklog, query: st
     assert [hit.id for hit in log.memory.peek(query)] == [lesson.id]
 
 
+@settings(deadline=None)
 @given(query=st.text(min_size=1, max_size=60).filter(str.strip))
 def test_no_question_is_an_operator_of_the_index(query: str) -> None:
     from decklog.stores.words import senses_of, words_of

@@ -153,6 +153,9 @@ def test_values_are_redacted_before_they_are_hashed(log: Decklog) -> None:
     assert two.pattern_hash == one.pattern_hash
     assert first not in str(one.as_dict())
     assert one.signature["stack_pattern"] != []
+    entries = log.journal.find("@memory")
+    assert [entry.redacted for entry in entries] == [True, True]
+    assert not any(secret in str(entry.as_dict()) for entry in entries for secret in (first, second))
 
 
 @pytest.mark.parametrize("message", ['{"password": "hunter2hunter2"}', 'password=abc"', 'it\'s "quoted"'])

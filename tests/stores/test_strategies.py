@@ -1,5 +1,7 @@
 from datetime import timedelta
 from hashlib import sha256
+from random import Random
+from string import ascii_letters
 
 import pytest
 
@@ -131,3 +133,12 @@ def test_every_state_of_a_strategy_can_be_seen_again(log: Decklog) -> None:
     ]
     assert [state.helpfulness for state in states] == [1, 4, 5]  # type: ignore[attr-defined]
     assert log.journal.verify().ok
+
+
+def test_a_long_insight_with_a_secret_is_marked_and_leaves_no_half_of_it(log: Decklog) -> None:
+    secret = "gh" + "p_" + "".join(Random(5).choices(ascii_letters, k=36))
+    strategy = log.strategies.record("shop", "general", "x" * 480 + " " + secret)
+    assert secret[:20] not in strategy.insight
+    [entry] = log.journal.find("@memory")
+    assert entry.redacted
+    assert secret[:20] not in str(entry.as_dict())

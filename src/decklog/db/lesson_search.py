@@ -109,12 +109,10 @@ class SqliteLessons:
         wanted += [f"senses : ({_any(alone)})"] if alone else []
         if len(common) > 1:
             wanted.append(f"(senses : ({_any(common[::2])}) AND senses : ({_any(common[1::2])}))")
-        elif common and not wanted:
-            wanted.append(f"senses : ({_any(common)})")
         return wanted
 
     def _split(self, senses: "Sequence[str]") -> "tuple[list[str], list[str]]":
-        """Tell senses that are few enough to ask for alone from common ones, the rarest first."""
+        """Tell senses that are few enough to ask for alone from common ones; the rarest is always asked for."""
         row = self._db.one("select max(no) from lesson_places", {})
         total = (row[0] or 0) if row else 0
         if total <= self.small:
@@ -125,7 +123,7 @@ class SqliteLessons:
         matches = 0
         for sense in sorted(senses, key=lambda sense: (counted[sense], sense)):
             matches += counted[sense]
-            (alone if matches <= total // _SHARE_ALONE else common).append(sense)
+            (alone if matches <= total // _SHARE_ALONE or not alone else common).append(sense)
         return alone, common
 
     def _count(self, sense: str) -> int:

@@ -77,7 +77,7 @@ class Learnings(Store):
                 Learning,
                 id=self.ids.new("learning"),
                 task_id=task_id,
-                observation=clean,
+                observation=observation,
                 candidate=candidate,
                 state=LearningState.DISMISSED if gone else LearningState.OPEN,
                 noted_at=noted,

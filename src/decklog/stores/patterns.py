@@ -88,7 +88,7 @@ class Patterns(Store):
                               then excluded.solution else error_patterns.solution end
             returning *
             """,
-            note=str(signature["error_type"]),
+            note=f"{error_type}: {message}",
             hash=pattern_hash(*_identity(signature)),
             project=project,
             signature=signature,

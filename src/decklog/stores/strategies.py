@@ -98,7 +98,7 @@ class Strategies(Store):
               refs = case when excluded.refs = '[]' then strategies.refs else excluded.refs end
             returning *
             """,
-            note=topic,
+            note=insight,
             id=strategy_id or strategy_id_of(project, topic, clean),
             project=project,
             topic=topic,
