@@ -188,7 +188,7 @@ def test_no_task_is_lost_or_done_twice_when_workers_are_killed(tasked: tuple[str
     target, run_id = tasked
     killed = 0
     for _ in range(20):
-        results = together("work", 16, target, run_id, 0.5, 0.02)
+        results = together("work", 16, target, run_id, 0.5, 0.06)
         killed += sum("error" in result for result in results)
         if len(results) > sum("error" in result for result in results):
             break
