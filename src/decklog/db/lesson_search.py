@@ -30,8 +30,8 @@ if TYPE_CHECKING:
             """Find lessons of one topic and project that have all the words of at least one group."""
 
 
-# In a large memory, senses may match one lesson in so many without the help of another word.
-_SHARE_ALONE = 25
+# In a large memory, the senses that are asked for match one lesson in so many.
+_SHARE = 25
 
 
 def lesson_search(db: "Database") -> "LessonSearch":
@@ -99,32 +99,27 @@ class SqliteLessons:
         return [(lesson_id, score) for lesson_id, score in rows]
 
     def _wanted(self, words: "Sequence[str]", senses: "Sequence[str]") -> list[str]:
-        """Spell what makes a lesson a match: any of the words, or of the senses.
-
-        Scoring costs far more than matching, and in a large memory a common sense matches a tenth of it. Those count there only
-        where two of them meet, or beside a word or a rare sense: alone they would end below the rest anyway.
-        """
-        alone, common = self._split(senses)
+        """Spell what makes a lesson a match: any of the words, or of the senses."""
+        affordable = self._affordable(senses)
         wanted = [f"words : ({_any(words)})"] if words else []
-        wanted += [f"senses : ({_any(alone)})"] if alone else []
-        if len(common) > 1:
-            wanted.append(f"(senses : ({_any(common[::2])}) AND senses : ({_any(common[1::2])}))")
-        return wanted
+        return wanted + ([f"senses : ({_any(affordable)})"] if affordable else [])
 
-    def _split(self, senses: "Sequence[str]") -> "tuple[list[str], list[str]]":
-        """Tell senses that are few enough to ask for alone from common ones; the rarest is always asked for."""
+    def _affordable(self, senses: "Sequence[str]") -> list[str]:
+        """Choose the senses to ask for: all of them, and in a large memory the rarest.
+
+        Scoring a match costs ten times as much as finding it, and there a common sense matches a tenth of all lessons.
+        """
         row = self._db.one("select max(no) from lesson_places", {})
         total = (row[0] or 0) if row else 0
         if total <= self.small:
-            return list(senses), []
-        counted = {sense: self._count(sense) for sense in senses}
-        alone: list[str] = []
-        common: list[str] = []
+            return list(senses)
+        chosen: list[str] = []
         matches = 0
-        for sense in sorted(senses, key=lambda sense: (counted[sense], sense)):
-            matches += counted[sense]
-            (alone if matches <= total // _SHARE_ALONE or not alone else common).append(sense)
-        return alone, common
+        for count, sense in sorted((self._count(sense), sense) for sense in senses):
+            matches += count
+            if not chosen or matches <= total // _SHARE:
+                chosen.append(sense)
+        return chosen
 
     def _count(self, sense: str) -> int:
         row = self._db.one("select doc from lesson_words where term = :sense", {"sense": sense})
