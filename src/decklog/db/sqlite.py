@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _open_databases: "WeakSet[SqliteDatabase]" = WeakSet()
 _COUNTDOWN = (4, 3, 2, 1, 0)
+_STATEMENTS_KEPT = 300
 
 
 class SqliteDatabase(SqliteUpkeep):
@@ -74,7 +75,9 @@ class SqliteDatabase(SqliteUpkeep):
         """Open one more connection with our settings."""
         flags = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
         try:
-            connection = apsw.Connection(self._name(), flags=flags | apsw.SQLITE_OPEN_URI)
+            connection = apsw.Connection(self._name(), flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=_STATEMENTS_KEPT)
+            # Without this, SQLite plans a statement with an order anew whenever a value is bound: four times the cost of a claim's search.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             connection.set_busy_timeout(int(self._busy_seconds * 1000))
             connection.execute("pragma foreign_keys = on")
             connection.execute(f"pragma synchronous = {self._synchronous}")
