@@ -173,7 +173,7 @@ class Decklog:
             from decklog.db.sqlite import open_sqlite
 
             db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, **common)
-        return cls(db, clock=clock, ids=ids or Ids(clock))
+        return cls(db, clock=clock, ids=ids or Ids(clock, db.values.vouch))
 
     def __getattr__(self, name: str) -> "Store":
         if name not in STORES:

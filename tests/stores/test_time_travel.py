@@ -32,7 +32,7 @@ def test_a_snapshot_shows_the_run_at_every_entry(log: Decklog, run_id: str, cloc
     for seq, picture in seen.items():
         for table, records in picture.records.items():
             for record in records:
-                assert log.journal.at(table, record.id_of(vars(record)), str(seq)) == record
+                assert log.journal.at(table, record.id_of(record.values()), str(seq)) == record
     assert [attempt.outcome for attempt in seen[last].attempts] == ["done", "done"]
     assert log.runs.snapshot(run_id).as_dict() == seen[last].as_dict()
 
@@ -76,8 +76,8 @@ def test_a_fork_equals_its_parent_at_that_entry(log: Decklog, run_id: str, clock
     by_title = {task.title: task for task in copy.records["tasks"]}
     for original in parent.records["tasks"]:
         twin = by_title[original.title]
-        same = {name: value for name, value in vars(original).items() if name not in ("id", "run_id")}
-        assert same == {name: value for name, value in vars(twin).items() if name not in ("id", "run_id")}
+        same = {name: value for name, value in original.values().items() if name not in ("id", "run_id")}
+        assert same == {name: value for name, value in twin.values().items() if name not in ("id", "run_id")}
         assert twin.id != original.id
     assert [d.task_id for d in copy.records["dependencies"]] == [by_title["b"].id]
     assert [d.depends_on for d in copy.records["dependencies"]] == [by_title["a"].id]

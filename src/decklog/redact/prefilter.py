@@ -4,6 +4,8 @@ It runs before anything is loaded, on every text that is recorded, so it is writ
 C over the whole text, and Python only for the few places they point at.
 """
 
+from operator import add
+
 from decklog.redact.marks import MARKS
 
 # Past this size the rules themselves are faster than looking for their beginnings one by one.
@@ -37,6 +39,10 @@ _AS_WORDS = bytes(byte if byte in _RUN_CHARS else 32 for byte in range(256))
 _RUN = b"a" * 15
 _DIGITS = b"0123456789"
 _HEX = b"0123456789abcdef-"
+# Marks by their first two characters: a short text has few pairs of characters, and only their marks can be in it.
+_BY_PAIR = {pair: tuple(mark for mark in MARKS if mark[:2] == pair) for pair in {mark[:2] for mark in MARKS}}
+_PAIRS = frozenset(_BY_PAIR)
+_MANY_PAIRS = 600
 
 
 def may_hold_secret(text: str) -> bool:
@@ -162,7 +168,14 @@ def _has_token(data: bytes, text: str) -> bool:
     if "bearer" in text:
         return True
     low = b" ".join(words).lower().decode("latin-1")
-    return any(map(low.__contains__, MARKS)) or any(len(word) > 39 or _is_base64(word) for word in words)
+    return any(len(word) > 39 or _is_base64(word) for word in words) or _has_mark(low)
+
+
+def _has_mark(low: str) -> bool:
+    if len(low) > _MANY_PAIRS:
+        return any(map(low.__contains__, MARKS))
+    pairs = _PAIRS.intersection(map(add, low, low[1:]))
+    return any(mark in low for pair in pairs for mark in _BY_PAIR[pair])
 
 
 def _is_unusual(word: bytes) -> bool:

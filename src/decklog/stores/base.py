@@ -9,6 +9,7 @@ from decklog.stores.where import MAX_PAGE, Where, cursor_of, enum_of, moment_of,
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from dataclasses import Field
     from datetime import datetime
     from typing import Any, TypeVar
 
@@ -41,16 +42,17 @@ class Store:
     def add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
         """Insert a record and its entry; fields that are not given take the record's defaults."""
         bound, redacted = self.db.values.bind(_complete(record_class, fields))
-        names = record_class.columns()
-        self.db.rows(_insert_of(record_class), bound)
-        self._record(record_class, bound, "added", note, redacted, new_stream)
-        return record_class.from_row(names, [bound[name] for name in names])
+        self.db.count(_insert_of(record_class), bound)
+        names, row = record_class.columns(), tuple(bound.values())
+        self._record(record_class, names, row, "added", note, redacted, new_stream)
+        return record_class.from_row(names, row)
 
     def put(self, record_class: "type[R]", image: "dict[str, Any]", *, note: str | None = None, new_stream: bool = False) -> "R":
         """Insert a record from column values that were bound before, as an entry tells them."""
         self.db.count(_insert_of(record_class), image)
-        self._record(record_class, image, "added", note, False, new_stream)
-        return record_class.from_row(image.keys(), image.values())
+        names, row = tuple(image), tuple(image.values())
+        self._record(record_class, names, row, "added", note, False, new_stream)
+        return record_class.from_row(names, row)
 
     def once(self, find: "Callable[[], R | None]", add: "Callable[[], R]") -> "R":
         """Give what is there already, marked so, or add it; two who ask at the same time get the same one."""
@@ -89,7 +91,7 @@ class Store:
         bound, redacted = self.db.values.bind(parameters)
         names, rows = self.db.rows(sql, bound)
         for row in rows:
-            self._record(record_class, dict(zip(names, row, strict=True)), "changed", note, redacted)
+            self._record(record_class, names, row, "changed", note, redacted)
         return [record_class.from_row(names, row) for row in rows]
 
     def remove(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
@@ -97,26 +99,25 @@ class Store:
         bound, redacted = self.db.values.bind(parameters)
         names, rows = self.db.rows(sql, bound)
         for row in rows:
-            image = dict(zip(names, row, strict=True))
-            self._record(record_class, image, "removed", note, redacted)
+            self._record(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
         return [record_class.from_row(names, row) for row in rows]
 
     def _record(
         self,
         record_class: "type[R]",
-        image: "dict[str, Any]",
+        names: "tuple[str, ...]",
+        row: "tuple[Any, ...]",
         did: str,
         note: str | None,
         redacted: bool,
         new_stream: bool = False,
     ) -> None:
-        if did == "removed":
-            image = {**image, "removed": True}
+        image = dict(zip(names, row, strict=True))
         self.journal.write_change(
             stream=record_class.stream_of(image),
             table=record_class.table,
             record_id=record_class.id_of(image),
-            image=to_json(image),
+            image=record_class.image_of(names, row),
             did=did,
             note=note,
             group_id=image.get("group_id"),
@@ -218,18 +219,23 @@ def _insert_of(record_class: type[Record]) -> str:
     return sql
 
 
+_defaults: "dict[type[Record], dict[str, Any]]" = {}
+
+
 def _complete(record_class: type[Record], given: "dict[str, Any]") -> "dict[str, Any]":
-    """Fill in the record's defaults."""
-    complete = {}
-    for field in fields(record_class):
-        if field.name in given:
-            complete[field.name] = given.pop(field.name)
-        elif field.default is not MISSING:
-            complete[field.name] = field.default
-        elif field.default_factory is not MISSING:
-            complete[field.name] = field.default_factory()
-        else:
-            raise TypeError(f"{record_class.__name__} needs {field.name}")
-    if given:
-        raise TypeError(f"{record_class.__name__} has no {', '.join(given)}")
+    """Fill in the record's defaults, in the order of its columns."""
+    known = _defaults.get(record_class)
+    if known is None:
+        known = _defaults[record_class] = {field.name: _default_of(field) for field in fields(record_class)}
+    complete = {**known, **given}
+    if len(complete) > len(known):
+        raise TypeError(f"{record_class.__name__} has no {', '.join(given.keys() - known.keys())}")
+    if MISSING in complete.values():
+        missing = [name for name, value in complete.items() if value is MISSING]
+        raise TypeError(f"{record_class.__name__} needs {', '.join(missing)}")
     return complete
+
+
+def _default_of(field: "Field[Any]") -> "Any":
+    """Give a field's default; a list or a dictionary is only read here, and written as JSON, so that one serves all."""
+    return field.default if field.default_factory is MISSING else field.default_factory()

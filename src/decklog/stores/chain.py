@@ -2,6 +2,7 @@
 
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
+from operator import itemgetter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ FIELDS = (
 )
 
 
-_STARTS = tuple((name, f'"{name}":') for name in FIELDS)
+_STARTS = tuple(f'"{name}":' for name in FIELDS)
+_in_order = itemgetter(*FIELDS)
 
 
 def digest(text: str | None) -> str | None:
@@ -45,11 +47,11 @@ def digest(text: str | None) -> str | None:
 
 def canonical(values: "Mapping[str, Any]") -> str:
     """Write an entry as canonical JSON; `body` and `payload` are given as their digests."""
-    parts = []
-    for name, start in _STARTS:
-        value = values[name]
-        if value is not None:
-            parts.append(start + (_quote(value) if type(value) is str else str(value)))
+    parts = [
+        start + (_quote(value) if type(value) is str else str(value))
+        for start, value in zip(_STARTS, _in_order(values), strict=True)
+        if value is not None
+    ]
     return "{" + ",".join(parts) + "}"
 
 

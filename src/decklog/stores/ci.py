@@ -94,7 +94,7 @@ class Ci(Store):
                     field=name,
                     known=str(present),
                 )
-        fields = {**known.__dict__, **changes}
+        fields = {**known.values(), **changes}
         if known.duration_s is None and (duration := _duration(fields)) is not None:
             changes["duration_s"] = duration
         if not changes:

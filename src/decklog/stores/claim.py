@@ -22,7 +22,8 @@ class Claim:
     def __init__(self, leases: "Leases", task: "Task", lease_seconds: float) -> None:
         self._leases = leases
         self._lease_seconds = lease_seconds
-        self._stop = threading.Event()
+        # Made on entering the block: most claims are never used as one.
+        self._stop: threading.Event | None = None
         self._keeper: threading.Thread | None = None
         self.task = task
         self.lessons: list[Any] = []
@@ -73,7 +74,8 @@ class Claim:
     # The block
 
     def __enter__(self) -> "Self":
-        self._keeper = threading.Thread(target=self._keep_alive, name=f"lease of {self.task.id}", daemon=True)
+        self._stop = stop = threading.Event()
+        self._keeper = threading.Thread(target=self._keep_alive, args=(stop,), name=f"lease of {self.task.id}", daemon=True)
         self._keeper.start()
         return self
 
@@ -88,9 +90,9 @@ class Claim:
         else:
             self.fail(f"{kind.__name__}: {problem}", blocker=kind.__name__)
 
-    def _keep_alive(self) -> None:
+    def _keep_alive(self, stop: threading.Event) -> None:
         # Three tries fit into a lease, so that one slow commit does not lose it.
-        while not self._stop.wait(self._lease_seconds / 3):
+        while not stop.wait(self._lease_seconds / 3):
             try:
                 self.extend()
             except LeaseLost as lost:
@@ -101,6 +103,7 @@ class Claim:
                     return
 
     def _rest(self) -> None:
-        self._stop.set()
+        if self._stop is not None:
+            self._stop.set()
         if self._keeper is not None and self._keeper is not threading.current_thread():
             self._keeper.join()

@@ -208,9 +208,10 @@ class Claiming(Leases):
     ) -> Claim | None:
         """End a task as done and take the next of its run for the same worker, in one transaction."""
         check_span(lease_seconds, "lease_seconds")
-        worker = self.fetch(Task, task_id).worker
+        holder = self.db.one("select worker from tasks where id = :task_id", {"task_id": task_id})
         done = self._finish(task_id, fence, summary, result)
-        task = self._claim(done.run_id, worker or "", {"group_id": None, "role": None, "tag": None}, lease_seconds)
+        worker = holder[0] if holder else ""
+        task = self._claim(done.run_id, worker, {"group_id": None, "role": None, "tag": None}, lease_seconds)
         return None if task is None else Claim(self, task, lease_seconds)
 
 

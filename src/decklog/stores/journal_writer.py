@@ -130,15 +130,26 @@ class JournalWriter:
         new_stream: bool,
     ) -> None:
         """Write what a record became. Only the stores call it, in the transaction that changes the row."""
-        values: dict[str, Any] = {**_NOTHING, "kind": "change", "at": to_text(self.clock.now())}
+        body = None
+        if note is not None:
+            body, cleaned = self.db.values.text("note", note)
+            redacted = redacted or cleaned
+        # Image and ids are made of column values, which were redacted on their way to the row.
+        values: dict[str, Any] = {
+            **_NOTHING,
+            "stream": stream,
+            "at": to_text(self.clock.now()),
+            "kind": "change",
+            "subtype": did,
+            "redacted": int(redacted),
+            "record_table": table,
+            "record_id": record_id,
+            "body": body,
+            "payload": image,
+        }
         who = acting.acting.get()
         if who is not None:
             values.update(self.db.values.bind(who)[0])
-        if note is not None:
-            values["body"], cleaned = self.db.values.text("note", note)
-            redacted = redacted or cleaned
-        # Image and ids are made of column values, which were redacted on their way to the row.
-        values.update(stream=stream, subtype=did, record_table=table, record_id=record_id, payload=image, redacted=int(redacted))
         if group_id is not None:
             values["group_id"] = group_id
         if task_id is not None:

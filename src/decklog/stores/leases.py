@@ -4,6 +4,7 @@ A lease has a number that only grows. Whoever comes with an older number has los
 """
 
 from datetime import timedelta
+from functools import cache
 
 from decklog.errors import Invalid, LeaseLost
 from decklog.operations import writes
@@ -156,14 +157,9 @@ class Leases(Store):
 
     def _held(self, task_id: str, fence: int, changes: "dict[str, Any]", note: str | None = None) -> Task:
         """Change a task only if this worker still has it."""
-        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
         changed = self.change_all(
             Task,
-            f"""
-            update tasks set {assignments}, updated_at = :now
-             where id = :task_id and fence = :fence and state = 'running'
-            returning *
-            """,
+            _held_update(tuple(changes)),
             note=note,
             task_id=task_id,
             fence=fence,
@@ -176,6 +172,17 @@ class Leases(Store):
         if changed[0].state != TaskState.RUNNING:
             self._settle(changed[0])
         return changed[0]
+
+
+@cache
+def _held_update(names: "tuple[str, ...]") -> str:
+    """Write the update that changes these fields of a task which is still the worker's own."""
+    assignments = ", ".join(f"{name} = :new_{name}" for name in names)
+    return f"""
+    update tasks set {assignments}, updated_at = :now
+     where id = :task_id and fence = :fence and state = 'running'
+    returning *
+    """
 
 
 def check_span(seconds: float, field: str) -> None:

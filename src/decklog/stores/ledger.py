@@ -138,7 +138,7 @@ class Ledger(Store):
         if given["reservation_id"] is None:
             return None
         reservation = self.fetch(Reservation, given["reservation_id"])
-        for name, held in place_of(vars(reservation)).items():
+        for name, held in place_of(reservation.values()).items():
             # A run and its reservations tell their story in one stream, so here even none is a value.
             if given[name] not in (None, held) and (held is not None or name == "run_id"):
                 raise Invalid(

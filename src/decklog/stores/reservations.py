@@ -98,7 +98,7 @@ class Reservations(Store):
         aware("expires_at", expires_at)
         meter = Meter(self.db, self.clock)
         reservation = self._enter(meter, reservation_id)
-        budgets = meter.budgets(place_of(vars(reservation)))
+        budgets = meter.budgets(place_of(reservation.values()))
         if not meter.holds(reservation, [meter.standing(budget, reservation.reserved_at) for budget in budgets]):
             raise Conflict(
                 f"reservation {reservation_id} is {reservation.state} and held until {reservation.expires_at}, which is over",
@@ -140,7 +140,7 @@ class Reservations(Store):
 
     def _enter(self, meter: Meter, reservation_id: str) -> Reservation:
         """Lock a reservation, its stream first."""
-        meter.enter(Reservation.stream_of(vars(self.fetch(Reservation, reservation_id))))
+        meter.enter(Reservation.stream_of(self.fetch(Reservation, reservation_id).values()))
         return self.select(Reservation, "select * from reservations where id = :id for update", id=reservation_id)[0]
 
     @reads

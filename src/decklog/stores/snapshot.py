@@ -123,7 +123,7 @@ def difference(before: Snapshot, after: Snapshot) -> "list[dict[str, Any]]":
 
 
 def _by_id(snapshot: Snapshot, table: str) -> "dict[str, dict[str, Any]]":
-    return {record.id_of(record.__dict__): record.as_dict() for record in snapshot.records.get(table, [])}
+    return {record.id_of(record.values()): record.as_dict() for record in snapshot.records.get(table, [])}
 
 
 def _changed(old: "dict[str, Any] | None", new: "dict[str, Any] | None") -> "dict[str, Any] | None":

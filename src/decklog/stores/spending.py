@@ -62,7 +62,7 @@ class Spending:
 
     def _covered(self, budget: "Budget", amount: int) -> int:
         """Say how much of an amount the reservation has held in this budget."""
-        if self.paying is None or not budget.covers(vars(self.paying)):
+        if self.paying is None or not budget.covers(self.paying.values()):
             return 0
         return min(amount, self.paying.left(budget.unit))
 

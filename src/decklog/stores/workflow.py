@@ -94,7 +94,7 @@ class Workflow(Store):
         assignments = ", ".join(f"{name} = :new_{name}" for name in others)
         condition = " and ".join(f"{name} = :{name}" for name in part.identity)
         for record in wanted:
-            known, values = present.get(_key(record)), record.__dict__
+            known, values = present.get(_key(record)), record.values()
             if known is None:
                 self.add(part, **values)
             elif known != record:
