@@ -129,7 +129,7 @@ class Values:
 
     def json(self, name: str, value: "Any") -> tuple[str, bool]:
         """Check and redact one JSON value: its strings are redacted, never its text."""
-        text = to_json(value)
+        text = "[]" if value == [] else "{}" if value == {} else to_json(value)
         if "\\u0000" in text and _NUL.search(text):
             raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
         if not text.isascii():
@@ -205,6 +205,11 @@ def _take_defaults_off(record_class: type, names: "Iterable[str]") -> None:
         for name in names:
             if name in owner.__dict__:
                 delattr(owner, name)
+
+
+def _is_its_own_text(decode: "Callable[[Any], Any]") -> bool:
+    """Tell whether a column's text is what JSON shows of it, as for times and enumerations."""
+    return decode is from_text or (isinstance(decode, type) and issubclass(decode, Enum))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,7 +320,15 @@ class Record:
 
     def as_dict(self) -> "dict[str, Any]":
         """Give the record as plain JSON values."""
-        data = {name: _jsonable(getattr(self, name)) for name in self.columns()}
+        own, decoders = self.__dict__, self._decoders()
+        data = {}
+        for name in self.columns():
+            if name in own:
+                data[name] = _jsonable(own[name])
+            elif _is_its_own_text(decoders[name]):
+                data[name] = own[_HELD + name]
+            else:
+                data[name] = getattr(self, name)
         if self.already:
             data["already"] = True
         return data
