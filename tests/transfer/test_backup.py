@@ -90,6 +90,7 @@ def test_a_restored_log_can_be_used_at_once_and_the_old_one_is_kept(tmp_path: Pa
         back_up(log, str(tmp_path / "copy.db"))
         log.journal.append("run_1", "after the backup")
     result = restore(str(tmp_path / "copy.db"), str(tmp_path / "log.db"), clock=clock)
+    assert not [beside for beside in os.listdir(tmp_path) if beside.startswith("copy.db-")]
     with Decklog.open(tmp_path / "log.db", clock=clock) as log:
         assert log.journal.heads()[0]["seq"] == 300
         log.journal.append("run_1", "and on it goes")

@@ -32,9 +32,10 @@ def run(arguments: list[str]) -> int:
     """Run one command line and give its exit code."""
     if arguments[:1] == ["bazinga"]:
         # Its words are its own: --db and --json mean there what they mean to bazinga-db.
+        from decklog.cli.locate import found_above
         from decklog.compat.bazinga.program import run as run_bazinga
 
-        return run_bazinga(arguments[1:])
+        return run_bazinga(arguments[1:], found_above)
     from decklog.cli.call import Call
     from decklog.cli.exits import report
 

@@ -13,6 +13,7 @@ from decklog.cli.call import Call
 @click.pass_obj
 def bazinga(call: Call, words: tuple[str, ...]) -> int:
     """Answer as bazinga-db does, so that agents' prompts and scripts for it go on working."""
+    from decklog.cli.locate import found_above
     from decklog.compat.bazinga.program import run
 
-    return run([*(["--db", call.db] if call.db else []), *words])
+    return run([*(["--db", call.db] if call.db else []), *words], found_above)

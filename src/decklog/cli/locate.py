@@ -58,6 +58,12 @@ def locate(named: str | None, folder: str | None = None) -> Place:
     return Place(os.path.join(_data_home(), FILE), "the user's own, since no folder above has a .decklog")
 
 
+def found_above() -> str | None:
+    """Give the log that the environment names or a folder above has; None where only the user's own is left."""
+    place = locate(None)
+    return None if place.target.startswith(_data_home()) else place.target
+
+
 def _upwards(folder: str) -> list[str]:
     folders = [os.path.abspath(folder)]
     while (parent := os.path.dirname(folders[-1])) != folders[-1]:

@@ -88,10 +88,9 @@ class SqliteDatabase(SqliteUpkeep):
         return connection
 
     def _name(self) -> str:
-        from_path = "file:" + self.target.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         # Without a WAL there is nothing to coordinate, and a read-only folder can't hold the shared memory file.
         still = self.read_only and not os.path.exists(self.target + "-wal")
-        return from_path + ("?immutable=1" if still and not os.access(os.path.dirname(self.target), os.W_OK) else "")
+        return sqlite_file.address_of(self.target, still=still and not os.access(os.path.dirname(self.target), os.W_OK))
 
     @property
     def lock(self) -> FairLock:

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import apsw
 
 from decklog.db import sqlite_errors
+from decklog.db.holders import holders_of
+from decklog.db.sqlite_file import address_of
 from decklog.errors import Busy, Conflict
 
 TYPE_CHECKING = False
@@ -49,8 +51,10 @@ def sync(path: str) -> None:
 
 def copy_file(path: str, copied: str, progress: "Callable[[int, int], None]") -> None:
     """Copy a database file that no log object has open, with what its WAL holds."""
+    # A file without a WAL that nobody has open is read as it is: otherwise SQLite leaves files of its own beside it.
+    name = address_of(path, still=not os.path.exists(f"{path}-wal") and not holders_of(path))
     try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        connection = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     except apsw.Error as problem:
         raise sqlite_errors.translate(problem, path) from problem
     try:

@@ -36,6 +36,11 @@ class FileState(StrEnum):
     DATABASE = "database"
 
 
+def address_of(path: str, *, still: bool = False) -> str:
+    """Spell a path as SQLite's own kind of address; a file that is `still` is read without locks or files beside it."""
+    return "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + ("?immutable=1" if still else "")
+
+
 def check_engine(version: str | None = None) -> None:
     """Refuse a SQLite that is known to corrupt shared files."""
     text = version or apsw.sqlite_lib_version()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from decklog import Decklog
+from decklog.cli import run
 from decklog.compat.bazinga.commands import COMMANDS
 from tests.compat.bazinga.shell import Shell, python
 
@@ -155,6 +157,15 @@ def test_the_project_is_found_by_the_environment(shell: Shell, outside: Path, mo
         "cwd": str(outside),
         "env_var_set": True,
     }
+
+
+def test_outside_of_a_project_the_log_of_a_folder_above_is_meant(outside: Path) -> None:
+    assert run(["init"]) == 0
+    (outside / "deep").mkdir()
+    os.chdir(outside / "deep")
+    Shell(outside).run("create-session", "s9", "simple", "Try it")
+    with Decklog.open(outside / ".decklog/decklog.db") as log:
+        assert log.runs.get("s9").goal == "Try it"
 
 
 def test_an_environment_that_names_no_project_is_ignored(shell: Shell, outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,8 @@ class WrongStart(Exception):
 class Call:
     """One call: what stands before the command, the command, and its own words."""
 
-    def __init__(self, arguments: list[str]) -> None:
+    def __init__(self, arguments: list[str], otherwise: "Callable[[], str | None]") -> None:
+        self._otherwise = otherwise
         self.db: str | None = None
         self.root: str | None = None
         self.quiet = False
@@ -65,8 +66,10 @@ class Call:
             return places.database_of(self.root), self.root
         root, source = places.detect()
         if root is None:
+            if (log := self._otherwise()) is not None:
+                return log, None
             raise DatabaseInitError(
-                "no project found: no folder above has both .claude/ and bazinga/. "
+                "no project found: no folder above has both .claude/ and bazinga/, or a .decklog. "
                 f"Name one with --project-root or {places.VARIABLE}, or a database with --db."
             )
         if os.environ.get("BAZINGA_VERBOSE"):
@@ -74,10 +77,17 @@ class Call:
         return places.database_of(root), root
 
 
-def run(arguments: list[str]) -> int:
-    """Run one call and give its exit code: 0 done, 1 refused, 2 no command or an unknown global flag."""
+def _nowhere() -> None:
+    return None
+
+
+def run(arguments: list[str], otherwise: "Callable[[], str | None]" = _nowhere) -> int:
+    """Run one call and give its exit code: 0 done, 1 refused, 2 no command or an unknown global flag.
+
+    `otherwise` names a log for a call from outside of any project.
+    """
     try:
-        call = Call(arguments)
+        call = Call(arguments, otherwise)
         if call.name is None and not call.wants_help:
             raise WrongStart("a command is needed")
     except WrongStart as problem:
