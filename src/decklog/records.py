@@ -72,8 +72,10 @@ class Values:
         """Make every parameter fit for a column; also say whether anything was redacted."""
         bound: dict[str, Any] = {}
         redacted = False
+        clean = self._clean
         for name, value in parameters.items():
-            if value is None or type(value) is int:
+            kind = type(value)
+            if value is None or kind is int or (kind is str and value in clean):
                 bound[name] = value
             else:
                 bound[name], changed = self.one(name, value)
