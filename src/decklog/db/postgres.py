@@ -1,6 +1,5 @@
 """PostgreSQL through psycopg 3: many writers, each locking what it decides on."""
 
-import os
 import random
 import re
 import time
@@ -8,12 +7,11 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from operator import itemgetter
 from threading import Lock, local
-from weakref import WeakSet
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from decklog.db import postgres_errors, schema
+from decklog.db import forks, postgres_errors, schema
 from decklog.db.base import PARAMETER, Database, upsert_of
 from decklog.db.fork_gate import ForkGate
 from decklog.errors import Busy, Closed, Invalid, ReadOnly, SchemaTooNew, SchemaTooOld
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[Any]
 
-_open_databases: "WeakSet[PostgresDatabase]" = WeakSet()
 _TRIES = 8
 _CHANNEL = "decklog"
 _PLAIN_INSERT = re.compile(r"insert into (?P<table>\w+) \((?P<names>[\w, ]+)\)\s+values \((?P<values>[\w:, ]+)\)")
@@ -63,7 +60,7 @@ class PostgresDatabase(Database):
         self._spelled: dict[str, str] = {}
         self._forgotten: list[Any] = []
         self._reset()
-        _open_databases.add(self)
+        forks.follow(self)
 
     def _reset(self) -> None:
         """Start with no connection at all, as a new process does."""
@@ -451,18 +448,3 @@ def open_postgres(
         database.close()
         raise
     return database
-
-
-def _all(act: "Callable[[PostgresDatabase], None]") -> "Callable[[], None]":
-    def hook() -> None:
-        for database in list(_open_databases):
-            act(database)
-
-    return hook
-
-
-os.register_at_fork(
-    before=_all(PostgresDatabase.before_fork),
-    after_in_parent=_all(PostgresDatabase.after_fork_in_parent),
-    after_in_child=_all(PostgresDatabase.after_fork_in_child),
-)
