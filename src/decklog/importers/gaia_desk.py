@@ -94,7 +94,7 @@ class DeskTables:
         adopted = self.log.memory.adopt(
             row.text("id"),
             row.text("topic", ""),
-            _body(payload, row),
+            body_of(payload),
             created_at=row.time("created_at", EPOCH),
             payload=payload,
             confidence=confidence,
@@ -121,10 +121,10 @@ class DeskTables:
             self.report.note(f"memory {lesson_id} is not marked as superseded by {by}: {problem.message}")
 
 
-def _body(payload: "dict[str, Any]", row: Row) -> str:
+def body_of(payload: "dict[str, Any]") -> str:
     """Say in words what a lesson is: its payload's own words, or all of it."""
     said = next((payload[name] for name in _SAYS if isinstance(payload.get(name), str) and payload[name].strip()), None)
     body = said or to_json(payload)
     if len(body) > _LONGEST_BODY:
-        raise Invalid(f"{row} has {len(body)} characters, and a lesson has at most {_LONGEST_BODY}")
+        raise Invalid(f"it says {len(body)} characters, and a lesson has at most {_LONGEST_BODY}")
     return body
