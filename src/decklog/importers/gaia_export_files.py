@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import chain
 
 import apsw
 
@@ -32,6 +33,8 @@ SNAPSHOTS, EDITS, NOTES = "paused_tasks", "self_edits_log", "learnings_log"
 _LEARNING = ("id", "task_id", "observation", "candidate", "noted_at", "decided_at")
 _DESK = "@desk"
 _LONGEST_NAME = 256
+# Anyone can write an entry that names a line far away, and nobody has so many blank ones.
+_MOST_BLANK = 1000
 
 
 class HomeFiles:
@@ -95,16 +98,19 @@ class HomeFiles:
             lines.execute("insert into lines values (?, ?, ?)", (number, to_text(moment), line))
         for row_id, row in self.kept.rows(table):
             lines.execute("insert into lines values (?, '', ?)", (_whole(row_id), str(row.get("line"))))
-        ordered = lines.execute("select line from lines order by number is null, number, at, rowid")
+        ordered = lines.execute("select number, line from lines order by number is null, number, at, rowid")
         first = next(ordered, None)
         if first is not None:
-            _write(os.path.join(self.folder, name), self._counted(table, first[0], ordered))
+            _write(os.path.join(self.folder, name), self._spaced(table, chain([first], ordered)))
         lines.close(True)
 
-    def _counted(self, table: str, first: str, others: "Iterator[tuple[str]]") -> "Iterator[str]":
-        self.report.count(table)
-        yield f"{first}\n"
-        for (line,) in others:
+    def _spaced(self, table: str, lines: "Iterable[tuple[int | None, str]]") -> "Iterator[str]":
+        """Give lines with the blank ones that were between them, so that a line's number stays what people quote."""
+        place = 0
+        for number, line in lines:
+            if number is not None and place < number <= place + _MOST_BLANK:
+                yield "\n" * (number - place - 1)
+            place = max(place + 1, number or 0)
             self.report.count(table)
             yield f"{line}\n"
 

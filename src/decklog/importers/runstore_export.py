@@ -1,5 +1,6 @@
 """Writes a log as a RunStore database, which its own program can open and go on with."""
 
+from decklog.errors import NotFound
 from decklog.importers.export_report import ExportReport
 from decklog.importers.exporting import Export, each, every, text_of
 from decklog.importers.row import EPOCH
@@ -138,7 +139,11 @@ class RunStoreExport:
 
     def _checkpoints(self, run_id: str, there: str) -> None:
         for found in each(self.log, Checkpoint, "number", "where run_id = :run_id", run_id=run_id):
-            checkpoint = self.log.states.get_checkpoint(found.id)
+            try:
+                checkpoint = self.log.states.get_checkpoint(found.id)
+            except NotFound as problem:
+                self.report.refuse(f"checkpoints {found.id}", problem.message)
+                continue
             row: Columns = {"id": checkpoint.id, "run_id": there, "status": checkpoint.status}
             row |= {"payload_json": _unless(text_of(checkpoint.payload), "{}"), "created_at": checkpoint.created_at}
             defaults = {"status": checkpoint.name or "", "payload_json": "{}"}
