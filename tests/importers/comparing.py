@@ -11,7 +11,7 @@ from decklog import Decklog
 from decklog.importers.source import Source
 
 # Made anew by every import: the ids of what had none.
-_MADE = {"learnings": ("id",), "self_edits": ("id",), "sightings": ("id", "lesson_id")}
+_MADE = {"charges": ("id",), "learnings": ("id",), "self_edits": ("id",), "sightings": ("id", "lesson_id")}
 
 
 def rows_of(path: Path, tables: Iterable[str]) -> dict[str, list[dict[str, object]]]:

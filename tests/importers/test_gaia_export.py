@@ -2,6 +2,7 @@
 
 import json
 import stat
+import uuid
 from pathlib import Path
 
 import apsw
@@ -31,6 +32,8 @@ LEARNINGS = """\
 this is no learning
 2026-02-01T07:00:00Z [task=gt-1] Observed: "→ and ümlauts" → skill:a.b_c-d
 """
+# Such keys look like secrets and are none.
+KEY = f"flaky:{uuid.UUID(int=2**125 + 12345)}"
 # Rows as a caller or another version may have left them; where SQLite's own rules allow them, they have to come back.
 ODD: dict[str, list[tuple[object, ...]]] = {
     "tasks": [
@@ -41,7 +44,7 @@ ODD: dict[str, list[tuple[object, ...]]] = {
     "spend": [("so-1", T2, "gt-1", "plan", "opus", 1, 0, 0, 1, 0.1234567)],
     "ci_history": [("deploy", "main", 1, T0, None, None, "skipped")],
     "em_inbox": [("mo-1", T0, "em", "cli", "info", "closed at once", "closed", None, None, T0, None, None)],
-    "memory": [("meo-1", "flaky_tests", T0, "reconcile", None, '{"test_fqn": "a::b", "own": 1}', "flaky:1", 0, None, 0, None)],
+    "memory": [("meo-1", "flaky_tests", T0, "reconcile", None, '{"test_fqn": "tests::cache", "own": 1}', KEY, 0, None, 0, None)],
 }
 
 
@@ -134,12 +137,8 @@ def test_what_was_written_is_imported_as_the_same_records(log: Decklog, home: Pa
         GaiaImport(again, str(written)).run()
 
         assert again.journal.heads() == heads
-        mine, theirs = records_of(again), records_of(log)
-        assert mine.pop("charges") is not None
-        assert theirs.pop("charges") is not None
-        assert mine == theirs
+        assert records_of(again) == records_of(log)
         assert said_in(again) == said_in(log)
-        assert again.ledger.summary() == log.ledger.summary()
 
 
 def test_what_happened_here_since_is_what_is_written(log: Decklog, clock: ManualClock, home: Path, written: Path) -> None:

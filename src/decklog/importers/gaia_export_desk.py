@@ -2,7 +2,7 @@
 
 from decklog.errors import Invalid
 from decklog.importers.exporting import Export, each
-from decklog.importers.gaia_desk import body_of
+from decklog.importers.gaia_desk import VECTOR, body_of
 from decklog.importers.gaia_spelling import json_or_none, json_text
 from decklog.importers.row import EPOCH
 from decklog.stores.feedback_record import Feedback
@@ -98,8 +98,9 @@ class DeskRows:
                 "recall_count": lesson.recall_count,
                 "superseded_by": lesson.superseded_by,
             }
-            defaults = {"created_at": EPOCH, "payload_json": json_text({}), "embedding_key": lesson.id}
-            out.write("memory", f"memory {lesson.id}", row, defaults)
+            row = out.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": json_text({})})
+            row["embedding_key"] = row.pop(VECTOR, None) or lesson.id
+            out.insert("memory", row)
             placed = (*_LESSON, "sightings") if lesson.sightings == 1 else _LESSON
             out.report.leave_out_fields("lessons", lesson, placed)
 
