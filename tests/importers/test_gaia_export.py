@@ -12,8 +12,9 @@ from decklog import Conflict, Decklog, ManualClock, NotFound
 from decklog.importers.gaia import GaiaImport
 from decklog.importers.gaia_export import GaiaExport
 from decklog.importers.gaia_schema import DATABASES, TABLES
+from decklog.importers.runstore import RunStoreImport
 from tests.importers.comparing import records_of, rows_of, said_in, schema_of, settings_of
-from tests.importers.other_files import GAIA_ROWS, PASSES, SELF_EDIT, T0, T1, T2, build_gaia
+from tests.importers.other_files import GAIA_ROWS, PASSES, SELF_EDIT, T0, T1, T2, build_gaia, build_runstore
 
 # What the file stores hold when its own programs wrote them, and a few lines that somebody else did.
 SNAPSHOT = {"task_id": "gt-3", "paused_at": T1, "reason": "Mittag ☕", "tool_call_history": [{"tool": "x", "args": {"b": 1.5}}]}
@@ -245,12 +246,23 @@ def test_what_has_no_place_is_reported(log: Decklog, clock: ManualClock, written
         "topics": 1,
         "tasks.tags": 7,
         "tasks.blocker": 1,
+        "tasks.attempts": 6,
         "lessons of topic own_topic": 1,
         "charges of unknown price": 1,
         "entries of kind interaction": 1,
         "learnings.state": None,
     }
     assert {name: left_out.get(name) for name in expected} == expected
+
+
+def test_what_another_systems_import_kept_is_reported(log: Decklog, tmp_path: Path, written: Path) -> None:
+    build_runstore(tmp_path / "runs.db")
+    RunStoreImport(log, str(tmp_path / "runs.db")).run()
+
+    left_out = GaiaExport(log, str(written)).run()["left_out"]
+
+    # Three attempts, a task and a run have columns beside them, and two rows could be held by no record.
+    assert left_out["what the import from runstore kept"] == 7
 
 
 def test_a_log_of_our_own_comes_back(log: Decklog, clock: ManualClock, written: Path, tmp_path: Path) -> None:

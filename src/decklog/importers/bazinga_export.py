@@ -63,6 +63,7 @@ class BazingaExport:
             self._context(run.id)
         self._learned()
         self.out.write_kept()
+        self.out.report.leave_out_kept(self.out.kept.of_others)
         self.out.report.leave_out_tables(self.log, _PLACED)
         return self.out.finish()
 

@@ -54,6 +54,11 @@ class ExportReport:
             if table not in placed:
                 self.leave_out(table, _count(log, table))
 
+    def leave_out_kept(self, of_others: "dict[str, int]") -> None:
+        """Count what the imports of other systems kept, which only their own formats have a place for."""
+        for system, count in of_others.items():
+            self.leave_out(f"what the import from {system} kept", count)
+
     def as_dict(self) -> "dict[str, Any]":
         more = [f"and {self.refused_more} more"] if self.refused_more else []
         return {"path": self.path, "tables": self.tables, "refused": self.refused + more, "left_out": self.left_out}

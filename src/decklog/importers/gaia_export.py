@@ -50,6 +50,7 @@ class GaiaExport(WorkRows, DeskRows):
                     self._table(table, out)
                     out.finish()
             HomeFiles(self.log, made, kept, self.report).write()
+            self.report.leave_out_kept(kept.of_others)
         self._leave_out()
 
     def _table(self, table: str, out: Export) -> None:

@@ -26,7 +26,7 @@ _KEY = "import:gaia:"
 _TASK = (
     *("id", "run_id", "title", "state", "created_at", "updated_at", "objective", "priority", "acceptance", "verification"),
     *("allowed_paths", "inputs", "stage", "state_name", "trace_file", "loop_version", "summary", "result", "outcome"),
-    *("attempts", "failures", "fence", "worker", "leased_at", "leased_until", "open_dependencies", "blocker_repeats"),
+    *("failures", "fence", "worker", "leased_at", "leased_until", "open_dependencies", "blocker_repeats"),
     *("reservation_id", "snapshot"),
 )
 _ASKED = ("objective", "acceptance", "verification", "allowed_paths")

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 class Kept:
     """Finds kept columns by what they belong to, and kept rows by their table.
 
-    There may be as many of them as the old system had rows, so they wait in a temporary database that SQLite keeps on disk and
-    removes by itself.
+    What imports of other systems kept is only counted. There may be as many as the old system had rows, so they wait in a
+    temporary database that SQLite keeps on disk and removes by itself.
     """
 
     def __init__(self, log: "Decklog", system: str) -> None:
         self._log = log
         self._system = system
+        self.of_others: dict[str, int] = {}
         self._db = apsw.Connection("")
         self._db.execute("create table columns (name text primary key, payload text not null)")
         self._db.execute("create table whole (no integer primary key, source text, id text, columns text not null)")
@@ -41,9 +42,12 @@ class Kept:
         """Give what this system's imports wrote; anyone can write an entry that only looks like it."""
         for entry in every(lambda **page: self._log.journal.find(subtype=subtype, oldest_first=True, **page)):
             payload = entry.payload
-            if not isinstance(payload, dict) or payload.get("system") != self._system:
+            if not isinstance(payload, dict) or not all(isinstance(payload.get(part), dict) for part in parts):
                 continue
-            if all(isinstance(payload.get(part), dict) for part in parts) and {"table", "id"} <= payload.keys():
+            if payload.get("system") != self._system:
+                system = str(payload.get("system"))
+                self.of_others[system] = self.of_others.get(system, 0) + 1
+            elif {"table", "id"} <= payload.keys():
                 yield payload
 
     def columns(self, name: str) -> "tuple[dict[str, Any], dict[str, Any]]":

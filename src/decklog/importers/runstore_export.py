@@ -102,13 +102,10 @@ class RunStoreExport:
             ended = trail.follow(entry)
             if ended is not None:
                 write_attempt(self.out, *ended, there)
-            elif entry.kind is not Kind.CHANGE:
+            elif entry.kind is not Kind.CHANGE and not (entry.subtype or "").startswith("imported"):
                 self._event(entry, there)
 
     def _event(self, entry: "Entry", there: str) -> None:
-        if (entry.subtype or "").partition(".")[0] == "imported":
-            self._of_another_import(entry)
-            return
         row: Columns = {
             "run_id": there,
             "ts": entry.at,
@@ -122,12 +119,6 @@ class RunStoreExport:
         for name in _EVENT:
             if getattr(entry, name) is not None:
                 self.report.leave_out(f"entries.{name}")
-
-    def _of_another_import(self, entry: "Entry") -> None:
-        """Count what another system's import kept; this one's is written back with its rows."""
-        system = entry.payload.get("system") if isinstance(entry.payload, dict) else None
-        if system != SYSTEM and entry.subtype != "imported":
-            self.report.leave_out(f"what the import from {system} kept")
 
     def _artifacts(self, run_id: str, there: str) -> None:
         for artifact in every(lambda **page: self.log.artifacts.find(run_id=run_id, oldest_first=True, **page)):
@@ -175,6 +166,7 @@ class RunStoreExport:
              where substr(stream, 1, 1) = '@' and kind <> 'change' and coalesce(substr(subtype, 1, 8), '') <> 'imported'
             """
         self.report.leave_out("entries of no run", self.log.db.rows(sql, {})[1][0][0])
+        self.report.leave_out_kept(self.out.kept.of_others)
         self.report.leave_out_tables(self.log, _TABLES)
 
 
