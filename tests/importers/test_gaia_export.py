@@ -1,68 +1,29 @@
 """A gaia-coder home can be written back, its file stores byte for byte, and a log of Decklog's own can be read there."""
 
 import json
+import resource
 import stat
-import uuid
 from pathlib import Path
 
 import apsw
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock, NotFound
+from decklog.cli.call import Call
+from decklog.cli.export_commands import export_gaia
+from decklog.errors import DiskFull
 from decklog.importers.gaia import GaiaImport
 from decklog.importers.gaia_export import GaiaExport
 from decklog.importers.gaia_schema import DATABASES, TABLES
 from decklog.importers.runstore import RunStoreImport
 from tests.importers.comparing import records_of, rows_of, said_in, schema_of, settings_of
-from tests.importers.other_files import GAIA_ROWS, PASSES, SELF_EDIT, T0, T1, T2, build_gaia, build_runstore
-
-# What the file stores hold when its own programs wrote them, and a few lines that somebody else did.
-SNAPSHOT = {"task_id": "gt-3", "paused_at": T1, "reason": "Mittag ☕", "tool_call_history": [{"tool": "x", "args": {"b": 1.5}}]}
-OTHER_SNAPSHOT = {"task_id": "gt-2", "paused_at": "2026-02-01T08:00:00+00:00", "reason": "stop", "partial_outputs": {}}
-EDITS = [
-    {**SELF_EDIT, "ts": "2026-02-01T08:00:00Z", "review_passes": PASSES},
-    {**SELF_EDIT, "ts": "2026-01-31T08:00:00.123456+00:00", "pr": "https://x/pr/2", "em_review": "später", "feedback_id": None},
-    {**SELF_EDIT, "ts": T1, "pr": "https://x/pr/3", "files": ["a.py", "b/ü.py"], "auto_merged": True},
-]
-SELF_EDITS = "".join(json.dumps(edit, ensure_ascii=False, separators=(",", ":")) + "\n" for edit in EDITS) + "{broken\n"
-LEARNINGS = """\
-2026-02-01T08:00:00Z [task=gt-1] Observed: "the linter runs twice" → skill:checks
-2026-02-02 [task=gt-2] Observed: "a bare date" → dismissed
-2026-02-01T07:00:00.123456+00:00 [task=gt-1] Observed: "he said "hi" twice" → GAIA.md
-2026-02-01T07:00:00.250Z [task=gt-1] Observed: "a \\"quoted\\" word and C:\\\\dir" → GAIA.md
-this is no learning
-2026-02-01T07:00:00Z [task=gt-1] Observed: "→ and ümlauts" → skill:a.b_c-d
-"""
-# Such keys look like secrets and are none.
-KEY = f"flaky:{uuid.UUID(int=2**125 + 12345)}"
-# Rows as a caller or another version may have left them; where SQLite's own rules allow them, they have to come back.
-ODD: dict[str, list[tuple[object, ...]]] = {
-    "tasks": [
-        ("go-1", 1000, "waiting", T0, "no time", None, None, "not json", "null", None, 0.5, 3),
-        ("go-2", 50, "blocked", T1, T0, None, None, '{"task": "Short"}', "[1, 2]", None, 0.0, 2),
-    ],
-    "audit": [(9, T2, "gone", None, None, "bash", "broken", '"text"', None, None, 1)],
-    "spend": [("so-1", T2, "gt-1", "plan", "opus", 1, 0, 0, 1, 0.1234567)],
-    "ci_history": [("deploy", "main", 1, T0, None, None, "skipped")],
-    "em_inbox": [("mo-1", T0, "em", "cli", "info", "closed at once", "closed", None, None, T0, None, None)],
-    "memory": [("meo-1", "flaky_tests", T0, "reconcile", None, '{"test_fqn": "tests::cache", "own": 1}', KEY, 0, None, 0, None)],
-}
+from tests.importers.gaia_home import LEARNINGS, build_full_home, record_everything
+from tests.importers.other_files import GAIA_ROWS, SELF_EDIT, build_runstore
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    home = tmp_path / "gaia"
-    build_gaia(home)
-    for table, rows in ODD.items():
-        db = apsw.Connection(str(home / DATABASES[table]))
-        db.executemany(f"insert into {table} values ({', '.join('?' for _ in rows[0])})", rows)
-        db.close()
-    (home / "paused-tasks" / "link.json").unlink()
-    for document in (SNAPSHOT, OTHER_SNAPSHOT):
-        (home / "paused-tasks" / f"{document['task_id']}.json").write_text(json.dumps(document, indent=2, sort_keys=True))
-    (home / "self-edits.log").write_text(SELF_EDITS)
-    (home / "learnings.log").write_text(LEARNINGS)
-    return home
+    return build_full_home(tmp_path / "gaia")
 
 
 @pytest.fixture
@@ -165,51 +126,8 @@ def test_what_happened_here_since_is_what_is_written(log: Decklog, clock: Manual
     assert first == '2026-02-01T08:00:00Z [task=gt-1] Observed: "the linter runs twice" → dismissed'
 
 
-def _own(log: Decklog, clock: ManualClock) -> None:
-    """Write what Decklog's own verbs write, with every state that a task can be in."""
-    log.runs.start("Make it faster", run_id="run_1")
-    for name in ("done", "blocked", "parked", "paused", "abandoned", "running", "pending"):
-        log.tasks.add("run_1", name.title(), task_id=name, objective="do it", tags=["x"], inputs={"n": 1})
-        clock.advance(milliseconds=1.5)
-    for name in ("done", "blocked", "parked", "paused", "abandoned", "running"):
-        _end(log, name, log.tasks.claim("run_1", worker="w").fence)
-    log.ledger.charge("opus", input_tokens=5, output_tokens=1, cost_microdollars=1_250_000, run_id="run_1", task_id="done")
-    log.ledger.charge("no-such-model", input_tokens=5, agent="checker")
-    log.journal.append("run_1", "3 files", kind="tool", subtype="glob", payload={"pattern": "*"}, task_id="done")
-    log.journal.append("run_1", "hello", agent="dev")
-    effect = log.effects.intend("run_1", "s1", "write_file", key="k1", arguments={"path": "a"}, actor="me")
-    clock.advance(seconds=2)
-    log.effects.settle(effect.id, actor="me", result={"written_bytes": 3})
-    log.ci.record("build", "main", 7, conclusion="success")
-    message = log.inbox.post("em", "why?", channel="tui", severity="question")
-    log.inbox.answer(message.id, "because", by="agent")
-    log.feedback.file("em", "tests first", channel="cli", severity="high")
-    old = log.memory.remember("em_preferences", "tests first", payload={"preference": "tests first"})
-    new = log.memory.remember("em_preferences", "tests before any code", payload={"preference": "order", "topic": "tests"})
-    log.memory.supersede(old.id, new.id)
-    log.memory.add_topic("own_topic", "something else")
-    log.memory.remember("own_topic", "has no place there")
-    log.self_edits.record("https://x/pr/1", "test", ["a.py"], "aaa", "bbb", PASSES, 88, "approved")
-    log.learnings.note("done", 'he said "hi"', candidate="skill:checks")
-    log.states.save_snapshot("run_1", "parked", {"task_id": "parked", "paused_at": "2026-01-01T00:00:00Z", "reason": "CI"})
-
-
-def _end(log: Decklog, name: str, fence: int) -> None:
-    match name:
-        case "done":
-            log.tasks.finish(name, fence=fence, summary="did it", result={"exit": 0})
-        case "blocked":
-            log.tasks.block(name, fence=fence, blocker="no-network")
-        case "parked":
-            log.tasks.park(name, fence=fence, reason="waits for CI")
-        case "paused":
-            log.tasks.pause(name, reason="lunch", snapshot={"cwd": "/srv"})
-        case "abandoned":
-            log.tasks.abandon(name, reason="not needed")
-
-
 def test_a_log_of_our_own_can_be_read_there(log: Decklog, clock: ManualClock, written: Path) -> None:
-    _own(log, clock)
+    record_everything(log, clock)
 
     result = GaiaExport(log, str(written)).run()
 
@@ -237,7 +155,7 @@ def test_a_log_of_our_own_can_be_read_there(log: Decklog, clock: ManualClock, wr
 
 
 def test_what_has_no_place_is_reported(log: Decklog, clock: ManualClock, written: Path) -> None:
-    _own(log, clock)
+    record_everything(log, clock)
 
     left_out = GaiaExport(log, str(written)).run()["left_out"]
 
@@ -249,6 +167,7 @@ def test_what_has_no_place_is_reported(log: Decklog, clock: ManualClock, written
         "tasks.attempts": 6,
         "lessons of topic own_topic": 1,
         "charges of unknown price": 1,
+        "messages of senders not authorised": 1,
         "entries of kind interaction": 1,
         "learnings.state": None,
     }
@@ -266,7 +185,7 @@ def test_what_another_systems_import_kept_is_reported(log: Decklog, tmp_path: Pa
 
 
 def test_a_log_of_our_own_comes_back(log: Decklog, clock: ManualClock, written: Path, tmp_path: Path) -> None:
-    _own(log, clock)
+    record_everything(log, clock)
     GaiaExport(log, str(written)).run()
 
     with Decklog.open(tmp_path / "again.db", clock=clock, durability="relaxed") as again:
@@ -386,6 +305,22 @@ def test_an_export_that_fails_leaves_nothing_behind(log: Decklog, home: Path, wr
     assert {path.name for path in written.parent.iterdir()} == before
 
 
+def test_a_full_disk_is_named_and_leaves_nothing_behind(log: Decklog, run_id: str, written: Path) -> None:
+    document = {"task_id": "t", "paused_at": "2026-01-01T00:00:00Z", "reason": "lunch", "output": "x" * 200_000}
+    log.states.save_snapshot(run_id, "t", document)
+    before = {path.name for path in written.parent.iterdir()}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(DiskFull, match="no room"):
+            GaiaExport(log, str(written)).run()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert {path.name for path in written.parent.iterdir()} == before
+
+
 def test_no_record_leads_out_of_the_folder(log: Decklog, run_id: str, written: Path) -> None:
     outside = {"task_id": "../../outside", "document": "x"}
     kept = {"system": "gaia", "table": "paused_tasks", "id": "a", "row": outside}
@@ -398,3 +333,20 @@ def test_no_record_leads_out_of_the_folder(log: Decklog, run_id: str, written: P
     assert len(result["refused"]) == 2
     assert list((written / "paused-tasks").iterdir()) == []
     assert not list(written.parent.glob("out*.json"))
+
+
+def test_the_command_says_what_was_written_and_what_was_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Decklog.open(tmp_path / "log.db", clock=ManualClock(), durability="relaxed") as log:
+        record_everything(log, log.clock)
+
+    export_gaia.main([str(tmp_path / "out")], obj=Call(["--db", str(tmp_path / "log.db")]), standalone_mode=False)
+    shown = capsys.readouterr()
+    export_gaia.main([str(tmp_path / "more")], obj=Call(["--db", str(tmp_path / "log.db"), "--json"]), standalone_mode=False)
+    data = json.loads(capsys.readouterr().out)
+
+    assert "learnings_log   1\n" in shown.out
+    assert "has no place for " in shown.err
+    assert "tasks.tags (7), " in shown.err
+    assert f"Written: {tmp_path / 'out'}\n" in shown.err
+    assert (data["data"]["tables"]["tasks"], data["data"]["left_out"]["runs"]) == (7, 1)
+    assert "runs (1)" in data["warnings"][0]

@@ -8,6 +8,8 @@ import apsw
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock, NotFound
+from decklog.cli.call import Call
+from decklog.cli.export_commands import export_runstore
 from decklog.importers.runstore import TABLES, RunStoreImport
 from decklog.importers.runstore_export import RunStoreExport
 from tests.importers.comparing import records_of, rows_of, said_in, schema_of, settings_of
@@ -285,3 +287,21 @@ def test_an_entry_that_only_looks_like_an_imports_does_no_harm(log: Decklog, run
     result = RunStoreExport(log, str(written)).run()
 
     assert result["tables"] == {"runs": 1}
+
+
+def test_the_command_says_what_was_written_and_what_was_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = ManualClock()
+    with Decklog.open(tmp_path / "log.db", clock=clock, durability="relaxed") as log:
+        _own(log, clock)
+
+    export_runstore.main([str(tmp_path / "out.db")], obj=Call(["--db", str(tmp_path / "log.db")]), standalone_mode=False)
+    shown = capsys.readouterr()
+    export_runstore.main(
+        [str(tmp_path / "more.db")], obj=Call(["--db", str(tmp_path / "log.db"), "--json"]), standalone_mode=False
+    )
+    data = json.loads(capsys.readouterr().out)
+
+    assert "task_attempts  6\n" in shown.out
+    assert "approvals without a verdict (1)" in shown.err
+    assert f"Written: {tmp_path / 'out.db'}\n" in shown.err
+    assert (data["data"]["tables"]["tasks"], data["data"]["left_out"]["groups"]) == (8, 1)

@@ -1,5 +1,6 @@
 """The mechanism that every exporter shares: a new file or folder that is there when it is whole, and rows made of records."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -8,7 +9,7 @@ from datetime import datetime
 import apsw
 
 from decklog.clock import to_text
-from decklog.errors import Conflict, NotFound
+from decklog.errors import Conflict, Denied, DiskFull, NotFound
 from decklog.importers.export_report import ExportReport
 from decklog.importers.kept import Kept, every
 from decklog.records import to_json
@@ -27,6 +28,7 @@ __all__ = ["Export", "Folder", "each", "every", "text_of"]
 
 _PREFIX = ".decklog-export-"
 _WAITING = "waiting_"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _REFUSALS = (apsw.ConstraintError, apsw.MismatchError)
 
 
@@ -70,10 +72,11 @@ class Export:
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
         if self._given is None:
             self.kept.close()
         self._clear()
+        _refuse_full(self.path, problem)
 
     def _clear(self) -> None:
         """Leave nothing behind but what `finish` put in its place."""
@@ -163,7 +166,7 @@ class Export:
             self.db.execute("pragma journal_mode = wal")
         self.db.close()
         try:
-            os.link(self._file, self.path)
+            os.link(self._file, os.path.abspath(self.path))
         except FileExistsError:
             raise Conflict(f"{self.path} is there already; name a file that is not", path=self.path) from None
         return self.report.as_dict()
@@ -182,8 +185,9 @@ class Folder:
         self._made = tempfile.mkdtemp(dir=folder_of(self._place), prefix=_PREFIX)
         return self._made
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
         shutil.rmtree(self._made, ignore_errors=True)
+        _refuse_full(self.path, problem)
 
     def finish(self) -> None:
         """Put the folder in its place, where at most an empty one is."""
@@ -198,7 +202,16 @@ def folder_of(path: str) -> str:
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise NotFound(f"there is no folder {folder} to write to", hint="Make it first, or name another place.", path=folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Denied(f"nothing can be written to {folder}", hint="Name another place.", path=folder)
     return folder
+
+
+def _refuse_full(path: str, problem: BaseException | None) -> None:
+    """Say in our words that the disk was full."""
+    if isinstance(problem, apsw.FullError) or (isinstance(problem, OSError) and problem.errno in _FULL):
+        hint = "Free some space, or name another place."
+        raise DiskFull(f"there is no room to write {path}; nothing of it was kept", hint=hint, path=path) from problem
 
 
 def each(log: "Decklog", record_class: "type[R]", order: str, condition: str = "", **bound: "Any") -> "Iterator[R]":

@@ -2,7 +2,7 @@
 
 from decklog.errors import Invalid
 from decklog.importers.exporting import Export, each
-from decklog.importers.gaia_desk import VECTOR, body_of
+from decklog.importers.gaia_desk import NO_ACK, VECTOR, body_of
 from decklog.importers.gaia_spelling import json_or_none, json_text
 from decklog.importers.row import EPOCH
 from decklog.stores.feedback_record import Feedback
@@ -39,7 +39,7 @@ class DeskRows:
     log: "Decklog"
 
     def em_inbox(self, out: Export) -> None:
-        """Write every message; who checked whether its sender may give orders is not known there."""
+        """Write every message; whether its sender may give orders is not known there, and is counted."""
         for message in each(self.log, Message, "received_at, id"):
             row: Columns = {
                 "id": message.id,
@@ -57,6 +57,8 @@ class DeskRows:
             }
             out.write("em_inbox", f"em_inbox {message.id}", row, {"received_at": EPOCH})
             out.report.leave_out_fields("messages", message, _MESSAGE)
+            # Nobody there can tell such a message from the manager's; of an imported one nobody here can either.
+            out.report.leave_out("messages of senders not authorised", int(not message.is_authorised and message.ack != NO_ACK))
 
     def feedback(self, out: Export) -> None:
         """Write every piece of feedback as it stands."""
