@@ -118,7 +118,9 @@ class HomeFiles:
         marks = self._marks()
         for edit in each(self.log, SelfEdit, "ts, id"):
             number, key = marks.execute("select number, key from marks where id = ?", (edit.id,)).get or (None, None)
-            yield number, edit.ts, as_it_was(_edit_lines(edit), key)
+            line, is_other = as_it_was(_edit_lines(edit), key)
+            self.report.leave_out(f"the spelling of lines in {files.SELF_EDITS}", int(is_other))
+            yield number, edit.ts, line
         marks.close(True)
 
     def _marks(self) -> apsw.Connection:
@@ -148,10 +150,13 @@ class HomeFiles:
         for learning in each(self.log, Learning, "noted_at, id"):
             imported = learning.key if (learning.key or "").startswith(prefix) else None
             number = _whole((imported or "").removeprefix(prefix).partition(":")[0])
-            yield number, learning.noted_at, as_it_was(_learning_lines(learning), imported)
+            line, is_other = as_it_was(_learning_lines(learning), imported)
+            is_undecided = learning.decided_at in (None, learning.noted_at)
+            self.report.leave_out(f"the spelling of lines in {files.LEARNINGS}", int(is_other and is_undecided))
             # A line tells that a learning was dismissed, but not that it was promoted.
             placed = [*_LEARNING, *(["key"] if imported else []), *(["state"] if learning.candidate == DISMISSED else [])]
             self.report.leave_out_fields("learnings", learning, placed)
+            yield number, learning.noted_at, line
 
 
 def _edit_lines(edit: SelfEdit) -> "Iterator[str]":

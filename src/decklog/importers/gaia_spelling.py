@@ -35,11 +35,14 @@ def times(moment: "datetime") -> "Iterator[str]":
     yield f"{moment:%Y-%m-%d}"
 
 
-def as_it_was(spellings: "Iterable[str]", key: str | None) -> str:
-    """Choose the spelling that an imported line had, or else the first: its key ends in the digest of the line as it was."""
+def as_it_was(spellings: "Iterable[str]", key: str | None) -> tuple[str, bool]:
+    """Choose the spelling that an imported line had, by its key, which ends in the digest of the line as it was.
+
+    Without a key, and when none of them is it, the first is given; also say whether the line is known to be another one now.
+    """
     first = None
     for text in spellings:
         first = text if first is None else first
         if key is None or key.endswith(f":{Row('', '', {'line': text}).digest()}"):
-            return text
-    return first or ""
+            return text, False
+    return first or "", True
