@@ -16,6 +16,8 @@ EXPORTS = {
     "jsonl": ("transfer_commands", "export_jsonl"),
     "html": ("transfer_commands", "export_html"),
     "bazinga": ("export_commands", "export_bazinga"),
+    "runstore": ("export_commands", "export_runstore"),
+    "gaia": ("export_commands", "export_gaia"),
 }
 IMPORTS = {
     "jsonl": ("transfer_commands", "import_jsonl"),

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 SYSTEM = "bazinga"
 _KEY = f"import:{SYSTEM}:"
 _KINDS = (Kind.INTERACTION, Kind.REASONING, Kind.EVENT)
+# The kinds of record that have a table there.
+_PLACED = (
+    *("runs", "groups", "plans", "phases", "criteria", "states", "state_versions", "charges", "outputs"),
+    *("context_packages", "context_consumers", "context_consumptions", "error_patterns", "strategies"),
+)
 _LIVE = {RunStatus.COMPLETED: "completed", RunStatus.FAILED: "failed", RunStatus.CANCELLED: "failed"}
 _GROUP = (
     *("name", "status", "assigned_to", "revision_count", "last_review_status", "feature_branch", "merge_status", "complexity"),
@@ -41,6 +46,10 @@ class BazingaExport:
 
     def run(self) -> "dict[str, Any]":
         """Write everything; say how many rows each table has, and what had no place."""
+        with self.out:
+            return self._write()
+
+    def _write(self) -> "dict[str, Any]":
         for statement in STATEMENTS:
             self.out.db.execute(statement)
         for run in reversed(list(every(self.log.runs.find))):
@@ -54,6 +63,8 @@ class BazingaExport:
             self._context(run.id)
         self._learned()
         self.out.write_kept()
+        self.out.report.leave_out_kept(self.out.kept.of_others)
+        self.out.report.leave_out_tables(self.log, _PLACED)
         return self.out.finish()
 
     def _session(self, run: "Any") -> None:

@@ -48,7 +48,7 @@ class GaiaWorkTables:
             clock="updated_at",
             id=row.text("id"),
             run_id=self.run_id,
-            title=_title(inputs, row),
+            title=title_of(inputs, row.id),
             inputs=inputs,
             state=state,
             priority=row.whole("priority", 50, high=100),
@@ -120,11 +120,11 @@ class GaiaWorkTables:
         )
 
 
-def _title(inputs: "dict[str, Any]", row: Row) -> str:
+def title_of(inputs: "dict[str, Any]", task_id: str) -> str:
     """Call a task by the first line of what it was asked."""
     asked = next((inputs[name] for name in ("title", "prompt", "goal", "task") if isinstance(inputs.get(name), str)), "")
     line = asked.strip().partition("\n")[0][:_LONGEST_TITLE]
-    return line or f"Task {row.id}"
+    return line or f"Task {task_id}"
 
 
 def _latest(created: "datetime", heartbeat: object) -> "datetime":
