@@ -176,12 +176,14 @@ def rows_of(results: "list[dict[str, Any]]", size: str) -> list[Row]:
     opened = Counter("unclear" if result["opened"].startswith("unclear") else result["opened"] for result in results)
     unclear = opened.pop("unclear", 0)
     given_up = sum(result.get("tool") == 0 for result in results)
+    behind = sum(result.get("tool", 0.0) > result["share"] + 0.001 for result in results)
     rows += [row(f"copies that, opened as they were: {way}", float(count), "") for way, count in sorted(opened.items())]
     return [
         *rows,
         row("copies that failed without a clear message", float(unclear), "", target="<= 0"),
         row("copies that were changed by recovering them", float(sum(not r["untouched"] for r in results)), "", target="<= 0"),
         row("copies of which nothing was recovered", float(sum(r["share"] == 0 for r in results)), "", target="<= 0"),
+        row("copies of which the tool recovered over 0.1 % more", float(behind), "", target="<= 0"),
         row("copies of which the tool recovered nothing", float(given_up), ""),
         row(f"time to open and recover a copy of {size}", statistics.mean(r["seconds"] for r in results), "s"),
     ]
