@@ -111,7 +111,7 @@ def rows_in(path: Path) -> Iterator[str]:
                 column = {"entries": "hash", "tasks": "id"}[table]
                 yield from (str(value) for (value,) in connection.execute(f"select {column} from {table}"))
             elif str(table).startswith("lost_and_found"):
-                yield from _lost(connection, table)
+                yield from _lost(connection, str(table))
     except apsw.Error as problem:
         print(f"the tool's file ends early: {problem}", file=sys.stderr)
     finally:

@@ -47,9 +47,9 @@ class Watch:
     def __init__(self) -> None:
         self.worst = 0.0
 
-    def __call__(self, call: Callable[[], Any]) -> Any:
+    def __call__(self, call: Callable[..., Any], *arguments: object, **named: object) -> Any:
         begin = time.perf_counter()
-        result = call()
+        result = call(*arguments, **named)
         self.worst = max(self.worst, time.perf_counter() - begin)
         return result
 
@@ -63,7 +63,7 @@ def drain_raw(path: str, worker: str, watch: Watch) -> Callable[[], list[Any]]:
     def work() -> list[Any]:
         tasks = []
         while (number := watch(floor.claim)) is not None:
-            watch(lambda number=number: floor.finish(number))
+            watch(floor.finish, number)
             tasks.append(number)
         return tasks
 
@@ -83,8 +83,8 @@ def drain_ours(target: str, worker: str, watch: Watch) -> Callable[[], list[Any]
 
     def work() -> list[Any]:
         tasks = []
-        while (claim := watch(lambda: log.tasks.claim(run_id, worker=worker))) is not None:
-            watch(lambda task=claim.task: log.tasks.finish(task.id, fence=task.fence))
+        while (claim := watch(log.tasks.claim, run_id, worker=worker)) is not None:
+            watch(log.tasks.finish, claim.task.id, fence=claim.task.fence)
             tasks.append(claim.task.id)
         return tasks
 
@@ -96,10 +96,10 @@ def drain_fused(target: str, worker: str, watch: Watch) -> Callable[[], list[Any
 
     def work() -> list[Any]:
         tasks = []
-        claim = watch(lambda: log.tasks.claim(run_id, worker=worker))
+        claim = watch(log.tasks.claim, run_id, worker=worker)
         while claim is not None:
             tasks.append(claim.task.id)
-            claim = watch(lambda task=claim.task: log.tasks.finish_and_claim(task.id, fence=task.fence))
+            claim = watch(log.tasks.finish_and_claim, claim.task.id, fence=claim.task.fence)
         return tasks
 
     return work
@@ -111,7 +111,7 @@ def drain_persist(path: str, _: str, watch: Watch) -> Callable[[], list[Any]]:
     def work() -> list[Any]:
         tasks = []
         while (item := watch(queue.claim)) is not None:
-            watch(lambda item=item: queue.finish(item))
+            watch(queue.finish, item)
             tasks.append(item["pqid"])
         return tasks
 

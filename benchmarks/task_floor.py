@@ -1,6 +1,7 @@
 """What can't be done with less: two transactions for a task, each one conditional update."""
 
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -31,8 +32,7 @@ class Floor:
         self._connection.execute("commit")
 
     def claim(self) -> int | None:
-        found = self._update(TAKE, self._worker)
-        return None if found is None else int(found)
+        return self._update(TAKE, self._worker)
 
     def finish(self, number: int) -> None:
         if self._update(END, number) is None:
@@ -40,9 +40,9 @@ class Floor:
 
     def _update(self, sql: str, value: "str | int") -> int | None:
         self._connection.execute("begin immediate")
-        rows = self._connection.execute(sql, (value,)).fetchall()
+        rows: list[Any] = self._connection.execute(sql, (value,)).fetchall()
         self._connection.execute("commit")
-        return rows[0][0] if rows else None
+        return int(rows[0][0]) if rows else None
 
     def drain(self) -> int:
         done = 0

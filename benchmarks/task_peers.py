@@ -105,7 +105,7 @@ class Huey:
         self._huey = SqliteHuey(filename=str(folder / "huey.db"), fsync=True)
         self.note = f"huey {version('huey')} with its option fsync=True {durable(self._huey.storage.conn)}"
 
-        @self._huey.task()
+        @self._huey.task()  # type: ignore[untyped-decorator,unused-ignore]
         def work(number: int, body: str) -> int:
             return number + len(body)
 

@@ -58,7 +58,7 @@ class Scratch:
 
     def _say(self, words: str) -> None:
         with psycopg.connect(self._server, autocommit=True) as connection:
-            connection.execute(words)  # type: ignore[arg-type]
+            connection.execute(words)
 
 
 def beside_procrastinate(folder: Path, count: int, rounds: int) -> tuple[list[Row], str]:
