@@ -20,10 +20,12 @@ CLAIMS = 200
 RUN_TASKS = min(10_000, TASKS // 10)
 OTHERS = 20
 BATCH = 5_000
+MOST_VERIFIED = 10_000
 NOTE = (
     "The large log is filled by entries made after one that `tasks.add` wrote, with an id, a title, a time and an urgency of "
     "their own, and taken in by `journal.receive`, which checks each hash and makes the row from its image, as a move does. "
-    "That it verifies afterwards, row by row, shows that the rows are what the verb writes. The dependencies are added by "
+    "The logs of up to 10,000 tasks, made in the same way, are verified, chain and rows; a test holds that a row made so is the "
+    "one that the verb writes. The dependencies are added by "
     "`tasks.add_many`: tasks more urgent than all others, each waiting for one, so that a claim has to get past them. "
     "Claims at both sizes are timed in turns, with `durability=relaxed`: a disk's sync would hide the difference."
 )
@@ -73,7 +75,10 @@ class Model:
         }
 
 
-def must_verify(log: Decklog) -> None:
+def must_verify(log: Decklog, tasks: int) -> None:
+    """Make sure that a log is what the verbs would have written; a large one is made in the same way, and takes minutes."""
+    if tasks > MOST_VERIFIED:
+        return
     found = log.journal.verify()
     if not found.ok:
         raise RuntimeError(f"the log is not what the verbs would have written: {found.first}")
@@ -92,7 +97,7 @@ def make(path: Path, count: int, dependencies: int) -> str:
                 for n in range(start, min(start + 1_000, dependencies))
             ]
             log.tasks.add_many(run_id, waiting)
-        must_verify(log)
+        must_verify(log, count)
     return run_id
 
 
@@ -113,7 +118,7 @@ def claims(folder: Path) -> list[Row]:
                 assert claim.task.priority < 100
     small, large = map(statistics.median, times)
     label = f"a claim among {TASKS:,} tasks with {DEPENDENCIES:,} dependencies, beside {FEW:,}"
-    return [row(label, large, "µs", floor=small, target="<= 1.5"), row("making and verifying these two logs", filled, "s")]
+    return [row(label, large, "µs", floor=small, target="<= 1.5"), row("making these two logs", filled, "s")]
 
 
 def crowded(path: Path, sizes: list[int]) -> list[str]:
@@ -124,7 +129,7 @@ def crowded(path: Path, sizes: list[int]) -> list[str]:
         for start in range(1, max(sizes), 1_000):
             for model, size in zip(models, sizes, strict=True):
                 log.journal.receive(list(model.entries(range(start, min(start + 1_000, size)))))
-        must_verify(log)
+        must_verify(log, sum(sizes))
     return runs
 
 
