@@ -229,4 +229,4 @@ if __name__ == "__main__":
         main()
     else:
         log_path, place_path, number, tool_path = sys.argv[1:]
-        work_as_child(lambda: lambda: Copy(Path(log_path), Path(place_path), int(number)).results(tool_path))
+        work_as_child(lambda _: Copy(Path(log_path), Path(place_path), int(number)).results(tool_path))

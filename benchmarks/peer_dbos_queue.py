@@ -90,7 +90,7 @@ def drain(folder: Path, count: int, at_once: int | None) -> "dict[str, Any]":
 
 
 def main(folder: str, count: str, at_once: str) -> None:
-    work_as_child(lambda: lambda: drain(Path(folder), int(count), int(at_once) or None))
+    work_as_child(lambda _: drain(Path(folder), int(count), int(at_once) or None))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ async def drain(url: str, count: int, concurrency: int) -> float:
 
 def main(url: str, count: str, concurrency: str) -> None:
     logging.getLogger("procrastinate").setLevel(logging.ERROR)
-    work_as_child(lambda: lambda: [asyncio.run(drain(url, int(count), int(concurrency)))])
+    work_as_child(lambda _: [asyncio.run(drain(url, int(count), int(concurrency)))])
 
 
 if __name__ == "__main__":

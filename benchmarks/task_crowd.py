@@ -3,42 +3,62 @@
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmarks.children import together, work_as_child
+from benchmarks.children import Crew, work_as_child
 from benchmarks.measure import Row, row
 from benchmarks.task_floor import Floor
 from benchmarks.task_peers import PersistQueue
 from decklog import Decklog
 
 PROCESSES = 8
+TURNS = 12
+TURN_SECONDS = 0.33
+ALL = "250"
+# The floor is fast and its tasks cost little to make; it should not run dry long before the others.
+RAW_SHARE = 5
 
 
-@dataclass
 class Crowd:
-    """What several rounds of one way came to: the usual rate, and the worst of everything else."""
+    """What the processes of one kind came to: the usual rate of a turn, and the worst of everything else."""
 
-    rates: list[float] = field(default_factory=list)
-    worst: float = 0.0
-    share: float = 1.0
-    doubles: int = 0
-    lost: int = 0
+    def __init__(self) -> None:
+        self.rates: list[float] = []
+        self.worst = 0.0
+        self.claimed: Counter[object] = Counter()
+        self.counts: Counter[int] = Counter()
+        self.wanted = 0
 
     @property
     def rate(self) -> float:
         return statistics.median(self.rates)
 
-    def add(self, count: int, went: float, results: list[dict[str, Any]]) -> None:
-        claimed = [task for result in results for task in result["tasks"]]
-        counts = [len(result["tasks"]) for result in results]
-        self.rates.append(len(set(claimed)) / (max(result["ended"] for result in results) - went))
-        self.worst = max(self.worst, *(result["worst"] for result in results))
-        self.share = min(self.share, min(counts) / statistics.mean(counts))
-        self.doubles += len(claimed) - len(set(claimed))
-        self.lost += count - len(set(claimed))
+    @property
+    def share(self) -> float:
+        """The least-served process, as a share of the mean."""
+        return min(self.counts.values()) / statistics.mean(self.counts.values())
+
+    @property
+    def doubles(self) -> int:
+        return self.claimed.total() - len(self.claimed)
+
+    @property
+    def lost(self) -> int:
+        return self.wanted - len(self.claimed)
+
+    def add(self, went: float, results: list[dict[str, Any]], *, queue: str = "", timed: bool = True) -> None:
+        """Add a turn. Tasks of different queues may have the same number."""
+        fresh = {(queue, task) for result in results for task in result["tasks"]} - self.claimed.keys()
+        for place, result in enumerate(results):
+            self.claimed.update((queue, task) for task in result["tasks"])
+            self.counts[place] += len(result["tasks"])
+            self.worst = max(self.worst, result["worst"])
+        if fresh and timed:
+            self.rates.append(len(fresh) / (max(result["ended"] for result in results) - went))
 
 
 class Watch:
@@ -54,20 +74,15 @@ class Watch:
         return result
 
 
-# How a process of each kind drains; every call is watched.
+# How a process of each kind drains, task by task; every call is watched.
 
 
-def drain_raw(path: str, worker: str, watch: Watch) -> Callable[[], list[Any]]:
+def drain_raw(path: str, worker: str, watch: Watch) -> Iterator[object]:
     floor = Floor(path, worker)
-
-    def work() -> list[Any]:
-        tasks = []
-        while (number := watch(floor.claim)) is not None:
-            watch(floor.finish, number)
-            tasks.append(number)
-        return tasks
-
-    return work
+    yield None
+    while (number := watch(floor.claim)) is not None:
+        watch(floor.finish, number)
+        yield number
 
 
 def opened(target: str, worker: str) -> tuple[Decklog, str]:
@@ -78,44 +93,30 @@ def opened(target: str, worker: str) -> tuple[Decklog, str]:
     return log, run_id
 
 
-def drain_ours(target: str, worker: str, watch: Watch) -> Callable[[], list[Any]]:
+def drain_ours(target: str, worker: str, watch: Watch) -> Iterator[object]:
     log, run_id = opened(target, worker)
-
-    def work() -> list[Any]:
-        tasks = []
-        while (claim := watch(log.tasks.claim, run_id, worker=worker)) is not None:
-            watch(log.tasks.finish, claim.task.id, fence=claim.task.fence)
-            tasks.append(claim.task.id)
-        return tasks
-
-    return work
+    yield None
+    while (claim := watch(log.tasks.claim, run_id, worker=worker)) is not None:
+        watch(log.tasks.finish, claim.task.id, fence=claim.task.fence)
+        yield claim.task.id
 
 
-def drain_fused(target: str, worker: str, watch: Watch) -> Callable[[], list[Any]]:
+def drain_fused(target: str, worker: str, watch: Watch) -> Iterator[object]:
     log, run_id = opened(target, worker)
-
-    def work() -> list[Any]:
-        tasks = []
-        claim = watch(log.tasks.claim, run_id, worker=worker)
-        while claim is not None:
-            tasks.append(claim.task.id)
-            claim = watch(log.tasks.finish_and_claim, claim.task.id, fence=claim.task.fence)
-        return tasks
-
-    return work
+    yield None
+    claim = watch(log.tasks.claim, run_id, worker=worker)
+    while claim is not None:
+        task = claim.task
+        claim = watch(log.tasks.finish_and_claim, task.id, fence=task.fence)
+        yield task.id
 
 
-def drain_persist(path: str, _: str, watch: Watch) -> Callable[[], list[Any]]:
+def drain_persist(path: str, _: str, watch: Watch) -> Iterator[object]:
     queue = PersistQueue(Path(path), resume=False)
-
-    def work() -> list[Any]:
-        tasks = []
-        while (item := watch(queue.claim)) is not None:
-            watch(queue.finish, item)
-            tasks.append(item["pqid"])
-        return tasks
-
-    return work
+    yield None
+    while (item := watch(queue.claim)) is not None:
+        watch(queue.finish, item)
+        yield item["pqid"]
 
 
 WAYS = {"raw": drain_raw, "ours": drain_ours, "fused": drain_fused, "persist": drain_persist}
@@ -137,18 +138,32 @@ def fill(way: str, target: str, count: int) -> None:
             log.tasks.add_many(run_id, [{"title": f"task {number}", "objective": "x" * 150} for number in range(count)])
 
 
-def crowd(way: str, target: str, count: int, into: Crowd, *, processes: int = PROCESSES) -> None:
-    """Fill a queue and let so many processes drain it."""
+def crew(way: str, target: str, count: int, into: Crowd, *, processes: int = PROCESSES) -> Crew:
+    """Fill a queue and start the processes that will drain it."""
     fill(way, target, count)
-    into.add(count, *together("benchmarks.task_crowd", [(way, target, f"w{number}") for number in range(processes)]))
+    into.wanted += count
+    return Crew("benchmarks.task_crowd", [(way, target, f"w{number}") for number in range(processes)])
 
 
-def crowds(folder: Path, count: int, rounds: int) -> list[Row]:
-    """Let crowds of each kind have their turns."""
+def crowd(way: str, target: str, count: int, into: Crowd, *, processes: int = PROCESSES) -> None:
+    """Let processes drain a queue in one go."""
+    with crew(way, target, count, into, processes=processes) as workers:
+        into.add(*workers.ask(ALL), queue=str(len(into.rates)))
+
+
+def crowds(folder: Path, count: int) -> list[Row]:
+    """Let eight processes of each kind have short turns, one kind after the other."""
     found = {way: Crowd() for way in WAYS}
-    for number in range(rounds):
+    with ExitStack() as stack:
+        crews = {}
         for way in WAYS:
-            crowd(way, str(folder / f"crowd-{way}-{number}.db"), count, found[way])
+            wanted = count * RAW_SHARE if way == "raw" else count
+            crews[way] = stack.enter_context(crew(way, str(folder / f"crowd-{way}.db"), wanted, found[way]))
+        for way in [*WAYS] * TURNS:
+            found[way].add(*crews[way].ask(str(TURN_SECONDS)))
+        # What the floor has left is of no interest, and may be much.
+        for way in list(WAYS)[1:]:
+            found[way].add(0.0, crews[way].ask(ALL)[1], timed=False)
     raw, ours, fused, persist = (found[way] for way in WAYS)
     return [
         row("8 processes, claim and finish, beside 8 raw ones", ours.rate, "per s", floor=raw.rate, target=">= 0.5"),
@@ -180,14 +195,21 @@ def told(label: str, crowd: Crowd) -> list[Row]:
 
 
 def main(way: str, target: str, worker: str) -> None:
-    """Be one process of a crowd."""
+    """Be one process of a crowd; a word is how many seconds to go on."""
     watch = Watch()
+    drain = WAYS[way](target, worker, watch)
+    next(drain)
 
-    def prepare() -> Callable[[], Any]:
-        drain = WAYS[way](target, worker, watch)
-        return lambda: {"tasks": drain(), "worst": watch.worst, "ended": time.time()}
+    def turn(seconds: str) -> dict[str, Any]:
+        until = time.monotonic() + float(seconds)
+        tasks = []
+        for task in drain:
+            tasks.append(task)
+            if time.monotonic() > until:
+                break
+        return {"tasks": tasks, "worst": watch.worst, "ended": time.time()}
 
-    work_as_child(prepare)
+    work_as_child(turn)
 
 
 if __name__ == "__main__":

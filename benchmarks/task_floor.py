@@ -1,5 +1,6 @@
 """What can't be done with less: two transactions for a task, each one conditional update."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +45,11 @@ class Floor:
         self._connection.execute("commit")
         return int(rows[0][0]) if rows else None
 
-    def drain(self) -> int:
-        done = 0
+    def drain(self) -> Iterator[int]:
+        """Claim and finish, task by task."""
         while (number := self.claim()) is not None:
             self.finish(number)
-            done += 1
-        return done
+            yield number
 
     def close(self) -> None:
         self._connection.close()

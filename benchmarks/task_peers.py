@@ -1,6 +1,7 @@
 """Queues that keep their tasks in SQLite, each made as durable as ours: WAL, and a sync with every commit."""
 
 import sqlite3
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,10 @@ class PersistQueue:
         self.note = f"persist-queue {version('persist-queue')} {durable(self._queue._conn)}"
 
     def fill(self, count: int) -> None:
+        self._queue._conn.execute("pragma synchronous = off")
         for number in range(count):
             self._queue.put({"title": f"task {number}", "objective": "x" * 150})
+        durable(self._queue._conn)
 
     def claim(self) -> "dict[str, Any] | None":
         try:
@@ -55,12 +58,10 @@ class PersistQueue:
     def finish(self, item: "dict[str, Any]") -> None:
         self._queue.ack(item)
 
-    def drain(self) -> int:
-        done = 0
+    def drain(self) -> Iterator[object]:
         while (item := self.claim()) is not None:
             self.finish(item)
-            done += 1
-        return done
+            yield item
 
     def close(self) -> None:
         self._queue.close()
@@ -82,12 +83,10 @@ class LiteQueue:
         for number in range(count):
             self._queue.put(f"task {number} " + "x" * 150)
 
-    def drain(self) -> int:
-        done = 0
+    def drain(self) -> Iterator[object]:
         while (message := self._queue.pop()) is not None:
             self._queue.done(message.message_id)
-            done += 1
-        return done
+            yield message
 
     def close(self) -> None:
         self._queue.close()
@@ -115,11 +114,9 @@ class Huey:
         for number in range(count):
             self._work(number, "x" * 150)
 
-    def drain(self) -> int:
-        done = 0
-        while self._huey.dequeue() is not None:
-            done += 1
-        return done
+    def drain(self) -> Iterator[object]:
+        while (task := self._huey.dequeue()) is not None:
+            yield task
 
     def close(self) -> None:
         self._huey.storage.close()

@@ -2,70 +2,63 @@
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import apsw
 
 from benchmarks.children import alone
-from benchmarks.measure import Row, in_turns, rate, row, write
+from benchmarks.measure import Row, in_slices, in_turns, rate, row, write
 from benchmarks.task_crowd import crowds
 from benchmarks.task_floor import Floor
-from benchmarks.task_peers import PEERS, Huey, LiteQueue, PersistQueue
+from benchmarks.task_peers import PEERS, Huey
 from benchmarks.task_postgres import beside_procrastinate
 from benchmarks.task_scale import NOTE, claims, snapshots
 from decklog import Decklog
 
 COUNT = int(os.environ.get("DECKLOG_BENCH_TASK_COUNT", "1000"))
-ROUNDS = 5
-# A crowd's round starts eight processes; fewer rounds of more tasks show the same.
-CROWD_COUNT, CROWD_ROUNDS = 4 * COUNT, 3
-DBOS_COUNT = COUNT // 2
+SLICE = 20
+CROWD_COUNT = 4 * COUNT
+ROUNDS = 3
+DBOS_COUNT = COUNT // 4
 
 
 class Ours:
-    """A log whose runs are drained by one process, one run a round."""
+    """A log with one run, drained by one process."""
 
     def __init__(self, path: Path) -> None:
         self.log = Decklog.open(path)
-        self.run_id = ""
+        self._run_id = self.log.runs.start("be drained").id
 
     def fill(self, count: int) -> None:
-        self.run_id = self.log.runs.start("one more round").id
-        self.log.tasks.add_many(self.run_id, [{"title": f"task {n}", "objective": "x" * 150} for n in range(count)])
+        self.log.tasks.add_many(self._run_id, [{"title": f"task {n}", "objective": "x" * 150} for n in range(count)])
 
-    def drain(self) -> int:
-        done = 0
-        while (claim := self.log.tasks.claim(self.run_id, worker="w")) is not None:
+    def drain(self) -> Iterator[object]:
+        while (claim := self.log.tasks.claim(self._run_id, worker="w")) is not None:
             self.log.tasks.finish(claim.task.id, fence=claim.task.fence)
-            done += 1
-        return done
+            yield claim
 
-    def drain_fused(self) -> int:
-        done, claim = 0, self.log.tasks.claim(self.run_id, worker="w")
+    def drain_fused(self) -> Iterator[object]:
+        claim = self.log.tasks.claim(self._run_id, worker="w")
         while claim is not None:
             claim = self.log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence)
-            done += 1
-        return done
+            yield claim
 
-
-def filled(queue: "Floor | Ours | PersistQueue | LiteQueue | Huey", drain: Callable[[], int]) -> Callable[[], float]:
-    """Make a round: fill the queue, then time its draining alone."""
-
-    def one() -> float:
-        queue.fill(COUNT)
-        return rate(drain)
-
-    return one
+    def close(self) -> None:
+        self.log.close()
 
 
 def one_process(folder: Path) -> tuple[list[Row], list[str]]:
-    """Let the floor, us and every peer drain as many tasks, in turns."""
-    floor, ours = Floor(folder / "floor.db"), Ours(folder / "ours.db")
+    """Let the floor, us and every peer drain as many tasks, in short turns."""
+    floor, ours, fused = Floor(folder / "floor.db"), Ours(folder / "ours.db"), Ours(folder / "fused.db")
     peers = [kind(folder / kind.__name__) for kind in PEERS]
-    rounds = [filled(floor, floor.drain), filled(ours, ours.drain), filled(ours, ours.drain_fused)]
-    raw, two, one, *others = in_turns(ROUNDS, *rounds, *(filled(peer, peer.drain) for peer in peers))
+    for queue in (floor, ours, fused, *peers):
+        queue.fill(COUNT)
+    drains = [floor.drain(), ours.drain(), fused.drain_fused(), *(peer.drain() for peer in peers)]
+    raw, two, one, *others = in_slices(SLICE, *drains)
+    for queue in (floor, ours, fused, *peers):
+        queue.close()
     rows = [
         row("claim and finish, one process", two, "per s", floor=raw, target=">= 0.5"),
         row("finish and claim the next in one transaction", one, "per s", floor=raw, target=">= 0.8"),
@@ -74,23 +67,37 @@ def one_process(folder: Path) -> tuple[list[Row], list[str]]:
         # huey gives no guarantee to be compared with: it shows what the guarantees cost.
         target = "" if isinstance(peer, Huey) else ">= 1"
         rows.append(row(f"claim and finish, beside {peer.label}", two, "per s", floor=figure, target=target))
-    more, note = beside_dbos(folder, two)
-    ours.log.close()
-    for queue in (floor, *peers):
-        queue.close()
-    return rows + more, [*(f"{peer.note}." for peer in peers), note]
+        rows.append(row(f"finish and claim fused, beside {peer.label}", one, "per s", floor=figure, target=target))
+    return rows, [f"{peer.note}." for peer in peers]
 
 
-def beside_dbos(folder: Path, ours: float) -> tuple[list[Row], str]:
-    """Let DBOS drain its queue with its own worker, one workflow at a time and as many as it takes."""
-    rows = []
-    for at_once, label in ((1, "one workflow at a time"), (0, "as many workflows at once as it takes")):
-        found = alone("benchmarks.peer_dbos_queue", str(folder), str(DBOS_COUNT), str(at_once))
-        rows.append(row(f"claim and finish, beside DBOS's queue, {label}", ours, "per s", floor=found["rate"], target=">= 1"))
-    journal_mode, synchronous = found["before"]
-    return rows, (
-        f"DBOS {version('dbos')} came with journal_mode {journal_mode} and synchronous {synchronous}; its connections were set "
-        f"to wal and full. Its queue polls every millisecond; {DBOS_COUNT:,} workflows are enqueued before its worker may begin."
+def beside_dbos(folder: Path) -> tuple[list[Row], str]:
+    """Let DBOS drain its queue with its own worker, one workflow at a time and as many as it takes, in turns with us."""
+    ours, settings = Ours(folder / "beside-dbos.db"), []
+
+    def peer(at_once: int) -> float:
+        place = tempfile.mkdtemp(dir=folder)
+        found = alone("benchmarks.peer_dbos_queue", place, str(DBOS_COUNT), str(at_once))
+        settings.append(found["before"])
+        return float(found["rate"])
+
+    def drained(drain: Callable[[], Iterator[object]]) -> float:
+        ours.fill(DBOS_COUNT)
+        return rate(lambda: sum(1 for _ in drain()))
+
+    single, two, many, one = in_turns(
+        ROUNDS, lambda: peer(1), lambda: drained(ours.drain), lambda: peer(0), lambda: drained(ours.drain_fused)
+    )
+    ours.close()
+    name, more = "beside DBOS's queue, one workflow at a time", "beside DBOS's queue, as many workflows at once as it takes"
+    return [
+        row(f"claim and finish, {name}", two, "per s", floor=single, target=">= 1"),
+        row(f"claim and finish, {more}", two, "per s", floor=many, target=">= 1"),
+        row(f"finish and claim fused, {more}", one, "per s", floor=many, target=">= 1"),
+    ], (
+        f"DBOS {version('dbos')} came with journal_mode {settings[0][0]} and synchronous {settings[0][1]}; its connections were set "
+        f"to wal and full. Its queue polls every millisecond; {DBOS_COUNT:,} workflows are enqueued before its worker may begin. "
+        "It and Decklog take turns; the medians count."
     )
 
 
@@ -99,15 +106,19 @@ def main() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name)
         rows, notes = one_process(folder)
-        rows += crowds(folder, CROWD_COUNT, CROWD_ROUNDS)
-        more, note = beside_procrastinate(folder, COUNT, CROWD_ROUNDS)
+        beside, dbos_note = beside_dbos(folder)
+        rows += [*beside, *crowds(folder, CROWD_COUNT)]
+        more, note = beside_procrastinate(folder, COUNT, ROUNDS)
         rows += [*more, *claims(folder), *snapshots(folder)]
     sqlite = f"SQLite {apsw.sqlite_lib_version()} for the floor and Decklog, in WAL mode with synchronous=full, as are all peers."
     notes = [
         sqlite,
-        "Every queue gets its tasks first; what is timed is draining it. In one process all take turns, and the medians count.",
+        f"Every queue gets its tasks first; what is timed is draining it. In one process all take turns of {SLICE} "
+        "tasks, as the disk may be faster or slower a second later.",
         *notes,
-        "Eight processes: all are started before they may begin; the rates are medians, the rest is the worst of all rounds.",
+        dbos_note,
+        "Eight processes of each kind take turns of a third of a second, all eight at once; the rates are medians of the "
+        "turns, the rest is the worst or the sum of all, after they have drained what was left.",
         note,
         NOTE,
     ]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.children import together
+from benchmarks.children import Crew
 from benchmarks.task_crowd import Crowd, crowd
 from benchmarks.task_floor import Floor
 from benchmarks.task_scale import Model
@@ -24,7 +24,8 @@ def test_the_floor_gives_every_task_once(tmp_path: Path) -> None:
 
 def test_a_crowd_counts_what_was_claimed_twice_and_what_was_lost() -> None:
     found = Crowd()
-    found.add(5, 10.0, [{"tasks": [1, 2, 3], "worst": 0.5, "ended": 12.0}, {"tasks": [3], "worst": 0.1, "ended": 11.0}])
+    found.wanted = 5
+    found.add(10.0, [{"tasks": [1, 2, 3], "worst": 0.5, "ended": 12.0}, {"tasks": [3], "worst": 0.1, "ended": 11.0}])
     assert (found.doubles, found.lost, found.share, found.worst, found.rate) == (1, 2, 0.5, 0.5, 1.5)
 
 
@@ -37,7 +38,7 @@ def test_processes_drain_a_queue_together(tmp_path: Path, way: str) -> None:
 
 def test_a_child_that_fails_is_not_taken_for_one_that_had_nothing_to_do(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="told nothing"):
-        together("benchmarks.task_crowd", [("no such way", str(tmp_path / "queue.db"), "w")])
+        Crew("benchmarks.task_crowd", [("no such way", str(tmp_path / "queue.db"), "w")])
 
 
 def test_tasks_made_after_a_model_are_what_the_verb_would_have_written(tmp_path: Path) -> None:
