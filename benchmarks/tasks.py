@@ -95,9 +95,9 @@ def beside_dbos(folder: Path) -> tuple[list[Row], str]:
         row(f"claim and finish, {more}", two, "per s", floor=many, target=">= 1"),
         row(f"finish and claim fused, {more}", one, "per s", floor=many, target=">= 1"),
     ], (
-        f"DBOS {version('dbos')} came with journal_mode {settings[0][0]} and synchronous {settings[0][1]}; its connections were set "
-        f"to wal and full. Its queue polls every millisecond; {DBOS_COUNT:,} workflows are enqueued before its worker may begin. "
-        "It and Decklog take turns; the medians count."
+        f"DBOS {version('dbos')} came with journal_mode {settings[0][0]} and synchronous {settings[0][1]}; its connections were "
+        f"set to wal and full. Its queue polls every millisecond; {DBOS_COUNT:,} workflows are enqueued before its worker "
+        "may begin. It and Decklog take turns; the medians count."
     )
 
 
@@ -117,7 +117,7 @@ def main() -> list[Row]:
         "tasks, as the disk may be faster or slower a second later.",
         *notes,
         dbos_note,
-        "Eight processes of each kind take turns of a third of a second, all eight at once; the rates are medians of the "
+        "Eight processes of each kind take turns of half a second, all eight at once; the rates are medians of the "
         "turns, the rest is the worst or the sum of all, after they have drained what was left.",
         note,
         NOTE,

@@ -29,6 +29,15 @@ def test_a_crowd_counts_what_was_claimed_twice_and_what_was_lost() -> None:
     assert (found.doubles, found.lost, found.share, found.worst, found.rate) == (1, 2, 0.5, 0.5, 1.5)
 
 
+def test_a_turn_counts_what_was_done_in_time_and_one_that_ran_dry_counts_nothing() -> None:
+    found = Crowd()
+    turn = {"tasks": [1, 2, 3, 4], "in_time": 3, "dry": False, "worst": 0.1, "ended": 99.0}
+    found.add(10.0, [turn], seconds=0.5)
+    found.add(11.0, [turn | {"tasks": [5], "in_time": 1, "dry": True}], seconds=0.5)
+    assert found.rates == [6.0]
+    assert found.claimed.total() == 5
+
+
 @pytest.mark.parametrize("way", ["raw", "ours", "fused"])
 def test_processes_drain_a_queue_together(tmp_path: Path, way: str) -> None:
     found = Crowd()
