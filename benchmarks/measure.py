@@ -1,8 +1,9 @@
 """What the measurements share: timing in turns, rows of results, a table and a chart."""
 
+import itertools
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -36,6 +37,27 @@ def in_turns(rounds: int, *works: Callable[[], float]) -> list[float]:
     return [statistics.median(result) for result in results]
 
 
+def in_slices(size: int, *works: Iterator[object]) -> list[float]:
+    """Let works that go on step by step have turns of so many steps, until one of them is done; give each one's steps per second.
+
+    For works that wait for a disk, whose speed may change every second: short turns let every one of them meet the same disk.
+    The fastest and the slowest twentieth of the turns are left out.
+    """
+    times: list[list[float]] = [[] for _ in works]
+    while True:
+        for work, seen in zip(works, times, strict=True):
+            begin = time.perf_counter()
+            steps = sum(1 for _ in itertools.islice(work, size))
+            if steps < size:
+                return [size / _trimmed_mean(each[1:]) for each in times]
+            seen.append(time.perf_counter() - begin)
+
+
+def _trimmed_mean(values: list[float]) -> float:
+    cut = len(values) // 20
+    return statistics.mean(sorted(values)[cut : len(values) - cut])
+
+
 def row(name: str, value: float, unit: str, *, floor: float | None = None, target: str = "") -> Row:
     """Make one row and print it. For rates a large ratio is good, for costs a small one; the target says which."""
     made: Row = {"name": name, "value": value, "unit": unit, "target": target}
@@ -63,8 +85,8 @@ def meets(row: Row) -> bool | None:
     return measured >= limit if comparison == ">=" else measured <= limit
 
 
-def write(name: str, title: str, rows: list[Row]) -> None:
-    """Write a table and a chart to docs/benchmarks."""
+def write(name: str, title: str, rows: list[Row], notes: Sequence[str] = ()) -> None:
+    """Write a table, a chart, and how the figures were taken, to docs/benchmarks."""
     DOCS.mkdir(parents=True, exist_ok=True)
     lines = [
         f"# {title}",
@@ -81,6 +103,8 @@ def write(name: str, title: str, rows: list[Row]) -> None:
         lines.append(
             f"| {item['name']} | {item['value']:,.1f} {item['unit']} | {floor} | {ratio} | {item.get('target', '')} | {met} |"
         )
+    if notes:
+        lines += ["", "How it was measured:", "", *(f"- {note}" for note in notes)]
     (DOCS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (DOCS / f"{name}.svg").write_text(chart(title, rows), encoding="utf-8")
 
