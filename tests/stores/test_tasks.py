@@ -283,3 +283,62 @@ def test_every_version_of_a_task_can_be_seen_again(log: Decklog, run_id: str) ->
     for entry, version in zip(log.journal.history("tasks", task.id), versions, strict=True):
         assert log.journal.at("tasks", task.id, entry.id) == version
     assert log.journal.verify().ok
+
+
+def test_a_run_that_does_not_exist_has_no_tasks_to_ask_for(log: Decklog) -> None:
+    for ask in (
+        lambda: log.tasks.claim("run_none", worker="w"),
+        lambda: log.tasks.ready("run_none"),
+        lambda: log.tasks.find("run_none"),
+        lambda: log.tasks.replan("run_none", []),
+        lambda: log.tasks.add("run_none", "work"),
+    ):
+        with pytest.raises(NotFound, match="no run 'run_none'"):
+            ask()
+
+
+def test_what_is_ready_is_listed_however_much_is_not(log: Decklog, run_id: str) -> None:
+    log.tasks.add_many(run_id, [{"title": f"held {n}", "task_id": f"t{n}", "priority": 90} for n in range(30)])
+    for n in range(30):
+        log.tasks.pause(f"t{n}", reason="not now")
+    log.tasks.add(run_id, "free", task_id="free", priority=1)
+    picture = log.tasks.ready(run_id, limit=5)
+    assert [task["id"] for task in picture["ready"]] == ["free"]
+    assert [task["why"] for task in picture["not_ready"]] == ["paused: not now"] * 5
+
+
+def test_ready_says_what_a_claim_would_do(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "last chance", task_id="last", max_attempts=1)
+    log.tasks.add(run_id, "one more", task_id="more", max_attempts=2)
+    for _ in range(2):
+        log.tasks.claim(run_id, worker="w", lease_seconds=10)
+    clock.advance(seconds=11)
+    picture = log.tasks.ready(run_id)
+    assert [task["id"] for task in picture["ready"]] == ["more"]
+    assert "all 1 attempts are used" in picture["not_ready"][0]["why"]
+    assert log.tasks.claim(run_id, worker="other").task.id == "more"
+    assert log.tasks.get("last").state == "blocked"
+
+
+def test_an_id_of_another_run_is_not_taken_for_this_one(log: Decklog, run_id: str) -> None:
+    other = log.runs.start("other").id
+    log.tasks.add(run_id, "work", task_id="work")
+    with pytest.raises(Conflict, match="is of run run_1"):
+        log.tasks.add(other, "work", task_id="work")
+    assert log.tasks.find(other) == []
+
+
+def test_tasks_are_found_by_tag(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "one", tags=["slow", "gpu"])
+    log.tasks.add(run_id, "two", tags=["slower"])
+    assert [task.title for task in log.tasks.find(run_id, tag="slow")] == ["one"]
+
+
+def test_finish_and_claim_keeps_to_role_group_and_tag(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "first", role="qa", priority=90)
+    log.tasks.add(run_id, "not mine", role="developer", priority=80)
+    log.tasks.add(run_id, "mine", role="qa", tags=["gpu"], group_id="B")
+    claim = log.tasks.claim(run_id, worker="w", role="qa")
+    following = log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence, role="qa", tag="gpu", group_id="B")
+    assert following.task.title == "mine"
+    assert log.tasks.finish_and_claim(following.task.id, fence=following.task.fence, role="qa") is None
