@@ -342,3 +342,16 @@ def test_finish_and_claim_keeps_to_role_group_and_tag(log: Decklog, run_id: str)
     following = log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence, role="qa", tag="gpu", group_id="B")
     assert following.task.title == "mine"
     assert log.tasks.finish_and_claim(following.task.id, fence=following.task.fence, role="qa") is None
+
+
+def test_finishing_again_with_the_same_fence_changes_nothing(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    claim = log.tasks.claim(run_id, worker="w")
+    done = log.tasks.finish("work", fence=claim.task.fence, summary="all green")
+    again = log.tasks.finish("work", fence=claim.task.fence, summary="said twice")
+    assert again.already
+    assert again.as_dict() == {**done.as_dict(), "already": True}
+    with pytest.raises(LeaseLost):
+        log.tasks.finish("work", fence=claim.task.fence + 1)
+    with pytest.raises(LeaseLost):
+        log.tasks.fail("work", fence=claim.task.fence)
