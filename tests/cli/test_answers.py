@@ -78,7 +78,7 @@ def test_success_is_one_envelope_on_stdout_and_nothing_on_stderr(decklog: Progra
         (["tasks", "extend", "x", "--fence", "9" * 30], 1, "invalid"),
         (["journal", "get", "run_1", "99"], 3, "not_found"),
         (["journal", "get", "run_1", "9" * 30], 3, "not_found"),
-        (["journal", "append", "run_1", "x", "--kind", "gossip"], 1, "invalid"),
+        (["journal", "append", "run_1", "x", "--kind", "gossip"], 2, "usage"),
         (["journal", "at", "runs", "run_1", "soon"], 1, "invalid"),
         (["journal", "find", "--after", "x"], 1, "invalid"),
         (["verify", "nobody"], 3, "not_found"),
@@ -115,7 +115,7 @@ def test_a_conflict_and_a_lost_lease_end_with_5(decklog: Program, log_folder: Pa
     fence = decklog("tasks", "claim", "run_1", "--worker", "w", "--json").data["fence"]
     assert decklog("tasks", "finish", "t1", "--fence", str(fence)).code == 0
     assert decklog("tasks", "resume", "t1").code == 5
-    late = decklog("tasks", "finish", "t1", f"--fence={fence}", "--json")
+    late = decklog("tasks", "fail", "t1", f"--fence={fence}", "--json")
     assert (late.code, late.envelope["error"]["code"]) == (5, "lease_lost")
 
 

@@ -38,7 +38,7 @@ def _show(log: Decklog, run_id: str, play: Demo) -> None:
     heir = attempts[-1].worker
     click.echo(f"{play.killed}'s lease ran out, and {heir} took '{log.tasks.get(play.killed_task).title}' over:\n")
     for entry in log.journal.find(run_id, task_id=play.killed_task, oldest_first=True):
-        click.echo(f"  {entry_line(entry)}")
+        click.echo(entry_line(entry, of_one_stream=True))
     click.echo("")
 
 

@@ -47,6 +47,8 @@ class Parameter:
         """Read the parameter's value from a word."""
         origin = getattr(self.type, "__origin__", self.type)
         read: Callable[[str], Any] = _READERS.get(origin, _read_json if isinstance(origin, str) else self._as_is)
+        if isinstance(origin, type) and issubclass(origin, Enum):
+            read = origin
         try:
             return read(text)
         except ValueError:
@@ -77,10 +79,11 @@ def _read_json(text: str) -> "Any":
 
 
 def _read_list(text: str) -> "Any":
-    """Read a list as JSON, or as words with commas between them."""
+    """Read a list as JSON, or as words with commas between them; a sentence is one item, whatever its commas."""
     if text == "-" or text.startswith(("[", "@")):
         return _read_json(text)
-    return [part.strip() for part in text.split(",") if part.strip()]
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return [text.strip()] if any(len(part.split()) > 1 for part in parts) else parts
 
 
 def read_time(text: str) -> datetime:
@@ -172,7 +175,13 @@ def _option(by_flag: dict[str, Parameter], given: "dict[str, Any]", word: str, r
     text = value if equals else next(rest, None)
     if text is None:
         raise Usage(f"{flag} needs a value")
-    given[parameter.name] = parameter.convert(text)
+    value = parameter.convert(text)
+    if parameter.name not in given:
+        given[parameter.name] = value
+    elif isinstance(value, list):
+        given[parameter.name] = [*given[parameter.name], *value]
+    else:
+        raise Usage(f"{flag} is given twice")
 
 
 def _truth(text: str) -> bool:
