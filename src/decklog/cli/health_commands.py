@@ -53,7 +53,7 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
 @click.option("--deep", is_flag=True, help="also walk every hash chain, as verify does")
 @click.pass_obj
 def doctor(call: Call, deep: bool) -> int:
-    """Look for trouble with the engine, the file, its pages, leases and locks, and say what mends it."""
+    """Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it."""
     facts, findings = _examine(call, deep)
     if call.json:
         first = findings[0] if findings else None
