@@ -254,6 +254,11 @@ class Record:
         """Name the task that a change of this record is about."""
         return values.get("task_id")
 
+    @classmethod
+    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
+        """Make anew, for the copy in a fork, what is good only once in a log."""
+        return image
+
     def as_dict(self) -> "dict[str, Any]":
         """Give the record as plain JSON values."""
         data = {name: _jsonable(self.__dict__[name]) for name in self.columns()}

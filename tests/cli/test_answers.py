@@ -344,3 +344,15 @@ def test_a_call_that_waits_for_a_frozen_writer_can_be_interrupted(log_folder: Pa
         holder.communicate("go on\n", timeout=20)
     with Decklog.open(target) as log:
         assert log.runs.count_cycle("run_1").cycles == 1
+
+
+def test_the_same_blocker_twice_in_a_row_is_a_warning(decklog: Program, log_folder: Path) -> None:
+    decklog("tasks", "add", "run_1", "work", "--task-id", "t1")
+    heard = []
+    for _ in range(3):
+        fence = decklog("tasks", "claim", "run_1", "--worker", "w", "--json").data["fence"]
+        said = decklog("tasks", "fail", "t1", "--fence", str(fence), "--blocker", "no network", "--json")
+        heard.append(said.envelope["warnings"])
+    assert heard[0] == []
+    assert "same blocker 2 times in a row: no network" in heard[1][0]
+    assert "warning: task t1 met the same blocker 3 times" in decklog("tasks", "get", "t1").err
