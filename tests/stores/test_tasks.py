@@ -355,3 +355,64 @@ def test_finishing_again_with_the_same_fence_changes_nothing(log: Decklog, run_i
         log.tasks.finish("work", fence=claim.task.fence + 1)
     with pytest.raises(LeaseLost):
         log.tasks.fail("work", fence=claim.task.fence)
+
+
+@pytest.mark.parametrize("status", ["paused", "completed", "failed", "cancelled"])
+def test_who_works_for_all_runs_gets_nothing_of_one_that_does_not_go_on(log: Decklog, run_id: str, status: str) -> None:
+    log.tasks.add(run_id, "work")
+    if status == "paused":
+        log.runs.update(run_id, status=status)
+    else:
+        log.runs.finish(run_id, status=status)
+    assert log.tasks.claim(worker="w") is None
+    log.runs.update(run_id, status="active")
+    assert log.tasks.claim(worker="w") is not None
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"title": 5},
+        {"title": " "},
+        {"objective": None},
+        {"tags": "abc"},
+        {"tags": [1]},
+        {"tags": [""]},
+        {"depends_on": "other"},
+        {"inputs": [1]},
+        {"priority": True},
+        {"priority": "9"},
+        {"priority": -1},
+        {"max_attempts": 0},
+        {"max_attempts": 1.5},
+        {"not_before": "soon"},
+        {"not_before": 7},
+        {"task_id": ""},
+        {"group_id": 3},
+        {"key": ""},
+        {"loop_version": "x"},
+    ],
+    ids=str,
+)
+def test_a_field_of_another_shape_is_refused_alone_and_in_a_list(log: Decklog, run_id: str, bad: dict[str, object]) -> None:
+    with pytest.raises(Invalid):
+        log.tasks.add(run_id, **{"title": "x", **bad})
+    with pytest.raises(Invalid):
+        log.tasks.add_many(run_id, [{"title": "good"}, {"title": "x", **bad}])
+    with pytest.raises(Invalid):
+        log.tasks.replan(run_id, [{"title": "x", **bad}])
+    assert log.tasks.find(run_id) == []
+
+
+@pytest.mark.parametrize(
+    "bad", [{"title": "t"}, ["t"], [{"task_id": "t"}], [{"title": "t", "run_id": "x"}], "t", [{"titel": "t"}]], ids=str
+)
+def test_what_is_no_list_of_tasks_is_refused(log: Decklog, run_id: str, bad: object) -> None:
+    for verb in (log.tasks.add_many, log.tasks.replan):
+        with pytest.raises(Invalid):
+            verb(run_id, bad)
+
+
+def test_a_list_of_tasks_may_come_from_json(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    [task] = log.tasks.add_many(run_id, [{"title": "t", "not_before": "2026-01-02T00:00:00Z", "tags": ["a", "a"]}])
+    assert (task.not_before.isoformat(), task.tags) == ("2026-01-02T00:00:00+00:00", ["a"])

@@ -155,3 +155,9 @@ def test_a_run_with_records_of_every_kind_can_be_forked(log: Decklog, run_id: st
     assert log.journal.verify(fork.id).ok
     assert log.states.get(fork.id, "pm").document == {"a": 1}
     assert [package.number for package in log.context.find(fork.id, include_superseded=True)] == [4, 3]
+
+
+@pytest.mark.parametrize("bad", ["a b", "", "@desk", "run:1", "x" * 201])
+def test_a_fork_gets_no_id_that_a_run_could_not_have(log: Decklog, run_id: str, bad: str) -> None:
+    with pytest.raises(Invalid):
+        log.runs.fork(run_id, new_run_id=bad)

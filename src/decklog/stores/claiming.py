@@ -141,12 +141,13 @@ class Claiming(Leases):
         return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
 
     def _runs_with_work(self) -> list[str]:
-        """Name the runs with tasks that are ready or running, in order of urgency."""
+        """Name the runs that go on and have tasks that are ready or running, in order of urgency."""
         _, rows = self.db.rows(
             """
             select run_id, max(priority) as urgency, min(created_at) as oldest
               from tasks
-             where (state = 'pending' and open_dependencies = 0) or state = 'running'
+             where ((state = 'pending' and open_dependencies = 0) or state = 'running')
+               and run_id in (select id from runs where status = 'planning' or status = 'active')
              group by run_id
              order by urgency desc, oldest, run_id
             """,

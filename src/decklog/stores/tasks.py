@@ -2,13 +2,14 @@
 
 from datetime import datetime
 
-from decklog.errors import Conflict, Invalid, NotFound
+from decklog.errors import Conflict, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, from_json, to_json
 from decklog.stores.base import Where, enum_of, page_size
 from decklog.stores.claiming import TAGGED, Claiming
 from decklog.stores.numbers import check_run
 from decklog.stores.task import Attempt, Dependency, Outcome, Task, TaskState, attempts_from
+from decklog.stores.task_shape import checked, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,45 +56,24 @@ class Tasks(Claiming):
         key: str | None = None,
     ) -> Task:
         """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
-        if not title.strip():
-            raise Invalid("a task needs a title", field="title")
-        if not 0 <= priority <= 100:
-            raise Invalid(f"priority is {priority}; it goes from 0 to 100", field="priority")
-        if max_attempts < 1:
-            raise Invalid(f"max_attempts is {max_attempts}; a task needs at least one", field="max_attempts")
-        now = self.now()
-        identity = task_id or self.ids.new("task")
+        given = checked({name: value for name, value in locals().items() if name not in ("self", "run_id", "__class__")})
+        needed, now = given.pop("depends_on"), self.now()
+        identity = given.pop("task_id") or self.ids.new("task")
         task = self._once(
             run_id,
             lambda: self._known(run_id, task_id, key),
             lambda: self.add_record(
                 id=identity,
                 run_id=run_id,
-                group_id=group_id,
-                title=title,
-                objective=objective,
                 state=TaskState.PENDING,
-                priority=priority,
-                role=role,
-                tags=tags or [],
-                acceptance=acceptance or [],
-                verification=verification or [],
-                allowed_paths=allowed_paths or [],
-                inputs=inputs or {},
-                not_before=not_before,
-                open_dependencies=self._count_open(depends_on or []),
-                max_attempts=max_attempts,
-                stage=stage,
-                state_name=state_name,
-                trace_file=trace_file,
-                loop_version=loop_version,
-                key=key,
+                open_dependencies=self._count_open(needed),
                 created_at=now,
                 updated_at=now,
+                **given,
             ),
         )
         if not task.already:
-            for other in dict.fromkeys(depends_on or []):
+            for other in needed:
                 super().add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
         return task
 
@@ -127,7 +107,7 @@ class Tasks(Claiming):
     def _count_open(self, needed: list[str]) -> int:
         """Count what a task has to wait for; what does not exist can't be waited for."""
         count = 0
-        for task_id in dict.fromkeys(needed):
+        for task_id in needed:
             found = self.select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
             if not found:
                 raise NotFound(f"there is no task {task_id} to depend on", task_id=task_id)
@@ -137,7 +117,7 @@ class Tasks(Claiming):
     @writes
     def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]:
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
-        return [self.add(run_id, **task) for task in _in_order(tasks)]  # type: ignore[arg-type]
+        return [self.add(run_id, **task) for task in _in_order(listed(tasks))]
 
     @writes
     def depend(self, task_id: str, depends_on: str) -> Task:
@@ -384,20 +364,20 @@ class Tasks(Claiming):
         return attempts_from([Task.from_row(image.keys(), image.values()) for image in images])
 
 
-def _in_order(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
+def _in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
     """Order tasks so that each comes after those of the list it depends on; refuse a circle, naming it."""
     named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
-    ordered: list[dict[str, object]] = []
+    ordered: list[dict[str, Any]] = []
     done: set[int] = set()
 
-    def visit(task: dict[str, object], path: list[str]) -> None:
+    def visit(task: "dict[str, Any]", path: list[str]) -> None:
         if id(task) in done:
             return
         name = str(task.get("task_id") or "")
         if name and name in path:
             circle = [*path[path.index(name) :], name]
             raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
-        for needed in task.get("depends_on") or []:  # type: ignore[attr-defined]
+        for needed in task.get("depends_on") or []:
             if needed in named:
                 visit(named[needed], [*path, name])
         done.add(id(task))

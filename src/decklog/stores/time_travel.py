@@ -7,7 +7,7 @@ from decklog.operations import reads, writes
 from decklog.records import Record, from_json, to_json
 from decklog.stores.base import Store, moment_of
 from decklog.stores.journal_writer import STREAM_SIZE
-from decklog.stores.run import Run
+from decklog.stores.run import Run, check_run_id
 from decklog.stores.times import Times
 
 TYPE_CHECKING = False
@@ -74,7 +74,8 @@ class TimeTravel(Store):
         """
         start, until = self._span(run_id, at)
         seq = until - start
-        new_id = new_run_id or self.ids.new("run")
+        new_id = self.ids.new("run") if new_run_id is None else new_run_id
+        check_run_id(new_id, "new_run_id")
         if self.seek(Run, new_id) is not None:
             raise Invalid(f"there is a run {new_id} already; choose another id", field="new_run_id")
         images = self._images(start, until)
