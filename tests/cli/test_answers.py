@@ -356,3 +356,32 @@ def test_the_same_blocker_twice_in_a_row_is_a_warning(decklog: Program, log_fold
     assert heard[0] == []
     assert "same blocker 2 times in a row: no network" in heard[1][0]
     assert "warning: task t1 met the same blocker 3 times" in decklog("tasks", "get", "t1").err
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (["tasks", "add-many", "run_1", '{"title": "x"}'], "a list of objects"),
+        (["tasks", "add-many", "run_1", '["x"]'], "a list of objects"),
+        (["tasks", "add-many", "run_1", "null"], "a list of objects"),
+        (["tasks", "add", "run_1", "x", "--tags", "[1]"], "a list of texts"),
+        (["tasks", "add", "run_1", "x", "--inputs", "[1]"], "a JSON object"),
+        (["runs", "start", "x", "--metadata", "5"], "a JSON object"),
+        (["journal", "append-many", "5"], "a JSON list"),
+        (["outputs", "check-evidence", "run_1", "[1]"], "a list of texts"),
+        (["workflow", "load", "--document", "5"], "a JSON object"),
+    ],
+)
+def test_json_of_another_shape_is_wrong_usage(decklog: Program, log_folder: Path, words: list[str], kind: str) -> None:
+    said = decklog(*words)
+    assert said.code == 2
+    assert f"takes {kind}" in said.err
+
+
+def test_many_tasks_come_from_a_file(decklog: Program, log_folder: Path) -> None:
+    tasks = [{"title": "one", "task_id": "a", "depends_on": ["b"]}, {"title": "two", "task_id": "b", "tags": ["x"]}]
+    (log_folder / "tasks.json").write_text(json.dumps(tasks))
+    assert [task["id"] for task in decklog("tasks", "add-many", "run_1", "@tasks.json", "--json").data] == ["b", "a"]
+    said = decklog("tasks", "add-many", "run_1", "-", stdin=json.dumps(tasks))
+    assert said.code == 0
+    assert len(decklog("tasks", "find", "run_1", "--json").data) == 2

@@ -50,13 +50,39 @@ class Parameter:
         if isinstance(origin, type) and issubclass(origin, Enum):
             read = origin
         try:
-            return read(text)
+            value = read(text)
         except ValueError:
             raise Usage(f"{self.flag} can't be {text!r}; it takes {self.shown}") from None
+        self._must_fit(value)
+        return value
+
+    def _must_fit(self, value: "Any") -> None:
+        """Refuse JSON of another shape than the signature names."""
+        outer, inner = _shape(self.type)
+        if not isinstance(value, outer):
+            raise Usage(f"{self.flag} takes a JSON {_CALLED[outer]}, and this is another kind of value")
+        if isinstance(value, list) and not all(isinstance(item, inner) for item in value):
+            raise Usage(f"{self.flag} takes a list of {_CALLED[inner]}s, and something in this one is none")
 
     def _as_is(self, text: str) -> str:
         # A body may come from a pipe; a word that is only a dash means that everywhere.
         return sys.stdin.read() if text == "-" else text
+
+
+_CALLED: dict[type, str] = {dict: "object", list: "list", str: "text"}
+
+
+def _shape(annotation: "Any") -> tuple[type, type]:
+    """Read from an annotation what a JSON value must be, and what the items of a list; `object` is anything."""
+    if isinstance(annotation, str):
+        outer = next((kind for kind in (dict, list) if annotation.startswith(kind.__name__)), object)
+        return outer, next((kind for kind in (dict, str) if annotation.startswith(f"list[{kind.__name__}")), object)
+    outer = getattr(annotation, "__origin__", annotation)
+    if outer not in (dict, list):
+        return object, object
+    inner = annotation.__args__[0] if outer is list else object
+    plain = getattr(inner, "__origin__", inner)
+    return outer, plain if plain in (dict, str) else object
 
 
 def _plain(annotation: "Any") -> "Any":
