@@ -157,3 +157,12 @@ def test_a_word_that_is_not_among_those_allowed_is_wrong_usage(decklog: Program,
     said = decklog("tasks", "find", "run_1", "--state", "flying", "--json")
     assert said.code == 2
     assert "pending|running" in json.loads(said.out)["error"]["message"]
+
+
+def test_a_run_shows_stale_evidence_as_stale(decklog: Program, log_folder: Path) -> None:
+    decklog("criteria", "record", "run_1", '["All tests pass"]')
+    decklog("criteria", "meet", "run_1", "1", "--evidence", "CI 41", "--evidence-commit", "a" * 40)
+    assert "met" in decklog("runs", "show", "run_1").out
+    decklog("criteria", "observe", "run_1", "--commit", "b" * 40)
+    [line] = [line for line in decklog("runs", "show", "run_1").out.splitlines() if line.startswith("All tests pass")]
+    assert line.split()[-1] == "stale"

@@ -52,7 +52,8 @@ class Parameter:
         try:
             value = read(text)
         except ValueError:
-            raise Usage(f"{self.flag} can't be {text!r}; it takes {self.shown}") from None
+            wanted = "JSON" if read is _read_json else self.shown
+            raise Usage(f"{self.flag} can't be {text!r}; it takes {wanted}") from None
         self._must_fit(value)
         return value
 

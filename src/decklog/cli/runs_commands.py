@@ -68,6 +68,8 @@ def _brief(rows: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
         "attempts",
         "turns",
     )
+    # Evidence that has gone stale proves nothing any more: that is what a person must see.
+    rows = [{**row, "status": "stale"} if row.get("is_stale") else row for row in rows]
     return [{name: row[name] for name in kept if name in row} or row for row in rows]
 
 
