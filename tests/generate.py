@@ -55,6 +55,7 @@ def cli_md() -> str:
         "Written by `make docs` from the commands themselves; a test keeps it true.",
         "Every command takes `--json` and `--db PATH|URL`, wherever they stand; those that write take `--agent NAME` and "
         "`--agent-id ID`. A value of `-` is read from stdin; JSON may also come from `@FILE`. "
+        "A list (`A,B`) is words with commas between them, an option given several times, or JSON; a sentence is one item. "
         "Options may be written with dashes or underscores.",
     ]
     for name in menu.list_commands(context):

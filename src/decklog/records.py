@@ -320,6 +320,11 @@ class Record:
         """Give the fields by their names."""
         return {name: getattr(self, name) for name in self.columns()}
 
+    @classmethod
+    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
+        """Make anew, for the copy in a fork, what is good only once in a log."""
+        return image
+
     def as_dict(self) -> "dict[str, Any]":
         """Give the record as plain JSON values."""
         own, decoders = self.__dict__, self._decoders()

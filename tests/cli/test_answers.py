@@ -78,7 +78,7 @@ def test_success_is_one_envelope_on_stdout_and_nothing_on_stderr(decklog: Progra
         (["tasks", "extend", "x", "--fence", "9" * 30], 1, "invalid"),
         (["journal", "get", "run_1", "99"], 3, "not_found"),
         (["journal", "get", "run_1", "9" * 30], 3, "not_found"),
-        (["journal", "append", "run_1", "x", "--kind", "gossip"], 1, "invalid"),
+        (["journal", "append", "run_1", "x", "--kind", "gossip"], 2, "usage"),
         (["journal", "at", "runs", "run_1", "soon"], 1, "invalid"),
         (["journal", "find", "--after", "x"], 1, "invalid"),
         (["verify", "nobody"], 3, "not_found"),
@@ -115,7 +115,7 @@ def test_a_conflict_and_a_lost_lease_end_with_5(decklog: Program, log_folder: Pa
     fence = decklog("tasks", "claim", "run_1", "--worker", "w", "--json").data["fence"]
     assert decklog("tasks", "finish", "t1", "--fence", str(fence)).code == 0
     assert decklog("tasks", "resume", "t1").code == 5
-    late = decklog("tasks", "finish", "t1", f"--fence={fence}", "--json")
+    late = decklog("tasks", "fail", "t1", f"--fence={fence}", "--json")
     assert (late.code, late.envelope["error"]["code"]) == (5, "lease_lost")
 
 
@@ -344,3 +344,44 @@ def test_a_call_that_waits_for_a_frozen_writer_can_be_interrupted(log_folder: Pa
         holder.communicate("go on\n", timeout=20)
     with Decklog.open(target) as log:
         assert log.runs.count_cycle("run_1").cycles == 1
+
+
+def test_the_same_blocker_twice_in_a_row_is_a_warning(decklog: Program, log_folder: Path) -> None:
+    decklog("tasks", "add", "run_1", "work", "--task-id", "t1")
+    heard = []
+    for _ in range(3):
+        fence = decklog("tasks", "claim", "run_1", "--worker", "w", "--json").data["fence"]
+        said = decklog("tasks", "fail", "t1", "--fence", str(fence), "--blocker", "no network", "--json")
+        heard.append(said.envelope["warnings"])
+    assert heard[0] == []
+    assert "same blocker 2 times in a row: no network" in heard[1][0]
+    assert "warning: task t1 met the same blocker 3 times" in decklog("tasks", "get", "t1").err
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (["tasks", "add-many", "run_1", '{"title": "x"}'], "a list of objects"),
+        (["tasks", "add-many", "run_1", '["x"]'], "a list of objects"),
+        (["tasks", "add-many", "run_1", "null"], "a list of objects"),
+        (["tasks", "add", "run_1", "x", "--tags", "[1]"], "a list of texts"),
+        (["tasks", "add", "run_1", "x", "--inputs", "[1]"], "a JSON object"),
+        (["runs", "start", "x", "--metadata", "5"], "a JSON object"),
+        (["journal", "append-many", "5"], "a JSON list"),
+        (["outputs", "check-evidence", "run_1", "[1]"], "a list of texts"),
+        (["workflow", "load", "--document", "5"], "a JSON object"),
+    ],
+)
+def test_json_of_another_shape_is_wrong_usage(decklog: Program, log_folder: Path, words: list[str], kind: str) -> None:
+    said = decklog(*words)
+    assert said.code == 2
+    assert f"takes {kind}" in said.err
+
+
+def test_many_tasks_come_from_a_file(decklog: Program, log_folder: Path) -> None:
+    tasks = [{"title": "one", "task_id": "a", "depends_on": ["b"]}, {"title": "two", "task_id": "b", "tags": ["x"]}]
+    (log_folder / "tasks.json").write_text(json.dumps(tasks))
+    assert [task["id"] for task in decklog("tasks", "add-many", "run_1", "@tasks.json", "--json").data] == ["b", "a"]
+    said = decklog("tasks", "add-many", "run_1", "-", stdin=json.dumps(tasks))
+    assert said.code == 0
+    assert len(decklog("tasks", "find", "run_1", "--json").data) == 2

@@ -321,3 +321,12 @@ def test_one_stream_can_be_verified_alone(victim: Victim) -> None:
     assert not victim.verify(stream="run_2").ok
     with pytest.raises(NotFound):
         victim.verify(stream="run_3")
+
+
+def test_the_records_of_one_stream_are_verified_with_it(victim: Victim) -> None:
+    assert victim.verify(stream="run_1").records > 0
+    victim.change("update agents set turns = turns + 1 where run_id = 'run_1'")
+    first = victim.verify(stream="run_1").first
+    assert first is not None
+    assert "differs from its newest entry in turns" in first.what
+    assert victim.verify(stream="run_2").ok

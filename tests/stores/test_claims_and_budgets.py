@@ -44,3 +44,39 @@ def test_a_claim_brings_lessons_along(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "Fix the lexer", objective="The last token of a file is missing")
     claim = log.tasks.claim(run_id, worker="w", recall=True)
     assert "lexer" in str(claim.as_dict()["lessons"][0])
+
+
+def test_a_task_that_is_taken_from_its_worker_holds_no_budget(log: Decklog, run_id: str) -> None:
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
+    for number, take in enumerate(
+        (
+            lambda task: log.tasks.pause(task, reason="stop"),
+            lambda task: log.tasks.abandon(task, reason="stop"),
+            lambda _: log.tasks.replan(run_id, [], include_running=True),
+        )
+    ):
+        log.tasks.add(run_id, "work", task_id=f"work-{number}")
+        log.tasks.claim(run_id, worker="w", reserve_microdollars=100)
+        assert log.budgets.burn()[0]["left"] == 0
+        take(f"work-{number}")
+        assert log.budgets.burn()[0]["left"] == 100
+
+
+def test_a_worker_that_gave_its_budget_back_can_still_finish(log: Decklog, run_id: str) -> None:
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
+    log.tasks.add(run_id, "work")
+    claim = log.tasks.claim(run_id, worker="w", reserve_microdollars=100)
+    log.reservations.release(claim.task.reservation_id)
+    assert log.tasks.finish(claim.task.id, fence=claim.task.fence).state == "done"
+
+
+def test_finish_and_claim_reserves_for_the_next_or_does_nothing(log: Decklog, run_id: str) -> None:
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
+    log.tasks.add_many(run_id, [{"title": "one", "priority": 60}, {"title": "two"}])
+    claim = log.tasks.claim(run_id, worker="w", reserve_microdollars=100)
+    with pytest.raises(BudgetExceeded):
+        log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence, reserve_microdollars=101)
+    assert log.tasks.get(claim.task.id).state == "running"
+    following = log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence, reserve_microdollars=100)
+    assert following.task.title == "two"
+    assert log.budgets.burn()[0]["reserved"] == 100

@@ -450,3 +450,21 @@ def test_a_lesson_of_another_system_keeps_its_id_its_counts_and_its_payload(log:
     assert lesson.body == "root cause: a cable; old key: 1"
     assert log.memory.adopt("0190-old", "failure_patterns", "x y", created_at=made).already
     assert [hit.id for hit in log.memory.recall("cable")] == ["0190-old"]
+
+
+def test_a_recalled_lesson_shows_what_it_rests_on(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "Speed the grammar up", task_id="earlier")
+    entry = log.journal.append(run_id, "RecursionError in the parser", task_id="earlier")
+    text = "Left recursion in the grammar ends in a RecursionError"
+    log.memory.remember("failure_patterns", text, run_id=run_id, task_id="earlier", refs=[entry.id])
+    for number in range(4):
+        clock.advance(days=1)
+        log.memory.remember("failure_patterns", text, source_kind="pr", source_id=f"https://example.org/pr/{number}")
+    [hit] = log.memory.recall("left recursion")
+    assert [seen.get("source_id") for seen in hit.evidence] == [f"https://example.org/pr/{number}" for number in (3, 2, 1)]
+    other = log.runs.start("another run").id
+    log.memory.remember("failure_patterns", text, run_id=run_id, task_id="earlier", refs=[entry.id])
+    log.tasks.add(other, "Remove left recursion from the grammar")
+    claim = log.tasks.claim(other, worker="w", recall=True)
+    [first, *_] = claim.as_dict()["lessons"][0]["evidence"]
+    assert (first["run_id"], first["task_id"], first["refs"]) == (run_id, "earlier", [entry.id])

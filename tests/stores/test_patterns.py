@@ -233,3 +233,29 @@ def test_two_errors_have_two_signatures(one: str, other: str) -> None:
 def test_a_signature_stays_as_it_is_when_taken_again() -> None:
     for text in ("FileNotFoundError: /tmp/a1/x.txt line 7", "at 10.0.0.1:80 0xff 12:13:14 took 3.5s", "a/b/c.py:3 job-12345"):
         assert signature(signature(text)) == signature(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("port 8080 is in use", "port 9090 is in use"),
+        ("no row 550e8400-e29b-41d4-a716-446655440000", "no row 123e4567-e89b-12d3-a456-426614174000"),
+        ("object at 0x7f3a2b is gone", "object at 0x55aa01 is gone"),
+        ("src/a/lexer.py:17: bad token", "src/b/parser.py:902: bad token"),
+        ("waited 3.5 seconds", "waited 120 seconds"),
+    ],
+)
+def test_numbers_and_ids_make_no_other_pattern(log: Decklog, one: str, other: str) -> None:
+    first = log.patterns.record("shop", "E", one, "solve it")
+    again = log.patterns.record("shop", "E", other, "solve it")
+    assert again.pattern_hash == first.pattern_hash
+    assert again.occurrences == 2
+
+
+def test_a_pattern_with_a_classic_hash_is_counted_under_it(log: Decklog) -> None:
+    known = log.patterns.record("shop", "E", "port 8080 is in use", "free it", classic=True)
+    assert known.pattern_hash == sha256(b"E:port 8080 is in use:").hexdigest()
+    assert log.patterns.record("shop", "E", "port 9090 is in use", "free it", classic=True).pattern_hash != known.pattern_hash
+    assert log.patterns.record("shop", "E", "port 8080 is in use", "free it").occurrences == 2
+    own = log.patterns.record("shop", "E", "port 7070 is in use", "free it")
+    assert own.signature["message_pattern"] == "port <n> is in use"

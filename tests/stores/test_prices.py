@@ -162,6 +162,16 @@ def test_every_shipped_price_says_where_and_when_it_was_read() -> None:
     assert all((model, day, 0) in keys for model, day, _ in keys)
 
 
+def test_every_shipped_price_holds_from_a_day_that_someone_states_or_from_when_it_was_read() -> None:
+    path = Path(decklog.__file__).parent / "data" / "prices.json"
+    file = json.loads(path.read_text())
+    days = {(row["model"], row["valid_from"]): row["sourced_on"] for row in file["prices"]}
+    assert {tuple(stated.rsplit(" ", 1)) for stated in file["dated_by"]} <= days.keys()
+    assert all(url.startswith("https://") for url in file["dated_by"].values())
+    for (model, day), read in days.items():
+        assert f"{model} {day}" in file["dated_by"] or day == read, (model, day)
+
+
 def test_the_shipped_file_can_be_loaded_as_a_users_own(log: Decklog) -> None:
     path = Path(decklog.__file__).parent / "data" / "prices.json"
     loaded = log.prices.load(json.loads(path.read_text()))

@@ -283,3 +283,136 @@ def test_every_version_of_a_task_can_be_seen_again(log: Decklog, run_id: str) ->
     for entry, version in zip(log.journal.history("tasks", task.id), versions, strict=True):
         assert log.journal.at("tasks", task.id, entry.id) == version
     assert log.journal.verify().ok
+
+
+def test_a_run_that_does_not_exist_has_no_tasks_to_ask_for(log: Decklog) -> None:
+    for ask in (
+        lambda: log.tasks.claim("run_none", worker="w"),
+        lambda: log.tasks.ready("run_none"),
+        lambda: log.tasks.find("run_none"),
+        lambda: log.tasks.replan("run_none", []),
+        lambda: log.tasks.add("run_none", "work"),
+    ):
+        with pytest.raises(NotFound, match="no run 'run_none'"):
+            ask()
+
+
+def test_what_is_ready_is_listed_however_much_is_not(log: Decklog, run_id: str) -> None:
+    log.tasks.add_many(run_id, [{"title": f"held {n}", "task_id": f"t{n}", "priority": 90} for n in range(30)])
+    for n in range(30):
+        log.tasks.pause(f"t{n}", reason="not now")
+    log.tasks.add(run_id, "free", task_id="free", priority=1)
+    picture = log.tasks.ready(run_id, limit=5)
+    assert [task["id"] for task in picture["ready"]] == ["free"]
+    assert [task["why"] for task in picture["not_ready"]] == ["paused: not now"] * 5
+
+
+def test_ready_says_what_a_claim_would_do(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "last chance", task_id="last", max_attempts=1)
+    log.tasks.add(run_id, "one more", task_id="more", max_attempts=2)
+    for _ in range(2):
+        log.tasks.claim(run_id, worker="w", lease_seconds=10)
+    clock.advance(seconds=11)
+    picture = log.tasks.ready(run_id)
+    assert [task["id"] for task in picture["ready"]] == ["more"]
+    assert "all 1 attempts are used" in picture["not_ready"][0]["why"]
+    assert log.tasks.claim(run_id, worker="other").task.id == "more"
+    assert log.tasks.get("last").state == "blocked"
+
+
+def test_an_id_of_another_run_is_not_taken_for_this_one(log: Decklog, run_id: str) -> None:
+    other = log.runs.start("other").id
+    log.tasks.add(run_id, "work", task_id="work")
+    with pytest.raises(Conflict, match="is of run run_1"):
+        log.tasks.add(other, "work", task_id="work")
+    assert log.tasks.find(other) == []
+
+
+def test_tasks_are_found_by_tag(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "one", tags=["slow", "gpu"])
+    log.tasks.add(run_id, "two", tags=["slower"])
+    assert [task.title for task in log.tasks.find(run_id, tag="slow")] == ["one"]
+
+
+def test_finish_and_claim_keeps_to_role_group_and_tag(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "first", role="qa", priority=90)
+    log.tasks.add(run_id, "not mine", role="developer", priority=80)
+    log.tasks.add(run_id, "mine", role="qa", tags=["gpu"], group_id="B")
+    claim = log.tasks.claim(run_id, worker="w", role="qa")
+    following = log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence, role="qa", tag="gpu", group_id="B")
+    assert following.task.title == "mine"
+    assert log.tasks.finish_and_claim(following.task.id, fence=following.task.fence, role="qa") is None
+
+
+def test_finishing_again_with_the_same_fence_changes_nothing(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    claim = log.tasks.claim(run_id, worker="w")
+    done = log.tasks.finish("work", fence=claim.task.fence, summary="all green")
+    again = log.tasks.finish("work", fence=claim.task.fence, summary="said twice")
+    assert again.already
+    assert again.as_dict() == {**done.as_dict(), "already": True}
+    with pytest.raises(LeaseLost):
+        log.tasks.finish("work", fence=claim.task.fence + 1)
+    with pytest.raises(LeaseLost):
+        log.tasks.fail("work", fence=claim.task.fence)
+
+
+@pytest.mark.parametrize("status", ["paused", "completed", "failed", "cancelled"])
+def test_who_works_for_all_runs_gets_nothing_of_one_that_does_not_go_on(log: Decklog, run_id: str, status: str) -> None:
+    log.tasks.add(run_id, "work")
+    if status == "paused":
+        log.runs.update(run_id, status=status)
+    else:
+        log.runs.finish(run_id, status=status)
+    assert log.tasks.claim(worker="w") is None
+    log.runs.update(run_id, status="active")
+    assert log.tasks.claim(worker="w") is not None
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"title": 5},
+        {"title": " "},
+        {"objective": None},
+        {"tags": "abc"},
+        {"tags": [1]},
+        {"tags": [""]},
+        {"depends_on": "other"},
+        {"inputs": [1]},
+        {"priority": True},
+        {"priority": "9"},
+        {"priority": -1},
+        {"max_attempts": 0},
+        {"max_attempts": 1.5},
+        {"not_before": "soon"},
+        {"not_before": 7},
+        {"task_id": ""},
+        {"group_id": 3},
+        {"key": ""},
+        {"loop_version": "x"},
+    ],
+    ids=str,
+)
+def test_a_field_of_another_shape_is_refused_alone_and_in_a_list(log: Decklog, run_id: str, bad: dict[str, object]) -> None:
+    with pytest.raises(Invalid):
+        log.tasks.add(run_id, **{"title": "x", **bad})
+    with pytest.raises(Invalid):
+        log.tasks.add_many(run_id, [{"title": "good"}, {"title": "x", **bad}])
+    with pytest.raises(Invalid):
+        log.tasks.replan(run_id, [{"title": "x", **bad}])
+    assert log.tasks.find(run_id) == []
+
+
+@pytest.mark.parametrize(
+    "bad", [{"title": "t"}, ["t"], [{"task_id": "t"}], [{"title": "t", "run_id": "x"}], "t", [{"titel": "t"}]], ids=str
+)
+def test_what_is_no_list_of_tasks_is_refused(log: Decklog, run_id: str, bad: object) -> None:
+    for verb in (log.tasks.add_many, log.tasks.replan):
+        with pytest.raises(Invalid):
+            verb(run_id, bad)
+
+
+def test_a_list_of_tasks_may_come_from_json(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    [task] = log.tasks.add_many(run_id, [{"title": "t", "not_before": "2026-01-02T00:00:00Z", "tags": ["a", "a"]}])
+    assert (task.not_before.isoformat(), task.tags) == ("2026-01-02T00:00:00+00:00", ["a"])

@@ -102,3 +102,30 @@ def test_who_holds_the_write_lock_is_named(tmp_path: Path) -> None:
         assert holders(log) == []
     if os.path.exists("/proc/locks"):
         assert [holder["pid"] for holder in found] == [writer.pid]
+
+
+def test_a_budget_whose_sums_are_not_its_charges_is_found(log: Decklog, clock: ManualClock) -> None:
+    fill(log, clock)
+    budget = log.budgets.set("run", scope_id="run_1", limit_microdollars=1000)
+    log.ledger.charge("m", input_tokens=5, cost_microdollars=100, run_id="run_1")
+    assert about(log) == []
+    log.db.write(lambda: log.db.count("update budget_days set microdollars = 1", {}))
+    [finding] = check_up(log, log.db.facts())
+    assert budget.id in finding["what"]
+    assert finding["mend"] == "decklog budgets rebuild"
+    log.budgets.rebuild()
+    assert about(log) == []
+
+
+def test_what_doctor_says_mends_a_file_that_is_not_in_wal_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import apsw
+
+    path = tmp_path / "log.db"
+    Decklog.open(path).close()
+    apsw.Connection(str(path)).execute("pragma journal_mode = delete")
+    code, data = doctor(path, capsys)
+    assert (code, data["findings"][0]["mend"]) == (1, "decklog migrate")
+    assert run(["--db", str(path), "--json", "migrate"]) == 0
+    capsys.readouterr()
+    code, data = doctor(path, capsys)
+    assert (code, data["journal_mode"]) == (0, "wal")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
 
 # Verbs that a person needs in another form than the signature gives; they live in `STORE_commands`.
-HAND_WRITTEN = {"runs": ("show", "timeline"), "tasks": ("board",), "ledger": ("burn",), "trust": ("sign",)}
+HAND_WRITTEN = {"runs": ("show", "timeline", "diff"), "tasks": ("board",), "ledger": ("burn",), "trust": ("sign", "apply")}
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
 
 

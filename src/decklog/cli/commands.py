@@ -1,7 +1,10 @@
 """The menu: commands a person needs in words of their own, and every store's verbs with their help."""
 
+from inspect import cleandoc
+
 import click
 
+from decklog import __version__
 from decklog.cli.call import HAND_WRITTEN, Call, Usage
 from decklog.cli.derived import operations, store_names
 from decklog.cli.summaries import SUMMARIES
@@ -70,7 +73,10 @@ def _store_menu(store: str) -> click.Group:
     for verb, operation in operations(store).items():
         menu.add_command(_verb(verb, operation))
     for verb in HAND_WRITTEN.get(store, ()):
-        menu.add_command(_written(store, verb))
+        command = _written(store, verb)
+        # Whole, as the others are: click would cut it to fit a line.
+        command.short_help = (command.help or "").partition("\n")[0]
+        menu.add_command(command)
     return menu
 
 
@@ -97,7 +103,7 @@ def _verb(verb: str, operation: "Any") -> click.Command:
     def callback(**_: "Any") -> None:
         raise AssertionError("verbs are run from their words")
 
-    text = operation.function.__doc__ or ""
+    text = cleandoc(operation.function.__doc__ or "")
     if operation.manager_only:
         text += "\n\nFor a manager; agents have no such verb."
     return click.Command(verb, params=parameters, callback=callback, help=text, short_help=operation.summary)
@@ -105,15 +111,16 @@ def _verb(verb: str, operation: "Any") -> click.Command:
 
 def _option(parameter: "Any") -> click.Option:
     default = parameter.default
-    shown = f"default {getattr(default, 'value', default)}" if default not in (None, False) else ""
     if parameter.is_flag:
-        return click.Option([parameter.flag], is_flag=True, help=shown)
+        flag = f"{parameter.flag}/--no-{parameter.flag[2:]}" if default else parameter.flag
+        return click.Option([flag], is_flag=True, default=bool(default), help="on unless said otherwise" if default else "")
+    shown = f"default {getattr(default, 'value', default)}" if default not in (None, "", 0) else ""
     help_text = "required" if parameter.required else shown
     return click.Option([parameter.flag], metavar=parameter.shown, help=help_text)
 
 
 @click.group(cls=Menu, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="decklog", prog_name="decklog")
+@click.version_option(version=__version__, prog_name="decklog")
 def menu() -> None:
     """The record your coding agents can't lose: every run, task, dollar, decision and proof."""
 

@@ -9,7 +9,7 @@ import click
 
 from decklog.app import Decklog
 from decklog.cli.call import Call
-from decklog.cli.show import entry_line
+from decklog.cli.show import entry_line, show
 from decklog.cli.timeline import timeline
 from decklog.demo import Demo
 
@@ -23,13 +23,22 @@ def demo(call: Call) -> int:
     """
     target = call.db or os.path.join(tempfile.mkdtemp(prefix="decklog-demo-"), "decklog.db")
     with Decklog.open(target, migrate=True) as log:
-        play = Demo(target, lambda text: click.echo(text))
+        play = Demo(target, lambda text: click.echo(text, err=call.json))
         run_id = play.run(log)
-        _show(log, run_id, play)
         result = log.journal.verify(run_id)
+        if call.json:
+            return _as_data(log, target, run_id, play, result.ok)
+        _show(log, run_id, play)
         click.echo(f"Verified: {result.entries} entries, hash chain {'whole' if result.ok else 'BROKEN'}.")
     _what_next(target, run_id)
     return 0 if result.ok else 1
+
+
+def _as_data(log: Decklog, target: str, run_id: str, play: Demo, is_whole: bool) -> int:
+    heir = log.tasks.attempts(play.killed_task)[-1].worker
+    facts = {"target": target, "run_id": run_id, "killed": play.killed, "task_id": play.killed_task, "taken_over_by": heir}
+    show({**facts, "verified": is_whole}, as_json=True)
+    return 0 if is_whole else 1
 
 
 def _show(log: Decklog, run_id: str, play: Demo) -> None:
@@ -38,7 +47,7 @@ def _show(log: Decklog, run_id: str, play: Demo) -> None:
     heir = attempts[-1].worker
     click.echo(f"{play.killed}'s lease ran out, and {heir} took '{log.tasks.get(play.killed_task).title}' over:\n")
     for entry in log.journal.find(run_id, task_id=play.killed_task, oldest_first=True):
-        click.echo(f"  {entry_line(entry)}")
+        click.echo(entry_line(entry, of_one_stream=True))
     click.echo("")
 
 

@@ -41,13 +41,17 @@ def report(problem: BaseException, *, as_json: bool) -> int:
     if as_json:
         print_json({"ok": False, "error": problem.as_dict(), "warnings": []})
     else:
-        sys.stderr.write(f"decklog: {problem.message}\n")
+        from decklog.cli.terminal import visible
+
+        sys.stderr.write(f"decklog: {visible(problem.message, sys.stderr)}\n")
         if problem.hint:
-            sys.stderr.write(f"  {problem.hint}\n")
+            sys.stderr.write(f"  {visible(problem.hint, sys.stderr)}\n")
     return exit_code(problem)
 
 
 def print_json(value: "Any") -> None:
     import json
 
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    from decklog.cli.terminal import escaped_json
+
+    sys.stdout.write(escaped_json(json.dumps(value, ensure_ascii=False)) + "\n")

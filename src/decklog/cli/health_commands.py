@@ -6,6 +6,7 @@ from decklog.cli.call import Call
 from decklog.cli.exits import print_json
 from decklog.cli.locate import locate
 from decklog.cli.show import show
+from decklog.cli.terminal import say
 from decklog.errors import Damaged, Invalid
 
 TYPE_CHECKING = False
@@ -42,7 +43,7 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
         return _print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}") if result.first else None)
     for problem in result.problems:
         place = f"{problem.stream}:{problem.seq}  " if problem.stream else ""
-        click.echo(f"WRONG  {place}{problem.what}")
+        say(f"WRONG  {place}{problem.what}")
     counted = f"{result.streams} streams, {result.entries} entries, {result.records} records"
     click.echo(f"{'Whole' if result.ok else 'Not whole'}: {counted}" + (f", {result.anchored} anchors" if anchor else ""))
     return 0 if result.ok else 1
@@ -52,14 +53,14 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
 @click.option("--deep", is_flag=True, help="also walk every hash chain, as verify does")
 @click.pass_obj
 def doctor(call: Call, deep: bool) -> int:
-    """Look for trouble with the engine, the file, its pages, leases and locks, and say what mends it."""
+    """Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it."""
     facts, findings = _examine(call, deep)
     if call.json:
         first = findings[0] if findings else None
         return _print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
     show({name: value for name, value in facts.items() if name != "steps"}, as_json=False)
     for finding in findings:
-        click.echo(f"TROUBLE  {finding['what']}\n         {finding['mend']}")
+        say(f"TROUBLE  {finding['what']}\n         {finding['mend']}")
     click.echo("No trouble found." if not findings else f"{len(findings)} found.")
     return 1 if findings else 0
 

@@ -3,7 +3,7 @@
 import click
 
 from decklog.cli.call import Call
-from decklog.cli.show import show
+from decklog.cli.show import show, show_stream
 
 
 @click.command()
@@ -18,7 +18,8 @@ def watch(call: Call, stream: str | None, after: int | None, follow: bool, timeo
     With --json each entry is one line.
     """
     with call.open(writing=False) as log:
-        return show(log.journal.tail(stream, after=after, follow=follow, timeout_seconds=timeout), as_json=call.json)
+        entries = log.journal.tail(stream, after=after, follow=follow, timeout_seconds=timeout)
+        return show_stream(entries, as_json=call.json, of_one_stream=stream is not None)
 
 
 @click.command()

@@ -4,6 +4,7 @@ import click
 
 from decklog.cli.call import Call
 from decklog.cli.show import show
+from decklog.cli.terminal import is_terminal, say, width
 from decklog.figures import bar, dollars, sparkline
 
 TYPE_CHECKING = False
@@ -20,23 +21,32 @@ def burn(call: Call) -> int:
     if call.json:
         return show(budgets, as_json=True)
     if not budgets:
-        click.echo("No budget is set. A manager sets one: decklog budgets set all --period day --limit-microdollars 25000000")
+        say("No budget is set. A manager sets one: decklog budgets set all --period day --limit-microdollars 25000000")
+    size = max((len(_what(budget)) for budget in budgets), default=0)
     for budget in budgets:
-        click.echo(_line(budget))
+        say(_line(budget, size))
     return 0
 
 
-def _line(budget: "dict[str, Any]") -> str:
-    what = f"{budget['scope']} {budget['scope_id'] or ''}".strip()
+def _what(budget: "dict[str, Any]") -> str:
+    return f"{budget['scope']} {budget['scope_id'] or ''}".strip()
+
+
+def _line(budget: "dict[str, Any]", size: int) -> str:
     spent, ceiling, held = (_amount(budget[name], budget["unit"]) for name in ("spent", "ceiling", "reserved"))
     period = "for ever" if budget["period"] == "forever" else f"a {budget['period']}"
     facts = [f"{spent} of {ceiling} {period}"]
     if budget["reserved"]:
         facts.append(f"{held} reserved")
+    if budget["unpriced_calls"]:
+        facts.append(f"{budget['unpriced_calls']} calls of unknown price")
     if budget["renews_at"]:
         facts.append(f"renews {str(budget['renews_at'])[:16]}")
     days = sparkline([int(day["spent"]) for day in budget["days"]])
-    return f"{what:<24} {bar(float(budget['percent']))} {budget['percent']:>4} %  {days}  {', '.join(facts)}  [{budget['state']}]"
+    shown = f"{bar(float(budget['percent']))} {budget['percent']:>4} %  {days}"
+    head, tail = f"{_what(budget):<{size}}  {shown}", f"{', '.join(facts)}  [{budget['state']}]"
+    fits = not is_terminal() or len(head) + 2 + len(tail) <= width()
+    return f"{head}  {tail}" if fits else f"{head}\n    {tail}"
 
 
 def _amount(value: int, unit: str) -> str:

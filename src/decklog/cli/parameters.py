@@ -47,14 +47,43 @@ class Parameter:
         """Read the parameter's value from a word."""
         origin = getattr(self.type, "__origin__", self.type)
         read: Callable[[str], Any] = _READERS.get(origin, _read_json if isinstance(origin, str) else self._as_is)
+        if isinstance(origin, type) and issubclass(origin, Enum):
+            read = origin
         try:
-            return read(text)
+            value = read(text)
         except ValueError:
-            raise Usage(f"{self.flag} can't be {text!r}; it takes {self.shown}") from None
+            wanted = "JSON" if read is _read_json else self.shown
+            raise Usage(f"{self.flag} can't be {text!r}; it takes {wanted}") from None
+        self._must_fit(value)
+        return value
+
+    def _must_fit(self, value: "Any") -> None:
+        """Refuse JSON of another shape than the signature names."""
+        outer, inner = _shape(self.type)
+        if not isinstance(value, outer):
+            raise Usage(f"{self.flag} takes a JSON {_CALLED[outer]}, and this is another kind of value")
+        if isinstance(value, list) and not all(isinstance(item, inner) for item in value):
+            raise Usage(f"{self.flag} takes a list of {_CALLED[inner]}s, and something in this one is none")
 
     def _as_is(self, text: str) -> str:
         # A body may come from a pipe; a word that is only a dash means that everywhere.
         return sys.stdin.read() if text == "-" else text
+
+
+_CALLED: dict[type, str] = {dict: "object", list: "list", str: "text"}
+
+
+def _shape(annotation: "Any") -> tuple[type, type]:
+    """Read from an annotation what a JSON value must be, and what the items of a list; `object` is anything."""
+    if isinstance(annotation, str):
+        outer = next((kind for kind in (dict, list) if annotation.startswith(kind.__name__)), object)
+        return outer, next((kind for kind in (dict, str) if annotation.startswith(f"list[{kind.__name__}")), object)
+    outer = getattr(annotation, "__origin__", annotation)
+    if outer not in (dict, list):
+        return object, object
+    inner = annotation.__args__[0] if outer is list else object
+    plain = getattr(inner, "__origin__", inner)
+    return outer, plain if plain in (dict, str) else object
 
 
 def _plain(annotation: "Any") -> "Any":
@@ -77,10 +106,11 @@ def _read_json(text: str) -> "Any":
 
 
 def _read_list(text: str) -> "Any":
-    """Read a list as JSON, or as words with commas between them."""
+    """Read a list as JSON, or as words with commas between them; a sentence is one item, whatever its commas."""
     if text == "-" or text.startswith(("[", "@")):
         return _read_json(text)
-    return [part.strip() for part in text.split(",") if part.strip()]
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return [text.strip()] if any(len(part.split()) > 1 for part in parts) else parts
 
 
 def read_time(text: str) -> datetime:
@@ -172,7 +202,13 @@ def _option(by_flag: dict[str, Parameter], given: "dict[str, Any]", word: str, r
     text = value if equals else next(rest, None)
     if text is None:
         raise Usage(f"{flag} needs a value")
-    given[parameter.name] = parameter.convert(text)
+    value = parameter.convert(text)
+    if parameter.name not in given:
+        given[parameter.name] = value
+    elif isinstance(value, list):
+        given[parameter.name] = [*given[parameter.name], *value]
+    else:
+        raise Usage(f"{flag} is given twice")
 
 
 def _truth(text: str) -> bool:

@@ -4,6 +4,8 @@ import click
 
 from decklog.cli import show as shown
 from decklog.cli.call import Call
+from decklog.cli.table import fitted, plain
+from decklog.cli.terminal import say
 from decklog.cli.timeline import timeline as draw
 from decklog.figures import dollars
 
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _RECENT = 10
+_MOST = 50
+# These have a place of their own, or are shown by a command of their own.
+_ELSEWHERE = ("recent_entries", "attempts", "dependencies")
 
 
 @click.command()
@@ -25,17 +30,25 @@ def show(call: Call, run_id: str, at: str | None) -> int:
     if call.json:
         return shown.show(picture, as_json=True)
     data = picture.as_dict()
-    click.echo(shown.as_text(data["run"]), nl=False)
+    shown.show(data["run"], as_json=False)
     spent = data["spent"]
     if spent["calls"]:
-        click.echo(f"\nspent  {dollars(spent['microdollars'])} in {spent['calls']} calls, {spent['tokens']:,} tokens")
+        say(f"\nspent  {dollars(spent['microdollars'])} in {spent['calls']} calls, {spent['tokens']:,} tokens{_unpriced(spent)}")
     for name, rows in data.items():
-        if isinstance(rows, list) and rows and name not in ("recent_entries", "attempts"):
-            click.echo(f"\n{name}\n{shown.table(_brief(rows))}", nl=False)
-    click.echo("\nlatest entries")
+        if isinstance(rows, list) and rows and name not in _ELSEWHERE:
+            say(f"\n{name}{_cut(rows)}\n{fitted(_brief(rows[:_MOST]))[0].rstrip()}")
+    say("\nlatest entries")
     for entry in picture.recent[-_RECENT:]:
-        click.echo(f"  {shown.entry_line(entry)}")
+        say(shown.entry_line(entry, of_one_stream=True))
     return 0
+
+
+def _unpriced(spent: "dict[str, int]") -> str:
+    return f"; the price of {spent['unpriced_calls']} is unknown" if spent["unpriced_calls"] else ""
+
+
+def _cut(rows: "list[Any]") -> str:
+    return f" (the first {_MOST} of {len(rows):,}; --json has all)" if len(rows) > _MOST else ""
 
 
 def _brief(rows: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
@@ -55,17 +68,43 @@ def _brief(rows: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
         "attempts",
         "turns",
     )
+    # Evidence that has gone stale proves nothing any more: that is what a person must see.
+    rows = [{**row, "status": "stale"} if row.get("is_stale") else row for row in rows]
     return [{name: row[name] for name in kept if name in row} or row for row in rows]
 
 
 @click.command()
-@click.argument("run_id")
-@click.option("--width", type=int, default=60, metavar="N", help="characters for the bars, default 60")
+@click.argument("before")
+@click.argument("after")
 @click.pass_obj
-def timeline(call: Call, run_id: str, width: int) -> int:
+def diff(call: Call, before: str, after: str) -> int:
+    """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME."""
+    with call.open(writing=False) as log:
+        changes = log.runs.diff(before, after)
+    if call.json:
+        return shown.show(changes, as_json=True)
+    for change in changes:
+        say(f"{change['table']} {change['record_id']} {change['change']}")
+        for name, (old, new) in change["fields"].items():
+            if name != "updated_at":
+                say(f"  {name}: {_value(old)} -> {_value(new)}")
+    if not changes:
+        say("Nothing differs.")
+    return 0
+
+
+def _value(value: "Any") -> str:
+    return "(nothing)" if value in (None, "", [], {}) else plain(value)
+
+
+@click.command()
+@click.argument("run_id")
+@click.option("--width", type=click.IntRange(10, 1000), metavar="N", help="characters for the bars, default by the terminal")
+@click.pass_obj
+def timeline(call: Call, run_id: str, width: int | None) -> int:
     """Draw who worked on which task when, and how each attempt ended."""
     with call.open(writing=False) as log:
         if call.json:
             return shown.show(log.runs.snapshot(run_id).attempts, as_json=True)
-        click.echo(draw(log, run_id, width), nl=False)
+        say(draw(log, run_id, width).rstrip("\n"))
     return 0

@@ -54,7 +54,7 @@ def where(call: Call) -> int:
 @click.command()
 @click.pass_obj
 def migrate(call: Call) -> int:
-    """Bring the log's schema up to date.
+    """Bring the log's schema up to date, and a SQLite file's journal mode back to WAL.
 
     A SQLite file is copied first and is also migrated when it is opened; PostgreSQL is migrated only by this.
     """
@@ -63,5 +63,6 @@ def migrate(call: Call) -> int:
     place = locate(call.db)
     place.must_exist()
     with Decklog.open(place.target, migrate=True) as log:
+        log.db.migrate()
         facts = log.db.facts()
     return show({"target": place.target, "schema": facts["schema"]}, as_json=call.json)

@@ -1,10 +1,11 @@
 """Shows results: one JSON envelope for programs, plain text for people."""
 
-import os
 import sys
 from collections.abc import Sequence
 
+from decklog.cli import terminal
 from decklog.cli.exits import print_json
+from decklog.cli.table import cut, fitted, plain
 from decklog.records import Page, Record
 
 TYPE_CHECKING = False
@@ -12,31 +13,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-_WIDEST = 60
-
 
 def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None) -> int:
     """Print a verb's result; give the exit code."""
     if hasattr(result, "__next__"):
-        return _show_stream(result, as_json)
+        return show_stream(result, as_json=as_json)
+    warnings = [*(warnings or []), *getattr(result, "warnings", ())]
     if as_json:
-        envelope = {"ok": True, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings or []}
-        print_json(envelope)
+        print_json({"ok": True, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings})
         return 0
-    sys.stdout.write(as_text(result))
+    text, left_out = as_text(result)
+    sys.stdout.write(terminal.visible(text))
+    if left_out:
+        sys.stderr.write(f"Not shown: {', '.join(left_out)}; --json has all\n")
     if isinstance(result, Page) and result.next is not None:
         sys.stderr.write(f"More: add --after '{result.next}'\n")
-    for warning in warnings or []:
-        sys.stderr.write(f"warning: {warning}\n")
+    for warning in warnings:
+        sys.stderr.write(f"warning: {terminal.visible(warning, sys.stderr)}\n")
     return 0
 
 
-def _show_stream(results: "Iterator[Any]", as_json: bool) -> int:
-    for item in results:
+def show_stream(entries: "Iterator[Any]", *, as_json: bool, of_one_stream: bool = False) -> int:
+    """Print entries as they come, each at once."""
+    for entry in entries:
         if as_json:
-            print_json(to_data(item))
+            print_json(to_data(entry))
         else:
-            sys.stdout.write(as_text([item]))
+            terminal.say(entry_line(entry, of_one_stream=of_one_stream))
         sys.stdout.flush()
     return 0
 
@@ -54,62 +57,50 @@ def to_data(value: "Any") -> "Any":
     return value
 
 
-def as_text(result: "Any") -> str:
-    """Write a result for a person."""
+def as_text(result: "Any") -> tuple[str, list[str]]:
+    """Write a result for a person; name the columns of tables that found no room."""
     data = to_data(result)
     if data is None:
-        return ""
+        return "", []
     if isinstance(data, dict):
-        return "".join(f"{name:<{_width(data)}}  {plain(value)}\n" for name, value in data.items() if value is not None)
+        return _of_dict(data)
     if isinstance(data, list) and isinstance(result, list) and result and _is_entry(result[0]):
-        return "".join(entry_line(item) + "\n" for item in result)
-    if isinstance(data, list) and data and isinstance(data[0], dict):
-        return table(data)
+        one = len({entry.stream for entry in result}) == 1
+        return "".join(entry_line(item, of_one_stream=one) + "\n" for item in result), []
+    if _is_table(data):
+        return fitted(data)
     if isinstance(data, list):
-        return "".join(f"{plain(item)}\n" for item in data)
-    return f"{plain(data)}\n"
+        return "".join(f"{plain(item)}\n" for item in data), []
+    return f"{plain(data)}\n", []
+
+
+def _of_dict(data: "dict[str, Any]") -> tuple[str, list[str]]:
+    """Write a record as a line for each field, and tables beneath it for what has rows."""
+    tables = {name: value for name, value in data.items() if _is_table(value)}
+    size = max((len(name) for name in data if name not in tables), default=0)
+    lines = [f"{name:<{size}}  {plain(value)}" for name, value in data.items() if value is not None and name not in tables]
+    text, left_out = "".join(line.rstrip() + "\n" for line in lines), list[str]()
+    for name, rows in tables.items():
+        written, missing = fitted(rows)
+        text += f"{chr(10) if text else ''}{name}\n{written}"
+        left_out += [column for column in missing if column not in left_out]
+    return text, left_out
+
+
+def _is_table(value: "Any") -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) and row for row in value)
 
 
 def _is_entry(value: "Any") -> bool:
     return isinstance(value, Record) and value.table == "entries"
 
 
-def _width(data: "dict[str, Any]") -> int:
-    return max((len(name) for name in data), default=0)
-
-
-def plain(value: "Any") -> str:
-    """Write one value: JSON for what has parts, words for truth."""
-    if isinstance(value, (dict, list)):
-        import json
-
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "" if value is None else str(value)
-
-
-def table(rows: "list[dict[str, Any]]") -> str:
-    """Write rows as a table, without the columns that no row fills."""
-    names = [name for name in rows[0] if any(row.get(name) not in (None, "", {}, [], False) for row in rows)]
-    cells = [[_cell(row.get(name)) for name in names] for row in rows]
-    widths = [max(len(name), *(len(row[place]) for row in cells)) for place, name in enumerate(names)]
-    lines = [names, *cells]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n" for line in lines
-    )
-
-
-def _cell(value: "Any") -> str:
-    text = " ".join(plain(value).split())
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
-
-
-def entry_line(entry: "Any") -> str:
-    """Write an entry as one line: when, where, who, what."""
+def entry_line(entry: "Any", *, of_one_stream: bool = False) -> str:
+    """Write an entry as one line: when, where, who, what. On a terminal its number does where all are of one stream."""
     who = entry.agent or "-"
     what = f"{entry.record_table} {entry.record_id} {entry.subtype}" if entry.record_table else (entry.subtype or "")
     text = entry.body if entry.body is not None else ("" if entry.record_table else plain(entry.payload))
     parts = [part for part in (what, " ".join((text or "").split())) if part]
-    line = f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.id}  {entry.kind:<11} {who:<12} {': '.join(parts)}"
-    return line if not sys.stdout.isatty() else line[: os.get_terminal_size().columns]
+    where = f"{entry.seq:>5}" if of_one_stream and terminal.is_terminal() else entry.id
+    line = f"{entry.at:%Y-%m-%d %H:%M:%S}  {where}  {entry.kind:<11} {who:<12} {': '.join(parts)}"
+    return cut(terminal.visible(line), terminal.width()) if terminal.is_terminal() else line

@@ -3,8 +3,8 @@
 SUMMARIES = {
     "init": "Make a log for this folder and everything below it.",
     "where": "Say which log a call from here means, and why.",
-    "migrate": "Bring the log's schema up to date.",
-    "doctor": "Look for trouble with the engine, the file, its pages, leases and locks, and say what mends it.",
+    "migrate": "Bring the log's schema up to date, and a SQLite file's journal mode back to WAL.",
+    "doctor": "Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.",
     "verify": "Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1).",
     "watch": "Show entries as they happen, of one run or of all.",
     "search": "Find entries that have all the words, newest first; `word*` matches a beginning.",

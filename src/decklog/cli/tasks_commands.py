@@ -2,8 +2,10 @@
 
 import click
 
+from decklog.cli import terminal
 from decklog.cli.call import Call
 from decklog.cli.show import show
+from decklog.cli.table import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,29 +23,36 @@ _MOST = 500
 
 @click.command()
 @click.argument("run_id")
-@click.option("--width", type=int, default=0, metavar="N", help="characters a column, default by the terminal")
+@click.option("--width", type=click.IntRange(8, 500), metavar="N", help="characters a column, default by the terminal")
 @click.pass_obj
-def board(call: Call, run_id: str, width: int) -> int:
+def board(call: Call, run_id: str, width: int | None) -> int:
     """Show a run's tasks as a board: what is to do, who does what, what is held and why, what is done."""
-    import shutil
-
     with call.open(writing=False) as log:
         log.runs.get(run_id)
         columns = [(name, [task for state in states for task in _tasks(log, run_id, state)]) for name, states in _COLUMNS]
+        abandoned = _tasks(log, run_id, "abandoned")
     if call.json:
-        return show({name: tasks for name, tasks in columns}, as_json=True)  # noqa: C416
-    size = width or max(16, shutil.get_terminal_size((120, 40)).columns // len(columns) - 3)
-    click.echo(_draw(columns, size), nl=False)
+        return show({**dict(columns), "Abandoned": abandoned}, as_json=True)
+    size = width or max(16, (terminal.width() + 3) // len(columns) - 3)
+    terminal.say(_draw(columns, size).rstrip("\n"))
+    if abandoned:
+        terminal.say(f"\n{_count(abandoned)} abandoned: decklog tasks find {run_id} --state abandoned")
     return 0
 
 
 def _tasks(log: "Decklog", run_id: str, state: str) -> "list[Task]":
-    return list(log.tasks.find(run_id, state=state, limit=_MOST))  # type: ignore[arg-type]
+    """List tasks in the order in which they would be claimed."""
+    found = log.tasks.find(run_id, state=state, limit=_MOST)  # type: ignore[arg-type]
+    return sorted(found, key=lambda task: (-task.priority, task.created_at, task.id))
+
+
+def _count(tasks: "list[Task]") -> str:
+    return f"{len(tasks)}{' or more' if len(tasks) % _MOST == 0 and tasks else ''}"
 
 
 def _draw(columns: "list[tuple[str, list[Task]]]", size: int) -> str:
     cells = [[line for task in tasks for line in _card(task, size)] for _, tasks in columns]
-    heads = [f"{name} ({len(tasks)})".ljust(size) for name, tasks in columns]
+    heads = [f"{name} ({_count(tasks)})".ljust(size) for name, tasks in columns]
     lines = [" │ ".join(heads), "─┼─".join("─" * size for _ in columns)]
     for number in range(max(map(len, cells), default=0)):
         row = [column[number] if number < len(column) else "" for column in cells]
@@ -59,4 +68,5 @@ def _card(task: "Task", size: int) -> list[str]:
         lines.append(f"    waits for {task.open_dependencies}")
     elif task.reason:
         lines.append(f"    {task.state}: {task.reason}")
-    return [line if len(line) <= size else line[: size - 1] + "…" for line in lines]
+    shown = [terminal.visible(" " * (len(line) - len(line.lstrip())) + " ".join(line.split())) for line in lines]
+    return [cut(line, size) for line in shown]

@@ -67,18 +67,18 @@ def _number(connection: apsw.Connection, sql: str) -> int:
 
 
 def migrate(database: "SqliteDatabase") -> list[str]:
-    """Apply the missing steps under the write lock, each in a transaction with its version row."""
+    """Set the journal mode and apply the missing steps under the write lock, each in a transaction with its version row."""
     latest = schema.latest("sqlite")
     connection = database.connect()
     database.lock.acquire()
     try:
         found = check_version(database, latest)
+        # The mode is the file's own, and a tool that copies or edits files may have left another one.
+        connection.execute("pragma journal_mode = wal")
         if found == latest:
             return []
         if found:
             _back_up(connection, database.target, found)
-        else:
-            connection.execute("pragma journal_mode = wal")
         now = to_text(database.clock.now())
         return [_apply(connection, step, now) for step in schema.steps("sqlite") if step.version > found]
     except apsw.Error as problem:

@@ -7,6 +7,7 @@ import sys
 import time
 
 from decklog.app import Decklog
+from decklog.errors import NotFound
 from decklog.stores.entry import Kind
 from decklog.stores.task import TaskState
 
@@ -47,7 +48,7 @@ class Demo:
     def run(self, log: Decklog) -> str:
         """Play it through; give the run's id."""
         run = log.runs.start(GOAL, repo="demo")
-        log.tasks.add_many(run.id, PLAN)
+        log.tasks.add_many(run.id, _plan(log, run.id))
         self.say(f"A run with {len(PLAN)} tasks. {len(WORKERS)} worker processes start: {', '.join(WORKERS)}.")
         processes = {name: self._start(run.id, name) for name in WORKERS}
         try:
@@ -90,3 +91,16 @@ class Demo:
                 return found
             time.sleep(0.02)
         raise RuntimeError(f"nothing happened for {_PATIENCE_SECONDS:g} seconds")
+
+
+def _plan(log: Decklog, run_id: str) -> list[dict[str, object]]:
+    """Give the plan; an id is good for one task in a log, so a later demonstration marks its own."""
+    try:
+        log.tasks.get(str(PLAN[0]["task_id"]))
+    except NotFound:
+        return PLAN
+    names = {str(task["task_id"]): f"{task['task_id']}-{run_id[-4:]}" for task in PLAN}
+    return [
+        {**task, "task_id": new, "depends_on": [names[name] for name in names if name in task.get("depends_on", [])]}  # type: ignore[operator]
+        for task, new in zip(PLAN, names.values(), strict=True)
+    ]

@@ -7,6 +7,7 @@ from decklog.operations import writes, writes_in_steps
 from decklog.records import to_json
 from decklog.stores.claim import Claim
 from decklog.stores.leases import DEFAULT_LEASE_SECONDS, Leases, check_span
+from decklog.stores.numbers import check_run
 from decklog.stores.task import Task
 
 TYPE_CHECKING = False
@@ -55,6 +56,10 @@ where id = :id
   and state = 'pending'
 returning *
 """
+
+
+# Tags are a JSON list, and a tag that is bound as JSON has its quotes: a part of another tag is not met.
+TAGGED = "replace(tags, :tag, '') <> tags"
 
 
 class Claiming(Leases):
@@ -114,6 +119,9 @@ class Claiming(Leases):
             self._take_back(run)
             if (task := self._take(run, worker, wanted, lease_seconds)) is not None:
                 return self._reserve(task, amounts) if amounts and any(amounts.values()) else task
+        if run_id is not None:
+            # An empty answer would be taken for a run with nothing left to do.
+            check_run(self, run_id)
         return None
 
     def _reserve(self, task: Task, amounts: "dict[str, int | None]") -> Task:
@@ -133,12 +141,13 @@ class Claiming(Leases):
         return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
 
     def _runs_with_work(self) -> list[str]:
-        """Name the runs with tasks that are ready or running, in order of urgency."""
+        """Name the runs that go on and have tasks that are ready or running, in order of urgency."""
         _, rows = self.db.rows(
             """
             select run_id, max(priority) as urgency, min(created_at) as oldest
               from tasks
-             where (state = 'pending' and open_dependencies = 0) or state = 'running'
+             where ((state = 'pending' and open_dependencies = 0) or state = 'running')
+               and run_id in (select id from runs where status = 'planning' or status = 'active')
              group by run_id
              order by urgency desc, oldest, run_id
             """,
@@ -177,7 +186,7 @@ class Claiming(Leases):
         """
         narrowed = "".join(f" and {name} = :{name}" for name in ("group_id", "role") if wanted[name] is not None)
         if wanted["tag"] is not None:
-            narrowed += " and replace(tags, :tag, '') <> tags"
+            narrowed += f" and {TAGGED}"
         bound, _ = self.db.values.bind({"run_id": run_id, "now": now, **wanted})
         if wanted["tag"] is not None:
             bound["tag"] = to_json(wanted["tag"])
@@ -204,14 +213,24 @@ class Claiming(Leases):
         fence: int,
         summary: str | None = None,
         result: object = None,
+        group_id: str | None = None,
+        role: str | None = None,
+        tag: str | None = None,
         lease_seconds: float = DEFAULT_LEASE_SECONDS,
+        reserve_microdollars: int | None = None,
+        reserve_tokens: int | None = None,
     ) -> Claim | None:
-        """End a task as done and take the next of its run for the same worker, in one transaction."""
+        """End a task as done and take the next of its run for the same worker, in one transaction.
+
+        The next may be narrowed, and budget reserved for it, as in `claim`; when a budget says no, the first is not ended either.
+        """
         check_span(lease_seconds, "lease_seconds")
         holder = self.db.one("select worker from tasks where id = :task_id", {"task_id": task_id})
         done = self._finish(task_id, fence, summary, result)
         worker = holder[0] if holder else ""
-        task = self._claim(done.run_id, worker, {"group_id": None, "role": None, "tag": None}, lease_seconds)
+        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
+        task = self._claim(done.run_id, worker or "", wanted, lease_seconds, amounts)
         return None if task is None else Claim(self, task, lease_seconds)
 
 

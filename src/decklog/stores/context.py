@@ -1,7 +1,5 @@
 """Context packages: what one agent leaves for the next ones, offered to each in the order of its worth."""
 
-from hashlib import sha256
-
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page
@@ -16,7 +14,9 @@ from decklog.stores.context_record import (
     Priority,
     Scope,
     group_of,
+    next_number,
     path_of,
+    scope_id_of,
     score_of,
     summary_of,
 )
@@ -83,7 +83,7 @@ class Context(Store):
             Package,
             note=fields["summary"],
             id=self.ids.new("pkg"),
-            number=self._next_number(number),
+            number=number if number is not None else next_number(self.db),
             version=1 if old is None else old.version + 1,
             supersedes_id=old and old.id,
             created_at=self.now(),
@@ -102,15 +102,6 @@ class Context(Store):
         sql = "select * from context_packages where run_id = :run_id and key = :key"
         found = self.select(Package, sql, run_id=run_id, key=key)
         return found[0] if found else None
-
-    def _next_number(self, wanted: int | None) -> int:
-        """Give the next number of this log; nobody else gets one until this transaction ends."""
-        if wanted is not None:
-            return wanted
-        self.db.rows("select one from context_turn where one = 1 for update", {})
-        row = self.db.one("select coalesce(max(number), 0) + 1 from context_packages", {})
-        assert row is not None
-        return int(row[0])
 
     def _replaceable(self, reference: str, run_id: str) -> Package:
         old = self._package(reference, for_update=True)
@@ -275,7 +266,7 @@ class Context(Store):
         package = self._package(package_id)
         if package.run_id != run_id:
             raise Invalid(f"package {package.number} belongs to run {package.run_id}, not to {run_id}", field="package_id")
-        scope_id = sha256(f"{run_id}:{group}:{agent}:{iteration}:{package.number}".encode()).hexdigest()[:32]
+        scope_id = scope_id_of(run_id, group, agent, iteration, package.number)
         return self.once(
             lambda: self._consumption(scope_id),
             lambda: self.add(

@@ -4,9 +4,16 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from hashlib import sha256
 
 from decklog.errors import Invalid
 from decklog.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.db.base import Database
 
 SUMMARY_CHARACTERS = 200
 _GROUP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -79,6 +86,10 @@ class Package(Record):
     superseded_by_id: str | None = None
     key: str | None = None
 
+    @classmethod
+    def forked(cls, image: "dict[str, Any]", db: "Database") -> "dict[str, Any]":
+        return {**image, "number": next_number(db)}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Consumer(Record):
@@ -108,6 +119,26 @@ class Consumption(Record):
     iteration: int
     package_id: str
     consumed_at: datetime
+
+    @classmethod
+    def forked(cls, image: "dict[str, Any]", db: "Database") -> "dict[str, Any]":
+        row = db.one("select number from context_packages where id = :id", {"id": image["package_id"]})
+        assert row is not None
+        parts = (image["run_id"], image["group_id"], image["agent"], image["iteration"], row[0])
+        return {**image, "scope_id": scope_id_of(*parts)}
+
+
+def next_number(db: "Database") -> int:
+    """Give the next number of a log's packages; nobody else gets one until this transaction ends."""
+    db.rows("select one from context_turn where one = 1 for update", {})
+    row = db.one("select coalesce(max(number), 0) + 1 from context_packages", {})
+    assert row is not None
+    return int(row[0])
+
+
+def scope_id_of(run_id: str, group_id: str, agent: str, iteration: int, number: int) -> str:
+    """Give the name of one use of a package: the same use has the same name."""
+    return sha256(f"{run_id}:{group_id}:{agent}:{iteration}:{number}".encode()).hexdigest()[:32]
 
 
 def score_of(package: Package, *, group_id: str | None, is_consumer: bool, now: datetime) -> float:

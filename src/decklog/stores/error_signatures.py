@@ -49,6 +49,11 @@ def classic_message(message: str) -> str:
     return message.strip()[:LONGEST]
 
 
+def message_pattern(message: str) -> str:
+    """Normalise a message as Decklog's own error patterns have it: without what differs from one occurrence to the next."""
+    return classic_message(signature(message))
+
+
 def pattern_hash(error_type: str, message_pattern: str, hints: "list[str]") -> str:
     """Digest the parts of a signature that make two errors the same: the stack and the language do not."""
     return sha256(f"{error_type}:{message_pattern}:{','.join(sorted(hints))}".encode()).hexdigest()

@@ -61,8 +61,17 @@ class Leases(Store):
 
     @writes
     def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task:
-        """End a task as done; tasks that waited for it may become ready."""
-        return self._finish(task_id, fence, summary, result)
+        """End a task as done; tasks that waited for it may become ready.
+
+        A worker that did not hear the answer may say it again: with the same fence the task comes back as it is.
+        """
+        try:
+            return self._finish(task_id, fence, summary, result)
+        except LeaseLost:
+            task = self.fetch(Task, task_id)
+            if task.state == TaskState.DONE and task.fence == fence:
+                return task.marked_already()
+            raise
 
     def _finish(self, task_id: str, fence: int, summary: str | None, result: object) -> Task:
         ending = _ending(Outcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0)

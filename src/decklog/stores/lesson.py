@@ -82,7 +82,10 @@ class Sighting(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Hit(Record):
-    """A lesson that was recalled, and why: a figure from 0 to 1 for each signal, and the same in words."""
+    """A lesson that was recalled, and why: a figure from 0 to 1 for each signal, and the same in words.
+
+    `evidence` has its newest sightings: the run, task and source each is from, and the journal entries that show it.
+    """
 
     id: str
     topic: str
@@ -97,3 +100,4 @@ class Hit(Record):
     signals: dict[str, float]
     why: str
     tokens: int
+    evidence: list[dict[str, object]] = field(default_factory=list)

@@ -1,5 +1,6 @@
 """Memory: lessons that a log has learned, recalled when they matter."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from decklog.db.lesson_search import lesson_search
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_HITS = 50
 _CANDIDATES = 40
+_EVIDENCE = 3
 
 
 class Memory(MemoryUpkeep):
@@ -84,7 +86,26 @@ class Memory(MemoryUpkeep):
             match = ranking.fused(match, [lesson_id for lesson_id, _ in near])
             parts["vector"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in near}
         ranked = ranking.rank(self._lessons(list(match)), question, match, parts)
-        return [ranking.hit(one, question) for one in ranking.within(ranked, budget, limit)]
+        return [
+            replace(ranking.hit(one, question), evidence=self._evidence(one.lesson.id))
+            for one in ranking.within(ranked, budget, limit)
+        ]
+
+    def _evidence(self, lesson_id: str) -> "list[dict[str, object]]":
+        """List what a lesson rests on, the newest sightings first."""
+        found = self.select(
+            Sighting,
+            f"""
+            select * from sightings
+             where lesson_id = :lesson_id
+             order by seen_at desc, id desc
+             limit {_EVIDENCE}
+            """,
+            lesson_id=lesson_id,
+        )
+        shown = ("seen_at", "source_kind", "source_id", "run_id", "task_id", "refs")
+        seen = [sighting.as_dict() for sighting in found]
+        return [{name: sighting[name] for name in shown if sighting[name]} for sighting in seen]
 
     def _count_recalls(self, lesson_ids: "list[str]") -> "set[str]":
         """Count a recall of each; say which of them still hold."""

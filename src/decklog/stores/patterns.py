@@ -9,7 +9,7 @@ from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Record
 from decklog.stores.base import Store, Where, enum_of, page_size
-from decklog.stores.error_signatures import classic_message, pattern_hash
+from decklog.stores.error_signatures import classic_message, message_pattern, pattern_hash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,10 +70,17 @@ class Patterns(Store):
         context_hints: list[str] | None = None,
         stack_pattern: list[str] | None = None,
         ttl_days: int = DEFAULT_TTL_DAYS,
+        classic: bool = False,
     ) -> ErrorPattern:
-        """Record an error and what solved it; seen again, it is counted, and a longer solution replaces a shorter one."""
+        """Record an error and what solved it; seen again, it is counted, and a longer solution replaces a shorter one.
+
+        Paths, numbers, ids and line numbers make no other error. With `classic` only what bazinga-db leaves out is left out, so
+        that the hash is the one it would give; an error that is known under such a hash is counted there.
+        """
         _check(project, solution, ttl_days)
         signature = self._signature(error_type, message, context_hints, stack_pattern)
+        if not classic and self.seek(ErrorPattern, (pattern_hash(*_identity(signature)), project)) is None:
+            signature["message_pattern"] = message_pattern(self._clean("message", message))
         now = self.now()
         recorded = self.change_all(
             ErrorPattern,

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.errors import Invalid
 from decklog.records import Record
 
 TYPE_CHECKING = False
@@ -70,3 +71,9 @@ class Agent(Record):
     rotations: int = 0
     last_prompt_path: str | None = None
     last_response_path: str | None = None
+
+
+def check_run_id(text: str, field: str = "run_id") -> None:
+    """Refuse an id that could not name a stream, or could not be told from an entry of one."""
+    if not 0 < len(text) <= 200 or text[0] == "@" or ":" in text or any(character.isspace() for character in text):
+        raise Invalid(f"{text!r} can't be a run's id: 1 to 200 characters, no blanks, colons or leading @", field=field)

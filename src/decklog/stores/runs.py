@@ -6,7 +6,7 @@ from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page
 from decklog.stores.base import Where, enum_of
-from decklog.stores.run import ENDED, Agent, Run, RunMode, RunStatus
+from decklog.stores.run import ENDED, Agent, Run, RunMode, RunStatus, check_run_id
 from decklog.stores.time_travel import TimeTravel
 
 TYPE_CHECKING = False
@@ -45,11 +45,8 @@ class Runs(TimeTravel):
             raise Invalid("a run needs a goal", field="goal")
         if status in ENDED:
             raise Invalid(f"a run can't start as {status}; start it and then finish it", field="status")
-        if run_id is not None and not _is_stream_name(run_id):
-            raise Invalid(
-                f"{run_id!r} can't be a run's id: 1 to 200 characters, no blanks, colons or leading @",
-                field="run_id",
-            )
+        if run_id is not None:
+            check_run_id(run_id)
         now = self.now()
         return self.once(
             lambda: self._known(run_id, key),
@@ -289,7 +286,3 @@ def _cleared(names: list[str] | None) -> "dict[str, None]":
     if unknown:
         raise Invalid(f"{', '.join(unknown)} can't be cleared; these can: {', '.join(_CLEARABLE)}", field="clear")
     return dict.fromkeys(names or [])
-
-
-def _is_stream_name(text: str) -> bool:
-    return 0 < len(text) <= 200 and text[0] != "@" and ":" not in text and not any(c.isspace() for c in text)

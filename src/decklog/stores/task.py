@@ -82,6 +82,13 @@ class Task(Record):
     def task_of(cls, values: "Mapping[str, Any]") -> str | None:
         return str(values["id"])
 
+    @property
+    def warnings(self) -> list[str]:
+        """Say what a loop should stop for: the same blocker, twice in a row or more."""
+        if self.blocker_repeats < 2:
+            return []
+        return [f"task {self.id} met the same blocker {self.blocker_repeats} times in a row: {self.blocker}"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Dependency(Record):

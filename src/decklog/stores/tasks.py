@@ -2,18 +2,27 @@
 
 from datetime import datetime
 
-from decklog.errors import Conflict, Invalid, NotFound
+from decklog.errors import Conflict, NotFound
 from decklog.operations import reads, writes
-from decklog.records import Page, from_json
-from decklog.stores.base import Where, enum_of
-from decklog.stores.claiming import Claiming
+from decklog.records import Page, from_json, to_json
+from decklog.stores.base import Where, enum_of, page_size
+from decklog.stores.claiming import TAGGED, Claiming
+from decklog.stores.numbers import check_run
 from decklog.stores.task import Attempt, Dependency, Outcome, Task, TaskState, attempts_from
+from decklog.stores.task_shape import checked, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
+
+# What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
+_CLAIMABLE = """
+(state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)
+ or state = 'running' and leased_until < :now and failures + 1 < max_attempts)
+"""
 
 
 class Tasks(Claiming):
@@ -47,44 +56,24 @@ class Tasks(Claiming):
         key: str | None = None,
     ) -> Task:
         """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
-        if not title.strip():
-            raise Invalid("a task needs a title", field="title")
-        if not 0 <= priority <= 100:
-            raise Invalid(f"priority is {priority}; it goes from 0 to 100", field="priority")
-        if max_attempts < 1:
-            raise Invalid(f"max_attempts is {max_attempts}; a task needs at least one", field="max_attempts")
-        now = self.now()
-        identity = task_id or self.ids.new("task")
-        task = self.once(
+        given = checked({name: value for name, value in locals().items() if name not in ("self", "run_id", "__class__")})
+        needed, now = given.pop("depends_on"), self.now()
+        identity = given.pop("task_id") or self.ids.new("task")
+        task = self._once(
+            run_id,
             lambda: self._known(run_id, task_id, key),
             lambda: self.add_record(
                 id=identity,
                 run_id=run_id,
-                group_id=group_id,
-                title=title,
-                objective=objective,
                 state=TaskState.PENDING,
-                priority=priority,
-                role=role,
-                tags=tags or [],
-                acceptance=acceptance or [],
-                verification=verification or [],
-                allowed_paths=allowed_paths or [],
-                inputs=inputs or {},
-                not_before=not_before,
-                open_dependencies=self._count_open(depends_on or []),
-                max_attempts=max_attempts,
-                stage=stage,
-                state_name=state_name,
-                trace_file=trace_file,
-                loop_version=loop_version,
-                key=key,
+                open_dependencies=self._count_open(needed),
                 created_at=now,
                 updated_at=now,
+                **given,
             ),
         )
         if not task.already:
-            for other in dict.fromkeys(depends_on or []):
+            for other in needed:
                 super().add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
         return task
 
@@ -92,8 +81,23 @@ class Tasks(Claiming):
         """Insert a task as it is given. Importers use it; others use `add`."""
         return super().add(Task, note=fields["title"], **fields)
 
+    def _once(self, run_id: str, find: "Callable[[], Task | None]", add: "Callable[[], Task]") -> Task:
+        """Add a task unless it is known; when something it refers to is missing, look first whether that is its run."""
+        try:
+            return self.once(find, add)
+        except NotFound:
+            check_run(self, run_id)
+            raise
+
     def _known(self, run_id: str, task_id: str | None, key: str | None) -> Task | None:
         if task_id is not None and (task := self.seek(Task, task_id)) is not None:
+            if task.run_id != run_id:
+                raise Conflict(
+                    f"task {task_id} is of run {task.run_id}, not of {run_id}; an id is good for one task in the whole log",
+                    hint="Choose another id, or give a key: keys are the run's own.",
+                    task_id=task_id,
+                    run_id=task.run_id,
+                )
             return task
         if key is None:
             return None
@@ -103,7 +107,7 @@ class Tasks(Claiming):
     def _count_open(self, needed: list[str]) -> int:
         """Count what a task has to wait for; what does not exist can't be waited for."""
         count = 0
-        for task_id in dict.fromkeys(needed):
+        for task_id in needed:
             found = self.select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
             if not found:
                 raise NotFound(f"there is no task {task_id} to depend on", task_id=task_id)
@@ -113,7 +117,7 @@ class Tasks(Claiming):
     @writes
     def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]:
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
-        return [self.add(run_id, **task) for task in _in_order(tasks)]  # type: ignore[arg-type]
+        return [self.add(run_id, **task) for task in _in_order(listed(tasks))]
 
     @writes
     def depend(self, task_id: str, depends_on: str) -> Task:
@@ -178,53 +182,59 @@ class Tasks(Claiming):
         state: TaskState | None = None,
         group_id: str | None = None,
         role: str | None = None,
+        tag: str | None = None,
         worker: str | None = None,
         limit: int = 20,
         after: str | None = None,
     ) -> Page:
         """List a run's tasks in the order they were added."""
+        check_run(self, run_id)
         where = Where(Task)
         where.equal(
             run_id=run_id, state=state and enum_of(TaskState, state, "state"), group_id=group_id, role=role, worker=worker
         )
+        if tag is not None:
+            where.add(TAGGED, tag=to_json(tag))
         return self.page(Task, where, order=("created_at", "id"), limit=limit, after=after)
 
     @reads
     def ready(self, run_id: str, *, limit: int = 20) -> "dict[str, Any]":
         """List what could be claimed now, most urgent first, and why the rest can't."""
+        check_run(self, run_id)
         now = self.now()
-        open_tasks = self.select(
+        return {
+            "ready": [task.as_dict() for task in self._open(run_id, _CLAIMABLE, now, limit)],
+            "not_ready": [
+                {"id": task.id, "title": task.title, "state": task.state.value, "why": self._reason(task, now)}
+                for task in self._open(run_id, f"not {_CLAIMABLE}", now, limit)
+            ],
+        }
+
+    def _open(self, run_id: str, condition: str, now: datetime, limit: int) -> list[Task]:
+        """List the most urgent of a run's open tasks that meet a condition."""
+        return self.select(
             Task,
             f"""
             select * from tasks
-             where run_id = :run_id and state <> 'done' and state <> 'abandoned'
+             where run_id = :run_id and state <> 'done' and state <> 'abandoned' and {condition}
              order by priority desc, created_at, id
-             limit {limit * 5}
+             limit {page_size(limit)}
             """,
             run_id=run_id,
+            now=now,
         )
-        reasons = {task.id: self._reason(task, now) for task in open_tasks}
-        return {
-            "ready": [task.as_dict() for task in open_tasks if reasons[task.id] is None][:limit],
-            "not_ready": [
-                {"id": task.id, "title": task.title, "state": task.state.value, "why": reasons[task.id]}
-                for task in open_tasks
-                if reasons[task.id] is not None
-            ][:limit],
-        }
 
-    def _reason(self, task: Task, now: datetime) -> str | None:
-        """Say why a task can't be claimed; None when it can."""
+    def _reason(self, task: Task, now: datetime) -> str:
+        """Say why a task can't be claimed."""
         match task.state:
+            case TaskState.RUNNING if task.leased_until is not None and task.leased_until < now:
+                return f"the lease of {task.worker} expired, and all {task.max_attempts} attempts are used"
             case TaskState.RUNNING:
-                late = task.leased_until is not None and task.leased_until < now
-                return None if late else f"{task.worker} has it until {task.leased_until:%H:%M:%S}"
+                return f"{task.worker} has it until {task.leased_until:%H:%M:%S}"
             case TaskState.PENDING if task.open_dependencies:
                 return f"waits for {', '.join(self._unfinished(task.id))}"
-            case TaskState.PENDING if task.not_before is not None and task.not_before > now:
-                return f"not before {task.not_before:%Y-%m-%d %H:%M:%S}"
             case TaskState.PENDING:
-                return None
+                return f"not before {task.not_before:%Y-%m-%d %H:%M:%S}"
         return f"{task.state}: {task.reason}" if task.reason else str(task.state)
 
     def _unfinished(self, task_id: str) -> list[str]:
@@ -293,7 +303,7 @@ class Tasks(Claiming):
         """Move a task from outside; the fence grows, so that a worker who has it finds out."""
         kept = "snapshot = :snapshot," if snapshot is not None else ""
         lawful_states = " or ".join(f"state = '{name}'" for name in lawful)
-        return self.change(
+        moved = self.change(
             Task,
             task_id,
             f"""
@@ -310,14 +320,17 @@ class Tasks(Claiming):
             snapshot=snapshot,
             now=self.now(),
         )
+        self._settle(moved)
+        return moved
 
     @writes
     def replan(
         self, run_id: str, tasks: list[dict[str, object]], *, reason: str = "replanned", include_running: bool = False
     ) -> list[Task]:
         """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
+        check_run(self, run_id)
         also = " or state = 'running'" if include_running else ""
-        self.change_all(
+        abandoned = self.change_all(
             Task,
             f"""
             update tasks set
@@ -331,6 +344,8 @@ class Tasks(Claiming):
             reason=reason,
             now=self.now(),
         )
+        for task in abandoned:
+            self._settle(task)
         return self.add_many(run_id, tasks)
 
     @reads
@@ -349,20 +364,20 @@ class Tasks(Claiming):
         return attempts_from([Task.from_row(image.keys(), image.values()) for image in images])
 
 
-def _in_order(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
+def _in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
     """Order tasks so that each comes after those of the list it depends on; refuse a circle, naming it."""
     named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
-    ordered: list[dict[str, object]] = []
+    ordered: list[dict[str, Any]] = []
     done: set[int] = set()
 
-    def visit(task: dict[str, object], path: list[str]) -> None:
+    def visit(task: "dict[str, Any]", path: list[str]) -> None:
         if id(task) in done:
             return
         name = str(task.get("task_id") or "")
         if name and name in path:
             circle = [*path[path.index(name) :], name]
             raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
-        for needed in task.get("depends_on") or []:  # type: ignore[attr-defined]
+        for needed in task.get("depends_on") or []:
             if needed in named:
                 visit(named[needed], [*path, name])
         done.add(id(task))

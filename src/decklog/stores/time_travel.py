@@ -7,7 +7,7 @@ from decklog.operations import reads, writes
 from decklog.records import Record, from_json, to_json
 from decklog.stores.base import Store, moment_of
 from decklog.stores.journal_writer import STREAM_SIZE
-from decklog.stores.run import Run
+from decklog.stores.run import Run, check_run_id
 from decklog.stores.times import Times
 
 TYPE_CHECKING = False
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.stores.snapshot import Snapshot
+
+_ID_LENGTH = 26
 
 
 class TimeTravel(Store):
@@ -72,13 +74,14 @@ class TimeTravel(Store):
         """
         start, until = self._span(run_id, at)
         seq = until - start
-        new_id = new_run_id or self.ids.new("run")
+        new_id = self.ids.new("run") if new_run_id is None else new_run_id
+        check_run_id(new_id, "new_run_id")
         if self.seek(Run, new_id) is not None:
             raise Invalid(f"there is a run {new_id} already; choose another id", field="new_run_id")
         images = self._images(start, until)
         names = _Renaming(self, run_id, new_id, images)
         for record_class, image in images:
-            self._copy(record_class, names.apply(record_class, image), run_id, seq)
+            self._copy(record_class, record_class.forked(names.apply(record_class, image), self.db), run_id, seq)
         return self._set_fork(new_id, run_id, seq, {"goal": goal, "branch": branch, "worktree": worktree})
 
     def _images(self, start: int, until: int) -> "list[tuple[type[Record], dict[str, Any]]]":
@@ -121,14 +124,16 @@ class _Renaming:
         self._names = {run_id: new_id}
         for record_class, image in images:
             if record_class is not Run and record_class.identity == ("id",):
-                old = str(image["id"])
-                self._names[old] = store.ids.new(old.partition("_")[0] if "_" in old else "id")
+                self._names[str(image["id"])] = store.ids.new(_prefix(record_class, str(image["id"])))
 
     def apply(self, record_class: type[Record], image: "dict[str, Any]") -> "dict[str, Any]":
         columns = {name: image.get(name) for name in record_class.columns()}
         renamed = {name: self._value(name, value) for name, value in columns.items()}
         if record_class is Run:
             renamed["key"] = None
+        if "reservation_id" in renamed:
+            # The parent's money is not the fork's to settle.
+            renamed["reservation_id"] = None
         return renamed
 
     def _value(self, name: str, value: "Any") -> "Any":
@@ -144,3 +149,9 @@ class _Renaming:
         if isinstance(value, list):
             return [self._inside(item) for item in value]
         return self._names.get(value, value) if isinstance(value, str) else value
+
+
+def _prefix(record_class: type[Record], record_id: str) -> str:
+    """Give the beginning of a copy's id: that of an id of ours, or the kind of record where a caller chose the id."""
+    head, mark, rest = record_id.partition("_")
+    return head if mark and len(rest) == _ID_LENGTH and head.isalpha() else record_class.__name__.lower()

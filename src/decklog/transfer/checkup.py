@@ -1,4 +1,4 @@
-"""What ails a log beyond its settings: stuck leases, unreadable pages, broken chains, a lock that someone holds."""
+"""What ails a log beyond its settings: stuck leases, wrong sums, unreadable pages, broken chains, a lock that someone holds."""
 
 import os
 from datetime import timedelta
@@ -24,7 +24,7 @@ def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False) -> 
     findings = [*_permissions(facts), *_wal(log, facts), *_pages(log)]
     if findings and findings[-1]["about"] == "page":
         return findings  # what can't be read can't be asked either
-    return [*findings, *_stuck_leases(log), *_missing_index(log), *(_chains(log) if deep else [])]
+    return [*findings, *_stuck_leases(log), *_budgets(log), *_missing_index(log), *(_chains(log) if deep else [])]
 
 
 def holders(log: "Decklog") -> "list[dict[str, object]]":
@@ -94,6 +94,22 @@ def _stuck_leases(log: "Decklog") -> "list[Finding]":
             f"decklog tasks claim {run} --worker NAME (a claim hands it on)",
         )
         for task, run, worker, until in rows
+    ]
+
+
+def _budgets(log: "Decklog") -> "list[Finding]":
+    """Look for running sums that are not those of the charges: a budget would then stop too early or too late."""
+    days: dict[str, list[str]] = {}
+    for problem in log.budgets.check()["problems"]:  # type: ignore[attr-defined]
+        days.setdefault(problem["budget_id"], []).append(problem["day"])
+    return [
+        _finding(
+            "budget",
+            f"budget {budget_id} counts something else than its charges on {', '.join(named[:3])}"
+            + (f" and {len(named) - 3} more days" if len(named) > 3 else ""),
+            "decklog budgets rebuild",
+        )
+        for budget_id, named in days.items()
     ]
 
 

@@ -37,6 +37,7 @@ class Patterns(Desk):
             lang=given(lang),
             context_hints=context_hints,
             stack_pattern=stack_pattern,
+            classic=True,
         )
         texts = [error_type, error_message, solution, *(context_hints or []), *(stack_pattern or [])]
         return _saved(pattern, redacted=any(redact.scan(text)[1] for text in texts))

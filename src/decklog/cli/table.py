@@ -1,0 +1,115 @@
+"""Tables for people. On a terminal: the columns that tell most, as many as fit."""
+
+import re
+
+from decklog.cli import terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_WIDEST = 60
+_NARROW = 24
+_GAP = 2
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{6}Z")
+
+# What a person looks for first; the other columns follow in the order of the record.
+_FIRST = (
+    "id",
+    "number",
+    "key",
+    "calls",
+    "cost_microdollars",
+    "unpriced_calls",
+    "model",
+    "agent",
+    "name",
+    "kind",
+    "from_tier",
+    "to_tier",
+    "title",
+    "goal",
+    "criterion",
+    "question",
+    "insight",
+    "state",
+    "status",
+    "body",
+    "why",
+    "severity",
+    "topic",
+    "role",
+    "worker",
+    "priority",
+    "outcome",
+    "summary",
+    "reason",
+    "attempts",
+    "next_agent",
+    "action",
+    "handle",
+    "at",
+)
+
+# These stay useful when they are cut; of the others, such as ids, a part is worth nothing.
+_TEXTS = frozenset({"title", "goal", "criterion", "question", "insight", "why", "body", "summary", "reason", "source"})
+
+
+def fitted(rows: "list[dict[str, Any]]") -> tuple[str, list[str]]:
+    """Write rows as a table without the columns that no row fills; name those a terminal has no room for."""
+    names = _filled(rows)
+    if not terminal.is_terminal():
+        return _written(dict.fromkeys(names, _WIDEST), rows), []
+    ordered = [name for name in _FIRST if name in names] + [name for name in names if name not in _FIRST]
+    whole = {name: max(len(name), *(len(_cell(row.get(name), _WIDEST)) for row in rows)) for name in ordered}
+    left, kept = terminal.width(), dict[str, int]()
+    for name in ordered:
+        least = min(whole[name], max(_NARROW, len(name))) if name in _TEXTS else whole[name]
+        gap = _GAP if kept else 0
+        if least + gap <= left or not kept:
+            kept[name] = least
+            left -= least + gap
+    for name in kept:
+        more = min(whole[name] - kept[name], max(left, 0))
+        kept[name] += more
+        left -= more
+    return _written(kept, rows), [name for name in names if name not in kept]
+
+
+def _filled(rows: "list[dict[str, Any]]") -> list[str]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [name for name in names if any(row.get(name) not in (None, "", {}, [], False) for row in rows)] or list(names)[:1]
+
+
+def _written(limits: dict[str, int], rows: "list[dict[str, Any]]") -> str:
+    cells = [[_cell(row.get(name), limit) for name, limit in limits.items()] for row in rows]
+    widths = [max(len(name), *(len(row[place]) for row in cells)) for place, name in enumerate(limits)]
+    return "".join(
+        (" " * _GAP).join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n"
+        for line in (list(limits), *cells)
+    )
+
+
+def _cell(value: "Any", limit: int) -> str:
+    text = " ".join(plain(value).split())
+    if terminal.is_terminal():
+        text = terminal.visible(_TIME.sub(r"\1 \2", text))
+    return cut(text, limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """Keep a text within its place; a mark shows that there is more."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def plain(value: "Any") -> str:
+    """Write one value: words with commas for a list of words, JSON for what has more parts, words for truth."""
+    if isinstance(value, list) and all(isinstance(item, str) and item and "," not in item for item in value):
+        return ", ".join(value)
+    if isinstance(value, (dict, list)):
+        import json
+
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)

@@ -1,0 +1,24 @@
+"""The demonstration does what it says, with real processes and a real kill."""
+
+from decklog import Decklog
+from tests.cli.conftest import Program
+
+
+def test_another_worker_takes_over_from_the_one_that_was_killed(decklog: Program, target: str) -> None:
+    said = decklog("demo", "--db", target, "--json")
+    assert said.code == 0
+    assert said.data["verified"] is True
+    with Decklog.open(target) as log:
+        attempts = log.tasks.attempts(said.data["task_id"])
+        assert [attempt.outcome for attempt in attempts] == ["expired", "done"]
+        assert [attempt.worker for attempt in attempts] == [said.data["killed"], said.data["taken_over_by"]]
+        assert {task.state for task in log.tasks.find(said.data["run_id"])} == {"done"}
+        assert log.runs.get(said.data["run_id"]).status == "completed"
+
+
+def test_it_can_be_shown_again_in_the_same_log(decklog: Program) -> None:
+    for _ in range(2):
+        said = decklog("demo", "--db", "demo.db")
+        assert said.code == 0
+        assert "is killed with SIGKILL" in said.out
+        assert "hash chain whole" in said.out

@@ -1,0 +1,168 @@
+"""What a person sees on a terminal, and what a terminal is never sent."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from tests.cli.conftest import Program
+from tests.db.processes import environment
+
+# Clears the screen, sets the window's title, hides what follows, turns the writing around, and starts the line anew.
+HOSTILE = "shown \x1b[2J\x1b]0;owned\x07\x9b8m\u202edrow\r\x08over"
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def on_a_terminal(*words: str, cwd: Path, columns: int = 100) -> str:
+    """Run `decklog` on a terminal of its own and give what the terminal was sent."""
+    ours, theirs = pty.openpty()
+    variables = environment(HOME=str(cwd), COLUMNS=str(columns))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "decklog", *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=variables
+    )
+    os.close(theirs)
+    sent = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the other side was closed
+            break
+        if not part:
+            break
+        sent += part
+    os.close(ours)
+    process.wait(timeout=60)
+    return sent.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def hostile_folder(log_folder: Path) -> Path:
+    with Decklog.open(log_folder / ".decklog" / "decklog.db") as log:
+        log.tasks.add("run_1", HOSTILE, task_id="t1", objective=HOSTILE, tags=[HOSTILE], role=HOSTILE)
+        claim = log.tasks.claim("run_1", worker=HOSTILE)
+        log.tasks.fail("t1", fence=claim.task.fence, summary=HOSTILE, blocker=HOSTILE)
+        log.tasks.pause("t1", reason=HOSTILE)
+        log.journal.append("run_1", HOSTILE, kind="reasoning", agent=HOSTILE, payload={HOSTILE: [HOSTILE]})
+        log.runs.update("run_1", summary=HOSTILE)
+        log.memory.remember("task_outcomes", HOSTILE)
+        log.budgets.set("agent", scope_id=HOSTILE, limit_tokens=5)
+    return log_folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["journal", "find", "run_1"],
+        ["journal", "get", "run_1", "6"],
+        ["watch", "--no-follow"],
+        ["watch", "run_1", "--no-follow"],
+        ["search", "shown"],
+        ["runs", "show", "run_1"],
+        ["runs", "get", "run_1"],
+        ["runs", "diff", "run_1:1", "run_1"],
+        ["runs", "timeline", "run_1"],
+        ["tasks", "board", "run_1"],
+        ["tasks", "find", "run_1"],
+        ["tasks", "get", "t1"],
+        ["tasks", "ready", "run_1"],
+        ["tasks", "attempts", "t1"],
+        ["memory", "peek", "shown"],
+        ["ledger", "burn"],
+        ["tasks", "get", HOSTILE],
+        ["runs", "find", "--since", HOSTILE],
+        [HOSTILE],
+        ["tasks", "find", "run_1", "--json"],
+        ["journal", "find", "run_1", "--json"],
+        ["tasks", "get", HOSTILE, "--json"],
+    ],
+    ids=" ".join,
+)
+def test_what_an_agent_wrote_never_drives_the_terminal(hostile_folder: Path, words: list[str]) -> None:
+    sent = on_a_terminal(*words, cwd=hostile_folder)
+    assert "shown" in sent
+    assert OBEYED.findall(sent.replace("\n", "")) == []
+
+
+def test_a_pipe_gets_the_text_as_it_is(decklog: Program, hostile_folder: Path) -> None:
+    assert HOSTILE in decklog("tasks", "get", "t1").out
+    assert decklog("tasks", "get", "t1", "--json").data["title"] == HOSTILE
+
+
+def test_a_list_fits_the_terminal_and_says_what_it_left_out(log_folder: Path) -> None:
+    with Decklog.open(log_folder / ".decklog" / "decklog.db") as log:
+        log.tasks.add("run_1", "a title that goes on for longer than there is room " * 2, objective="o", tags=["x"], role="qa")
+    table, _, left_out = on_a_terminal("tasks", "find", "run_1", cwd=log_folder, columns=70).partition("Not shown: ")
+    lines = table.splitlines()
+    assert lines[0].split()[:3] == ["id", "title", "state"]
+    assert max(map(len, lines)) <= 70
+    assert "…" in lines[1]
+    assert "objective" in left_out
+
+
+def test_an_entry_fits_its_line(log_folder: Path) -> None:
+    with Decklog.open(log_folder / ".decklog" / "decklog.db") as log:
+        log.journal.append("run_1", "word " * 100)
+    lines = on_a_terminal("journal", "find", "run_1", cwd=log_folder, columns=80).splitlines()
+    assert [len(line) for line in lines if "word" in line] == [80]
+
+
+def test_parts_of_a_result_are_tables_of_their_own(decklog: Program, log_folder: Path) -> None:
+    decklog("tasks", "add", "run_1", "one", "--task-id", "a")
+    decklog("tasks", "add", "run_1", "two", "--task-id", "b", "--depends-on", "a")
+    said = decklog("tasks", "ready", "run_1").out
+    assert [line.split()[0] for line in said.splitlines() if line] == ["ready", "id", "a", "not_ready", "id", "b"]
+    assert "waits for a (pending)" in said
+
+
+def test_the_board_shows_the_most_urgent_first_and_counts_what_was_given_up(decklog: Program, log_folder: Path) -> None:
+    for name, priority in (("mild", "10"), ("urgent", "90"), ("gone", "50")):
+        decklog("tasks", "add", "run_1", name, "--task-id", name, "--priority", priority)
+    decklog("tasks", "abandon", "gone", "--reason", "not needed")
+    said = decklog("tasks", "board", "run_1").out
+    assert said.index("urgent") < said.index("mild")
+    assert "1 abandoned" in said
+    assert [task["id"] for task in decklog("tasks", "board", "run_1", "--json").data["Abandoned"]] == ["gone"]
+
+
+def test_a_diff_names_each_field_that_changed(decklog: Program, log_folder: Path) -> None:
+    decklog("runs", "update", "run_1", "--summary", "half way")
+    said = decklog("runs", "diff", "run_1:1", "run_1")
+    assert said.out.splitlines() == ["runs run_1 changed", "  summary: (nothing) -> half way"]
+    assert decklog("runs", "diff", "run_1", "run_1").out == "Nothing differs.\n"
+    assert decklog("runs", "diff", "run_1:1", "run_1", "--json").data[0]["fields"]["summary"] == [None, "half way"]
+
+
+def test_the_version_is_known_without_an_installation(decklog: Program, tmp_path: Path) -> None:
+    said = decklog("--version")
+    assert (said.code, said.out.split()[0]) == (0, "decklog,")
+
+
+def test_a_list_option_may_be_repeated_and_a_sentence_is_one_item(decklog: Program, log_folder: Path) -> None:
+    said = decklog(
+        *("tasks", "add", "run_1", "x", "--acceptance", "The tokens are the same, all of them", "--acceptance", "No new warning"),
+        *("--tags", "a,b", "--tags", "c", "--json"),
+    )
+    assert said.data["acceptance"] == ["The tokens are the same, all of them", "No new warning"]
+    assert said.data["tags"] == ["a", "b", "c"]
+    assert decklog("tasks", "add", "run_1", "x", "--priority", "1", "--priority", "2").code == 2
+
+
+def test_a_word_that_is_not_among_those_allowed_is_wrong_usage(decklog: Program, log_folder: Path) -> None:
+    said = decklog("tasks", "find", "run_1", "--state", "flying", "--json")
+    assert said.code == 2
+    assert "pending|running" in json.loads(said.out)["error"]["message"]
+
+
+def test_a_run_shows_stale_evidence_as_stale(decklog: Program, log_folder: Path) -> None:
+    decklog("criteria", "record", "run_1", '["All tests pass"]')
+    decklog("criteria", "meet", "run_1", "1", "--evidence", "CI 41", "--evidence-commit", "a" * 40)
+    assert "met" in decklog("runs", "show", "run_1").out
+    decklog("criteria", "observe", "run_1", "--commit", "b" * 40)
+    [line] = [line for line in decklog("runs", "show", "run_1").out.splitlines() if line.startswith("All tests pass")]
+    assert line.split()[-1] == "stale"
