@@ -92,22 +92,35 @@ class JournalWriter:
 
     @writes
     def append_many(self, entries: "list[dict[str, Any]]") -> "Sequence[Entry]":
-        """Append several entries in one transaction, each given as the arguments of `append`."""
+        """Append several entries in one transaction, each given as the arguments of `append`.
+
+        For a key that is known, in the journal or earlier in the list, the first entry with it comes back, marked `already`.
+        """
         known = {*JournalWriter.append.__wrapped__.__kwdefaults__, "stream", "body"}  # type: ignore[attr-defined]
         for given in entries:
             if not given.keys() <= known or "stream" not in given:
                 raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
         now = to_text(self.clock.now())
         batch = [self._bind(_checked({"kind": Kind.INTERACTION, **given}), now) for given in entries]
-        if any(values["key"] is not None for values in batch):
-            # A key may be known already, in the journal or in this very batch: such entries go one by one.
-            return [self._written(values) for values in batch]
-        for values in batch:
-            self._link(values, self._head(values["stream"]))
-        self.db.many(INSERT, batch)
         for stream in dict.fromkeys(values["stream"] for values in batch):
+            # Before the keys are looked up: from here on nobody else adds one.
+            self.db.memo["head", stream] = self._head(stream)
+        known = self._known(batch)
+        fresh = [values for place, values in enumerate(batch) if place not in known] if known else batch
+        for values in fresh:
+            self._link(values, self._head(values["stream"]))
+        self.db.many(INSERT, fresh)
+        for stream in dict.fromkeys(values["stream"] for values in fresh):
             self.db.announce(stream)
-        return Written(batch, self._entry)
+        return Written(batch, known, self._entry)
+
+    def _known(self, batch: "list[dict[str, Any]]") -> "dict[int, dict[str, Any]]":
+        """Find which of a batch have a key that is known, each with the columns of the first that had it."""
+        if all(values["key"] is None for values in batch):
+            return {}
+        from decklog.stores import known_keys
+
+        return known_keys.among(self.db, COLUMNS, batch)
 
     def _append(self, given: "dict[str, Any]") -> Entry:
         return self._written(self._bind(_checked(given), to_text(self.clock.now())))
@@ -282,8 +295,14 @@ class JournalWriter:
 class Written(Sequence):  # type: ignore[type-arg]
     """Entries that were just written, each made when it is looked at: whoever writes thousands seldom looks."""
 
-    def __init__(self, batch: "list[dict[str, Any]]", make: "Callable[[dict[str, Any]], Entry]") -> None:
+    def __init__(
+        self,
+        batch: "list[dict[str, Any]]",
+        known: "dict[int, dict[str, Any]]",
+        make: "Callable[[dict[str, Any]], Entry]",
+    ) -> None:
         self._batch = batch
+        self._known = known
         self._make = make
 
     def __len__(self) -> int:
@@ -291,8 +310,10 @@ class Written(Sequence):  # type: ignore[type-arg]
 
     def __getitem__(self, place: "Any") -> "Any":
         if isinstance(place, slice):
-            return [self._make(values) for values in self._batch[place]]
-        return self._make(self._batch[place])
+            return [self[one] for one in range(*place.indices(len(self._batch)))]
+        place = range(len(self._batch))[place]
+        known = self._known.get(place)
+        return self._make(self._batch[place]) if known is None else self._make(known).marked_already()
 
 
 def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
