@@ -2,6 +2,7 @@
 
 from decklog.errors import NotFound
 from decklog.importers.bazinga_base import BazingaTables
+from decklog.importers.draft import Draft, describes
 from decklog.importers.landing import run_id_of, told
 from decklog.importers.report import Fate
 from decklog.importers.row import EPOCH, Row
@@ -80,7 +81,8 @@ class WorkTables(BazingaTables):
             **_group_figures(row),
         )
 
-    def log_entry(self, row: Row) -> Fate:
+    @describes
+    def log_entry(self, row: Row) -> Draft:
         """Make a log row an entry; its kind says whether it is an interaction, a reasoning or an event."""
         self.in_run(row)
         kind = row.one_of("log_type", Kind, Kind.INTERACTION) or Kind.INTERACTION
@@ -103,9 +105,9 @@ class WorkTables(BazingaTables):
         }
         if row.take("redacted"):
             row.replace("redacted", 0)
-        return self._appended(row, kind, fields)
+        return self._with_key(row, kind, fields)
 
-    def _appended(self, row: Row, kind: Kind, fields: "dict[str, Any]") -> Fate:
+    def _with_key(self, row: Row, kind: Kind, fields: "dict[str, Any]") -> Draft:
         given = row.text("idempotency_key")
         row.take("id")
         if given is not None and kind is Kind.EVENT:

@@ -26,15 +26,25 @@ class Row:
     restores it unless the record was changed since.
     """
 
+    __slots__ = ("columns", "id", "instead", "left", "made", "stream", "table")
+
     def __init__(self, table: str, row_id: object, columns: "dict[str, Any]") -> None:
         self.table = table
         self.id = str(row_id)
         self.columns = columns
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget what was taken, and what the row became."""
         self.stream = "@desk"
         # Names what the row became, where the source's own id does not.
         self.made: str | None = None
-        self.left: dict[str, Any] = {name: value for name, value in columns.items() if value is not None}
+        self.left: dict[str, Any] = {name: value for name, value in self.columns.items() if value is not None}
         self.instead: dict[str, Any] = {}
+
+    def characters(self) -> int:
+        """Tell how long the texts are together, which is about how much memory the row takes."""
+        return sum([len(value) for value in self.left.values() if value.__class__ is str or value.__class__ is bytes])
 
     def __str__(self) -> str:
         return f"{self.table} {self.id}"
@@ -54,15 +64,13 @@ class Row:
     def text(self, name: str, default: "Any" = None) -> "Any":
         """Take a text; a number is written out, and what is no text is left over."""
         value = self.take(name)
+        if value.__class__ is str and "\x00" not in value:
+            return value
         if value is None:
             return default
         if isinstance(value, bytes) or "\x00" in str(value):
             return self.replace(name, default)
-        return value if isinstance(value, str) else self._written(name, str(value))
-
-    def _written(self, name: str, text: str) -> str:
-        self.replace(name, text)
-        return text
+        return self.replace(name, str(value))
 
     def whole(self, name: str, default: "Any" = None, *, low: int = 0, high: int = _MOST - 1) -> "Any":
         """Take a whole number within bounds; anything else is left over."""
@@ -87,10 +95,11 @@ class Row:
         value = self.take(name)
         if value is None:
             return default
-        if value not in kind._value2member_map_:
+        known: E | None = kind._value2member_map_.get(value)  # type: ignore[assignment]
+        if known is None:
             self.replace(name, default and default.value)
             return default
-        return kind(value)
+        return known
 
     def needed(self, name: str, kind: "type[E]") -> "E":
         """Take a word of an enumeration that a record can't do without."""
