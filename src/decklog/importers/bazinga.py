@@ -62,9 +62,7 @@ class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):
 
     def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":
         """Give rows as they were written; states by time, because old files hold every version of them."""
-        if table != "state_snapshots":
-            return source.rows(table)
-        return sorted(source.rows(table), key=lambda row: (str(row.get("timestamp") or ""), row.get("id") or 0))
+        return source.rows(table, by=("timestamp", "id") if table == "state_snapshots" else ())
 
     def configuration(self, row: Row) -> Fate:
         """Keep a row that configured the old system."""
