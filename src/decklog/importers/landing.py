@@ -123,15 +123,14 @@ class Landing:
 
     def _write(self, drafts: "list[Draft]", *, name_rows: bool = False) -> "list[Fate]":
         """Append entries, each once; say what became of their rows, and name these by their entries if asked."""
-        entries = self.log.journal.append_many([draft.entry for draft in drafts]) if drafts else []
-        fates = []
-        for draft, entry in zip(drafts, entries, strict=True):
-            fates.append(Fate.ALREADY if entry.already else draft.fate)
-            if draft.note is not None and not entry.already:
-                self._notes.append(draft.note)
-            if name_rows and draft.row.left:
-                draft.row.made = entry.id
-        return fates
+        if not drafts:
+            return []
+        entries = self.log.journal.append_many([draft.entry for draft in drafts])
+        self._notes += [draft.note for place, draft in enumerate(drafts) if draft.note is not None and place not in entries.known]
+        for place, draft in enumerate(drafts) if name_rows else ():
+            if draft.row.left:
+                draft.row.made = entries[place].id
+        return [Fate.ALREADY if place in entries.known else draft.fate for place, draft in enumerate(drafts)]
 
     # What is kept as it was
 

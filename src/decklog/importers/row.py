@@ -63,25 +63,25 @@ class Row:
 
     def text(self, name: str, default: "Any" = None) -> "Any":
         """Take a text; a number is written out, and what is no text is left over."""
-        value = self.take(name)
-        if value.__class__ is str and "\x00" not in value:
-            return value
+        value = self.columns.get(name)
         if value is None:
             return default
-        if isinstance(value, bytes) or "\x00" in str(value):
-            return self.replace(name, default)
-        return self.replace(name, str(value))
+        self.left.pop(name, None)
+        if value.__class__ is str and "\x00" not in value:
+            return value
+        return self.replace(name, default if isinstance(value, (str, bytes)) else str(value))
 
     def whole(self, name: str, default: "Any" = None, *, low: int = 0, high: int = _MOST - 1) -> "Any":
         """Take a whole number within bounds; anything else is left over."""
-        value = self.take(name)
+        value = self.columns.get(name)
         if value is None:
             return default
-        if isinstance(value, str) and value.strip().lstrip("-").isdigit() and len(value) < 19:
+        self.left.pop(name, None)
+        if value.__class__ is str and value.strip().lstrip("-").isdigit() and len(value) < 19:
             value = int(value)
-        if type(value) is not int or not low <= value <= high:
-            return self.replace(name, default)
-        return value
+        if value.__class__ is int and low <= value <= high:
+            return value
+        return self.replace(name, default)
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Take a truth; anything but 0 and 1 is left over."""
@@ -92,9 +92,10 @@ class Row:
 
     def one_of(self, name: str, kind: "type[E]", default: "E | None") -> "E | None":
         """Take a word of an enumeration; another word is left over."""
-        value = self.take(name)
+        value = self.columns.get(name)
         if value is None:
             return default
+        self.left.pop(name, None)
         known: E | None = kind._value2member_map_.get(value)  # type: ignore[assignment]
         if known is None:
             self.replace(name, default and default.value)
@@ -110,9 +111,10 @@ class Row:
 
     def time(self, name: str, default: "Any" = None) -> "Any":
         """Take a time; one without a zone is UTC, and what is no time is left over."""
-        value = self.take(name)
+        value = self.columns.get(name)
         if value is None:
             return default
+        self.left.pop(name, None)
         try:
             return from_text(str(value).strip())
         except (ValueError, OverflowError):
@@ -121,9 +123,10 @@ class Row:
 
     def json(self, name: str, kinds: "tuple[type, ...]", default: "Any" = None) -> "Any":
         """Take a JSON text of the kinds a field can hold; anything else is left over."""
-        value = self.take(name)
+        value = self.columns.get(name)
         if value is None:
             return default
+        self.left.pop(name, None)
         parsed = parsed_json(value)
         if not isinstance(parsed, kinds):
             self.replace(name, None)
@@ -150,7 +153,7 @@ def parsed_json(text: object) -> object:
     if not isinstance(text, str):
         return NotImplemented
     try:
-        found: object = json.loads(text, parse_constant=_no_constant)
+        found: object = _decode(text)
     except (ValueError, RecursionError):
         return NotImplemented
     return found
@@ -158,6 +161,10 @@ def parsed_json(text: object) -> object:
 
 def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON")
+
+
+# Made once: `json.loads` with an argument makes one for every text.
+_decode = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
 def plain(value: "Any") -> "Any":

@@ -91,7 +91,7 @@ class JournalWriter:
         return self._append(given)
 
     @writes
-    def append_many(self, entries: "list[dict[str, Any]]") -> "Sequence[Entry]":
+    def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
         """Append several entries in one transaction, each given as the arguments of `append`.
 
         For a key that is known, in the journal or earlier in the list, the first entry with it comes back, marked `already`.
@@ -105,22 +105,23 @@ class JournalWriter:
         for stream in dict.fromkeys(values["stream"] for values in batch):
             # Before the keys are looked up: from here on nobody else adds one.
             self.db.memo["head", stream] = self._head(stream)
-        known = self._known(batch)
-        fresh = [values for place, values in enumerate(batch) if place not in known] if known else batch
+        repeated, known = self._known(batch)
+        fresh = [values for place, values in enumerate(batch) if place not in known and place not in repeated]
         for values in fresh:
             self._link(values, self._head(values["stream"]))
         self.db.many(INSERT, fresh)
         for stream in dict.fromkeys(values["stream"] for values in fresh):
             self.db.announce(stream)
-        return Written(batch, known, self._entry)
+        first = {place: batch[earlier]["pos"] for place, earlier in repeated.items() if place not in known}
+        return Written(batch, {**known, **first}, self)
 
-    def _known(self, batch: "list[dict[str, Any]]") -> "dict[int, dict[str, Any]]":
-        """Find which of a batch have a key that is known, each with the columns of the first that had it."""
+    def _known(self, batch: "list[dict[str, Any]]") -> "tuple[dict[int, int], dict[int, int]]":
+        """Find which of a batch have a key that came before: in the batch, with its place; in the journal, with its position."""
         if all(values["key"] is None for values in batch):
-            return {}
+            return {}, {}
         from decklog.stores import known_keys
 
-        return known_keys.among(self.db, COLUMNS, batch)
+        return known_keys.repeated(batch), known_keys.positions(self.db, batch)
 
     def _append(self, given: "dict[str, Any]") -> Entry:
         return self._written(self._bind(_checked(given), to_text(self.clock.now())))
@@ -273,6 +274,11 @@ class JournalWriter:
         row = self.db.one(_HEAD, {"start": start, "end": start + STREAM_SIZE})
         return row[0] if row else start
 
+    def entry_at(self, position: int) -> Entry:
+        """Give the entry at a position."""
+        _, rows = self.db.read(lambda: self.db.rows(f"{SELECT} where pos = :pos", {"pos": position}))
+        return self.load(rows[0])
+
     def _entry(self, values: "dict[str, Any]") -> Entry:
         """Make the entry that was just written."""
         return self.load(tuple(values.values()))
@@ -293,27 +299,24 @@ class JournalWriter:
 
 
 class Written(Sequence):  # type: ignore[type-arg]
-    """Entries that were just written, each made when it is looked at: whoever writes thousands seldom looks."""
+    """Entries that were just written, or known by their keys; each made when it is looked at, for whoever writes thousands seldom looks."""
 
-    def __init__(
-        self,
-        batch: "list[dict[str, Any]]",
-        known: "dict[int, dict[str, Any]]",
-        make: "Callable[[dict[str, Any]], Entry]",
-    ) -> None:
+    def __init__(self, batch: "list[dict[str, Any]]", known: "dict[int, int]", writer: JournalWriter) -> None:
         self._batch = batch
-        self._known = known
-        self._make = make
+        self._writer = writer
+        # The places of those that were known, with their positions in the journal.
+        self.known = known
 
     def __len__(self) -> int:
         return len(self._batch)
 
     def __getitem__(self, place: "Any") -> "Any":
         if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self._batch)))]
-        place = range(len(self._batch))[place]
-        known = self._known.get(place)
-        return self._make(self._batch[place]) if known is None else self._make(known).marked_already()
+            return [self[one] for one in range(*place.indices(len(self)))]
+        place = range(len(self))[place]
+        if place in self.known:
+            return self._writer.entry_at(self.known[place]).marked_already()
+        return self._writer.load(tuple(self._batch[place].values()))
 
 
 def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
