@@ -74,14 +74,14 @@ class GaiaWorkTables:
             "result": row.json("result_json", _JSON),
             **{name: value for name, value in call.items() if value is not None},
         }
-        return self.landing.entry(
-            row,
-            kind=Kind.TOOL,
-            subtype=row.text("tool_name"),
-            task_id=row.text("task_id"),
-            payload=payload,
-            at=row.time("occurred_at"),
-        )
+        entry = {
+            "kind": Kind.TOOL,
+            "subtype": row.text("tool_name"),
+            "task_id": row.text("task_id"),
+            "payload": payload,
+            "at": row.time("occurred_at"),
+        }
+        return self.landing.entry(row, entry)
 
     def spend(self, row: Row) -> Fate:
         """Charge a call; dollars become whole micro-dollars, and an amount that is finer is kept beside the charge."""

@@ -175,12 +175,12 @@ class Landing:
 
     # What mappings write with
 
-    def entry(self, row: Row, **fields: "Any") -> Draft:
-        """Describe an entry of the row's stream, which is written once."""
-        if "key" not in fields:
-            fields["key"] = self.key(row)
-        fields["stream"] = row.stream
-        return Draft(row, fields)
+    def entry(self, row: Row, entry: "dict[str, Any]") -> Draft:
+        """Describe an entry of the row's stream, given as the arguments of `append`; it is written once."""
+        entry["stream"] = row.stream
+        if "key" not in entry:
+            entry["key"] = self.key(row)
+        return Draft(row, entry)
 
     def first_time(self, row: Row) -> bool:
         """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id."""

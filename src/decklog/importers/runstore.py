@@ -146,15 +146,15 @@ class RunStoreImport(Import, TaskTables):
         """Make an event an entry; its source is the agent."""
         self.in_run(row)
         row.take("id")
-        return self.landing.entry(
-            row,
-            body=row.text("message", ""),
-            kind=Kind.EVENT,
-            subtype=row.text("kind"),
-            agent=row.text("source"),
-            payload=row.json("payload_json", (dict, list)),
-            at=row.time("ts"),
-        )
+        entry = {
+            "body": row.text("message", ""),
+            "kind": Kind.EVENT,
+            "subtype": row.text("kind"),
+            "agent": row.text("source"),
+            "payload": row.json("payload_json", (dict, list)),
+            "at": row.time("ts"),
+        }
+        return self.landing.entry(row, entry)
 
     def artifact(self, row: Row) -> Fate:
         """Take over where an artifact is; its bytes are not in the file."""

@@ -121,7 +121,7 @@ class JournalWriter:
             return {}, {}
         from decklog.stores import known_keys
 
-        return known_keys.repeated(batch), known_keys.positions(self.db, batch)
+        return known_keys.find(self.db, batch)
 
     def _append(self, given: "dict[str, Any]") -> Entry:
         return self._written(self._bind(_checked(given), to_text(self.clock.now())))

@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 _FEW, _MANY = 16, 256
 
 
-def repeated(batch: "list[dict[str, Any]]") -> "dict[int, int]":
-    """Give the places in a batch that have the key of an earlier one, each with that one's place."""
-    first: dict[Identity, int] = {}
-    keyed = [(place, _identity(values)) for place, values in enumerate(batch) if values["key"] is not None]
-    earlier = {place: first.setdefault(identity, place) for place, identity in keyed}
-    return {place: found for place, found in earlier.items() if found != place}
-
-
-def positions(db: "Database", batch: "list[dict[str, Any]]") -> "dict[int, int]":
-    """Give the places in a batch whose key the journal knows, each with the position of the entry that has it.
+def find(db: "Database", batch: "list[dict[str, Any]]") -> "tuple[dict[int, int], dict[int, int]]":
+    """Find the keys of a batch that came before: in the batch, place by earlier place; in the journal, place by position.
 
     Whoever asks holds the streams' locks, so that nobody adds such a key meanwhile.
     """
-    keyed = [place for place, values in enumerate(batch) if values["key"] is not None]
+    asked = {place: _identity(values) for place, values in enumerate(batch) if values["key"] is not None}
+    first: dict[Identity, int] = {}
+    for place, identity in asked.items():
+        first.setdefault(identity, place)
+    repeated = {place: first[asked[place]] for place in asked if first[asked[place]] != place} if len(first) < len(asked) else {}
+    return repeated, _positions(db, asked)
+
+
+def _positions(db: "Database", asked: "dict[int, Identity]") -> "dict[int, int]":
     found: dict[int, int] = {}
-    for start in range(0, len(keyed), _MANY):
-        places = keyed[start : start + _MANY]
-        names, question = _QUESTIONS[_FEW if len(places) <= _FEW else _MANY]
-        asked = chain.from_iterable([(place, *_identity(batch[place])) for place in places])
-        _, rows = db.rows(question, dict(zip_longest(names, asked)))
+    questions = [(place, *identity) for place, identity in asked.items()]
+    for start in range(0, len(questions), _MANY):
+        part = questions[start : start + _MANY]
+        names, question = _QUESTIONS[_FEW if len(part) <= _FEW else _MANY]
+        _, rows = db.rows(question, dict(zip_longest(names, chain.from_iterable(part))))
         found.update({place: position for place, position in rows if position is not None})
     return found
 
