@@ -17,6 +17,7 @@ ALL = (
     "ledger",
     "recall",
     "transfer",
+    "importing",
     "bazinga",
 )
 
