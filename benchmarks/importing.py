@@ -69,7 +69,15 @@ def _logs(count: int) -> Iterator[tuple[object, ...]]:
     for number in range(count):
         kind = KINDS[number % 4]
         at = f"2025-{number * 11 // count + 1:02}-{number // 86400 % 28 + 1:02} {number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}"
-        says = (f"session_{number * SESSIONS // count}", at, number % 50, "developer", f"developer_{number % 3}", f"{number}: {BODY}", kind)
+        says = (
+            f"session_{number * SESSIONS // count}",
+            at,
+            number % 50,
+            "developer",
+            f"developer_{number % 3}",
+            f"{number}: {BODY}",
+            kind,
+        )
         thought = ("approach", "high", '["src/ledger.py"]') if kind == "reasoning" else (None, None, None)
         event = ("role_check", f'{{"number": {number}, "ok": true}}') if kind == "event" else (None, None)
         yield (*says, *thought, f"group_{number % 5}", *event)

@@ -70,7 +70,9 @@ def test_rows_that_cannot_be_taken_are_kept_among_many_that_can(log: Decklog, tm
         "line 1500",
         "line 1501",
     ]
-    assert len(log.groups.find("bazinga_2", limit=100)) == 38 + sum(row["session_id"] == "bazinga_2" for row in ROWS["task_groups"])
+    assert len(log.groups.find("bazinga_2", limit=100)) == 38 + sum(
+        row["session_id"] == "bazinga_2" for row in ROWS["task_groups"]
+    )
     assert log.journal.verify().ok
 
 
@@ -93,7 +95,9 @@ def test_what_a_row_left_over_is_named_by_the_entry_it_became(log: Decklog, tmp_
 
     BazingaImport(log, str(tmp_path / "in.db")).run()
 
-    beside = [entry for entry in log.journal.find(subtype=landing.COLUMNS, limit=100) if "event_payload" in entry.payload["columns"]]
+    beside = [
+        entry for entry in log.journal.find(subtype=landing.COLUMNS, limit=100) if "event_payload" in entry.payload["columns"]
+    ]
     assert len(beside) == 30
     entries = {entry.id: entry for stream in ("bazinga_1", "bazinga_2") for entry in log.journal.tail(stream, follow=False)}
     assert all(entries[entry.payload["made"]].key.endswith(f" {entry.payload['id']}") for entry in beside)

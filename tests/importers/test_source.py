@@ -107,7 +107,9 @@ def test_text_that_is_no_text_is_read_all_the_same(file: Path) -> None:
 
 def test_a_row_that_is_no_text_hides_none_of_its_neighbours(file: Path) -> None:
     bad = "cast(x'ff' as text)"
-    _make(file, "create table t (n integer primary key, a text)", f"insert into t values (1, 'x'), (2, {bad}), (5, {bad}), (9, 'y')")
+    _make(
+        file, "create table t (n integer primary key, a text)", f"insert into t values (1, 'x'), (2, {bad}), (5, {bad}), (9, 'y')"
+    )
 
     with Source(str(file)) as source:
         assert [(row["n"], row["a"]) for row in source.rows("t")] == [(1, "x"), (2, "\ufffd"), (5, "\ufffd"), (9, "y")]

@@ -148,9 +148,7 @@ class Landing:
         draft.fate, draft.note = Fate.KEPT, f"{row} is kept as it was: {why}"
         return draft
 
-    def _as_it_was(
-        self, row: Row, subtype: str, payload: "dict[str, Any]", body: str, at: "datetime | None" = None
-    ) -> Draft:
+    def _as_it_was(self, row: Row, subtype: str, payload: "dict[str, Any]", body: str, at: "datetime | None" = None) -> Draft:
         named = {"system": self.report.system, "table": row.table, "id": row.id}
         key = f"{self.key(row)} {row.digest()}"
         entry = {"stream": row.stream, "body": body, "kind": Kind.EVENT, "subtype": subtype, "payload": {**named, **payload}}

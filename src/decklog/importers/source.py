@@ -119,7 +119,9 @@ class Source:
         row_number = next((name for name in _ROW_NUMBERS if name not in {known.lower() for known in names}), None)
         in_order = [name for name in by if name in names]
         with _explained(self.path):
-            found = self._sorted(table, names, in_order) if in_order or not row_number else self._written(table, names, row_number)
+            found = (
+                self._sorted(table, names, in_order) if in_order or not row_number else self._written(table, names, row_number)
+            )
             for number, row in enumerate(found, 1):
                 if number > self._most_rows:
                     raise TooLarge(f"{table} has more than {self._most_rows} rows; raise the limit to take it", table=table)
@@ -143,7 +145,9 @@ class Source:
                     yield dict(zip(names, values, strict=True))
                 return
             except UnicodeDecodeError:
-                for last, *cells in self._db.execute(f"select {row_number}, {_cells(names)} {rest.format(after)} limit 1", (last,)):
+                for last, *cells in self._db.execute(
+                    f"select {row_number}, {_cells(names)} {rest.format(after)} limit 1", (last,)
+                ):
                     yield _row(names, cells)
                 after = ">"
 

@@ -105,15 +105,15 @@ class JournalWriter:
         for stream in dict.fromkeys(values["stream"] for values in batch):
             # Before the keys are looked up: from here on nobody else adds one.
             self.db.memo["head", stream] = self._head(stream)
-        repeated, known = self._known(batch)
-        fresh = [values for place, values in enumerate(batch) if place not in known and place not in repeated]
+        repeated, found = self._known(batch)
+        fresh = [values for place, values in enumerate(batch) if place not in found and place not in repeated]
         for values in fresh:
             self._link(values, self._head(values["stream"]))
         self.db.many(INSERT, fresh)
         for stream in dict.fromkeys(values["stream"] for values in fresh):
             self.db.announce(stream)
-        first = {place: batch[earlier]["pos"] for place, earlier in repeated.items() if place not in known}
-        return Written(batch, {**known, **first}, self)
+        first = {place: batch[earlier]["pos"] for place, earlier in repeated.items() if place not in found}
+        return Written(batch, {**found, **first}, self)
 
     def _known(self, batch: "list[dict[str, Any]]") -> "tuple[dict[int, int], dict[int, int]]":
         """Find which of a batch have a key that came before: in the batch, with its place; in the journal, with its position."""
