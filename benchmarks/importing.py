@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import apsw
@@ -19,6 +20,7 @@ BODY = (
 ROWS = int(os.environ.get("DECKLOG_BENCH_ROWS", "1000000"))
 FEWER = ROWS // 10
 SESSIONS = 20
+START = datetime(2025, 1, 1)
 KINDS = ("interaction", "interaction", "reasoning", "event")
 COLUMNS = (
     *("session_id", "timestamp", "iteration", "agent_type", "agent_id", "content", "log_type", "reasoning_phase"),
@@ -68,16 +70,9 @@ def fill(path: Path, count: int) -> None:
 def _logs(count: int) -> Iterator[tuple[object, ...]]:
     for number in range(count):
         kind = KINDS[number % 4]
-        at = f"2025-{number * 11 // count + 1:02}-{number // 86400 % 28 + 1:02} {number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}"
-        says = (
-            f"session_{number * SESSIONS // count}",
-            at,
-            number % 50,
-            "developer",
-            f"developer_{number % 3}",
-            f"{number}: {BODY}",
-            kind,
-        )
+        at = START + timedelta(seconds=number)
+        session, agent_id = f"session_{number * SESSIONS // count}", f"developer_{number % 3}"
+        says = (session, f"{at:%Y-%m-%d %H:%M:%S}", number % 50, "developer", agent_id, f"{number}: {BODY}", kind)
         thought = ("approach", "high", '["src/ledger.py"]') if kind == "reasoning" else (None, None, None)
         event = ("role_check", f'{{"number": {number}, "ok": true}}') if kind == "event" else (None, None)
         yield (*says, *thought, f"group_{number % 5}", *event)

@@ -85,7 +85,7 @@ def test_a_row_that_is_too_long_for_a_record_is_refused_alone(tmp_path: Path) ->
         report = BazingaImport(log, str(tmp_path / "in.db")).run()
 
         assert report.tables["orchestration_logs"][Fate.REFUSED] == 1
-        assert [note for note in report.notes if "was refused" in note][0].startswith("orchestration_logs ")
+        assert next(note for note in report.notes if "was refused" in note).startswith("orchestration_logs ")
         assert len(_bodies(log, "bazinga_1")) + len(_bodies(log, "bazinga_2")) == 1199
 
 

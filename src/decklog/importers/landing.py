@@ -221,8 +221,11 @@ class Landing:
 
 
 def key_start(system: str, table: str) -> str:
-    """Begin the key of what a table's rows become; the row's id follows. In words: one long run of characters could be a token."""
-    return f"import {system} {table} "
+    """Begin the key of what a table's rows become; the row's id follows.
+
+    It is made of short words: one long run of characters could be a token, and would be looked through for every row.
+    """
+    return f"import {system} {table.replace('_', ' ')} "
 
 
 def run_id_of(name: str) -> str:

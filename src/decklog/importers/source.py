@@ -112,44 +112,45 @@ class Source:
             return 0
 
     def rows(self, table: str, by: "Sequence[str]" = ()) -> "Iterator[dict[str, Any]]":
-        """Give a table's rows by column name, in the order in which they were written, or by some columns; a missing table has none."""
+        """Give a table's rows by column name, as they were written or ordered by some columns; a missing table has none."""
         names = self.columns.get(table, [])
         if not names:
             return
-        row_number = next((name for name in _ROW_NUMBERS if name not in {known.lower() for known in names}), None)
-        in_order = [name for name in by if name in names]
+        order = [name for name in by if name in names]
         with _explained(self.path):
-            found = (
-                self._sorted(table, names, in_order) if in_order or not row_number else self._written(table, names, row_number)
-            )
+            row_number = None if order else self._row_number(table, names)
+            found = self._sorted(table, names, order) if row_number is None else self._written(table, names, row_number)
             for number, row in enumerate(found, 1):
                 if number > self._most_rows:
                     raise TooLarge(f"{table} has more than {self._most_rows} rows; raise the limit to take it", table=table)
                 yield row
 
-    def _written(self, table: str, names: list[str], row_number: str) -> "Iterator[dict[str, Any]]":
-        """Give rows by their numbers: plainly, and only a row that holds what is no text with care, which takes thrice as long."""
-        columns = ", ".join(map(_quoted, names))
+    def _row_number(self, table: str, names: list[str]) -> str | None:
+        """Find the name by which a table's row numbers can be asked for; one without them has the order of its key."""
+        taken = {name.lower() for name in names}
+        name = next((name for name in _ROW_NUMBERS if name not in taken), None)
         try:
-            self._db.execute(f"select {row_number} from {_quoted(table)} limit 0")
+            self._db.execute(f"select {name} from {_quoted(table)} limit 0")
         except apsw.SQLError:
-            # A table without row numbers has the order of its key.
-            yield from self._sorted(table, names, [])
-            return
-        rest = f"from {_quoted(table)} where {row_number} {{}} ? order by {row_number}"
-        after, last = ">=", _FIRST
+            return None
+        return name
+
+    def _written(self, table: str, names: list[str], row_number: str) -> "Iterator[dict[str, Any]]":
+        """Give rows by their numbers: plainly, and with care, at thrice the cost, only a row that holds what is no text."""
+        plain = ", ".join(map(_quoted, names))
+        rest = f"{row_number} from {_quoted(table)} where {row_number} >= ? order by {row_number}"
+        start = _FIRST
         while True:
             try:
-                for last, *values in self._db.execute(f"select {row_number}, {columns} {rest.format(after)}", (last,)):
-                    after = ">"
-                    yield dict(zip(names, values, strict=True))
+                for row in self._db.execute(f"select {plain}, {rest}", (start,)):
+                    # The number stands behind the columns, where it gets no name.
+                    yield dict(zip(names, row, strict=False))
+                    start = row[-1] + 1
                 return
             except UnicodeDecodeError:
-                for last, *cells in self._db.execute(
-                    f"select {row_number}, {_cells(names)} {rest.format(after)} limit 1", (last,)
-                ):
-                    yield _row(names, cells)
-                after = ">"
+                for cells in self._db.execute(f"select {_cells(names)}, {rest} limit 1", (start,)):
+                    yield _row(names, cells[:-1])
+                    start = cells[-1] + 1
 
     def _sorted(self, table: str, names: list[str], by: list[str]) -> "Iterator[dict[str, Any]]":
         order = f"order by {', '.join(map(_quoted, by))}" if by else ""
@@ -237,7 +238,7 @@ def _quoted(name: str) -> str:
 
 
 def _cells(names: list[str]) -> str:
-    """Ask for columns with their kinds. Text is read as bytes: the file may call anything text, and one bad character must not hide a row."""
+    """Ask for columns with their kinds, and for text as bytes: the file may call anything text, and that must not hide a row."""
     return ", ".join(
         f"typeof({_quoted(name)}), case when typeof({_quoted(name)}) = 'text' then cast({_quoted(name)} as blob)"
         f" else {_quoted(name)} end"

@@ -299,7 +299,7 @@ class JournalWriter:
 
 
 class Written(Sequence):  # type: ignore[type-arg]
-    """Entries that were just written, or known by their keys; each made when it is looked at, for whoever writes thousands seldom looks."""
+    """Entries that were just written or known by their keys, each made when it is looked at: of thousands few are."""
 
     def __init__(self, batch: "list[dict[str, Any]]", known: "dict[int, int]", writer: JournalWriter) -> None:
         self._batch = batch

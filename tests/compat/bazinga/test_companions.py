@@ -140,7 +140,7 @@ def test_seeding_names_what_is_different_and_changes_no_policy(empty: Shell, con
     assert "decklog workflow load" in answer.err
     with Decklog.open(empty.db) as log:
         assert log.workflow.versions(limit=10)[0].number == 1
-        assert [step.next_agent for step in log.workflow.transitions() if step.status == "READY_FOR_REVIEW"][0] == "tech_lead"
+        assert next(step for step in log.workflow.transitions() if step.status == "READY_FOR_REVIEW").next_agent == "tech_lead"
     assert empty.call("seed-configs", "--markers").json["differences"] == ["markers qa_expert"]
 
 

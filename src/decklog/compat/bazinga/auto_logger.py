@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AutoLogger(Logs):
-    """One session's logger. What it could not write it counts and says, and it goes on: an agent's work does not stop for its log."""
+    """One session's logger. What it can't write it counts and says, and goes on: work does not stop for its log."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class AutoLogger(Logs):
 # Commands
 
 
-def DESK(path: str, quiet: bool, *, project_root: str | None) -> AutoLogger:  # noqa: N802 - as every module of commands names it
+def DESK(path: str, quiet: bool, *, project_root: str | None) -> AutoLogger:
     """Open a logger; the command says for which session."""
     return AutoLogger(path, quiet=quiet, project_root=project_root)
 
