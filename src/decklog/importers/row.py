@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST = 2**63
+_WRITABLE = {str, int, bool}
+_WITHOUT_ZONE = len("2026-11-15 08:30:00")
 
 
 class Row:
@@ -116,7 +118,7 @@ class Row:
             return default
         self.left.pop(name, None)
         try:
-            return from_text(str(value).strip())
+            return _moment(str(value).strip())
         except (ValueError, OverflowError):
             self.replace(name, None)
             return default
@@ -138,7 +140,7 @@ class Row:
         found = self.json(name, (list,))
         if found is None:
             return None
-        if not all(isinstance(item, (str, int)) for item in found):
+        if not {*map(type, found)} <= _WRITABLE:
             self.replace(name, None)
             return None
         return [str(item) for item in found]
@@ -146,6 +148,16 @@ class Row:
     def digest(self) -> str:
         """Tell this row from one that was changed since, or from another file's row with the same id."""
         return sha256(json.dumps(plain(self.columns), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _moment(text: str) -> datetime:
+    """Read a time. Most of these files' have no zone, and reading one in gives a third of the cost of putting it in."""
+    if len(text) == _WITHOUT_ZONE:
+        try:
+            return datetime.fromisoformat(f"{text}+00:00")
+        except ValueError:
+            return from_text(text)
+    return from_text(text)
 
 
 def parsed_json(text: object) -> object:
