@@ -18,6 +18,7 @@ ALL = (
     "recall",
     "transfer",
     "damage",
+    "importing",
     "bazinga",
 )
 

@@ -105,6 +105,45 @@ def test_text_that_is_no_text_is_read_all_the_same(file: Path) -> None:
         assert list(source.rows("t")) == [{"a": "�A", "b": b"\x00\xff"}]
 
 
+def test_a_row_that_is_no_text_hides_none_of_its_neighbours(file: Path) -> None:
+    bad = "cast(x'ff' as text)"
+    _make(
+        file, "create table t (n integer primary key, a text)", f"insert into t values (1, 'x'), (2, {bad}), (5, {bad}), (9, 'y')"
+    )
+
+    with Source(str(file)) as source:
+        assert [(row["n"], row["a"]) for row in source.rows("t")] == [(1, "x"), (2, "\ufffd"), (5, "\ufffd"), (9, "y")]
+
+
+def test_text_of_another_encoding_is_read(file: Path) -> None:
+    _make(file, "pragma encoding = 'UTF-16le'", "create table t (a text)", "insert into t values ('wörter')")
+
+    with Source(str(file)) as source:
+        assert list(source.rows("t")) == [{"a": "wörter"}]
+
+
+def test_rows_come_by_the_columns_that_were_asked_for(file: Path) -> None:
+    _make(file, "create table t (id integer, at text)", "insert into t values (3, 'b'), (2, 'a'), (1, 'b'), (4, null)")
+
+    with Source(str(file)) as source:
+        assert [row["id"] for row in source.rows("t", by=("at", "id"))] == [4, 2, 1, 3]
+
+
+@pytest.mark.parametrize("kind", ["(rowid text, n integer)", "(rowid text, oid text, _rowid_ text, n integer)"])
+def test_a_column_may_be_called_like_the_row_number(file: Path, kind: str) -> None:
+    _make(file, f"create table t {kind}", "insert into t (rowid, n) values ('b', 1), ('a', 2), ('a', 3)")
+
+    with Source(str(file)) as source:
+        assert [row["n"] for row in source.rows("t")] == [1, 2, 3]
+
+
+def test_a_table_without_row_numbers_has_the_order_of_its_key(file: Path) -> None:
+    _make(file, "create table t (k text primary key) without rowid", "insert into t values ('b'), ('a')")
+
+    with Source(str(file)) as source:
+        assert [row["k"] for row in source.rows("t")] == ["a", "b"]
+
+
 def test_time_runs_out(file: Path) -> None:
     rows = ", ".join("(1)" for _ in range(20_000))
     _make(file, "create table t (n)", f"insert into t values {rows}")

@@ -57,6 +57,34 @@ def test_many_entries_go_in_together_or_not_at_all(log: Decklog, run_id: str) ->
     assert log.journal.verify().ok
 
 
+@pytest.mark.parametrize("size", [3, 700])
+def test_of_many_entries_with_keys_only_the_unknown_are_written(log: Decklog, run_id: str, size: int) -> None:
+    known = log.journal.append(run_id, "known", kind="event", subtype="merge", key="key 1")
+    other = log.runs.start("another goal", run_id="other")
+    given = [{"stream": run_id, "body": str(number), "kind": "event", "key": f"key {number}"} for number in range(size)]
+    of_merge = [{**entry, "subtype": "merge"} for entry in given[:3]]
+    elsewhere = {**given[0], "stream": other.id}
+
+    made = log.journal.append_many([*given, *of_merge, elsewhere, {"stream": run_id, "body": "no key"}, given[0]])
+    again = log.journal.append_many([*given, *of_merge, elsewhere])
+
+    assert [entry.already for entry in made] == [False] * size + [False, True, False] + [False, False, True]
+    assert made[size + 1] == known
+    assert made[-1] == made[0]
+    assert [entry.seq for entry in made[:size]] == list(range(known.seq + 1, known.seq + 1 + size))
+    assert list(again) == list(made[: size + 4])
+    assert all(entry.already for entry in again)
+    assert log.journal.verify().ok
+
+
+def test_a_known_key_comes_back_known_however_often_it_is_given(log: Decklog, run_id: str) -> None:
+    first = log.journal.append(run_id, "first", key="k")
+
+    made = log.journal.append_many([{"stream": run_id, "body": "again", "key": "k"} for _ in range(3)])
+
+    assert [(entry.body, entry.seq, entry.already) for entry in made] == [("first", first.seq, True)] * 3
+
+
 def test_filters_find_what_they_name(log: Decklog, run_id: str) -> None:
     for number in range(30):
         log.journal.append(

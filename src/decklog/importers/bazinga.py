@@ -11,10 +11,11 @@ from decklog.importers.source import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.importers.landing import Mapping
 
 _CONFIGURATION = "configuration of the old system; a workflow is loaded with decklog workflow load"
 
@@ -29,9 +30,10 @@ class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):
 
     def __init__(self, log: "Decklog", path: str, **settings: "Any") -> None:
         super().__init__(log, path, **settings)
+        self.sessions: dict[str, str] = {}
         self.packages: dict[str, str] = {}
 
-    def mappings(self) -> "dict[str, Callable[[Row], Fate]]":
+    def mappings(self) -> "dict[str, Mapping]":
         """Name the tables with their mappings; what configured the old system means nothing here, and is kept."""
         return {
             "sessions": self.session,
@@ -60,9 +62,7 @@ class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):
 
     def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":
         """Give rows as they were written; states by time, because old files hold every version of them."""
-        if table != "state_snapshots":
-            return source.rows(table)
-        return sorted(source.rows(table), key=lambda row: (str(row.get("timestamp") or ""), row.get("id") or 0))
+        return source.rows(table, by=("timestamp", "id") if table == "state_snapshots" else ())
 
     def configuration(self, row: Row) -> Fate:
         """Keep a row that configured the old system."""

@@ -15,14 +15,20 @@ class BazingaTables:
 
     log: "Decklog"
     landing: "Landing"
+    # The sessions that are here, with the runs they became.
+    sessions: dict[str, str]
 
     def in_run(self, row: "Row") -> str:
         """Place a row in its session's run; a row whose session is gone can't be placed."""
         session = row.text("session_id")
         if session is None:
             raise Invalid(f"{row} names no session")
+        run_id = row.stream = self.sessions.get(session) or self._run_of(session)
+        return run_id
+
+    def _run_of(self, session: str) -> str:
         run_id = run_id_of(session)
         if self.log.journal.number_of(run_id) is None:
             raise NotFound(f"its session {session} is not in the file")
-        row.stream = run_id
+        self.sessions[session] = run_id
         return run_id

@@ -2,6 +2,7 @@
 
 from decklog.importers.bazinga_ddl import STATEMENTS
 from decklog.importers.exporting import Export, every, text_of
+from decklog.importers.landing import key_start
 from decklog.stores.base import Store
 from decklog.stores.context_record import Consumption
 from decklog.stores.entry import Kind
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Columns = dict[str, Any]
 
 SYSTEM = "bazinga"
-_KEY = f"import:{SYSTEM}:"
 _KINDS = (Kind.INTERACTION, Kind.REASONING, Kind.EVENT)
 # The kinds of record that have a table there.
 _PLACED = (
@@ -229,7 +229,7 @@ def _phase(phase: "Any") -> "dict[str, Any]":
 
 def _number(key: str | None, table: str) -> int | None:
     """Read the old system's own number from the key of what was imported."""
-    prefix = f"{_KEY}{table}:"
+    prefix = key_start(SYSTEM, table)
     number = key.removeprefix(prefix) if key and key.startswith(prefix) else ""
     return int(number) if number.isdigit() else None
 

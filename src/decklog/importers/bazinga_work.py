@@ -2,6 +2,7 @@
 
 from decklog.errors import NotFound
 from decklog.importers.bazinga_base import BazingaTables
+from decklog.importers.draft import Draft, describes
 from decklog.importers.landing import run_id_of, told
 from decklog.importers.report import Fate
 from decklog.importers.row import EPOCH, Row
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _JSON = (dict, list, str, int, float, bool)
+# An enumeration looks its members up at every mention, and logs have a great many rows.
+_INTERACTION, _EVENT = Kind.INTERACTION, Kind.EVENT
+_KINDS = (Kind.INTERACTION, Kind.REASONING, Kind.EVENT)
 UNKNOWN_MODEL = "unknown"
 UNKNOWN_AGENT = "unknown"
 
@@ -80,20 +84,21 @@ class WorkTables(BazingaTables):
             **_group_figures(row),
         )
 
-    def log_entry(self, row: Row) -> Fate:
+    @describes
+    def log_entry(self, row: Row) -> Draft:
         """Make a log row an entry; its kind says whether it is an interaction, a reasoning or an event."""
         self.in_run(row)
-        kind = row.one_of("log_type", Kind, Kind.INTERACTION) or Kind.INTERACTION
-        if kind not in (Kind.INTERACTION, Kind.REASONING, Kind.EVENT):
-            row.replace("log_type", Kind.INTERACTION.value)
-            kind = Kind.INTERACTION
-        fields = {
+        kind = row.one_of("log_type", Kind, _INTERACTION) or _INTERACTION
+        if kind not in _KINDS:
+            row.replace("log_type", _INTERACTION.value)
+            kind = _INTERACTION
+        entry = {
             "body": row.text("content", ""),
             "kind": kind,
             "subtype": row.text("event_subtype"),
             "agent": row.text("agent_type", UNKNOWN_AGENT),
             "agent_id": row.text("agent_id"),
-            "group_id": row.text("group_id", "global" if kind is Kind.EVENT else None),
+            "group_id": row.text("group_id", "global" if kind is _EVENT else None),
             "iteration": row.whole("iteration", low=-(2**63)),
             "payload": row.json("event_payload", (dict, list)),
             "phase": row.one_of("reasoning_phase", Phase, None),
@@ -103,18 +108,18 @@ class WorkTables(BazingaTables):
         }
         if row.take("redacted"):
             row.replace("redacted", 0)
-        return self._appended(row, kind, fields)
+        return self._with_key(row, kind, entry)
 
-    def _appended(self, row: Row, kind: Kind, fields: "dict[str, Any]") -> Fate:
+    def _with_key(self, row: Row, kind: Kind, entry: "dict[str, Any]") -> Draft:
         given = row.text("idempotency_key")
         row.take("id")
-        if given is not None and kind is Kind.EVENT:
+        if given is not None and kind is _EVENT:
             # The event keeps its own key, so that sending it again is known here too; its number is kept beside it.
             row.left["id"] = row.columns["id"]
-            fields["key"] = given
+            entry["key"] = given
         elif given is not None:
             row.left["idempotency_key"] = given
-        return self.landing.entry(row, **fields)
+        return self.landing.entry(row, entry)
 
     def state(self, row: Row) -> Fate:
         """Save a state; files before version 18 hold every save, and each becomes a version."""

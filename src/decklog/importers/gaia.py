@@ -17,10 +17,10 @@ from decklog.stores.run import Run, RunStatus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.importers.landing import Mapping
     from decklog.importers.report import Report
 
 RUN_ID = "gaia-coder"
@@ -37,7 +37,7 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
         super().__init__(log, path, **settings)
         self.run_id = run_id
 
-    def mappings(self) -> "dict[str, Callable[[Row], Fate]]":
+    def mappings(self) -> "dict[str, Mapping]":
         """Name the tables with their mappings; feedback comes before the messages that became it."""
         return {
             "feedback": self.feedback,

@@ -4,6 +4,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 from decklog.clock import from_text
 from decklog.errors import Invalid
+from decklog.importers.draft import Draft, describes
 from decklog.importers.landing import Landing, told
 from decklog.importers.report import Fate
 from decklog.importers.row import EPOCH, Row
@@ -62,7 +63,8 @@ class GaiaWorkTables:
             updated_at=_latest(created, row.columns.get("last_heartbeat_at")),
         )
 
-    def tool_call(self, row: Row) -> Fate:
+    @describes
+    def tool_call(self, row: Row) -> Draft:
         """Make a row of the audit a tool entry."""
         row.stream = self.run_id
         row.take("id")
@@ -72,14 +74,14 @@ class GaiaWorkTables:
             "result": row.json("result_json", _JSON),
             **{name: value for name, value in call.items() if value is not None},
         }
-        return self.landing.entry(
-            row,
-            kind=Kind.TOOL,
-            subtype=row.text("tool_name"),
-            task_id=row.text("task_id"),
-            payload=payload,
-            at=row.time("occurred_at"),
-        )
+        entry = {
+            "kind": Kind.TOOL,
+            "subtype": row.text("tool_name"),
+            "task_id": row.text("task_id"),
+            "payload": payload,
+            "at": row.time("occurred_at"),
+        }
+        return self.landing.entry(row, entry)
 
     def spend(self, row: Row) -> Fate:
         """Charge a call; dollars become whole micro-dollars, and an amount that is finer is kept beside the charge."""

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from decklog.importers.landing import Landing
-from decklog.importers.report import Fate, Report
+from decklog.importers.report import Report
 from decklog.importers.row import Row
 from decklog.importers.source import Source
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.importers.landing import Mapping
 
 
 class Import(ABC):
@@ -42,7 +43,7 @@ class Import(ABC):
         self.landing = Landing(log, self.report, progress)
 
     @abstractmethod
-    def mappings(self) -> "dict[str, Callable[[Row], Fate]]":
+    def mappings(self) -> "dict[str, Mapping]":
         """Name the tables in the order in which rows refer to each other, each with what is made of a row."""
 
     @abstractmethod
@@ -73,7 +74,7 @@ class Import(ABC):
         """Make rows, each named by its key."""
         names = self.keys.get(table, ("id",))
         for columns in found:
-            yield Row(table, "/".join(str(columns.get(name)) for name in names), columns)
+            yield Row(table, "/".join([str(columns.get(name)) for name in names]), columns)
 
     def _name_unknown(self, source: Source) -> None:
         """Report what the system does not have: unknown columns are kept with their rows, unknown tables are not taken."""

@@ -5,11 +5,12 @@ from datetime import datetime
 from hashlib import sha256
 
 from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
+from decklog.importers.draft import Draft, only_describes
 from decklog.importers.report import Fate, Report
 from decklog.importers.row import Row, plain
 from decklog.records import Record
 from decklog.stores.base import Store
-from decklog.stores.entry import Entry, Kind
+from decklog.stores.entry import Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
 
-    Mapping = Callable[[Row], Fate]
+    # Gives what became of a row, or a Draft when it only describes.
+    Mapping = Callable[[Row], Any]
 
 ROW = "imported.row"
 COLUMNS = "imported.columns"
-_BATCH = 500
+_ROWS = 1000
+_CHARACTERS = 8 * 1024**2
 
 
 class _DryRun(Exception):
@@ -36,6 +39,8 @@ class Landing:
         self.log = log
         self.report = report
         self._progress = progress
+        # Of the batch that is being taken: they reach the report once it is committed.
+        self._notes: list[str] = []
 
     @contextmanager
     def open(self) -> "Iterator[None]":
@@ -50,16 +55,19 @@ class Landing:
         except _DryRun:
             return
 
+    # Batches
+
     def take_all(self, rows: "Iterable[Row]", mapping: "Mapping", whole: int = 0) -> None:
-        """Take rows over, some hundreds in a transaction."""
+        """Take rows over, many in a transaction, but no more than fit into a little memory."""
         batch: list[Row] = []
-        done = 0
+        done = room = 0
         try:
             for row in rows:
                 batch.append(row)
-                if len(batch) == _BATCH:
+                room -= row.characters()
+                if len(batch) == _ROWS or room < -_CHARACTERS:
                     done += self._take_batch(batch, mapping, done, whole)
-                    batch = []
+                    batch, room = [], 0
         except Damaged as problem:
             # What stands before the damage is taken, and the other tables may be whole.
             self.report.note(f"{problem.message}; {done + len(batch)} of {whole} rows were read")
@@ -68,79 +76,109 @@ class Landing:
     def _take_batch(self, batch: "list[Row]", mapping: "Mapping", done: int, whole: int) -> int:
         if not batch:
             return 0
+        self._notes = []
         with self.log.transaction():
-            fates = [self.take(row, mapping) for row in batch]
+            fates = self._take(batch, mapping)
         # Counted only now: what is not committed did not arrive.
-        for row, fate in zip(batch, fates, strict=True):
-            self.report.count(row.table, fate)
+        self.report.count(batch[0].table, fates)
+        for note in self._notes:
+            self.report.note(note)
         if self._progress:
             self._progress(batch[0].table, done + len(batch), whole)
         return len(batch)
 
-    def take(self, row: Row, mapping: "Mapping") -> Fate:
-        """Take one row over: as its mapping says, or else as it is."""
+    def _take(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
+        """Take rows together. When one of them can't be taken, take the halves apart, down to the row that it is."""
+        noted = len(self._notes)
         try:
             with self.log.transaction():
-                fate = mapping(row)
-                self._keep_columns(row, fate)
-                return fate
+                return self._take_together(rows, mapping)
         except DecklogError as problem:
             if problem.retryable or isinstance(problem, (Closed, ReadOnly)):
                 raise
-            return self.keep(row, problem.message)
+            del self._notes[noted:]
+            if len(rows) == 1:
+                return [self.keep(rows[0], problem.message)]
+        for row in rows:
+            row.begin_again()
+        middle = len(rows) // 2
+        return self._take(rows[:middle], mapping) + self._take(rows[middle:], mapping)
 
-    def _keep_columns(self, row: Row, fate: Fate) -> None:
-        """Keep what the mapping left over, beside the record or entry that it made."""
-        if not row.left or fate in (Fate.KEPT, Fate.REFUSED):
-            return
+    def _take_together(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
+        if only_describes(mapping):
+            fates = self._write([self._described(row, mapping) for row in rows], name_rows=True)
+        else:
+            fates = [mapping(row) for row in rows]
+        # What a mapping left over is kept beside the record or entry that it made.
+        taken = zip(rows, fates, strict=True)
+        self._write([self._left(row) for row, fate in taken if row.left and fate not in (Fate.KEPT, Fate.REFUSED)])
+        return fates
+
+    def _described(self, row: Row, mapping: "Mapping") -> Draft:
+        try:
+            draft: Draft = mapping(row)
+        except DecklogError as problem:
+            return self._whole(row, problem.message)
+        return draft
+
+    def _write(self, drafts: "list[Draft]", *, name_rows: bool = False) -> "list[Fate]":
+        """Append entries, each once; say what became of their rows, and name these by their entries if asked."""
+        if not drafts:
+            return []
+        entries = self.log.journal.append_many([draft.entry for draft in drafts])
+        self._notes += [draft.note for place, draft in enumerate(drafts) if draft.note is not None and place not in entries.known]
+        for place, draft in enumerate(drafts) if name_rows else ():
+            if draft.row.left:
+                draft.row.made = entries[place].id
+        return [Fate.ALREADY if place in entries.known else draft.fate for place, draft in enumerate(drafts)]
+
+    # What is kept as it was
+
+    def _left(self, row: Row) -> Draft:
         columns = {name: plain(value) for name, value in row.left.items()}
-        entry = self._append(
-            row, COLUMNS, {"columns": columns, "instead": row.instead, "made": row.made}, f"{row}: columns as they were"
-        )
-        if not entry.already and set(columns) - {"id"}:
-            self.report.note(f"{row}: {', '.join(sorted(set(columns) - {'id'}))} kept beside the record")
+        named = sorted(columns.keys() - {"id"})
+        payload = {"columns": columns, "instead": row.instead, "made": row.made}
+        draft = self._as_it_was(row, COLUMNS, payload, f"{row}: columns as they were")
+        draft.note = f"{row}: {', '.join(named)} kept beside the record" if named else None
+        return draft
+
+    def _whole(self, row: Row, why: str, at: "datetime | None" = None) -> Draft:
+        row.left = {}
+        draft = self._as_it_was(row, ROW, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
+        draft.fate, draft.note = Fate.KEPT, f"{row} is kept as it was: {why}"
+        return draft
+
+    def _as_it_was(self, row: Row, subtype: str, payload: "dict[str, Any]", body: str, at: "datetime | None" = None) -> Draft:
+        named = {"system": self.report.system, "table": row.table, "id": row.id}
+        key = f"{self.key(row)} {row.digest()}"
+        entry = {"stream": row.stream, "body": body, "kind": Kind.EVENT, "subtype": subtype, "payload": {**named, **payload}}
+        return Draft(row, {**entry, "key": key, "at": at})
 
     def keep(self, row: Row, why: str, at: "datetime | None" = None) -> Fate:
         """Keep a whole row in the journal; nothing that was on record gets lost because we have no place for it."""
-        payload = {"row": plain(row.columns), "why": why}
-        row.left = {}
         try:
             with self.log.transaction():
-                entry = self._append(row, ROW, payload, f"{row}: {why}", at)
+                return self._write([self._whole(row, why, at)])[0]
         except NotFound:
             row.stream = "@desk"
-            entry = self._append(row, ROW, payload, f"{row}: {why}", at)
+            return self._write([self._whole(row, why, at)])[0]
         except Invalid as problem:
-            self.report.note(f"{row} was refused: {problem.message}")
+            self._notes.append(f"{row} was refused: {problem.message}")
             return Fate.REFUSED
-        if entry.already:
-            return Fate.ALREADY
-        self.report.note(f"{row} is kept as it was: {why}")
-        return Fate.KEPT
-
-    def _append(self, row: Row, subtype: str, payload: "dict[str, Any]", body: str, at: "datetime | None" = None) -> Entry:
-        return self.log.journal.append(
-            row.stream,
-            body,
-            kind=Kind.EVENT,
-            subtype=subtype,
-            payload={"system": self.report.system, "table": row.table, "id": row.id, **payload},
-            key=f"{self.key(row)}:{row.digest()}",
-            at=at,
-        )
 
     def key(self, row: Row) -> str:
         """Name a row of the source; where it has no run, ids of two files may be the same, and its content tells them apart."""
-        name = f"import:{self.report.system}:{row.table}:{row.id}"
-        return f"{name}:{row.digest()}" if row.stream.startswith("@") else name
+        name = f"{key_start(self.report.system, row.table)}{row.id}"
+        return f"{name} {row.digest()}" if row.stream.startswith("@") else name
 
     # What mappings write with
 
-    def entry(self, row: Row, **fields: "Any") -> Fate:
-        """Append an entry to the row's stream, once."""
-        entry = self.log.journal.append(row.stream, **{"key": self.key(row), **fields})
-        row.made = entry.id
-        return told(entry)
+    def entry(self, row: Row, entry: "dict[str, Any]") -> Draft:
+        """Describe an entry of the row's stream, given as the arguments of `append`; it is written once."""
+        entry["stream"] = row.stream
+        if "key" not in entry:
+            entry["key"] = self.key(row)
+        return Draft(row, entry)
 
     def first_time(self, row: Row) -> bool:
         """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id."""
@@ -180,6 +218,14 @@ class Landing:
             **fields,
         )
         return Fate.CHANGED if changed else Fate.ALREADY
+
+
+def key_start(system: str, table: str) -> str:
+    """Begin the key of what a table's rows become; the row's id follows.
+
+    It is made of short words: one long run of characters could be a token, and would be looked through for every row.
+    """
+    return f"import {system} {table.replace('_', ' ')} "
 
 
 def run_id_of(name: str) -> str:

@@ -33,10 +33,12 @@ class Report:
     notes: list[str] = field(default_factory=list)
     notes_left_out: int = 0
 
-    def count(self, table: str, fate: Fate) -> None:
+    def count(self, table: str, fates: "list[Fate]") -> None:
+        """Count what became of rows of a table."""
         counts = self.tables.setdefault(table, dict.fromkeys(["read", *Fate], 0))
-        counts["read"] += 1
-        counts[fate] += 1
+        counts["read"] += len(fates)
+        for fate in Fate:
+            counts[fate] += fates.count(fate)
 
     def note(self, text: str) -> None:
         """Add a remark; of the same kind of trouble a few hundred are enough."""

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from decklog.errors import Invalid, NotFound
+from decklog.importers.draft import Draft, describes
 from decklog.importers.importing import Import
 from decklog.importers.landing import run_id_of, told
 from decklog.importers.report import Fate
@@ -17,11 +18,11 @@ from decklog.stores.run import ENDED, Agent, Run, RunStatus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.importers.landing import Mapping
 
 TABLES: dict[str, tuple[str, ...]] = {
     "runs": (
@@ -55,10 +56,12 @@ class RunStoreImport(Import, TaskTables):
 
     def __init__(self, log: "Decklog", path: str, **settings: "Any") -> None:
         super().__init__(log, path, **settings)
+        # The runs that are here, by their names there.
+        self.runs: dict[str, str] = {}
         self.attempts: dict[str, list[Row]] = {}
         self.attempt_fates: dict[str, Fate] = {}
 
-    def mappings(self) -> "dict[str, Callable[[Row], Fate]]":
+    def mappings(self) -> "dict[str, Mapping]":
         """Name the tables with their mappings."""
         return {
             "runs": self.run_row,
@@ -85,10 +88,15 @@ class RunStoreImport(Import, TaskTables):
 
     def in_run(self, row: Row) -> str:
         """Place a row in its run; one whose run is gone can't be placed."""
-        run_id = run_id_of(str(row.take("run_id")))
+        name = str(row.take("run_id"))
+        run_id = row.stream = self.runs.get(name) or self._run_of(name)
+        return run_id
+
+    def _run_of(self, name: str) -> str:
+        run_id = run_id_of(name)
         if self.log.journal.number_of(run_id) is None:
-            raise NotFound(f"its run {row.columns.get('run_id')} is not in the file")
-        row.stream = run_id
+            raise NotFound(f"its run {name} is not in the file")
+        self.runs[name] = run_id
         return run_id
 
     def run_row(self, row: Row) -> Fate:
@@ -133,19 +141,20 @@ class RunStoreImport(Import, TaskTables):
             updated_at=row.time("updated_at", EPOCH),
         )
 
-    def event(self, row: Row) -> Fate:
+    @describes
+    def event(self, row: Row) -> Draft:
         """Make an event an entry; its source is the agent."""
         self.in_run(row)
         row.take("id")
-        return self.landing.entry(
-            row,
-            body=row.text("message", ""),
-            kind=Kind.EVENT,
-            subtype=row.text("kind"),
-            agent=row.text("source"),
-            payload=row.json("payload_json", (dict, list)),
-            at=row.time("ts"),
-        )
+        entry = {
+            "body": row.text("message", ""),
+            "kind": Kind.EVENT,
+            "subtype": row.text("kind"),
+            "agent": row.text("source"),
+            "payload": row.json("payload_json", (dict, list)),
+            "at": row.time("ts"),
+        }
+        return self.landing.entry(row, entry)
 
     def artifact(self, row: Row) -> Fate:
         """Take over where an artifact is; its bytes are not in the file."""

@@ -91,23 +91,37 @@ class JournalWriter:
         return self._append(given)
 
     @writes
-    def append_many(self, entries: "list[dict[str, Any]]") -> "Sequence[Entry]":
-        """Append several entries in one transaction, each given as the arguments of `append`."""
+    def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
+        """Append several entries in one transaction, each given as the arguments of `append`.
+
+        For a key that is known, in the journal or earlier in the list, the first entry with it comes back, marked `already`.
+        """
         known = {*JournalWriter.append.__wrapped__.__kwdefaults__, "stream", "body"}  # type: ignore[attr-defined]
         for given in entries:
             if not given.keys() <= known or "stream" not in given:
                 raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
         now = to_text(self.clock.now())
         batch = [self._bind(_checked({"kind": Kind.INTERACTION, **given}), now) for given in entries]
-        if any(values["key"] is not None for values in batch):
-            # A key may be known already, in the journal or in this very batch: such entries go one by one.
-            return [self._written(values) for values in batch]
-        for values in batch:
-            self._link(values, self._head(values["stream"]))
-        self.db.many(INSERT, batch)
         for stream in dict.fromkeys(values["stream"] for values in batch):
+            # Before the keys are looked up: from here on nobody else adds one.
+            self.db.memo["head", stream] = self._head(stream)
+        repeated, found = self._known(batch)
+        fresh = [values for place, values in enumerate(batch) if place not in found and place not in repeated]
+        for values in fresh:
+            self._link(values, self._head(values["stream"]))
+        self.db.many(INSERT, fresh)
+        for stream in dict.fromkeys(values["stream"] for values in fresh):
             self.db.announce(stream)
-        return Written(batch, self._entry)
+        first = {place: batch[earlier]["pos"] for place, earlier in repeated.items() if place not in found}
+        return Written(batch, {**found, **first}, self)
+
+    def _known(self, batch: "list[dict[str, Any]]") -> "tuple[dict[int, int], dict[int, int]]":
+        """Find which of a batch have a key that came before: in the batch, with its place; in the journal, with its position."""
+        if all(values["key"] is None for values in batch):
+            return {}, {}
+        from decklog.stores import known_keys
+
+        return known_keys.find(self.db, batch)
 
     def _append(self, given: "dict[str, Any]") -> Entry:
         return self._written(self._bind(_checked(given), to_text(self.clock.now())))
@@ -271,6 +285,11 @@ class JournalWriter:
         row = self.db.one(_HEAD, {"start": start, "end": start + STREAM_SIZE})
         return row[0] if row else start
 
+    def entry_at(self, position: int) -> Entry:
+        """Give the entry at a position."""
+        _, rows = self.db.read(lambda: self.db.rows(f"{SELECT} where pos = :pos", {"pos": position}))
+        return self.load(rows[0])
+
     def _entry(self, values: "dict[str, Any]") -> Entry:
         """Make the entry that was just written."""
         return self.load(tuple(values.values()))
@@ -291,19 +310,24 @@ class JournalWriter:
 
 
 class Written(Sequence):  # type: ignore[type-arg]
-    """Entries that were just written, each made when it is looked at: whoever writes thousands seldom looks."""
+    """Entries that were just written or known by their keys, each made when it is looked at: of thousands few are."""
 
-    def __init__(self, batch: "list[dict[str, Any]]", make: "Callable[[dict[str, Any]], Entry]") -> None:
+    def __init__(self, batch: "list[dict[str, Any]]", known: "dict[int, int]", writer: JournalWriter) -> None:
         self._batch = batch
-        self._make = make
+        self._writer = writer
+        # The places of those that were known, with their positions in the journal.
+        self.known = known
 
     def __len__(self) -> int:
         return len(self._batch)
 
     def __getitem__(self, place: "Any") -> "Any":
         if isinstance(place, slice):
-            return [self._make(values) for values in self._batch[place]]
-        return self._make(self._batch[place])
+            return [self[one] for one in range(*place.indices(len(self)))]
+        place = range(len(self))[place]
+        if place in self.known:
+            return self._writer.entry_at(self.known[place]).marked_already()
+        return self._writer.load(tuple(self._batch[place].values()))
 
 
 def _checked(given: "dict[str, Any]") -> "dict[str, Any]":

@@ -4,6 +4,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from decklog.compat.bazinga.auto_logger import AutoLogger
     from decklog.compat.bazinga.database import BazingaDB
     from decklog.compat.bazinga.desk import DatabaseInitError, MigrationLockError, Refusal
     from decklog.compat.bazinga.redaction import SECRET_PATTERNS, scan_and_redact
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "AutoLogger": "auto_logger",
     "BazingaDB": "database",
     "DatabaseInitError": "desk",
     "MigrationLockError": "desk",
@@ -51,6 +53,7 @@ __all__ = [
     "SECRET_PATTERNS",
     "VALID_INVESTIGATION_STATUSES",
     "VALID_SESSION_STATUSES",
+    "AutoLogger",
     "BazingaDB",
     "DatabaseInitError",
     "MigrationLockError",

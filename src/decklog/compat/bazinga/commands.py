@@ -99,6 +99,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "[--current-agent AGENT] [--status STATUS] [--session-id ID] [--group-id GROUP] "
         "[--testing-mode full|minimal|disabled] [--db PATH]",
     ),
+    # The programs that stood beside bazinga-db
+    "auto-logger": ("auto_logger", "DB SESSION AGENT CONTENT [ITERATION] [AGENT_ID]"),
+    "init-db": ("readiness", "[DB]"),
+    "init-session": ("readiness", "[--session-id ID] [--db PATH] [--project-root DIR] [--check-only] [--json]"),
+    "seed-configs": (
+        "readiness",
+        "[--transitions] [--markers] [--rules] [--all] [--db PATH] [--project-root DIR] [--auto-init-db]",
+    ),
     "detect-paths": ("upkeep", ""),
     "help": ("upkeep", "[COMMAND]"),
 }

@@ -123,8 +123,8 @@ def _answer(call: Call, name: str, usage: Usage) -> "Reply":
     given = Given(usage, [] if call.wants_help else call.words)
     if name in WITHOUT_DATABASE:
         return handle(given)
-    if given.flags.get("db"):
-        call.db = given.flags["db"]
+    # Some take them as words or flags of their own.
+    call.db, call.root = given.get("db") or call.db, given.get("project-root") or call.root
     path, root = call.place()
     with module.DESK(path, call.quiet, project_root=root) as desk:
         return handle(desk, given)

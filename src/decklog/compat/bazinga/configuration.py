@@ -1,0 +1,98 @@
+"""A project's own configuration files: the transitions, rules and markers that bazinga's seeder read."""
+
+import json
+import os
+
+from decklog.compat.bazinga.desk import Refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.records import Record
+    from decklog.stores.workflow import Workflow
+
+SECTIONS = ("transitions", "markers", "rules")
+TRANSITIONS_FILE = "transitions.json"
+MARKERS_FILE = "agent-markers.json"
+_RULES = "_special_rules"
+
+
+def document_of(root: str, sections: "tuple[str, ...]") -> "dict[str, dict[str, Any]]":
+    """Read the sections that a project's files have, in the shape of a workflow; a project without files has none."""
+    folder = os.path.join(root, "bazinga", "config")
+    steps = _read(os.path.join(folder, TRANSITIONS_FILE)) if {"transitions", "rules"} & {*sections} else None
+    marks = _read(os.path.join(folder, MARKERS_FILE)) if "markers" in sections else None
+    found: dict[str, dict[str, Any]] = {}
+    if steps is not None and "transitions" in sections:
+        found["transitions"] = {f"{agent} {status}": step for agent, status, step in _steps(steps)}
+    if steps is not None and "rules" in sections:
+        found["rules"] = {name: _without_remarks(rule) for name, rule in _object(_RULES, steps.get(_RULES, {})).items()}
+    if marks is not None:
+        found["markers"] = {agent: _markers(agent, words) for agent, words in _without_remarks(marks).items()}
+    return found
+
+
+def differences(workflow: "Workflow", document: "dict[str, dict[str, Any]]") -> list[str]:
+    """Name what a document has that the workflow in use says otherwise; what only that one has is no difference."""
+    used: dict[str, dict[str, dict[str, Any]]] = {
+        "transitions": {f"{step.agent} {step.status}": _fields(step) for step in workflow.transitions()},
+        "rules": {str(rule.name): rule.config for rule in workflow.rules()},
+        "markers": {marker.agent: _fields(marker) for marker in workflow.markers()},
+    }
+    return [
+        f"{section} {name}"
+        for section, parts in document.items()
+        for name, part in parts.items()
+        if not _says(used[section].get(name), part)
+    ]
+
+
+def _fields(record: "Record") -> "dict[str, Any]":
+    return {name: getattr(record, name) for name in record.columns()}
+
+
+def _says(used: "dict[str, Any] | None", part: "dict[str, Any]") -> bool:
+    return used is not None and all(used.get(name) == value for name, value in part.items())
+
+
+def _steps(document: "dict[str, Any]") -> "list[tuple[str, str, dict[str, Any]]]":
+    """Give each transition with its agent and status; one that is no object or has no action makes the whole file useless."""
+    found = []
+    for agent, statuses in _without_remarks(document).items():
+        for status, step in _without_remarks(_object(agent, statuses)).items():
+            fields = _without_remarks(_object(f"{agent} {status}", step))
+            if not fields.get("action"):
+                raise Refusal(f"{TRANSITIONS_FILE}: {agent} {status} has no action")
+            if "then" in fields:
+                fields["then_action"] = fields.pop("then")
+            found.append((agent, status, fields))
+    return found
+
+
+def _markers(agent: str, words: object) -> "dict[str, Any]":
+    given = _object(agent, words)
+    names = {"required": ("required", "required_markers"), "workflow": ("workflow", "workflow_markers")}
+    return {ours: given[theirs] for ours, spelled in names.items() for theirs in spelled if theirs in given}
+
+
+def _without_remarks(document: "dict[str, Any]") -> "dict[str, Any]":
+    return {name: value for name, value in document.items() if not name.startswith("_") and name != "description"}
+
+
+def _object(name: str, value: object) -> "dict[str, Any]":
+    if not isinstance(value, dict):
+        raise Refusal(f"{name} is not a JSON object")
+    return value
+
+
+def _read(path: str) -> "dict[str, Any] | None":
+    try:
+        with open(path, encoding="utf-8") as file:
+            return _object(os.path.basename(path), json.load(file))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, Refusal):
+            raise
+        raise Refusal(f"{path} can't be read: {problem}") from None
