@@ -267,14 +267,16 @@ class Record:
         record.__dict__.update(zip(held, row, strict=True))
         return record
 
-    def __getattr__(self, name: str) -> "Any":
-        own = self.__dict__
-        held = _HELD + name
-        if held not in own:
-            raise AttributeError(f"a {type(self).__name__.lower()} has no {name!r}")
-        raw = own[held]
-        value = own[name] = None if raw is None else self._decoders()[name](raw)
-        return value
+    if not TYPE_CHECKING:  # fields are declared; whatever else is asked for is a mistake
+
+        def __getattr__(self, name: str) -> "Any":
+            own = self.__dict__
+            held = _HELD + name
+            if held not in own:
+                raise AttributeError(f"a {type(self).__name__.lower()} has no {name!r}")
+            raw = own[held]
+            value = own[name] = None if raw is None else self._decoders()[name](raw)
+            return value
 
     @classmethod
     def _fitted(cls, names: "tuple[str, ...]", row: "Iterable[Any]") -> "tuple[tuple[str, ...], tuple[Any, ...]]":
