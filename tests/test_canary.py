@@ -62,6 +62,13 @@ def test_a_secret_sent_through_every_operation_is_nowhere_in_the_database(log: D
     assert log.journal.verify().ok
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some operations write a file that they are given the name of; any text is one."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+
 NASTY = [
     "",
     " ",
