@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 _TRIES = 8
 _CHANNEL = "decklog"
+# In the order of the function's own parameters.
+_APPEND = """
+select new_pos, new_hash
+  from append_entry(
+    :before, :after, :stream, :at, :kind, :subtype, :agent, :agent_id, :group_id, :task_id, :iteration, :phase, :confidence,
+    :redacted, :key, :record_table, :record_id, :refs, :body_digest, :payload_digest, :body, :payload, :channel
+  )
+"""
 _PLAIN_INSERT = re.compile(r"insert into (?P<table>\w+) \((?P<names>[\w, ]+)\)\s+values \((?P<values>[\w:, ]+)\)")
 _WORTH_A_COPY = 50
 
@@ -37,6 +45,7 @@ _WORTH_A_COPY = 50
 class PostgresDatabase(Database):
     engine = "postgres"
     finds_tags_by_search = False
+    chains_entries = True
 
     def __init__(
         self,
@@ -289,6 +298,9 @@ class PostgresDatabase(Database):
     def lock_stream(self, stream: str) -> int | None:
         row = self.one("select no from streams where name = :stream for update", {"stream": stream})
         return row[0] if row else None
+
+    def append_entry(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
+        return self.one(_APPEND, {**values, "before": before, "after": after, "channel": _CHANNEL}) or ()
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 START = ""
+# Stands for a number that is not known yet; no entry has it.
+_NUMBER = -1
 
 # Sorted, as they stand in the canonical text. A field without a value is left out, so a field that is added one day changes
 # no hash of the past.
@@ -53,6 +55,13 @@ def canonical(values: "Mapping[str, Any]") -> str:
         if value is not None
     ]
     return "{" + ",".join(parts) + "}"
+
+
+def halves(values: "Mapping[str, Any]") -> tuple[str, str]:
+    """Write an entry as canonical JSON up to its number and from there on, for a database that numbers it itself."""
+    # A text can't hold the mark: its quotes would be escaped.
+    before, mark, after = canonical({**values, "seq": _NUMBER}).partition(f'"seq":{_NUMBER}')
+    return before + mark.removesuffix(str(_NUMBER)), after
 
 
 def link(previous: str, values: "Mapping[str, Any]") -> str:

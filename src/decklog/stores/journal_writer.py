@@ -183,6 +183,8 @@ class JournalWriter:
 
     def _insert(self, values: "dict[str, Any]", new_stream: bool = False) -> bool:
         """Chain and insert one entry; say whether it is new, rather than known by its key."""
+        if self.db.chains_entries:
+            return self._insert_there(values, new_stream)
         stream = values["stream"]
         before = self._head(stream, new_stream)
         self._link(values, before)
@@ -194,15 +196,37 @@ class JournalWriter:
         self.db.announce(stream)
         return True
 
+    def _insert_there(self, values: "dict[str, Any]", new_stream: bool) -> bool:
+        """Have the database chain and insert an entry, all in one statement."""
+        stream = values["stream"]
+        before, after = chain.halves(self._digested(values))
+        written = self.db.append_entry(values, before, after)
+        if not written:
+            self._start(stream, new_stream)
+            written = self.db.append_entry(values, before, after)
+        position, hashed = written
+        if position is None:
+            if values["key"] is None:
+                raise Conflict(f"an entry of {stream} could not be written in its place; try again", stream=stream)
+            return False
+        values.update(pos=position, seq=position % STREAM_SIZE, hash=hashed)
+        self.db.memo["head", stream] = (position, hashed, values["at"])
+        return True
+
+    def _digested(self, values: "dict[str, Any]") -> "dict[str, Any]":
+        """Give an entry as it is hashed, with digests for its texts; long ones are moved to blobs."""
+        body, payload = chain.digest(values["body"]), chain.digest(values["payload"])
+        hashed = {**values, "body": body, "payload": payload, "redacted": values["redacted"] or None}
+        self._move_long(values, "body", body)
+        self._move_long(values, "payload", payload)
+        return hashed
+
     def _link(self, values: "dict[str, Any]", head: "tuple[Any, ...]") -> None:
         """Give an entry its number and its hash, and make it the stream's head."""
         stream = values["stream"]
         values["pos"] = head[0] + 1
         values["seq"] = values["pos"] % STREAM_SIZE
-        body, payload = chain.digest(values["body"]), chain.digest(values["payload"])
-        values["hash"] = chain.link(head[1], {**values, "body": body, "payload": payload, "redacted": values["redacted"] or None})
-        self._move_long(values, "body", body)
-        self._move_long(values, "payload", payload)
+        values["hash"] = chain.link(head[1], self._digested(values))
         if values["at"] < head[2]:
             self._out_of_order(stream)
         self.db.memo["head", stream] = (values["pos"], values["hash"], values["at"])
