@@ -1,4 +1,4 @@
-"""Full-text search on PostgreSQL, over the index that the server keeps."""
+"""Full-text search on PostgreSQL: the words of every entry in a table of their own, with a GIN index."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -8,7 +8,14 @@ if TYPE_CHECKING:
     from decklog.db.base import Row
     from decklog.db.postgres import PostgresDatabase
 
-_TEXT = "to_tsvector('simple', left(coalesce(body, '') || ' ' || coalesce(payload, ''), 65536))"
+_WORDS = "to_tsvector('simple', left(coalesce(body, '') || ' ' || coalesce(payload, ''), 65536))"
+INDEX = f"""
+insert into entry_text (entry_pos, words)
+select pos, {_WORDS}
+  from entries
+ where pos > :mark
+   and pos <= :end
+"""
 
 
 def search(
@@ -25,16 +32,31 @@ def search(
 ) -> "tuple[tuple[str, ...], list[Row]]":
     """Find entries. Each word is a phrase of its parts; `word*` is a prefix."""
     query, parts = _query(words)
-    clauses = [f"{_TEXT} @@ ({query})", *([condition] if condition else [])]
+    # A stream's bounds are given to the words as well: the server does not carry them over from the entries.
+    inside = ["entry_pos >= :start and entry_pos < :end"] if "start" in bound else []
     if after is not None:
-        clauses.append("pos > :after" if oldest_first else "pos < :after")
+        inside.append("entry_pos > :after" if oldest_first else "entry_pos < :after")
     sql = f"""
         {select}
-         where {" and ".join(clauses)}
+         where pos in (select entry_pos from entry_text where {" and ".join([f"words @@ ({query})", *inside])})
+           {f"and {condition}" if condition else ""}
          order by pos {"asc" if oldest_first else "desc"}
          limit :limit
     """
     return database.rows(sql, {**bound, **parts, "after": after, "limit": limit})
+
+
+def forget(database: "PostgresDatabase", positions: "list[int]") -> None:
+    """Drop the words of entries that were indexed and have lost their texts."""
+    database.count(
+        f"""
+        update entry_text set words = {_WORDS}
+          from entries
+         where pos = entry_pos
+           and entry_pos = any(:positions)
+        """,
+        {"positions": positions},
+    )
 
 
 def _query(words: str) -> "tuple[str, dict[str, Any]]":

@@ -1,4 +1,6 @@
-"""Full-text search on SQLite: an FTS5 index that catches up from a mark when someone searches."""
+"""Full-text search on SQLite: an FTS5 index of words and tags."""
+
+from decklog.db.text_marks import SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -8,12 +10,18 @@ if TYPE_CHECKING:
     from decklog.db.base import Row
     from decklog.db.sqlite import SqliteDatabase
 
-_BATCH = 5000
-_SIZE = 2**32
 _WORDS = "substr(coalesce(body, '') || ' ' || coalesce(payload, ''), 1, 65536)"
 _TAGS = """
     'kind ' || kind || coalesce(' agent ' || agent, '') || coalesce(' agent_id ' || agent_id, '')
     || coalesce(' phase ' || phase, '')
+"""
+
+INDEX = f"""
+insert into entry_text (rowid, words, tags)
+select pos, {_WORDS}, {_TAGS}
+  from entries
+ where pos > :mark
+   and pos <= :end
 """
 
 
@@ -56,55 +64,9 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def catch_up(database: "SqliteDatabase", stream_no: int | None) -> None:
-    """Bring the index up to date, for one stream or for all."""
-    while behind := database.read(lambda: _behind(database, stream_no)):
-        for number, mark, newest in behind:
-            end = min(newest, mark + _BATCH)
-            database.write(lambda number=number, end=end: _index(database, number, end))  # type: ignore[misc]
-
-
-def _behind(database: "SqliteDatabase", stream_no: int | None) -> "list[tuple[int, int, int]]":
-    """List streams with entries after their mark: number, mark and newest position."""
-    _, rows = database.rows(
-        f"""
-        select no,
-               coalesce((select pos from entry_text_marks where stream_no = no), no * {_SIZE}) as mark,
-               (select max(pos) from entries where pos >= no * {_SIZE} and pos < (no + 1) * {_SIZE}) as newest
-          from streams
-         where {"no = :no" if stream_no is not None else "true"}
-        """,
-        {"no": stream_no},
-    )
-    return [row for row in rows if row[2] is not None and row[2] > row[1]]
-
-
-def _index(database: "SqliteDatabase", number: int, end: int) -> None:
-    """Index a stream's entries from its mark up to a position; another process may have done so meanwhile."""
-    row = database.one("select pos from entry_text_marks where stream_no = :number", {"number": number})
-    bounds = {"number": number, "mark": row[0] if row else number * _SIZE, "end": end}
-    database.count(
-        f"""
-        insert into entry_text (rowid, words, tags)
-        select pos, {_WORDS}, {_TAGS}
-          from entries
-         where pos > :mark
-           and pos <= :end
-        """,
-        bounds,
-    )
-    database.count(
-        """
-        insert into entry_text_marks (stream_no, pos) values (:number, :end)
-        on conflict (stream_no) do update set pos = max(pos, :end)
-        """,
-        bounds,
-    )
-
-
 def forget(database: "SqliteDatabase", positions: "list[int]") -> None:
     """Drop the words of entries that were indexed; kind, agent and phase stay, so that they are still found by these."""
-    places = [{"pos": pos, "number": pos // _SIZE} for pos in positions]
+    places = [{"pos": pos, "number": pos // SIZE} for pos in positions]
     database.many("delete from entry_text where rowid = :pos", places)
     database.many(
         f"""

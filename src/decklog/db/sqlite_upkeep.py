@@ -34,10 +34,10 @@ class SqliteUpkeep(Database):
         return self
 
     def prepare_search(self, stream_no: int | None) -> None:
-        from decklog.db import sqlite_search
+        from decklog.db import sqlite_search, text_marks
 
         if not self.read_only:
-            sqlite_search.catch_up(self._itself, stream_no)
+            text_marks.catch_up(self, stream_no, sqlite_search.INDEX)
 
     def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
         from decklog.db import sqlite_search

@@ -1,0 +1,45 @@
+"""How far the text index has come in each stream: it catches up from there when someone searches.
+
+Kept up to date with every append, it would cost half of each; most entries are never searched for.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.db.base import Database
+
+_BATCH = 5000
+SIZE = 2**32
+
+
+def catch_up(database: "Database", stream_no: int | None, insert: str) -> None:
+    """Bring the index up to date, for one stream or for all; `insert` indexes the entries from :mark to :end."""
+    while behind := database.read(lambda: _behind(database, stream_no)):
+        for number, mark, newest in behind:
+            end = min(newest, mark + _BATCH)
+            database.write(lambda number=number, end=end: _index(database, number, end, insert))  # type: ignore[misc]
+
+
+def _behind(database: "Database", stream_no: int | None) -> "list[tuple[int, int, int]]":
+    """List streams with entries after their mark: number, mark and newest position."""
+    _, rows = database.rows(
+        f"""
+        select no,
+               coalesce((select pos from entry_text_marks where stream_no = no), no * {SIZE}) as mark,
+               (select max(pos) from entries where pos >= no * {SIZE} and pos < (no + 1) * {SIZE}) as newest
+          from streams
+         where {"no = :no" if stream_no is not None else "true"}
+        """,
+        {} if stream_no is None else {"no": stream_no},
+    )
+    return [row for row in rows if row[2] is not None and row[2] > row[1]]
+
+
+def _index(database: "Database", number: int, end: int, insert: str) -> None:
+    """Index a stream's entries from its mark up to a position; another process may have done so meanwhile."""
+    bound = {"number": number, "start": number * SIZE, "end": end}
+    database.count("insert into entry_text_marks (stream_no, pos) values (:number, :start) on conflict do nothing", bound)
+    row = database.one("select pos from entry_text_marks where stream_no = :number for update", bound)
+    assert row is not None
+    if row[0] < end:
+        database.count(insert, {**bound, "mark": row[0]})
+        database.count("update entry_text_marks set pos = :end where stream_no = :number", bound)
