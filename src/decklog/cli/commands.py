@@ -35,6 +35,8 @@ COMMANDS = {
     "bazinga": "bazinga",
 }
 
+_LONGEST_CHOICE = 64
+
 _EPILOG = """\b
 Examples:
   decklog init
@@ -96,7 +98,8 @@ def _verb(verb: str, operation: "Any") -> click.Command:
     parameters: list[click.Parameter] = []
     for parameter in parameters_of(operation):
         if parameter.positional:
-            parameters.append(click.Argument([parameter.name], required=parameter.required))
+            words = parameter.shown if "|" in parameter.shown and len(parameter.shown) <= _LONGEST_CHOICE else None
+            parameters.append(click.Argument([parameter.name], required=parameter.required, metavar=words))
         else:
             parameters.append(_option(parameter))
 
