@@ -35,8 +35,6 @@ COMMANDS = {
     "bazinga": "bazinga",
 }
 
-_LONGEST_CHOICE = 64
-
 _EPILOG = """\b
 Examples:
   decklog init
@@ -98,8 +96,7 @@ def _verb(verb: str, operation: "Any") -> click.Command:
     parameters: list[click.Parameter] = []
     for parameter in parameters_of(operation):
         if parameter.positional:
-            words = parameter.shown if "|" in parameter.shown and len(parameter.shown) <= _LONGEST_CHOICE else None
-            parameters.append(click.Argument([parameter.name], required=parameter.required, metavar=words))
+            parameters.append(click.Argument([parameter.name], required=parameter.required))
         else:
             parameters.append(_option(parameter))
 
@@ -107,6 +104,9 @@ def _verb(verb: str, operation: "Any") -> click.Command:
         raise AssertionError("verbs are run from their words")
 
     text = cleandoc(operation.function.__doc__ or "")
+    for parameter in parameters_of(operation):
+        if parameter.positional and "|" in parameter.shown:
+            text += f"\n\n{parameter.name.upper()} is one of {parameter.shown.replace('|', ', ')}."
     if operation.manager_only:
         text += "\n\nFor a manager; agents have no such verb."
     return click.Command(verb, params=parameters, callback=callback, help=text, short_help=operation.summary)
