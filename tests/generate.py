@@ -90,7 +90,7 @@ def _usage(path: str, command: click.Command) -> str:
     words = [path]
     for param in command.params:
         if isinstance(param, click.Argument):
-            name = (param.metavar or param.name or "").upper() + ("..." if param.nargs == -1 else "")
+            name = (param.metavar or (param.name or "").upper()) + ("..." if param.nargs == -1 else "")
             words.append(name if param.required else f"[{name}]")
     required = [param for param in command.params if isinstance(param, click.Option) and _is_required(param)]
     words += [f"{param.opts[0]} {param.metavar}" for param in required]

@@ -348,3 +348,24 @@ def test_a_budget_can_be_seen_as_it_was(log: Decklog, clock: ManualClock) -> Non
     with pytest.raises(NotFound):
         log.journal.at("budgets", budget.id, str(start + 4))
     assert log.journal.verify().ok
+
+
+def test_a_budget_is_for_the_group_of_one_run_or_of_all(log: Decklog, run_id: str) -> None:
+    other = log.runs.start("other", run_id="run_2").id
+    log.ledger.charge("m", input_tokens=1, cost_microdollars=30, run_id=run_id, group_id="A")
+    log.ledger.charge("m", input_tokens=1, cost_microdollars=50, run_id=other, group_id="A")
+    log.budgets.set("group", scope_id="run_1/A", limit_microdollars=100)
+    log.budgets.set("group", scope_id="A", limit_microdollars=1000)
+    assert {one["scope_id"]: one["spent"] for one in log.budgets.burn()} == {"run_1/A": 30, "A": 80}
+    log.tasks.add(run_id, "work", group_id="A")
+    held = log.tasks.claim(run_id, worker="w", reserve_microdollars=60)
+    assert {one["scope_id"]: one["reserved"] for one in log.budgets.burn()} == {"run_1/A": 60, "A": 60}
+    with pytest.raises(BudgetExceeded) as caught:
+        log.ledger.charge("m", input_tokens=1, cost_microdollars=11, run_id=run_id, group_id="A")
+    assert caught.value.details["scope_id"] == "run_1/A"
+    log.ledger.charge("m", input_tokens=1, cost_microdollars=11, run_id=other, group_id="A")
+    paid = {"cost_microdollars": 60, "run_id": run_id, "group_id": "A", "reservation_id": held.task.reservation_id}
+    log.ledger.charge("m", input_tokens=1, **paid)
+    held.finish()
+    assert {one["scope_id"]: one["spent"] for one in log.budgets.burn()} == {"run_1/A": 90, "A": 151}
+    assert log.budgets.check()["ok"]

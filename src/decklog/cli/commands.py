@@ -104,6 +104,9 @@ def _verb(verb: str, operation: "Any") -> click.Command:
         raise AssertionError("verbs are run from their words")
 
     text = cleandoc(operation.function.__doc__ or "")
+    for parameter in parameters_of(operation):
+        if parameter.positional and "|" in parameter.shown:
+            text += f"\n\n{parameter.name.upper()} is one of {parameter.shown.replace('|', ', ')}."
     if operation.manager_only:
         text += "\n\nFor a manager; agents have no such verb."
     return click.Command(verb, params=parameters, callback=callback, help=text, short_help=operation.summary)

@@ -71,7 +71,10 @@ class Budget(Record):
 
     def covers(self, place: "Mapping[str, Any]") -> bool:
         """Tell whether something with this run, group, task and agent is in the budget's scope."""
-        return self.scope is Scope.ALL or place.get(COLUMNS[self.scope]) == self.scope_id
+        if self.scope is Scope.ALL or place.get(COLUMNS[self.scope]) == self.scope_id:
+            return True
+        # Groups of two runs may have the same id; a budget may be for one of them.
+        return self.scope is Scope.GROUP and f"{place.get('run_id')}/{place.get('group_id')}" == self.scope_id
 
     @property
     def title(self) -> str:

@@ -35,7 +35,8 @@ class Budgets(Store):
     ) -> Budget:
         """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens.
 
-        A budget for the same scope, period and unit is replaced. What was spent before it was set counts too.
+        A group is named RUN/GROUP; GROUP alone is that group of every run. A budget for the same scope, period and unit is
+        replaced. What was spent before it was set counts too.
         """
         unit, ceiling = _limit(limit_microdollars, limit_tokens)
         scope = enum_of(Scope, scope, "scope")

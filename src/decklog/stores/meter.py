@@ -33,7 +33,9 @@ _MOST_REMEMBERED = 1000
 _BUDGETS = f"""
 select *
   from budgets
- where (scope || ' ' || coalesce(scope_id, '')) in (:everything, {", ".join(":" + column for column in COLUMNS.values())})
+ where (scope || ' ' || coalesce(scope_id, '')) in (
+   :everything, :group_of_run, {", ".join(":" + column for column in COLUMNS.values())}
+ )
  order by id
    for update
 """
@@ -137,7 +139,8 @@ class Meter:
     def _locked(self, place: "Mapping[str, Any]") -> list[Budget]:
         bound, _ = self._db.values.bind({column: place[column] for column in COLUMNS.values()})
         sought = {column: bound[column] and f"{scope} {bound[column]}" for scope, column in COLUMNS.items()}
-        names, rows = self._db.rows(_BUDGETS, {"everything": f"{Scope.ALL} ", **sought})
+        one = f"{Scope.GROUP} {bound['run_id']}/{bound['group_id']}" if bound["run_id"] and bound["group_id"] else None
+        names, rows = self._db.rows(_BUDGETS, {"everything": f"{Scope.ALL} ", "group_of_run": one, **sought})
         return [Budget.from_row(names, row) for row in rows]
 
     # Where a budget stands
@@ -224,4 +227,8 @@ class Meter:
 
 
 def _in_scope(budget: Budget) -> str:
-    return "1 = 1" if budget.scope is Scope.ALL else f"{COLUMNS[budget.scope]} = :scope_id"
+    if budget.scope is Scope.ALL:
+        return "1 = 1"
+    if budget.scope is Scope.GROUP and "/" in (budget.scope_id or ""):
+        return "(group_id = :scope_id or run_id || '/' || group_id = :scope_id)"
+    return f"{COLUMNS[budget.scope]} = :scope_id"
