@@ -69,6 +69,10 @@ class Database(ABC):
         """Run one statement for each set of parameters."""
 
     @abstractmethod
+    def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
+        """Insert a great many rows, each with its values in the order of the names."""
+
+    @abstractmethod
     def lock_stream(self, stream: str) -> int | None:
         """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""
 

@@ -1,24 +1,33 @@
 """Proving a log: the chains link, and every row is what its newest entry says."""
 
 import json
-import os
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import islice
 
-from decklog.errors import Invalid, NotFound
-from decklog.records import Record, to_json
+from decklog.errors import NotFound
+from decklog.records import Record
 from decklog.stores import chain
-from decklog.stores.journal_writer import STREAM_SIZE
+from decklog.stores.anchors import Anchors
+from decklog.stores.journal_writer import SELECT, STREAM_SIZE
+from decklog.stores.links import AT, HASH, SEQ, STREAM, flaw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from decklog.stores.journal import Journal
 
+    Key = tuple[Any, ...]
+
 _MOST_PROBLEMS = 100
-_COLUMNS = (*chain.FIELDS, "pos", "hash", "body_digest", "payload_digest")
+_TOGETHER = 500
+_WRONG = {
+    "hash": "the entry does not match its hash",
+    "body": "the body does not match its digest",
+    "payload": "the payload does not match its digest",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +85,19 @@ class Verifier:
             anchors.keep(self._journal.heads())
         return self.result
 
+    def run_beside(self, read_after: "Mapping[str, int]") -> Verification:
+        """Check what someone has not who read every stream after a number: the entries before that, and the tables."""
+        self._db.read(lambda: self._check_beside(read_after))
+        return self.result
+
+    def _check_beside(self, read_after: "Mapping[str, int]") -> None:
+        for name, (number, in_order) in self._streams(None).items():
+            if name in read_after:
+                self._walk(name, number, in_order, until=read_after[name])
+        self._find_stray_entries()
+        for record_class in self._journal.record_classes().values():
+            self._compare(record_class)
+
     def _check(self, stream: str | None, anchors: "Anchors | None") -> None:
         streams = self._streams(stream)
         self.result.streams = len(streams)
@@ -122,62 +144,54 @@ class Verifier:
         for stream, seq in strays:
             self._bad("the entry belongs to no known stream", stream=stream, seq=seq)
 
-    def _walk(self, stream: str, number: int, in_order: bool) -> None:
-        previous, expected, latest = chain.START, 1, ""
-        sql = f"select {', '.join(_COLUMNS)} from entries where pos >= :start and pos < :end order by pos"
-        bounds = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
-        for row in self._db.each(sql, bounds):
-            values = dict(zip(_COLUMNS, row, strict=True))
+    def _walk(self, stream: str, number: int, in_order: bool, until: int = STREAM_SIZE - 1) -> None:
+        previous, expected, latest, start = chain.START, 1, "", number * STREAM_SIZE
+        sql = f"{SELECT} where pos >= :start and pos <= :end order by pos"
+        for row in self._db.each(sql, {"start": start, "end": start + until}):
+            seq, at = row[SEQ], row[AT]
             self.result.entries += 1
-            if values["stream"] != stream:
-                self._bad(f"the entry names another stream, {values['stream']}", stream=stream, seq=values["seq"])
-            if values["pos"] != number * STREAM_SIZE + values["seq"]:
-                self._bad(f"the entry stands at position {values['pos']}", stream=stream, seq=values["seq"])
-            if values["seq"] != expected:
-                self._bad(f"entries {expected} to {values['seq'] - 1} are missing", stream=stream, seq=expected)
-            if (wrong := self._wrong(values, previous)) is not None:
-                self._bad(wrong, stream=stream, seq=values["seq"])
-            if in_order and values["at"] < latest:
-                self._bad("the stream is said to be in order of time, and is not", stream=stream, seq=values["seq"])
-            previous, expected, latest = values["hash"], values["seq"] + 1, values["at"]
-
-    def _wrong(self, values: "dict[str, Any]", previous: str) -> str | None:
-        for name in ("body", "payload"):
-            text, kept = values[name], values[f"{name}_digest"]
-            values[name] = kept if text is None else chain.digest(text)
-            if text is not None and kept is not None and kept != values[name]:
-                return f"the {name} does not match its digest"
-        values["redacted"] = values["redacted"] or None
-        if chain.link(previous, values) != values["hash"]:
-            return "the entry does not match its hash"
-        return None
+            if row[STREAM] != stream:
+                self._bad(f"the entry names another stream, {row[STREAM]}", stream=stream, seq=seq)
+            if row[0] != start + seq:
+                self._bad(f"the entry stands at position {row[0]}", stream=stream, seq=seq)
+            if seq != expected:
+                self._bad(f"entries {expected} to {seq - 1} are missing", stream=stream, seq=expected)
+            if (what := flaw(previous, row)) is not None:
+                self._bad(_WRONG[what], stream=stream, seq=seq)
+            if in_order and at < latest:
+                self._bad("the stream is said to be in order of time, and is not", stream=stream, seq=seq)
+            previous, expected, latest = row[HASH], seq + 1, at
 
     # The records
 
     def _compare(self, record_class: type[Record]) -> None:
         """Compare each row with its newest post-image, and look for rows without one."""
         table, found = record_class.table, 0
-        for record_id, stream, seq, payload in self._newest_images(table):
-            where = {"stream": stream, "seq": seq, "table": table, "record_id": record_id}
-            image = _image(record_class, payload)
-            if image is None:
-                self._bad(f"the newest entry of {table} {record_id} does not say what it is", **where)
-                continue
-            row = self._row(record_class, image)
-            found += row is not None
-            gone = image.get("removed") is True
-            self.result.records += not gone
-            if row is None and not gone:
-                self._bad(f"{table} {record_id} is gone", **where)
-            elif row is not None and gone:
-                self._bad(f"{table} {record_id} was removed, and is there", **where)
-            elif row is not None and (differing := [name for name in row if row[name] != image.get(name)]):
-                self._bad(f"{table} {record_id} differs from its newest entry in {', '.join(differing)}", **where)
+        for images in _some(self._newest_images(record_class)):
+            rows = self._rows(record_class, [image.key for image in images if image.key])
+            found += len(rows)
+            for image in images:
+                self._compare_one(record_class, image, rows.get(image.key))
         count = self._db.one(f"select count(*) from {table}", {})
         if count is not None and count[0] > found:
             self._find_strangers(record_class)
 
-    def _newest_images(self, table: str) -> "Iterator[tuple[str, str, int, str | None]]":
+    def _compare_one(self, record_class: type[Record], image: "Image", row: "dict[str, Any] | None") -> None:
+        table, record_id = record_class.table, image.record_id
+        where = {"stream": image.stream, "seq": image.seq, "table": table, "record_id": record_id}
+        if image.values is None:
+            self._bad(f"the newest entry of {table} {record_id} does not say what it is", **where)
+            return
+        gone = image.values.get("removed") is True
+        self.result.records += not gone
+        if row is None and not gone:
+            self._bad(f"{table} {record_id} is gone", **where)
+        elif row is not None and gone:
+            self._bad(f"{table} {record_id} was removed, and is there", **where)
+        elif row is not None and (differing := [name for name in row if row[name] != image.values.get(name)]):
+            self._bad(f"{table} {record_id} differs from its newest entry in {', '.join(differing)}", **where)
+
+    def _newest_images(self, record_class: type[Record]) -> "Iterator[Image]":
         sql = """
             select record_id, stream, seq, payload
               from entries
@@ -185,18 +199,24 @@ class Verifier:
              order by record_table, record_id, seq
         """
         last: tuple[str, str, int, str | None] | None = None
-        for row in self._db.each(sql, {"table": table}):
+        for row in self._db.each(sql, {"table": record_class.table}):
             if last is not None and last[0] != row[0]:
-                yield last
+                yield Image(record_class, *last)
             last = row
         if last is not None:
-            yield last
+            yield Image(record_class, *last)
 
-    def _row(self, record_class: type[Record], image: "dict[str, Any]") -> "dict[str, Any] | None":
-        keys = {name: image[name] for name in record_class.identity}
-        condition = " and ".join(f"{name} = :{name}" for name in keys)
-        names, rows = self._db.rows(f"select * from {record_class.table} where {condition}", keys)
-        return dict(zip(names, rows[0], strict=True)) if rows else None
+    def _rows(self, record_class: type[Record], keys: "list[Key]") -> "dict[Key, dict[str, Any]]":
+        """Look many rows up at once: one by one they would cost a server more than walking the chain."""
+        identity = record_class.identity
+        if not keys:
+            return {}
+        bound = {f"k{place}_{part}": value for place, key in enumerate(keys) for part, value in enumerate(key)}
+        places = [", ".join(f":k{place}_{part}" for part in range(len(identity))) for place in range(len(keys))]
+        condition = f"({', '.join(identity)}) in (values ({'), ('.join(places)}))"
+        names, rows = self._db.rows(f"select * from {record_class.table} where {condition}", bound)
+        found = (dict(zip(names, row, strict=True)) for row in rows)
+        return {tuple(row[name] for name in identity): row for row in found}
 
     def _find_strangers(self, record_class: type[Record]) -> None:
         names, rows = self._db.rows(f"select * from {record_class.table}", {})
@@ -231,46 +251,29 @@ class Verifier:
                 self._bad("the entry is not the one that was anchored", stream=stream, seq=seq)
 
 
-def _image(record_class: type[Record], payload: str | None) -> "dict[str, Any] | None":
-    """Read a post-image; None when it was made unreadable."""
+class Image:
+    """What the newest entry of a record says that it is. `values` is None, and `key` empty, when that can't be read."""
+
+    def __init__(self, record_class: type[Record], record_id: str, stream: str, seq: int, payload: str | None) -> None:
+        self.record_id = record_id
+        self.stream = stream
+        self.seq = seq
+        self.values = _object_of(payload)
+        self.key: Key = ()
+        if self.values is not None:
+            self.key = tuple(self.values.get(name) for name in record_class.identity)
+            if not all(type(part) in (str, int) for part in self.key):
+                self.values, self.key = None, ()
+
+
+def _object_of(payload: str | None) -> "dict[str, Any] | None":
     try:
         image = json.loads(payload or "")
     except ValueError:
         return None
-    return image if isinstance(image, dict) and image.keys() >= set(record_class.identity) else None
+    return image if isinstance(image, dict) else None
 
 
-class Anchors:
-    """A file outside the log with the last verified head of every stream, one JSON object a line."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def kept(self) -> "Iterator[tuple[str, int, str]]":
-        if not os.path.exists(self._path):
-            return
-        for number, line in enumerate(self._lines(), 1):
-            try:
-                head = json.loads(line)
-                yield str(head["stream"]), int(head["seq"]), str(head["hash"])
-            except (ValueError, KeyError, TypeError):
-                raise Invalid(f"line {number} of {self._path} is not an anchor") from None
-
-    def _lines(self) -> list[str]:
-        try:
-            with open(self._path, encoding="utf-8", errors="replace") as file:
-                return file.readlines()
-        except (OSError, ValueError) as problem:
-            raise Invalid(f"the anchors in {self._path!r} can't be read: {problem}") from None
-
-    def keep(self, heads: "list[dict[str, Any]]") -> None:
-        """Replace the file by the present heads, all or nothing."""
-        partial = f"{self._path}.partial"
-        try:
-            with open(partial, "w", encoding="utf-8") as file:
-                file.writelines(to_json(head) + "\n" for head in heads)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, self._path)
-        except (OSError, ValueError) as problem:
-            raise Invalid(f"the anchors can't be kept in {self._path!r}: {problem}") from None
+def _some(images: "Iterator[Image]") -> "Iterator[list[Image]]":
+    while some := list(islice(images, _TOGETHER)):
+        yield some
