@@ -238,9 +238,9 @@ class PostgresDatabase(PostgresBulk):
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         try:
             with self._here().cursor(name=f"each_{time.monotonic_ns()}") as cursor:
-                cursor.itersize = 2000
                 cursor.execute(self._spell(sql), parameters)
-                yield from cursor
+                while rows := cursor.fetchmany(2000):
+                    yield from rows
         except psycopg.Error as problem:
             raise postgres_errors.translate(problem) from problem
 

@@ -65,6 +65,8 @@ def start(url: str) -> "Connection | None":
         connection.execute(_DROP_UNFINISHED)
         connection.execute("set lock_timeout = 0")
         connection.execute("set maintenance_work_mem = '256MB'")
+        # Nobody waits for it, and others need the cores.
+        connection.execute("set max_parallel_maintenance_workers = 0")
     except psycopg.errors.LockNotAvailable:
         connection.close()
         return None

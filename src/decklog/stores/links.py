@@ -7,10 +7,8 @@ columns takes.
 from dataclasses import dataclass
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
-from operator import itemgetter
 
 from decklog.errors import Damaged
-from decklog.stores import chain
 from decklog.stores.journal_writer import COLUMNS
 
 TYPE_CHECKING = False
@@ -21,31 +19,60 @@ if TYPE_CHECKING:
 
 STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 RECORD_TABLE, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "body", "payload"))
-_STARTS = tuple(f'"{name}":' for name in chain.FIELDS)
-_in_order = itemgetter(*map(COLUMNS.index, chain.FIELDS))
-_REDACTED = chain.FIELDS.index("redacted")
-_TEXTS = tuple((name, chain.FIELDS.index(name), COLUMNS.index(f"{name}_digest")) for name in ("body", "payload"))
+_NAMES_KEPT = 4096
+
+
+class _Fragment(dict):  # type: ignore[type-arg]
+    """Canonical text of fields that stand side by side, by their values: names come again and again, so most is looked up."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self._names = names
+
+    def __missing__(self, key: "Any") -> str:
+        if len(self) >= _NAMES_KEPT:
+            self.clear()
+        values = key if len(self._names) > 1 else (key,)
+        known = [(name, value) for name, value in zip(self._names, values, strict=True) if value is not None]
+        text = self[key] = "".join(_field(name, value) for name, value in known)
+        return text
+
+
+_who, _group, _kind = _Fragment("agent", "agent_id"), _Fragment("confidence", "group_id"), _Fragment("key", "kind")
+_phase, _table, _refs, _place = _Fragment("phase"), _Fragment("record_table"), _Fragment("refs"), _Fragment("stream", "subtype")
+
+
+def _field(name: str, value: "Any") -> str:
+    return f'"{name}":{_quote(value) if type(value) is str else value},'
 
 
 def flaw(previous: str, row: "Row") -> str | None:
     """Name what keeps a row from following a hash: its `body` or `payload` is not what its digest says, or its `hash` differs."""
-    values = [*_in_order(row)]
-    for name, place, digest_place in _TEXTS:
-        text, digest = values[place], row[digest_place]
-        if text is None:
-            values[place] = digest
-        else:
-            values[place] = found = sha256(text.encode()).hexdigest()
-            if digest is not None and digest != found:
-                return name
-    values[_REDACTED] = values[_REDACTED] or None
-    parts = [
-        start + (_quote(value) if type(value) is str else str(value))
-        for start, value in zip(_STARTS, values, strict=True)
-        if value is not None
-    ]
-    text = previous + "{" + ",".join(parts) + "}"
-    return None if sha256(text.encode()).hexdigest() == row[HASH] else "hash"
+    (_, stream, seq, at, hash, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
+     record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
+    if body is None:
+        body_text = "" if body_digest is None else _field("body", body_digest)
+    else:
+        digest = sha256(body.encode()).hexdigest()
+        if body_digest is not None and body_digest != digest:
+            return "body"
+        body_text = f'"body":"{digest}",'
+    if payload is None:
+        payload_text = "" if payload_digest is None else _field("payload", payload_digest)
+    else:
+        digest = sha256(payload.encode()).hexdigest()
+        if payload_digest is not None and payload_digest != digest:
+            return "payload"
+        payload_text = f'"payload":"{digest}",'
+    # In the order of the alphabet, as `chain` has them. Numbers are never looked up: to a dictionary, 1 and 1.0 are the same.
+    text = (
+        f'{previous}{{{_who[agent, agent_id]}"at":{_quote(at)},{body_text}{_group[confidence, group_id]}'
+        f"{'' if iteration is None else _field('iteration', iteration)}{_kind[key, kind]}{payload_text}{_phase[phase]}"
+        f"{'' if record_id is None else _field('record_id', record_id)}{_table[record_table]}"
+        f"{_field('redacted', redacted) if redacted else ''}{_refs[refs]}\"seq\":{seq},{_place[stream, subtype]}"
+        f"{'' if task_id is None else _field('task_id', task_id)}"
+    )
+    return None if sha256((text[:-1] + "}").encode()).hexdigest() == hash else "hash"
 
 
 def flawed(row: "Row", what: str) -> Damaged:
@@ -76,9 +103,9 @@ class Stretch:
     @property
     def size(self) -> int:
         """Estimate the characters of its entries."""
-        return sum(map(size_of, self.rows))
+        return size_of(self.rows)
 
 
-def size_of(row: "Row") -> int:
-    """Estimate the characters of an entry."""
-    return 500 + len(row[BODY] or "") + len(row[PAYLOAD] or "")
+def size_of(rows: "list[Row]") -> int:
+    """Estimate the characters of some entries."""
+    return 500 * len(rows) + sum(len(row[BODY] or "") + len(row[PAYLOAD] or "") for row in rows)

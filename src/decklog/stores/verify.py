@@ -188,7 +188,7 @@ class Verifier:
             self._bad(f"{table} {record_id} is gone", **where)
         elif row is not None and gone:
             self._bad(f"{table} {record_id} was removed, and is there", **where)
-        elif row is not None and (differing := [name for name in row if row[name] != image.values.get(name)]):
+        elif row is not None and row != image.values and (differing := image.differs_from(row)):
             self._bad(f"{table} {record_id} differs from its newest entry in {', '.join(differing)}", **where)
 
     def _newest_images(self, record_class: type[Record]) -> "Iterator[Image]":
@@ -264,6 +264,11 @@ class Image:
             self.key = tuple(self.values.get(name) for name in record_class.identity)
             if not all(type(part) in (str, int) for part in self.key):
                 self.values, self.key = None, ()
+
+    def differs_from(self, row: "dict[str, Any]") -> list[str]:
+        """Name the columns of a row that it does not say; a column that is newer than the image has no value in it."""
+        assert self.values is not None
+        return [name for name in row if row[name] != self.values.get(name)]
 
 
 def _object_of(payload: str | None) -> "dict[str, Any] | None":

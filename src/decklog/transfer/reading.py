@@ -36,7 +36,7 @@ def rows_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator
             return
         yield rows
         after = rows[-1][SEQ]
-        average = sum(map(size_of, rows)) // len(rows) + 1
+        average = size_of(rows) // len(rows) + 1
         limit = max(1, min(MOST_ENTRIES, MOST_CHARACTERS // average))
 
 
