@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
+from operator import itemgetter
 
 from decklog.errors import NotFound
 from decklog.records import Record
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 
     from decklog.stores.journal import Journal
 
-    Key = tuple[Any, ...]
+    from decklog.stores.links import Row
+
+    # The value of a primary key, or the values of one with several parts.
+    Key = Any
 
 _MOST_PROBLEMS = 100
 _TOGETHER = 500
+_PLAIN = (str, int)
 _WRONG = {
     "hash": "the entry does not match its hash",
     "body": "the body does not match its digest",
@@ -168,15 +173,21 @@ class Verifier:
         """Compare each row with its newest post-image, and look for rows without one."""
         table, found = record_class.table, 0
         for images in _some(self._newest_images(record_class)):
-            rows = self._rows(record_class, [image.key for image in images if image.key])
+            names, rows = self._rows(record_class, [image.key for image in images if image.key is not None])
             found += len(rows)
+            in_order = itemgetter(*names) if names else None
             for image in images:
-                self._compare_one(record_class, image, rows.get(image.key))
+                row = rows.get(image.key)
+                if row is None or in_order is None or not image.says(row, in_order):
+                    self._tell(record_class, image, row and dict(zip(names, row, strict=True)))
+                else:
+                    self.result.records += 1
         count = self._db.one(f"select count(*) from {table}", {})
         if count is not None and count[0] > found:
             self._find_strangers(record_class)
 
-    def _compare_one(self, record_class: type[Record], image: "Image", row: "dict[str, Any] | None") -> None:
+    def _tell(self, record_class: type[Record], image: "Image", row: "dict[str, Any] | None") -> None:
+        """Say how a row differs from its newest image, if it does."""
         table, record_id = record_class.table, image.record_id
         where = {"stream": image.stream, "seq": image.seq, "table": table, "record_id": record_id}
         if image.values is None:
@@ -188,7 +199,7 @@ class Verifier:
             self._bad(f"{table} {record_id} is gone", **where)
         elif row is not None and gone:
             self._bad(f"{table} {record_id} was removed, and is there", **where)
-        elif row is not None and row != image.values and (differing := image.differs_from(row)):
+        elif row is not None and (differing := [name for name in row if row[name] != image.values.get(name)]):
             self._bad(f"{table} {record_id} differs from its newest entry in {', '.join(differing)}", **where)
 
     def _newest_images(self, record_class: type[Record]) -> "Iterator[Image]":
@@ -206,17 +217,21 @@ class Verifier:
         if last is not None:
             yield Image(record_class, *last)
 
-    def _rows(self, record_class: type[Record], keys: "list[Key]") -> "dict[Key, dict[str, Any]]":
+    def _rows(self, record_class: type[Record], keys: "list[Key]") -> "tuple[tuple[str, ...], dict[Key, Row]]":
         """Look many rows up at once: one by one they would cost a server more than walking the chain."""
         identity = record_class.identity
         if not keys:
-            return {}
-        bound = {f"k{place}_{part}": value for place, key in enumerate(keys) for part, value in enumerate(key)}
-        places = [", ".join(f":k{place}_{part}" for part in range(len(identity))) for place in range(len(keys))]
-        condition = f"({', '.join(identity)}) in (values ({'), ('.join(places)}))"
-        names, rows = self._db.rows(f"select * from {record_class.table} where {condition}", bound)
-        found = (dict(zip(names, row, strict=True)) for row in rows)
-        return {tuple(row[name] for name in identity): row for row in found}
+            return (), {}
+        parts = [[key] if len(identity) == 1 else key for key in keys]
+        bound = {f"k{place}_{part}": value for place, key in enumerate(parts) for part, value in enumerate(key)}
+        columns = ", ".join(identity) if len(identity) == 1 else f"({', '.join(identity)})"
+        marks = [", ".join(f":k{place}_{part}" for part in range(len(identity))) for place in range(len(keys))]
+        chosen = ", ".join(marks) if len(identity) == 1 else f"values ({'), ('.join(marks)})"
+        names, rows = self._db.rows(f"select * from {record_class.table} where {columns} in ({chosen})", bound)
+        if not rows:
+            return (), {}
+        key_of = itemgetter(*map(names.index, identity))
+        return names, {key_of(row): row for row in rows}
 
     def _find_strangers(self, record_class: type[Record]) -> None:
         names, rows = self._db.rows(f"select * from {record_class.table}", {})
@@ -252,23 +267,28 @@ class Verifier:
 
 
 class Image:
-    """What the newest entry of a record says that it is. `values` is None, and `key` empty, when that can't be read."""
+    """What the newest entry of a record says that it is. `values` and `key` are None when that can't be read."""
 
     def __init__(self, record_class: type[Record], record_id: str, stream: str, seq: int, payload: str | None) -> None:
         self.record_id = record_id
         self.stream = stream
         self.seq = seq
         self.values = _object_of(payload)
-        self.key: Key = ()
+        self.key: Key = None
         if self.values is not None:
-            self.key = tuple(self.values.get(name) for name in record_class.identity)
-            if not all(type(part) in (str, int) for part in self.key):
-                self.values, self.key = None, ()
+            parts = [self.values.get(name) for name in record_class.identity]
+            if all(type(part) in _PLAIN for part in parts):
+                self.key = parts[0] if len(parts) == 1 else tuple(parts)
+            else:
+                self.values = None
 
-    def differs_from(self, row: "dict[str, Any]") -> list[str]:
-        """Name the columns of a row that it does not say; a column that is newer than the image has no value in it."""
+    def says(self, row: "Row", in_order: "itemgetter[Any]") -> bool:
+        """Say whether a row is just what the image says; False also when that takes a closer look."""
         assert self.values is not None
-        return [name for name in row if row[name] != self.values.get(name)]
+        try:
+            return bool(in_order(self.values) == row) and "removed" not in self.values
+        except KeyError:
+            return False  # a column is newer than the image, or it tells of a removal
 
 
 def _object_of(payload: str | None) -> "dict[str, Any] | None":
