@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Row = tuple[Any, ...]
 
 STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
-RECORD_TABLE, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "body", "payload"))
+RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
 _NAMES_KEPT = 4096
 
 
@@ -69,7 +69,7 @@ def flaw(previous: str, row: "Row") -> str | None:
         f'{previous}{{{_who[agent, agent_id]}"at":{_quote(at)},{body_text}{_group[confidence, group_id]}'
         f"{'' if iteration is None else _field('iteration', iteration)}{_kind[key, kind]}{payload_text}{_phase[phase]}"
         f"{'' if record_id is None else _field('record_id', record_id)}{_table[record_table]}"
-        f"{_field('redacted', redacted) if redacted else ''}{_refs[refs]}\"seq\":{seq},{_place[stream, subtype]}"
+        f'{_field("redacted", redacted) if redacted else ""}{_refs[refs]}"seq":{seq},{_place[stream, subtype]}'
         f"{'' if task_id is None else _field('task_id', task_id)}"
     )
     return None if sha256((text[:-1] + "}").encode()).hexdigest() == hash else "hash"

@@ -11,14 +11,14 @@ from decklog.operations import reads, writes
 from decklog.records import Record, from_json
 from decklog.stores import chain
 from decklog.stores.journal_writer import COLUMNS, SELECT, STREAM_SIZE, JournalWriter
-from decklog.stores.links import AT, HASH, RECORD_TABLE, SEQ, STREAM, Stretch, flaw, flawed
+from decklog.stores.links import AT, HASH, PAYLOAD, RECORD_ID, RECORD_TABLE, SEQ, STREAM, flaw, flawed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.stores.links import Row
+    from decklog.stores.links import Row, Stretch
 
 FIELDS = tuple(name for name in COLUMNS if name != "pos")
 _NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
@@ -141,26 +141,26 @@ class Receiving(JournalWriter):
 
     def _project(self, rows: "list[Row]") -> None:
         """Put the post-images into their tables."""
-        changes = [dict(zip(COLUMNS, row, strict=True)) for row in rows if row[RECORD_TABLE] is not None]
+        changes = [row for row in rows if row[RECORD_TABLE] is not None]
         if not changes:
             return
         try:
             self.db.write(lambda: self._put_newest(changes))
         except (Conflict, NotFound):
             # Something unique passed from one record to another within the batch: only their own order shows how.
-            for values in changes:
-                self._put_newest([values])
+            for row in changes:
+                self._put_newest([row])
 
-    def _put_newest(self, changes: "list[dict[str, Any]]") -> None:
+    def _put_newest(self, changes: "list[Row]") -> None:
         """Put each record's last image; removals go first, so that what they held is free."""
-        newest = {(values["record_table"], values["record_id"]): values for values in changes}
+        newest = {(row[RECORD_TABLE], row[RECORD_ID]): row for row in changes}
         classes = self.record_classes()
         kept: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
         removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
-        for (table, _), values in newest.items():
+        for (table, _), row in newest.items():
             if table not in classes:
-                raise _unusable(values, f"tells of {table!r}, a kind of record that this Decklog does not know")
-            image = _image_of(values)
+                raise _unusable(row, f"tells of {table!r}, a kind of record that this Decklog does not know")
+            image = _image_of(row)
             (removed if image.get("removed") else kept)[table].append(image)
         for table in reversed(classes):
             self._remove_all(classes[table], removed[table])
@@ -175,8 +175,9 @@ class Receiving(JournalWriter):
     def _put_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
         if images:
             names = record_class.columns()
-            nothing = dict.fromkeys(names)
-            self.db.put(record_class.table, names, record_class.identity, [{**nothing, **image} for image in images])
+            nothing, all_names = dict.fromkeys(names), set(names)
+            whole = [image if image.keys() >= all_names else {**nothing, **image} for image in images]
+            self.db.put(record_class.table, names, record_class.identity, whole)
 
     @reads
     def blob_digests(self, *, after: str = "", limit: int | None = None) -> list[str]:
@@ -239,19 +240,23 @@ def linked(previous: str, values: "dict[str, Any]") -> str:
         text, kept = values[name], values[f"{name}_digest"]
         digests[name] = kept if text is None else chain.digest(text)
         if kept is not None and kept != digests[name]:
-            raise _unusable(values, f"has a {name} that does not match its digest")
+            raise Damaged(
+                f"entry {values['stream']}:{values['seq']} has a {name} that does not match its digest",
+                stream=values["stream"],
+                seq=values["seq"],
+            )
     return chain.link(previous, {**values, **digests, "redacted": values["redacted"] or None})
 
 
-def _image_of(values: "dict[str, Any]") -> "dict[str, Any]":
+def _image_of(row: "Row") -> "dict[str, Any]":
     try:
-        image = from_json(values["payload"])
+        image = from_json(row[PAYLOAD])
     except (TypeError, ValueError):
         image = None
     if not isinstance(image, dict):
-        raise _unusable(values, "tells of a change, and its payload is no JSON object")
+        raise _unusable(row, "tells of a change, and its payload is no JSON object")
     return image
 
 
-def _unusable(values: "dict[str, Any]", why: str) -> Damaged:
-    return Damaged(f"entry {values['stream']}:{values['seq']} {why}", stream=values["stream"], seq=values["seq"])
+def _unusable(row: "Row", why: str) -> Damaged:
+    return Damaged(f"entry {row[STREAM]}:{row[SEQ]} {why}", stream=row[STREAM], seq=row[SEQ])

@@ -15,7 +15,7 @@ from decklog.stores.links import AT, HASH, SEQ, STREAM, flaw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import Any
 
     from decklog.stores.journal import Journal
@@ -90,31 +90,35 @@ class Verifier:
             anchors.keep(self._journal.heads())
         return self.result
 
-    def run_beside(self, read_after: "Mapping[str, int]") -> Verification:
-        """Check what someone has not who read every stream after a number: the entries before that, and the tables."""
-        self._db.read(lambda: self._check_beside(read_after))
+    def run_chains(self) -> Verification:
+        """Walk every stream, and leave the tables aside."""
+        self._db.read(self._check_chains)
         return self.result
 
-    def _check_beside(self, read_after: "Mapping[str, int]") -> None:
-        for name, (number, in_order) in self._streams(None).items():
-            if name in read_after:
-                self._walk(name, number, in_order, until=read_after[name])
-        self._find_stray_entries()
-        for record_class in self._journal.record_classes().values():
-            self._compare(record_class)
+    def run_tables(self) -> Verification:
+        """Compare every table with the newest entries, and leave the chains aside."""
+        self._db.read(self._check_tables)
+        return self.result
 
     def _check(self, stream: str | None, anchors: "Anchors | None") -> None:
+        self._check_chains(stream)
+        if stream is None:
+            self._check_tables()
+        if anchors is not None:
+            self._check_anchors(anchors)
+
+    def _check_chains(self, stream: str | None = None) -> None:
         streams = self._streams(stream)
         self.result.streams = len(streams)
         for name, (number, in_order) in streams.items():
             self._walk(name, number, in_order)
         if stream is None:
             self._find_stray_entries()
-            for record_class in self._journal.record_classes().values():
-                self._compare(record_class)
-            self._check_blobs()
-        if anchors is not None:
-            self._check_anchors(anchors)
+
+    def _check_tables(self) -> None:
+        for record_class in self._journal.record_classes().values():
+            self._compare(record_class)
+        self._check_blobs()
 
     def _streams(self, stream: str | None) -> dict[str, tuple[int, bool]]:
         _, rows = self._db.rows("select name, no, in_order from streams order by no", {})
@@ -149,10 +153,10 @@ class Verifier:
         for stream, seq in strays:
             self._bad("the entry belongs to no known stream", stream=stream, seq=seq)
 
-    def _walk(self, stream: str, number: int, in_order: bool, until: int = STREAM_SIZE - 1) -> None:
+    def _walk(self, stream: str, number: int, in_order: bool) -> None:
         previous, expected, latest, start = chain.START, 1, "", number * STREAM_SIZE
-        sql = f"{SELECT} where pos >= :start and pos <= :end order by pos"
-        for row in self._db.each(sql, {"start": start, "end": start + until}):
+        sql = f"{SELECT} where pos >= :start and pos < :end order by pos"
+        for row in self._db.each(sql, {"start": start, "end": start + STREAM_SIZE}):
             seq, at = row[SEQ], row[AT]
             self.result.entries += 1
             if row[STREAM] != stream:
@@ -179,7 +183,7 @@ class Verifier:
             for image in images:
                 row = rows.get(image.key)
                 if row is None or in_order is None or not image.says(row, in_order):
-                    self._tell(record_class, image, row and dict(zip(names, row, strict=True)))
+                    self._tell(record_class, image, dict(zip(names, row, strict=True)) if row else None)
                 else:
                     self.result.records += 1
         count = self._db.one(f"select count(*) from {table}", {})

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LONG_AGO = timedelta(hours=1)
 _MOST_PAGES = 10
+_TEXT_INDEX = "select indisvalid from pg_index where indexrelid = to_regclass('entries_by_text')"
 _LARGE_WAL = 256 * 1024 * 1024
 
 
@@ -100,10 +101,10 @@ def _stuck_leases(log: "Decklog") -> "list[Finding]":
 def _missing_index(log: "Decklog") -> "list[Finding]":
     if log.db.engine != "postgres":
         return []
-    found = log.db.read(lambda: log.db.one("select to_regclass('entries_by_text')::text", {}))
-    if found is not None and found[0] is not None:
+    found = log.db.read(lambda: log.db.one(_TEXT_INDEX, {}))
+    if found is not None and found[0]:
         return []
-    return [_finding("index", "a move into this database did not end: the text index is missing", "decklog move, as before")]
+    return [_finding("index", "the text index is missing or not made yet: searches take longer", "decklog journal search WORD")]
 
 
 def _chains(log: "Decklog") -> "list[Finding]":

@@ -51,8 +51,6 @@ class Move:
         self._target = target
         self._progress = progress
         self._done = Moved()
-        # After which number each stream of the source was read; entries before it were in the target already.
-        self._read_after: dict[str, int] = {}
 
     def run(self, *, prove: bool = True) -> Moved:
         with self._target.db.filling():
@@ -63,7 +61,6 @@ class Move:
             proof = Proof(self._source, self._target, self._progress)
             if prove:
                 self._done.verified = proof.prove(heads)
-                self._done.warnings += proof.look_at_source(self._read_after)
             else:
                 proof.compare(heads)
         return self._done
@@ -108,8 +105,6 @@ class Move:
         lacking = [(head, *self._start(head, here.get(head["stream"]))) for head in heads]
         already, whole = sum(start for _, start, _ in lacking), sum(head["seq"] for head in heads)
         self._done.already = self._done.already or already
-        for head, start, _ in lacking:
-            self._read_after.setdefault(head["stream"], start)
         for new in self._taken(_even(self._stretches(lacking))):
             self._done.entries += new
             self._progress("moving entries", self._done.already + self._done.entries, whole)

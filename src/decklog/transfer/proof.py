@@ -11,10 +11,10 @@ from decklog.errors import Damaged
 from decklog.stores.verify import Verifier
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import digest_batches_of
+from decklog.transfer.table_check import table_check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from decklog.app import Decklog
@@ -36,17 +36,19 @@ class Proof:
     def prove(self, heads: "list[Head]") -> int:
         """Prove that the target has all that the source had up to these heads; give how many entries were read."""
         self._progress("verifying the target", 0, 0)
-        entries = self._target.db.read(lambda: self._walk(heads))
+        entries = sum(int(head["seq"]) for head in heads)
+        with table_check(self._target, entries) as tables:
+            walked = self._target.db.read(lambda: self._walk(heads))
+            _refuse(tables())
         for digests in digest_batches_of(self._source):
             for digest in self._target.journal.lacking_blobs(digests):
                 raise Damaged(f"blob {digest} did not arrive in the target", hint=_HINT, digest=digest)
         self._source.db.read(lambda: self._target.db.read(lambda: self._look_for_texts(heads)))
-        return entries
+        return walked
 
     def _walk(self, heads: "list[Head]") -> int:
-        result = self._target.journal.verify()
-        if not result.ok:
-            raise Damaged(f"the target does not verify: {_first(result)}", hint=_HINT)
+        result = Verifier(self._target.journal).run_chains()
+        _refuse(result)
         self.compare(heads)
         return result.entries
 
@@ -71,14 +73,8 @@ class Proof:
                         f"a text of entry {stream}:{seq} did not arrive in the target", hint=_HINT, stream=stream, seq=seq
                     )
 
-    def look_at_source(self, read_after: "Mapping[str, int]") -> list[str]:
-        """Check of the source what the copying did not read, and say what is wrong with it; it is left as it is."""
-        self._progress("verifying the source", 0, 0)
-        result = Verifier(self._source.journal).run_beside(read_after)
-        return [] if result.ok else [f"the source does not verify, and was left as it is: {_first(result)}"]
 
-
-def _first(result: "Verification") -> str:
-    assert result.first is not None
-    place = f"{result.first.stream}:{result.first.seq} " if result.first.stream else ""
-    return f"{place}{result.first.what}"
+def _refuse(result: "Verification") -> None:
+    if result.first is not None:
+        place = f"{result.first.stream}:{result.first.seq} " if result.first.stream else ""
+        raise Damaged(f"the target does not verify: {place}{result.first.what}", hint=_HINT)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Entry = dict[str, Any]
 
-MOST_ENTRIES = 2000
+MOST_ENTRIES = 5000
 MOST_CHARACTERS = 8 * 1024 * 1024
 NAMED = re.compile(rf"(?<![0-9a-f]){DIGEST.pattern}(?![0-9a-f])")
 
