@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.stores.journal import Journal
-
     from decklog.stores.links import Row
 
     # The value of a primary key, or the values of one with several parts.
