@@ -36,7 +36,7 @@ TAMPERED = {
         ["update entries set body_digest = '{digest}', body = null where stream = 'run_1' and seq = 100"],
         "a text of entry run_1:100",
     ),
-    "a blob missing": (["delete from blobs"], "blob .* did not arrive"),
+    "a blob missing": (["delete from blobs"], "a text of entry .* did not arrive"),
     "a blob altered": (["update blobs set bytes = digest"], "blob .* its digest"),
     "a row altered": (["update tasks set title = 'another' where id = 'run_1-t5'"], "run_1-t5 differs .* title"),
     "a row missing": (["delete from agents where run_id = 'run_1'"], "agents .* is gone"),
@@ -70,6 +70,25 @@ def test_what_is_wrong_in_the_target_is_found_and_named(log: Decklog, source: De
 
     with pytest.raises(Damaged, match=says):
         Move(source, log, meanwhile).run()
+
+
+def test_a_blob_that_no_entry_names_must_arrive_too(log: Decklog, source: Decklog) -> None:
+    digest = source.db.write(lambda: source.journal.keep(b"what a record refers to"))
+
+    def meanwhile(what: str, _done: int, _whole: int) -> None:
+        if what == "verifying the target":
+            log.db.write(lambda: log.db.rows("delete from blobs where digest = :digest", {"digest": digest}))
+
+    with pytest.raises(Damaged, match=f"blob {digest} did not arrive"):
+        Move(source, log, meanwhile).run()
+
+
+def test_what_the_source_gets_while_the_target_is_proven_is_no_loss(log: Decklog, source: Decklog) -> None:
+    def meanwhile(what: str, _done: int, _whole: int) -> None:
+        if what == "verifying the target":
+            source.journal.append("run_1", "long and new " * 10_000)
+
+    assert Move(source, log, meanwhile).run().verified == 360
 
 
 def test_a_source_whose_chain_is_broken_is_not_carried_on(log: Decklog, source: Decklog) -> None:

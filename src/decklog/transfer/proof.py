@@ -40,10 +40,8 @@ class Proof:
         with table_check(self._target, entries) as tables:
             walked = self._target.db.read(lambda: self._walk(heads))
             _refuse(tables())
-        for digests in digest_batches_of(self._source):
-            for digest in self._target.journal.lacking_blobs(digests):
-                raise Damaged(f"blob {digest} did not arrive in the target", hint=_HINT, digest=digest)
         self._source.db.read(lambda: self._target.db.read(lambda: self._look_for_texts(heads)))
+        self._look_for_blobs(heads)
         return walked
 
     def _walk(self, heads: "list[Head]") -> int:
@@ -58,6 +56,13 @@ class Proof:
         for head in heads:
             if there.get(head["stream"]) != head["hash"]:
                 raise Damaged(f"{head['stream']} ended differently in the target", hint=_HINT, stream=head["stream"])
+
+    def _look_for_blobs(self, heads: "list[Head]") -> None:
+        """Make sure that the target lacks no blob of the source, but for those that came with entries after these heads."""
+        for digests in digest_batches_of(self._source):
+            lacking = self._target.journal.lacking_blobs(digests)
+            if lacking and self._source.journal.heads() == heads:
+                raise Damaged(f"blob {lacking[0]} did not arrive in the target", hint=_HINT, digest=lacking[0])
 
     def _look_for_texts(self, heads: "list[Head]") -> None:
         """Make sure that the target lacks no text that the source still has."""
