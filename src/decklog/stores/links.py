@@ -9,6 +9,7 @@ from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 
 from decklog.errors import Damaged
+from decklog.records import from_json
 from decklog.stores.journal_writer import COLUMNS
 
 TYPE_CHECKING = False
@@ -78,7 +79,7 @@ def flaw(previous: str, row: "Row") -> str | None:
 def flawed(row: "Row", what: str) -> Damaged:
     """Say in words what `flaw` found."""
     why = "does not match its hash" if what == "hash" else f"has a {what} that does not match its digest"
-    return Damaged(f"entry {row[STREAM]}:{row[SEQ]} {why}", stream=row[STREAM], seq=row[SEQ])
+    return unusable(row, why)
 
 
 @dataclass(frozen=True)
@@ -88,22 +89,40 @@ class Stretch:
     stream: str
     previous: str
     rows: "list[Row]"
+    # What records became, by the numbers of the entries that tell so. Read here, since whoever writes them has more to do.
+    images: "dict[int, Any]"
 
     @classmethod
     def checked(cls, stream: str, previous: str, rows: "list[Row]") -> "Stretch":
         """Walk the rows, and refuse them at the first that does not follow."""
-        last, seq = previous, rows[0][SEQ]
+        last = previous
         for seq, row in enumerate(rows, rows[0][SEQ]):
             what = flaw(last, row)
             if what is not None or row[STREAM] != stream or row[SEQ] != seq:
                 raise flawed(row, what or "hash")
             last = row[HASH]
-        return cls(stream, previous, rows)
+        images = {row[SEQ]: image_of(row) for row in rows if row[RECORD_TABLE] is not None}
+        return cls(stream, previous, rows, images)
 
     @property
     def size(self) -> int:
         """Estimate the characters of its entries."""
         return size_of(self.rows)
+
+
+def image_of(row: "Row") -> "dict[str, Any]":
+    """Read what a record became from the entry that tells so."""
+    try:
+        image = from_json(row[PAYLOAD])
+    except (TypeError, ValueError):
+        image = None
+    if not isinstance(image, dict):
+        raise unusable(row, "tells of a change, and its payload is no JSON object")
+    return image
+
+
+def unusable(row: "Row", why: str) -> Damaged:
+    return Damaged(f"entry {row[STREAM]}:{row[SEQ]} {why}", stream=row[STREAM], seq=row[SEQ])
 
 
 def size_of(rows: "list[Row]") -> int:

@@ -8,10 +8,10 @@ from operator import gt
 
 from decklog.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.records import Record, from_json
+from decklog.records import Record
 from decklog.stores import chain
 from decklog.stores.journal_writer import COLUMNS, SELECT, STREAM_SIZE, JournalWriter
-from decklog.stores.links import AT, HASH, PAYLOAD, RECORD_ID, RECORD_TABLE, SEQ, STREAM, flaw, flawed
+from decklog.stores.links import AT, HASH, RECORD_ID, RECORD_TABLE, SEQ, STREAM, flaw, flawed, image_of, unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Receiving(JournalWriter):
             else:
                 known[row[0]] = row
         self._compare(known)
-        self._write_rows(fresh)
+        self._write_rows(fresh, {row[0]: image_of(row) for row in fresh if row[RECORD_TABLE] is not None})
         return len(fresh)
 
     def take(self, stretches: "list[Stretch]") -> int:
@@ -73,8 +73,14 @@ class Receiving(JournalWriter):
         return self.db.write(lambda: self._take(stretches))
 
     def _take(self, stretches: "list[Stretch]") -> int:
-        fresh = [row for stretch in stretches for row in self._joined(stretch)]
-        self._write_rows(fresh)
+        fresh: list[Row] = []
+        images: dict[int, Any] = {}
+        for stretch in stretches:
+            rows = self._joined(stretch)
+            start = rows[0][0] - rows[0][SEQ]
+            images.update((start + seq, image) for seq, image in stretch.images.items())
+            fresh += rows
+        self._write_rows(fresh, images)
         return len(fresh)
 
     def _joined(self, stretch: "Stretch") -> "list[Row]":
@@ -96,10 +102,10 @@ class Receiving(JournalWriter):
         self.db.memo["head", stream] = (rows[-1][0], rows[-1][HASH], rows[-1][AT])
         return rows
 
-    def _write_rows(self, rows: "list[Row]") -> None:
-        """Insert rows and what they tell of, and let those know who wait for them."""
+    def _write_rows(self, rows: "list[Row]", images: "dict[int, Any]") -> None:
+        """Insert rows and, by their positions, what records became; and let those know who wait for them."""
         self.db.insert("entries", COLUMNS, rows)
-        self._project(rows)
+        self._project([row for row in rows if row[RECORD_TABLE] is not None], images)
         for stream in dict.fromkeys(row[STREAM] for row in rows):
             self.db.announce(stream)
         # What stores remember of their tables may be old now; the heads are what was just written.
@@ -139,19 +145,18 @@ class Receiving(JournalWriter):
                     seq=row[SEQ],
                 )
 
-    def _project(self, rows: "list[Row]") -> None:
+    def _project(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
         """Put the post-images into their tables."""
-        changes = [row for row in rows if row[RECORD_TABLE] is not None]
         if not changes:
             return
         try:
-            self.db.write(lambda: self._put_newest(changes))
+            self.db.write(lambda: self._put_newest(changes, images))
         except (Conflict, NotFound):
             # Something unique passed from one record to another within the batch: only their own order shows how.
             for row in changes:
-                self._put_newest([row])
+                self._put_newest([row], images)
 
-    def _put_newest(self, changes: "list[Row]") -> None:
+    def _put_newest(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
         """Put each record's last image; removals go first, so that what they held is free."""
         newest = {(row[RECORD_TABLE], row[RECORD_ID]): row for row in changes}
         classes = self.record_classes()
@@ -159,8 +164,8 @@ class Receiving(JournalWriter):
         removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
         for (table, _), row in newest.items():
             if table not in classes:
-                raise _unusable(row, f"tells of {table!r}, a kind of record that this Decklog does not know")
-            image = _image_of(row)
+                raise unusable(row, f"tells of {table!r}, a kind of record that this Decklog does not know")
+            image = images[row[0]]
             (removed if image.get("removed") else kept)[table].append(image)
         for table in reversed(classes):
             self._remove_all(classes[table], removed[table])
@@ -246,17 +251,3 @@ def linked(previous: str, values: "dict[str, Any]") -> str:
                 seq=values["seq"],
             )
     return chain.link(previous, {**values, **digests, "redacted": values["redacted"] or None})
-
-
-def _image_of(row: "Row") -> "dict[str, Any]":
-    try:
-        image = from_json(row[PAYLOAD])
-    except (TypeError, ValueError):
-        image = None
-    if not isinstance(image, dict):
-        raise _unusable(row, "tells of a change, and its payload is no JSON object")
-    return image
-
-
-def _unusable(row: "Row", why: str) -> Damaged:
-    return Damaged(f"entry {row[STREAM]}:{row[SEQ]} {why}", stream=row[STREAM], seq=row[SEQ])
