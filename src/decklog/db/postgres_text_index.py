@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[Any]
     State = Literal["ready", "missing", "being made", "not ours"]
 
+# Whoever makes an index beside writers holds this lock; so does a vacuum, after which the next search looks again.
 _STATE = """
-    select coalesce((select indisvalid from pg_index where indexrelid = to_regclass('entries_by_text')), false),
-           exists (select 1
-                     from pg_locks
-                    where relation = 'entries'::regclass
-                      and database = (select oid from pg_database where datname = current_database())
-                      and mode = 'ShareUpdateExclusiveLock'),
-           (select pg_has_role(relowner, 'usage') from pg_class where oid = 'entries'::regclass)
+    select case
+           when (select indisvalid from pg_index where indexrelid = to_regclass('entries_by_text')) then 'ready'
+           when not (select pg_has_role(relowner, 'usage') from pg_class where oid = 'entries'::regclass) then 'not ours'
+           when exists (select 1
+                          from pg_locks
+                         where relation = 'entries'::regclass
+                           and database = (select oid from pg_database where datname = current_database())
+                           and mode = 'ShareUpdateExclusiveLock') then 'being made'
+           else 'missing'
+           end
 """
 # An index that is there and not valid is from a session that was ended in the middle.
 _DROP_UNFINISHED = """
@@ -41,13 +45,8 @@ def state(database: "Database") -> "State":
     """Say whether searches have the index; only the owner of a table may make one."""
     row = database.one(_STATE, {})
     assert row is not None
-    is_valid, is_locked, is_ours = row
-    if is_valid:
-        return "ready"
-    if not is_ours:
-        return "not ours"
-    # Whoever makes an index beside writers holds this lock; so does a vacuum, after which the next search looks again.
-    return "being made" if is_locked else "missing"
+    found: State = row[0]
+    return found
 
 
 def leave_out(database: "Database") -> None:
