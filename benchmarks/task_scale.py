@@ -88,8 +88,7 @@ def make(path: Path, count: int, dependencies: int) -> str:
     """Make a log with one run of so many tasks, some of which wait for others; give the run's id."""
     with Decklog.open(path, durability="relaxed") as log:
         run_id = log.runs.start("scale").id
-        with log.db.filling():
-            Model(log, run_id).grow(count - dependencies)
+        Model(log, run_id).grow(count - dependencies)
         needed = [task.id for task in log.tasks.find(run_id, limit=200)]
         for start in range(0, dependencies, 1_000):
             waiting = [

@@ -10,6 +10,7 @@ from decklog.db import schema
 from tests.db.processes import alone, together
 
 LATER = schema.latest("sqlite") + 1
+LATER_ON_POSTGRES = schema.latest("postgres") + 1
 
 
 @pytest.fixture
@@ -116,12 +117,12 @@ def test_postgres_is_migrated_only_when_asked_and_once_by_many(empty_postgres_ur
 
 
 def test_a_postgres_step_that_fails_leaves_nothing(postgres_url: str, folder: Path) -> None:
-    add_step(folder, LATER, BAD)
+    add_step(folder, LATER_ON_POSTGRES, BAD)
     assert alone("open_with_migrations", postgres_url, str(folder))["code"] == "invalid"
     with Decklog.open(postgres_url) as log:
         assert log.db.read(lambda: log.db.one("select to_regclass('colours')::text", {})) == (None,)
-    add_step(folder, LATER, GOOD)
-    assert alone("open_with_migrations", postgres_url, str(folder))["schema"] == LATER
+    add_step(folder, LATER_ON_POSTGRES, GOOD)
+    assert alone("open_with_migrations", postgres_url, str(folder))["schema"] == LATER_ON_POSTGRES
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])

@@ -2,7 +2,6 @@
 
 import re
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
 
 from decklog.records import Values
 
@@ -71,6 +70,10 @@ class Database(ABC):
         """Run one statement for each set of parameters."""
 
     @abstractmethod
+    def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
+        """Insert a great many rows, each with its values in the order of the names."""
+
+    @abstractmethod
     def lock_stream(self, stream: str) -> int | None:
         """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""
 
@@ -122,11 +125,6 @@ class Database(ABC):
     def put(self, table: str, names: "tuple[str, ...]", identity: "tuple[str, ...]", rows: "list[dict[str, Any]]") -> None:
         """Insert rows with different keys, each in the place of the one that has its key."""
         self.many(upsert_of(table, names, identity, f"values ({', '.join(':' + name for name in names)})"), rows)
-
-    @contextmanager
-    def filling(self) -> "Iterator[None]":
-        """Take a great many entries in within this block; an engine may leave work for the end of it."""
-        yield
 
     def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:  # noqa: B027 - a server has no file to copy
         """Copy the file this log is kept in, as it is at this moment; a server's log has none, and nothing is made."""

@@ -1,19 +1,18 @@
 """PostgreSQL through psycopg 3: many writers, each locking what it decides on."""
 
 import random
-import re
 import time
 from contextlib import contextmanager
 from contextvars import copy_context
-from operator import itemgetter
 from threading import Lock, local
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from decklog.db import forks, postgres_errors, schema
-from decklog.db.base import PARAMETER, Database, upsert_of
+from decklog.db.base import PARAMETER
 from decklog.db.fork_gate import ForkGate
+from decklog.db.postgres_bulk import PostgresBulk
 from decklog.errors import Busy, Closed, Invalid, ReadOnly, SchemaTooNew, SchemaTooOld
 from decklog.records import Values
 
@@ -38,11 +37,9 @@ select new_pos, new_hash
     :redacted, :key, :record_table, :record_id, :refs, :body_digest, :payload_digest, :body, :payload, :channel
   )
 """
-_PLAIN_INSERT = re.compile(r"insert into (?P<table>\w+) \((?P<names>[\w, ]+)\)\s+values \((?P<values>[\w:, ]+)\)")
-_WORTH_A_COPY = 50
 
 
-class PostgresDatabase(Database):
+class PostgresDatabase(PostgresBulk):
     engine = "postgres"
     finds_tags_by_search = False
     chains_entries = True
@@ -247,53 +244,15 @@ class PostgresDatabase(Database):
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         try:
             with self._here().cursor(name=f"each_{time.monotonic_ns()}") as cursor:
-                cursor.itersize = 2000
                 cursor.execute(self._spell(sql), parameters)
-                yield from cursor
-        except psycopg.Error as problem:
-            raise postgres_errors.translate(problem) from problem
-
-    def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
-        plain = _PLAIN_INSERT.fullmatch(sql.strip()) if len(parameters) >= _WORTH_A_COPY else None
-        try:
-            with self._here().cursor() as cursor:
-                if plain is None:
-                    cursor.executemany(self._spell(sql), parameters)
-                else:
-                    _copy(cursor, plain["table"], plain["names"], parameters)
-        except psycopg.Error as problem:
-            raise postgres_errors.translate(problem) from problem
-
-    def put(self, table: str, names: "tuple[str, ...]", identity: "tuple[str, ...]", rows: "list[dict[str, Any]]") -> None:
-        if len(rows) < _WORTH_A_COPY:
-            super().put(table, names, identity, rows)
-            return
-        staged, columns = f"staged_{table}", ", ".join(names)
-        try:
-            with self._here().cursor() as cursor:
-                cursor.execute(f"create temporary table if not exists {staged} (like {table}) on commit delete rows".encode())
-                cursor.execute(f"truncate {staged}".encode())
-                _copy(cursor, staged, columns, rows)
-                cursor.execute(upsert_of(table, names, identity, f"select {columns} from {staged}").encode())
+                while rows := cursor.fetchmany(2000):
+                    yield from rows
         except psycopg.Error as problem:
             raise postgres_errors.translate(problem) from problem
 
     def hold(self, table: str) -> None:
         # Whoever wrote to the table waits for nobody: this waits until they have committed, and what they wrote can be seen.
         self.rows(f"lock table {table} in exclusive mode", {})
-
-    @contextmanager
-    def filling(self) -> "Iterator[None]":
-        """Leave an empty log's text index to the end: made in one go it takes half the time, and can use several cores."""
-        definition = _text_index()
-        if self.read(lambda: self.one("select 1 from entries limit 1", {})) is None:
-            self.write(lambda: self.rows("drop index if exists entries_by_text", {}))
-        try:
-            yield
-        finally:
-            with self._block("begin") as connection:
-                connection.execute("set local maintenance_work_mem = '256MB'")
-                connection.execute(definition.encode())
 
     def lock_stream(self, stream: str) -> int | None:
         row = self.one("select no from streams where name = :stream for update", {"stream": stream})
@@ -326,7 +285,15 @@ class PostgresDatabase(Database):
         listener.execute(f"listen {_CHANNEL}")
 
     def prepare_search(self, stream_no: int | None) -> None:
-        """Nothing to do: the server keeps the index."""
+        from decklog.db import postgres_search, text_marks
+
+        if not self.read_only:
+            text_marks.catch_up(self, stream_no, postgres_search.INDEX)
+
+    def forget_text(self, positions: "list[int]") -> None:
+        from decklog.db import postgres_search
+
+        postgres_search.forget(self, positions)
 
     def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
         from decklog.db import postgres_search
@@ -421,21 +388,6 @@ class PostgresDatabase(Database):
         # The parent's sockets are in this process too; they are kept and never touched, so that closing can't reach the server.
         self._forgotten.append((self._pool, self._local, self._listeners))
         self._reset()
-
-
-def _text_index() -> str:
-    """Read how the text index is made from the step that made it."""
-    text = schema.text_of(schema.steps("postgres")[0], "postgres")
-    start = text.index("create index entries_by_text")
-    return text[start : text.index(";", start)].replace("create index", "create index if not exists")
-
-
-def _copy(cursor: "psycopg.Cursor[Any]", table: str, names: str, rows: "list[dict[str, Any]]") -> None:
-    """Insert rows with COPY, which takes a tenth of the time of as many inserts."""
-    ordered = itemgetter(*names.split(", "))
-    with cursor.copy(f"copy {table} ({names}) from stdin".encode()) as copy:
-        for row in rows:
-            copy.write_row(ordered(row))
 
 
 def open_postgres(

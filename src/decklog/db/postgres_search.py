@@ -1,5 +1,7 @@
 """Full-text search on PostgreSQL: the words of every entry in a table of their own, with a GIN index."""
 
+from decklog.db.text_marks import SIZE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,9 +38,15 @@ def search(
     inside = ["entry_pos >= :start and entry_pos < :end"] if "start" in bound else []
     if after is not None:
         inside.append("entry_pos > :after" if oldest_first else "entry_pos < :after")
+    found = f"pos in (select entry_pos from entry_text where {' and '.join([f'words @@ ({query})', *inside])})"
+    if database.read_only:
+        # Whoever may not index what is new has to look through it.
+        after_mark = f"pos > coalesce((select m.pos from entry_text_marks m where m.stream_no = entries.pos / {SIZE}), 0)"
+        newer = [after_mark, f"{_WORDS} @@ ({query})", *(clause.replace("entry_pos", "pos") for clause in inside)]
+        found = f"({found} or ({' and '.join(newer)}))"
     sql = f"""
         {select}
-         where pos in (select entry_pos from entry_text where {" and ".join([f"words @@ ({query})", *inside])})
+         where {found}
            {f"and {condition}" if condition else ""}
          order by pos {"asc" if oldest_first else "desc"}
          limit :limit

@@ -28,10 +28,20 @@ class SqliteUpkeep(Database):
     @abstractmethod
     def lock(self) -> "FairLock": ...
 
+    @abstractmethod
+    def _writing(self) -> apsw.Connection: ...
+
     @property
     def _itself(self) -> "Any":
         """The whole database, as the modules behind these verbs take it."""
         return self
+
+    def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
+        places = ", ".join("?" * len(names))
+        try:
+            self._writing().executemany(f"insert into {table} ({', '.join(names)}) values ({places})", rows)
+        except apsw.Error as problem:
+            raise sqlite_errors.translate(problem, self.target) from problem
 
     def prepare_search(self, stream_no: int | None) -> None:
         from decklog.db import sqlite_search, text_marks

@@ -4,19 +4,23 @@ An entry that is received keeps its number and its hash. It is checked against t
 is put into the table it is about, so the projections of the receiving log are made from the journal alone.
 """
 
+from operator import gt
+
 from decklog.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.records import Record, from_json
+from decklog.records import Record
 from decklog.stores import chain
-from decklog.stores.journal_writer import COLUMNS, INSERT, STREAM_SIZE, JournalWriter
+from decklog.stores.journal_writer import COLUMNS, SELECT, STREAM_SIZE, JournalWriter
+from decklog.stores.links import AT, HASH, RECORD_ID, RECORD_TABLE, SEQ, STREAM, flaw, flawed, image_of, unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from decklog.stores.links import Row, Stretch
+
 FIELDS = tuple(name for name in COLUMNS if name != "pos")
-_SELECT = f"select {', '.join(FIELDS)} from entries"
 _NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
 
 
@@ -26,15 +30,22 @@ class Receiving(JournalWriter):
     @reads
     def given_out(self, stream: str, *, after: int = 0, limit: int = 1000) -> "list[dict[str, Any]]":
         """List a stream's entries after a number as plain columns, oldest first, exactly as they are stored."""
+        return [dict(zip(FIELDS, row[1:], strict=True)) for row in self.rows_after(stream, after, limit)]
+
+    def rows_after(self, stream: str, after: int, limit: int) -> "list[Row]":
+        """List a stream's entries after a number as rows; their positions are of this database alone."""
+        return self.db.read(lambda: self._rows_after(stream, after, limit))
+
+    def _rows_after(self, stream: str, after: int, limit: int) -> "list[Row]":
         number = self.number_of(stream)
         if number is None:
             return []
         start = number * STREAM_SIZE
         _, rows = self.db.rows(
-            f"{_SELECT} where pos > :after and pos < :end order by pos limit {limit}",
+            f"{SELECT} where pos > :after and pos < :end order by pos limit {limit}",
             {"after": start + after, "end": start + STREAM_SIZE},
         )
-        return [dict(zip(FIELDS, row, strict=True)) for row in rows]
+        return rows
 
     @writes(manager_only=True)
     def receive(self, entries: list[dict[str, object]]) -> int:
@@ -42,80 +53,119 @@ class Receiving(JournalWriter):
 
         Each must follow from the one before it. Entries that are here already are compared and skipped.
         """
-        known: dict[int, dict[str, Any]] = {}
-        fresh: list[dict[str, Any]] = []
+        known: dict[int, Row] = {}
+        fresh: list[Row] = []
         for entry in entries:
             values: dict[str, Any] = {**_NOTHING, **entry}
             if len(values) != len(COLUMNS):
                 raise Invalid(f"an entry has the fields {', '.join(FIELDS)}; got {', '.join(entry)}")
-            if self._follows(values):
-                fresh.append(values)
+            row, is_new = self._placed(tuple(values.values()))
+            if is_new:
+                fresh.append(row)
             else:
-                known[values["pos"]] = values
+                known[row[0]] = row
         self._compare(known)
-        self.db.many(INSERT, fresh)
-        self._project(fresh)
-        for stream in dict.fromkeys(values["stream"] for values in fresh):
+        self._write_rows(fresh, {row[0]: image_of(row) for row in fresh if row[RECORD_TABLE] is not None})
+        return len(fresh)
+
+    def take(self, stretches: "list[Stretch]") -> int:
+        """Take checked stretches of another log in, all or nothing; each must begin where its stream ends here."""
+        return self.db.write(lambda: self._take(stretches))
+
+    def _take(self, stretches: "list[Stretch]") -> int:
+        fresh: list[Row] = []
+        images: dict[int, Any] = {}
+        for stretch in stretches:
+            rows = self._joined(stretch)
+            start = rows[0][0] - rows[0][SEQ]
+            images.update((start + seq, image) for seq, image in stretch.images.items())
+            fresh += rows
+        self._write_rows(fresh, images)
+        return len(fresh)
+
+    def _joined(self, stretch: "Stretch") -> "list[Row]":
+        """Put a stretch behind its stream's head and make its last row the head; give the rows in their new places."""
+        stream, seq = stretch.stream, stretch.rows[0][SEQ]
+        pos, hash, at = self._head(stream, new_stream=True)
+        start = pos - pos % STREAM_SIZE
+        if start + seq != pos + 1 or stretch.previous != hash:
+            raise Conflict(
+                f"{stream} ends at {pos - start} here, and entry {seq} does not follow from that",
+                hint="Somebody wrote to the target meanwhile. Move into a log that nobody else writes to.",
+                stream=stream,
+                seq=seq,
+            )
+        rows = [(start + row[SEQ], *row[1:]) for row in stretch.rows]
+        times = [at, *(row[AT] for row in rows)]
+        if any(map(gt, times, times[1:])):
+            self._out_of_order(stream)
+        self.db.memo["head", stream] = (rows[-1][0], rows[-1][HASH], rows[-1][AT])
+        return rows
+
+    def _write_rows(self, rows: "list[Row]", images: "dict[int, Any]") -> None:
+        """Insert rows and, by their positions, what records became; and let those know who wait for them."""
+        self.db.insert("entries", COLUMNS, rows)
+        self._project([row for row in rows if row[RECORD_TABLE] is not None], images)
+        for stream in dict.fromkeys(row[STREAM] for row in rows):
             self.db.announce(stream)
         # What stores remember of their tables may be old now; the heads are what was just written.
         for key in [key for key in self.db.memo if key[0] != "head"]:
             del self.db.memo[key]
-        return len(fresh)
 
-    def _follows(self, values: "dict[str, Any]") -> bool:
-        """Check an entry against its stream's head and make it the head; False when it is here already."""
-        stream, seq = values["stream"], values["seq"]
-        head = self.db.memo.get(("head", stream)) or self._head(stream, new_stream=True)
+    def _placed(self, row: "Row") -> "tuple[Row, bool]":
+        """Check a row against its stream's head and make it the head, unless it is here already; say whether it is new."""
+        stream, seq = row[STREAM], row[SEQ]
+        head = self._head(stream, new_stream=True)
         seen = head[0] % STREAM_SIZE
-        values["pos"] = head[0] - seen + seq
+        row = (head[0] - seen + seq, *row[1:])
         if seq <= seen:
-            return False
+            return row, False
         if seq != seen + 1:
             raise Conflict(f"{stream} has entries up to {seen}; {seq} would leave a gap", stream=stream, seq=seq)
-        if linked(head[1], values) != values["hash"]:
-            raise Damaged(f"entry {stream}:{seq} does not match its hash", stream=stream, seq=seq)
-        if values["at"] < head[2]:
+        what = flaw(head[1], row)
+        if what is not None:
+            raise flawed(row, what)
+        if row[AT] < head[2]:
             self._out_of_order(stream)
-        self.db.memo["head", stream] = (values["pos"], values["hash"], values["at"])
-        return True
+        self.db.memo["head", stream] = (row[0], row[HASH], row[AT])
+        return row, True
 
-    def _compare(self, known: "dict[int, dict[str, Any]]") -> None:
+    def _compare(self, known: "dict[int, Row]") -> None:
         """Make sure that entries which are here already are the same ones."""
         if not known:
             return
         _, rows = self.db.rows(f"select pos, hash from entries where pos in ({', '.join(map(str, known))})", {})
         here: dict[int, str] = dict(rows)
-        for pos, values in known.items():
-            if here.get(pos) != values["hash"]:
+        for pos, row in known.items():
+            if here.get(pos) != row[HASH]:
                 raise Conflict(
-                    f"entry {values['stream']}:{values['seq']} is another one here",
+                    f"entry {row[STREAM]}:{row[SEQ]} is another one here",
                     hint="The two logs went different ways; take the stream into an empty log.",
-                    stream=values["stream"],
-                    seq=values["seq"],
+                    stream=row[STREAM],
+                    seq=row[SEQ],
                 )
 
-    def _project(self, entries: "list[dict[str, Any]]") -> None:
+    def _project(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
         """Put the post-images into their tables."""
-        changes = [values for values in entries if values["record_table"] is not None]
         if not changes:
             return
         try:
-            self.db.write(lambda: self._put_newest(changes))
+            self.db.write(lambda: self._put_newest(changes, images))
         except (Conflict, NotFound):
             # Something unique passed from one record to another within the batch: only their own order shows how.
-            for values in changes:
-                self._put_newest([values])
+            for row in changes:
+                self._put_newest([row], images)
 
-    def _put_newest(self, changes: "list[dict[str, Any]]") -> None:
+    def _put_newest(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
         """Put each record's last image; removals go first, so that what they held is free."""
-        newest = {(values["record_table"], values["record_id"]): values for values in changes}
+        newest = {(row[RECORD_TABLE], row[RECORD_ID]): row for row in changes}
         classes = self.record_classes()
         kept: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
         removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
-        for (table, _), values in newest.items():
+        for (table, _), row in newest.items():
             if table not in classes:
-                raise _unusable(values, f"tells of {table!r}, a kind of record that this Decklog does not know")
-            image = _image_of(values)
+                raise unusable(row, f"tells of {table!r}, a kind of record that this Decklog does not know")
+            image = images[row[0]]
             (removed if image.get("removed") else kept)[table].append(image)
         for table in reversed(classes):
             self._remove_all(classes[table], removed[table])
@@ -123,15 +173,16 @@ class Receiving(JournalWriter):
             self._put_all(record_class, kept[table])
 
     def _remove_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
-        condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
-        for image in images:
-            self.db.count(f"delete from {record_class.table} where {condition}", image)
+        if images:
+            condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
+            self.db.many(f"delete from {record_class.table} where {condition}", images)
 
     def _put_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
         if images:
             names = record_class.columns()
-            nothing = dict.fromkeys(names)
-            self.db.put(record_class.table, names, record_class.identity, [{**nothing, **image} for image in images])
+            nothing, all_names = dict.fromkeys(names), set(names)
+            whole = [image if image.keys() >= all_names else {**nothing, **image} for image in images]
+            self.db.put(record_class.table, names, record_class.identity, whole)
 
     @reads
     def blob_digests(self, *, after: str = "", limit: int | None = None) -> list[str]:
@@ -139,6 +190,28 @@ class Receiving(JournalWriter):
         most = "" if limit is None else f"limit {limit}"
         _, rows = self.db.rows(f"select digest from blobs where digest > :after order by digest {most}", {"after": after})
         return [row[0] for row in rows]
+
+    def lacking_blobs(self, digests: list[str]) -> list[str]:
+        """List those of some digests whose bytes are not here."""
+        bound = {f"d{place}": digest for place, digest in enumerate(digests)}
+        sql = f"select digest from blobs where digest in ({', '.join(':' + name for name in bound)})"
+        here = {row[0] for row in self.db.read(lambda: self.db.rows(sql, bound))[1]}
+        return [digest for digest in digests if digest not in here]
+
+    def lacking_texts(self, stream: str) -> "Iterator[int]":
+        """Give the numbers of entries that have only the digest of a text, in their order; call it inside of a read."""
+        start = (self.number_of(stream) or 0) * STREAM_SIZE
+        gone = "{0} is null and {0}_digest is not null and not exists (select 1 from blobs where digest = {0}_digest)"
+        sql = f"""
+            select seq
+              from entries
+             where pos >= :start
+               and pos < :end
+               and (({gone.format("body")}) or ({gone.format("payload")}))
+             order by pos
+        """
+        for row in self.db.each(sql, {"start": start, "end": start + STREAM_SIZE}):
+            yield row[0]
 
     def blobs(self, digests: list[str]) -> "Iterator[tuple[str, bytes]]":
         """Give kept bytes by their digests."""
@@ -150,11 +223,19 @@ class Receiving(JournalWriter):
     @writes(manager_only=True)
     def receive_blob(self, digest: str, content: bytes) -> None:
         """Take kept bytes of another log in; they must match their digest."""
+        self._keep_all([(digest, content)])
+
+    def take_blobs(self, blobs: "list[tuple[str, bytes]]") -> None:
+        """Take kept bytes of another log in, all or nothing; each must match its digest."""
+        self.db.write(lambda: self._keep_all(blobs))
+
+    def _keep_all(self, blobs: "list[tuple[str, bytes]]") -> None:
         from hashlib import sha256
 
-        if sha256(content).hexdigest() != digest:
-            raise Damaged(f"blob {digest} does not match its digest", digest=digest)
-        self.keep(content, digest)
+        for digest, content in blobs:
+            if sha256(content).hexdigest() != digest:
+                raise Damaged(f"blob {digest} does not match its digest", digest=digest)
+            self.keep(content, digest)
 
 
 def linked(previous: str, values: "dict[str, Any]") -> str:
@@ -164,19 +245,9 @@ def linked(previous: str, values: "dict[str, Any]") -> str:
         text, kept = values[name], values[f"{name}_digest"]
         digests[name] = kept if text is None else chain.digest(text)
         if kept is not None and kept != digests[name]:
-            raise _unusable(values, f"has a {name} that does not match its digest")
+            raise Damaged(
+                f"entry {values['stream']}:{values['seq']} has a {name} that does not match its digest",
+                stream=values["stream"],
+                seq=values["seq"],
+            )
     return chain.link(previous, {**values, **digests, "redacted": values["redacted"] or None})
-
-
-def _image_of(values: "dict[str, Any]") -> "dict[str, Any]":
-    try:
-        image = from_json(values["payload"])
-    except (TypeError, ValueError):
-        image = None
-    if not isinstance(image, dict):
-        raise _unusable(values, "tells of a change, and its payload is no JSON object")
-    return image
-
-
-def _unusable(values: "dict[str, Any]", why: str) -> Damaged:
-    return Damaged(f"entry {values['stream']}:{values['seq']} {why}", stream=values["stream"], seq=values["seq"])

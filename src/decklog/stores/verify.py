@@ -1,29 +1,39 @@
 """Proving a log: the chains link, and every row is what its newest entry says."""
 
 import json
-import os
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
+from operator import itemgetter
 
-from decklog.errors import Invalid, NotFound
-from decklog.records import Record, to_json
+from decklog.errors import NotFound
+from decklog.records import Record
 from decklog.stores import chain
-from decklog.stores.journal_writer import STREAM_SIZE
+from decklog.stores.anchors import Anchors
+from decklog.stores.journal_writer import SELECT, STREAM_SIZE
+from decklog.stores.links import AT, HASH, SEQ, STREAM, flaw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from decklog.stores.journal import Journal
+    from decklog.stores.links import Row
 
+    # The value of a primary key, or the values of one with several parts.
+    Key = Any
     # A record's id, the stream and number of its newest entry, and what that says.
-    _Image = tuple[str, str, int, str | None]
+    _Newest = tuple[str, str, int, str | None]
 
 _MOST_PROBLEMS = 100
-_AT_ONCE = 200
-_COLUMNS = (*chain.FIELDS, "pos", "hash", "body_digest", "payload_digest")
+_TOGETHER = 500
+_PLAIN = (str, int)
+_WRONG = {
+    "hash": "the entry does not match its hash",
+    "body": "the body does not match its digest",
+    "payload": "the payload does not match its digest",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,25 +91,62 @@ class Verifier:
             anchors.keep(self._journal.heads())
         return self.result
 
+    def run_chains(self) -> Verification:
+        """Walk every stream, and leave the tables aside."""
+        self._db.read(self._check_chains)
+        return self.result
+
+    def run_tables(self) -> Verification:
+        """Compare every table with the newest entries, and leave the chains aside."""
+        self._db.read(self._check_tables)
+        return self.result
+
     def _check(self, stream: str | None, anchors: "Anchors | None") -> None:
+        self._check_chains(stream)
+        if stream is None:
+            self._check_tables()
+        else:
+            self._check_records_of(stream)
+        if anchors is not None:
+            self._check_anchors(anchors)
+
+    def _check_chains(self, stream: str | None = None) -> None:
         streams = self._streams(stream)
         self.result.streams = len(streams)
         for name, (number, in_order) in streams.items():
             self._walk(name, number, in_order)
-        classes = self._journal.record_classes()
         if stream is None:
             self._find_stray_entries()
-            for record_class in classes.values():
-                self._compare_all(record_class)
-            self._check_blobs()
-        else:
-            for table, images in self._images_of(streams[stream][0]).items():
-                if table in classes:
-                    self._compare(classes[table], images)
-                else:
-                    self._bad(f"there is no table {table}", stream=stream, seq=images[0][2])
-        if anchors is not None:
-            self._check_anchors(anchors)
+
+    def _check_tables(self) -> None:
+        for record_class in self._journal.record_classes().values():
+            self._compare(record_class)
+        self._check_blobs()
+
+    def _check_records_of(self, stream: str) -> None:
+        """Compare the records that one stream tells of."""
+        classes = self._journal.record_classes()
+        for table, images in self._images_of(self._streams(stream)[stream][0]).items():
+            if table in classes:
+                self._compare_with(classes[table], (Image(classes[table], *image) for image in images))
+            else:
+                self._bad(f"there is no table {table}", stream=stream, seq=images[0][2])
+
+    def _images_of(self, number: int) -> "dict[str, list[_Newest]]":
+        """Give the newest image of every record of one stream, table by table."""
+        sql = """
+            select record_table, record_id, stream, seq, payload
+              from entries
+             where pos >= :start
+               and pos < :end
+               and record_table is not null
+             order by pos
+        """
+        newest: dict[str, dict[str, _Newest]] = {}
+        bounds = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
+        for table, *image in self._db.each(sql, bounds):
+            newest.setdefault(table, {})[image[0]] = tuple(image)
+        return {table: list(images.values()) for table, images in newest.items()}
 
     def _streams(self, stream: str | None) -> dict[str, tuple[int, bool]]:
         _, rows = self._db.rows("select name, no, in_order from streams order by no", {})
@@ -135,121 +182,93 @@ class Verifier:
             self._bad("the entry belongs to no known stream", stream=stream, seq=seq)
 
     def _walk(self, stream: str, number: int, in_order: bool) -> None:
-        previous, expected, latest = chain.START, 1, ""
-        sql = f"select {', '.join(_COLUMNS)} from entries where pos >= :start and pos < :end order by pos"
-        bounds = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
-        for row in self._db.each(sql, bounds):
-            values = dict(zip(_COLUMNS, row, strict=True))
+        previous, expected, latest, start = chain.START, 1, "", number * STREAM_SIZE
+        sql = f"{SELECT} where pos >= :start and pos < :end order by pos"
+        for row in self._db.each(sql, {"start": start, "end": start + STREAM_SIZE}):
+            seq, at = row[SEQ], row[AT]
             self.result.entries += 1
-            if values["stream"] != stream:
-                self._bad(f"the entry names another stream, {values['stream']}", stream=stream, seq=values["seq"])
-            if values["pos"] != number * STREAM_SIZE + values["seq"]:
-                self._bad(f"the entry stands at position {values['pos']}", stream=stream, seq=values["seq"])
-            if values["seq"] != expected:
-                self._bad(f"entries {expected} to {values['seq'] - 1} are missing", stream=stream, seq=expected)
-            if (wrong := self._wrong(values, previous)) is not None:
-                self._bad(wrong, stream=stream, seq=values["seq"])
-            if in_order and values["at"] < latest:
-                self._bad("the stream is said to be in order of time, and is not", stream=stream, seq=values["seq"])
-            previous, expected, latest = values["hash"], values["seq"] + 1, values["at"]
-
-    def _wrong(self, values: "dict[str, Any]", previous: str) -> str | None:
-        for name in ("body", "payload"):
-            text, kept = values[name], values[f"{name}_digest"]
-            values[name] = kept if text is None else chain.digest(text)
-            if text is not None and kept is not None and kept != values[name]:
-                return f"the {name} does not match its digest"
-        values["redacted"] = values["redacted"] or None
-        if chain.link(previous, values) != values["hash"]:
-            return "the entry does not match its hash"
-        return None
+            if row[STREAM] != stream:
+                self._bad(f"the entry names another stream, {row[STREAM]}", stream=stream, seq=seq)
+            if row[0] != start + seq:
+                self._bad(f"the entry stands at position {row[0]}", stream=stream, seq=seq)
+            if seq != expected:
+                self._bad(f"entries {expected} to {seq - 1} are missing", stream=stream, seq=expected)
+            if (what := flaw(previous, row)) is not None:
+                self._bad(_WRONG[what], stream=stream, seq=seq)
+            if in_order and at < latest:
+                self._bad("the stream is said to be in order of time, and is not", stream=stream, seq=seq)
+            previous, expected, latest = row[HASH], seq + 1, at
 
     # The records
 
-    def _compare_all(self, record_class: type[Record]) -> None:
-        """Compare a table's rows with their newest post-images, and look for rows without one."""
-        found = self._compare(record_class, self._newest_images(record_class.table))
+    def _compare(self, record_class: type[Record]) -> None:
+        """Compare each row with its newest post-image, and look for rows without one."""
+        found = self._compare_with(record_class, self._newest_images(record_class))
         count = self._db.one(f"select count(*) from {record_class.table}", {})
         if count is not None and count[0] > found:
             self._find_strangers(record_class)
 
-    def _compare(self, record_class: type[Record], images: "Iterable[_Image]") -> int:
-        """Compare rows with their newest post-images; count the rows that are there."""
-        found, pending = 0, iter(images)
-        # A row by itself is fastest from a file; over a connection every question costs a journey.
-        size = 1 if self._db.engine == "sqlite" else _AT_ONCE
-        while batch := list(islice(pending, size)):
-            readable = [(image, _read(record_class, image[3])) for image in batch]
-            rows = self._rows(record_class, [image for _, image in readable if image is not None])
-            found += sum(self._judge(record_class, *pair, rows) for pair in readable)
+    def _compare_with(self, record_class: type[Record], newest: "Iterator[Image]") -> int:
+        """Compare rows with images; count the rows that are there."""
+        found = 0
+        for images in _some(newest):
+            names, rows = self._rows(record_class, [image.key for image in images if image.key is not None])
+            found += len(rows)
+            in_order = itemgetter(*names) if names else None
+            for image in images:
+                row = rows.get(image.key)
+                if row is None or in_order is None or not image.says(row, in_order):
+                    self._tell(record_class, image, dict(zip(names, row, strict=True)) if row else None)
+                else:
+                    self.result.records += 1
         return found
 
-    def _judge(
-        self, record_class: type[Record], place: "_Image", image: "dict[str, Any] | None", rows: "dict[str, dict[str, Any]]"
-    ) -> bool:
-        """Judge one row by its newest image; say whether it is there."""
-        table, (record_id, stream, seq, _) = record_class.table, place
-        where = {"stream": stream, "seq": seq, "table": table, "record_id": record_id}
-        if image is None:
+    def _tell(self, record_class: type[Record], image: "Image", row: "dict[str, Any] | None") -> None:
+        """Say how a row differs from its newest image, if it does."""
+        table, record_id = record_class.table, image.record_id
+        where = {"stream": image.stream, "seq": image.seq, "table": table, "record_id": record_id}
+        if image.values is None:
             self._bad(f"the newest entry of {table} {record_id} does not say what it is", **where)
-            return False
-        row = rows.get(record_class.id_of(image))
-        gone = image.get("removed") is True
+            return
+        gone = image.values.get("removed") is True
         self.result.records += not gone
         if row is None and not gone:
             self._bad(f"{table} {record_id} is gone", **where)
         elif row is not None and gone:
             self._bad(f"{table} {record_id} was removed, and is there", **where)
-        elif row is not None and (differing := [name for name in row if row[name] != image.get(name)]):
+        elif row is not None and (differing := [name for name in row if row[name] != image.values.get(name)]):
             self._bad(f"{table} {record_id} differs from its newest entry in {', '.join(differing)}", **where)
-        return row is not None
 
-    def _newest_images(self, table: str) -> "Iterator[_Image]":
+    def _newest_images(self, record_class: type[Record]) -> "Iterator[Image]":
         sql = """
             select record_id, stream, seq, payload
               from entries
              where record_table = :table
              order by record_table, record_id, seq
         """
-        last: _Image | None = None
-        for row in self._db.each(sql, {"table": table}):
+        last: _Newest | None = None
+        for row in self._db.each(sql, {"table": record_class.table}):
             if last is not None and last[0] != row[0]:
-                yield last
+                yield Image(record_class, *last)
             last = row
         if last is not None:
-            yield last
+            yield Image(record_class, *last)
 
-    def _images_of(self, number: int) -> "dict[str, list[_Image]]":
-        """Give the newest image of every record of one stream, table by table."""
-        sql = """
-            select record_table, record_id, stream, seq, payload
-              from entries
-             where pos >= :start
-               and pos < :end
-               and record_table is not null
-             order by pos
-        """
-        newest: dict[str, dict[str, _Image]] = {}
-        bounds = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
-        for table, *image in self._db.each(sql, bounds):
-            newest.setdefault(table, {})[image[0]] = tuple(image)
-        return {table: list(images.values()) for table, images in newest.items()}
-
-    def _rows(self, record_class: type[Record], images: "list[dict[str, Any]]") -> "dict[str, dict[str, Any]]":
-        """Look rows up by their keys."""
-        if not images:
-            return {}
-        keys = record_class.identity
-        bound = {f"{name}_{place}": image[name] for place, image in enumerate(images) for name in keys}
-        # PostgreSQL plans a list at once, and each of many conditions for itself.
-        condition = (
-            f"{keys[0]} in ({', '.join(':' + name for name in bound)})"
-            if len(keys) == 1
-            else " or ".join(f"({' and '.join(f'{name} = :{name}_{place}' for name in keys)})" for place in range(len(images)))
-        )
-        names, rows = self._db.rows(f"select * from {record_class.table} where {condition}", bound)
-        found = [dict(zip(names, row, strict=True)) for row in rows]
-        return {record_class.id_of(row): row for row in found}
+    def _rows(self, record_class: type[Record], keys: "list[Key]") -> "tuple[tuple[str, ...], dict[Key, Row]]":
+        """Look many rows up at once: one by one they would cost a server more than walking the chain."""
+        identity = record_class.identity
+        if not keys:
+            return (), {}
+        parts = [[key] if len(identity) == 1 else key for key in keys]
+        bound = {f"k{place}_{part}": value for place, key in enumerate(parts) for part, value in enumerate(key)}
+        columns = ", ".join(identity) if len(identity) == 1 else f"({', '.join(identity)})"
+        marks = [", ".join(f":k{place}_{part}" for part in range(len(identity))) for place in range(len(keys))]
+        chosen = ", ".join(marks) if len(identity) == 1 else f"values ({'), ('.join(marks)})"
+        names, rows = self._db.rows(f"select * from {record_class.table} where {columns} in ({chosen})", bound)
+        if not rows:
+            return (), {}
+        key_of = itemgetter(*map(names.index, identity))
+        return names, {key_of(row): row for row in rows}
 
     def _find_strangers(self, record_class: type[Record]) -> None:
         names, rows = self._db.rows(f"select * from {record_class.table}", {})
@@ -284,46 +303,39 @@ class Verifier:
                 self._bad("the entry is not the one that was anchored", stream=stream, seq=seq)
 
 
-def _read(record_class: type[Record], payload: str | None) -> "dict[str, Any] | None":
-    """Read a post-image; None when it was made unreadable."""
+class Image:
+    """What the newest entry of a record says that it is. `values` and `key` are None when that can't be read."""
+
+    def __init__(self, record_class: type[Record], record_id: str, stream: str, seq: int, payload: str | None) -> None:
+        self.record_id = record_id
+        self.stream = stream
+        self.seq = seq
+        self.values = _object_of(payload)
+        self.key: Key = None
+        if self.values is not None:
+            parts = [self.values.get(name) for name in record_class.identity]
+            if all(type(part) in _PLAIN for part in parts):
+                self.key = parts[0] if len(parts) == 1 else tuple(parts)
+            else:
+                self.values = None
+
+    def says(self, row: "Row", in_order: "itemgetter[Any]") -> bool:
+        """Say whether a row is just what the image says; False also when that takes a closer look."""
+        assert self.values is not None
+        try:
+            return bool(in_order(self.values) == row) and "removed" not in self.values
+        except KeyError:
+            return False  # a column is newer than the image, or it tells of a removal
+
+
+def _object_of(payload: str | None) -> "dict[str, Any] | None":
     try:
         image = json.loads(payload or "")
     except ValueError:
         return None
-    return image if isinstance(image, dict) and image.keys() >= set(record_class.identity) else None
+    return image if isinstance(image, dict) else None
 
 
-class Anchors:
-    """A file outside the log with the last verified head of every stream, one JSON object a line."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def kept(self) -> "Iterator[tuple[str, int, str]]":
-        if not os.path.exists(self._path):
-            return
-        for number, line in enumerate(self._lines(), 1):
-            try:
-                head = json.loads(line)
-                yield str(head["stream"]), int(head["seq"]), str(head["hash"])
-            except (ValueError, KeyError, TypeError):
-                raise Invalid(f"line {number} of {self._path} is not an anchor") from None
-
-    def _lines(self) -> list[str]:
-        try:
-            with open(self._path, encoding="utf-8", errors="replace") as file:
-                return file.readlines()
-        except (OSError, ValueError) as problem:
-            raise Invalid(f"the anchors in {self._path!r} can't be read: {problem}") from None
-
-    def keep(self, heads: "list[dict[str, Any]]") -> None:
-        """Replace the file by the present heads, all or nothing."""
-        partial = f"{self._path}.partial"
-        try:
-            with open(partial, "w", encoding="utf-8") as file:
-                file.writelines(to_json(head) + "\n" for head in heads)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, self._path)
-        except (OSError, ValueError) as problem:
-            raise Invalid(f"the anchors can't be kept in {self._path!r}: {problem}") from None
+def _some(images: "Iterator[Image]") -> "Iterator[list[Image]]":
+    while some := list(islice(images, _TOGETHER)):
+        yield some

@@ -24,7 +24,7 @@ def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False) -> 
     findings = [*_permissions(facts), *_wal(log, facts), *_pages(log)]
     if findings and findings[-1]["about"] == "page":
         return findings  # what can't be read can't be asked either
-    return [*findings, *_stuck_leases(log), *_budgets(log), *_missing_index(log), *(_chains(log) if deep else [])]
+    return [*findings, *_stuck_leases(log), *_budgets(log), *(_chains(log) if deep else [])]
 
 
 def holders(log: "Decklog") -> "list[dict[str, object]]":
@@ -111,15 +111,6 @@ def _budgets(log: "Decklog") -> "list[Finding]":
         )
         for budget_id, named in days.items()
     ]
-
-
-def _missing_index(log: "Decklog") -> "list[Finding]":
-    if log.db.engine != "postgres":
-        return []
-    found = log.db.read(lambda: log.db.one("select to_regclass('entries_by_text')::text", {}))
-    if found is not None and found[0] is not None:
-        return []
-    return [_finding("index", "a move into this database did not end: the text index is missing", "decklog move, as before")]
 
 
 def _chains(log: "Decklog") -> "list[Finding]":

@@ -1,19 +1,24 @@
 """Moving a log to another engine or another place, entry by entry, while others go on reading it."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 
-from decklog.errors import Conflict, Damaged, Invalid
+from decklog.errors import Conflict, Invalid
+from decklog.stores import chain
+from decklog.stores.links import HASH, SEQ, Stretch
 from decklog.transfer.progress import Progress, silent
-from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digests_of, entries_of, has_blob, size_of
+from decklog.transfer.proof import Proof
+from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of, rows_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
     from typing import Any
 
     from decklog.app import Decklog
-    from decklog.stores.verify import Verification
 
     Head = dict[str, Any]
 
@@ -37,7 +42,7 @@ class Moved:
 
 
 class Move:
-    """Copies what the target lacks, then proves both logs. Killed at any moment, it goes on where it was."""
+    """Copies what the target lacks, then proves that it arrived. Killed at any moment, it goes on where it was."""
 
     def __init__(self, source: "Decklog", target: "Decklog", progress: Progress = silent) -> None:
         if is_same(source.db.target, target.db.target):
@@ -48,57 +53,87 @@ class Move:
         self._done = Moved()
 
     def run(self, *, prove: bool = True) -> Moved:
-        with self._target.db.filling():
-            for _ in range(_MOST_PASSES):
-                heads = self._source.journal.heads()
-                self._copy(heads)
-                self._done.behind = self._behind(heads)
-                if not self._done.behind:
-                    break
+        heads = self._copy_all()
         self._done.streams = len(heads)
         # The running sums of budgets are in no entry: they are made from the charges that came.
         self._target.budgets.rebuild()
-        self._compare(heads)
+        proof = Proof(self._source, self._target, self._progress)
         if prove:
-            self._prove()
+            self._done.verified = proof.prove(heads)
+        else:
+            proof.compare(heads)
         return self._done
+
+    def _copy_all(self) -> "list[Head]":
+        for _ in range(_MOST_PASSES):
+            heads = self._source.journal.heads()
+            self._copy_blobs()
+            self._copy(heads)
+            self._done.behind = self._behind(heads)
+            if not self._done.behind:
+                break
+        return heads
 
     def _behind(self, copied: "list[Head]") -> int:
         """Count what the source got since its heads were read."""
         now = sum(int(head["seq"]) for head in self._source.journal.heads())
         return now - sum(int(head["seq"]) for head in copied)
 
-    # Copying
+    # Blobs come first: an entry that is in the target never names one that is still to come.
 
-    def _copy(self, heads: "list[Head]") -> None:
-        # Blobs first: an entry that is in the target never names one that is still to come.
-        for digest in digests_of(self._source):
-            if not has_blob(self._target, digest):
-                self._copy_blob(digest)
-        here = {head["stream"]: head for head in self._target.journal.heads()}
-        lacking = [(head, self._start(head, here.get(head["stream"]))) for head in heads]
-        already, whole = sum(start for _, start in lacking), sum(head["seq"] for head in heads)
-        self._done.already = self._done.already or already
-        for batch in _even(self._batches(lacking)):
-            self._done.entries += self._target.journal.receive(batch)
-            self._progress("moving entries", self._done.already + self._done.entries, whole)
+    def _copy_blobs(self) -> None:
+        for digests in digest_batches_of(self._source):
+            waiting: list[tuple[str, bytes]] = []
+            for blob in self._source.journal.blobs(self._target.journal.lacking_blobs(digests)):
+                waiting.append(blob)
+                if sum(len(content) for _, content in waiting) > MOST_CHARACTERS:
+                    self._take_blobs(waiting)
+                    waiting = []
+            self._take_blobs(waiting)
 
-    def _copy_blob(self, digest: str) -> None:
-        for _, content in self._source.journal.blobs([digest]):
-            self._target.journal.receive_blob(digest, content)
-            self._done.blobs += 1
+    def _take_blobs(self, blobs: "list[tuple[str, bytes]]") -> None:
+        if blobs:
+            self._target.journal.take_blobs(blobs)
+            self._done.blobs += len(blobs)
             self._progress("moving blobs", self._done.blobs, 0)
 
-    def _batches(self, lacking: "list[tuple[Head, int]]") -> "Iterator[list[dict[str, Any]]]":
-        for head, start in lacking:
-            yield from entries_of(self._source, head["stream"], after=start, until=head["seq"])
+    # Entries
 
-    def _start(self, head: "Head", here: "Head | None") -> int:
-        """Say after which entry to go on; where the two meet they must have the same entry."""
+    def _copy(self, heads: "list[Head]") -> None:
+        here = {head["stream"]: head for head in self._target.journal.heads()}
+        lacking = [(head, *self._start(head, here.get(head["stream"]))) for head in heads]
+        already, whole = sum(start for _, start, _ in lacking), sum(head["seq"] for head in heads)
+        self._done.already = self._done.already or already
+        for new in self._taken(_even(self._stretches(lacking))):
+            self._done.entries += new
+            self._progress("moving entries", self._done.already + self._done.entries, whole)
+
+    def _taken(self, batches: "Iterator[list[Stretch]]") -> "Iterator[int]":
+        """Have each batch written while the next one is read and checked; say how many entries came with it.
+
+        It is the writing that goes to another thread: whoever reads may be inside of a transaction of their own.
+        """
+        with ThreadPoolExecutor(1, thread_name_prefix="decklog-move") as writing:
+            pending: Future[int] | None = None
+            for batch in batches:
+                if pending is not None:
+                    yield pending.result()
+                pending = writing.submit(copy_context().run, self._target.journal.take, batch)
+            if pending is not None:
+                yield pending.result()
+
+    def _stretches(self, lacking: "list[tuple[Head, int, str]]") -> "Iterator[Stretch]":
+        for head, after, previous in lacking:
+            for rows in rows_of(self._source, head["stream"], after=after, until=head["seq"]):
+                yield Stretch.checked(head["stream"], previous, rows)
+                previous = rows[-1][HASH]
+
+    def _start(self, head: "Head", here: "Head | None") -> tuple[int, str]:
+        """Say after which entry to go on, and its hash; where the two meet they must have the same entry."""
         if here is None:
-            return 0
-        meeting = self._source.journal.given_out(head["stream"], after=here["seq"] - 1, limit=1)
-        if not meeting or meeting[0]["hash"] != here["hash"]:
+            return 0, chain.START
+        meeting = self._source.journal.rows_after(head["stream"], here["seq"] - 1, 1)
+        if not meeting or meeting[0][SEQ] != here["seq"] or meeting[0][HASH] != here["hash"]:
             raise Conflict(
                 f"{head['stream']} in the target is not the beginning of {head['stream']} in the source",
                 hint="It was written there since, or is another log's. Move into an empty target.",
@@ -106,43 +141,19 @@ class Move:
                 source=head["seq"],
                 target=here["seq"],
             )
-        return int(here["seq"])
-
-    # Proving
-
-    def _compare(self, heads: "list[Head]") -> None:
-        """Compare the heads; a head's hash stands for every entry before it."""
-        there = {head["stream"]: head["hash"] for head in self._target.journal.heads()}
-        for head in heads:
-            if there.get(head["stream"]) != head["hash"]:
-                raise Damaged(f"{head['stream']} ended differently in the target", stream=head["stream"])
-
-    def _prove(self) -> None:
-        self._progress("verifying the target", 0, 0)
-        there = self._target.journal.verify()
-        if not there.ok:
-            raise Damaged(f"the target does not verify: {_first(there)}", hint="The source is as it was.")
-        self._progress("verifying the source", 0, 0)
-        here = self._source.journal.verify()
-        if not here.ok:
-            self._done.warnings.append(f"the source does not verify, and was left as it is: {_first(here)}")
-        self._done.verified = there.entries
+        return int(here["seq"]), str(here["hash"])
 
 
-def _first(result: "Verification") -> str:
-    assert result.first is not None
-    place = f"{result.first.stream}:{result.first.seq} " if result.first.stream else ""
-    return f"{place}{result.first.what}"
-
-
-def _even(batches: "Iterator[list[dict[str, Any]]]") -> "Iterator[list[dict[str, Any]]]":
-    """Join the batches of small streams, so that a thousand of them do not cost a thousand commits."""
-    waiting: list[dict[str, Any]] = []
-    for batch in batches:
-        if (waiting and len(waiting) + len(batch) > MOST_ENTRIES) or sum(map(size_of, waiting)) > MOST_CHARACTERS // 2:
+def _even(stretches: "Iterator[Stretch]") -> "Iterator[list[Stretch]]":
+    """Join the stretches of small streams, so that a thousand of them do not cost a thousand commits."""
+    waiting: list[Stretch] = []
+    entries = size = 0
+    for stretch in stretches:
+        if waiting and (entries + len(stretch.rows) > MOST_ENTRIES or size > MOST_CHARACTERS // 2):
             yield waiting
-            waiting = []
-        waiting = waiting + batch
+            waiting, entries, size = [], 0, 0
+        waiting.append(stretch)
+        entries, size = entries + len(stretch.rows), size + stretch.size
     if waiting:
         yield waiting
 

@@ -2,6 +2,8 @@
 
 import re
 
+from decklog.stores.links import SEQ, size_of
+from decklog.stores.receiving import FIELDS
 from decklog.transfer.file_names import DIGEST
 
 TYPE_CHECKING = False
@@ -10,37 +12,45 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.links import Row
 
     Entry = dict[str, Any]
 
-MOST_ENTRIES = 2000
+MOST_ENTRIES = 5000
 MOST_CHARACTERS = 8 * 1024 * 1024
 NAMED = re.compile(rf"(?<![0-9a-f]){DIGEST.pattern}(?![0-9a-f])")
 
 
 def entries_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator[list[Entry]]":
     """Give a stream's entries after one number up to another; a batch is smaller where entries are large."""
+    for rows in rows_of(log, stream, after=after, until=until):
+        yield [dict(zip(FIELDS, row[1:], strict=True)) for row in rows]
+
+
+def rows_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator[list[Row]]":
+    """Give a stream's entries as rows; a batch is smaller where entries are large."""
     limit = 100
     while after < until:
-        batch = log.journal.given_out(stream, after=after, limit=min(limit, until - after))
-        if not batch:
+        rows = log.journal.rows_after(stream, after, min(limit, until - after))
+        if not rows:
             return
-        yield batch
-        after = batch[-1]["seq"]
-        average = sum(map(size_of, batch)) // len(batch) + 1
+        yield rows
+        after = rows[-1][SEQ]
+        average = size_of(rows) // len(rows) + 1
         limit = max(1, min(MOST_ENTRIES, MOST_CHARACTERS // average))
 
 
-def size_of(entry: "Entry") -> int:
-    """Estimate the characters of an entry."""
-    return 500 + len(entry["body"] or "") + len(entry["payload"] or "")
-
-
 def digests_of(log: "Decklog") -> "Iterator[str]":
+    """Give the digests of all blobs in their order."""
+    for batch in digest_batches_of(log):
+        yield from batch
+
+
+def digest_batches_of(log: "Decklog") -> "Iterator[list[str]]":
     """Give the digests of all blobs in their order, some at a time."""
     after = ""
     while batch := log.journal.blob_digests(after=after, limit=1000):
-        yield from batch
+        yield batch
         after = batch[-1]
 
 
