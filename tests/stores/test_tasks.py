@@ -320,6 +320,19 @@ def test_ready_says_what_a_claim_would_do(log: Decklog, run_id: str, clock: Manu
     assert log.tasks.get("last").state == "blocked"
 
 
+def test_a_run_that_is_paused_or_over_gives_out_no_work(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    log.runs.update(run_id, status="paused")
+    assert log.tasks.claim(run_id, worker="w") is None
+    assert log.tasks.claim(worker="w") is None
+    assert log.tasks.ready(run_id)["not_ready"][0]["why"] == f"run {run_id} is paused or over"
+    log.runs.update(run_id, status="active")
+    claim = log.tasks.claim(run_id, worker="w")
+    assert claim is not None
+    log.runs.finish(run_id, status="cancelled")
+    assert log.tasks.finish("work", fence=claim.task.fence).state == "done"  # what was begun may still be ended
+
+
 def test_an_id_of_another_run_is_not_taken_for_this_one(log: Decklog, run_id: str) -> None:
     other = log.runs.start("other").id
     log.tasks.add(run_id, "work", task_id="work")

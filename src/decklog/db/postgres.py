@@ -64,6 +64,7 @@ class PostgresDatabase(PostgresBulk):
         self._pool_size = pool_size
         self._closed = False
         self._spelled: dict[str, str] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
         self._forgotten: list[Any] = []
         self._reset()
         forks.follow(self)
@@ -234,9 +235,17 @@ class PostgresDatabase(PostgresBulk):
 
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
         cursor = self._execute(sql, parameters)
-        if cursor.description is None:
-            return (), []
-        return tuple(column.name for column in cursor.description), cursor.fetchall()
+        # Describing forty columns takes psycopg as long as asking for them: it is done once for each statement.
+        names = self._names.get(sql)
+        if names is None:
+            if cursor.description is None:
+                return (), []
+            names = self._names[sql] = tuple(column.name for column in cursor.description)
+        return names, cursor.fetchall()
+
+    def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
+        row: Row | None = self._execute(sql, parameters).fetchone()
+        return row
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
         return self._execute(sql, parameters).rowcount

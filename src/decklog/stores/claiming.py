@@ -42,6 +42,8 @@ returning *
 
 # Tags are a JSON list, and a tag that is bound as JSON has its quotes: a part of another tag is not met.
 TAGGED = "replace(tags, :tag, '') <> tags"
+# A run that is paused or over gives out no work.
+GOES_ON = "(status = 'planning' or status = 'active')"
 
 
 @cache
@@ -62,7 +64,7 @@ def _take_next(narrowed: "tuple[str, ...]") -> str:
       updated_at = :now
     where id = (
       select id from tasks
-       where run_id = :run_id
+       where run_id = (select id from runs where id = :run_id and {GOES_ON})
          and state = 'pending'
          and open_dependencies = 0
          and (not_before is null or not_before <= :now)
@@ -156,11 +158,11 @@ class Claiming(Leases):
     def _runs_with_work(self) -> list[str]:
         """Name the runs that go on and have tasks that are ready or running, in order of urgency."""
         _, rows = self.db.rows(
-            """
+            f"""
             select run_id, max(priority) as urgency, min(created_at) as oldest
               from tasks
              where ((state = 'pending' and open_dependencies = 0) or state = 'running')
-               and run_id in (select id from runs where status = 'planning' or status = 'active')
+               and run_id in (select id from runs where {GOES_ON})
              group by run_id
              order by urgency desc, oldest, run_id
             """,

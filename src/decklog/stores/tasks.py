@@ -6,7 +6,7 @@ from decklog.errors import Conflict, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, from_json, to_json
 from decklog.stores.base import Where, enum_of, page_size
-from decklog.stores.claiming import TAGGED, Claiming
+from decklog.stores.claiming import GOES_ON, TAGGED, Claiming
 from decklog.stores.numbers import check_run
 from decklog.stores.task import Attempt, Dependency, Outcome, Task, TaskState, attempts_from
 from decklog.stores.task_shape import checked, listed
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 
 # What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
-_CLAIMABLE = """
-(state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)
- or state = 'running' and leased_until < :now and failures + 1 < max_attempts)
+_CLAIMABLE = f"""
+((state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)
+  or state = 'running' and leased_until < :now and failures + 1 < max_attempts)
+ and run_id in (select id from runs where {GOES_ON}))
 """
 
 
@@ -233,8 +234,10 @@ class Tasks(Claiming):
                 return f"{task.worker} has it until {task.leased_until:%H:%M:%S}"
             case TaskState.PENDING if task.open_dependencies:
                 return f"waits for {', '.join(self._unfinished(task.id))}"
-            case TaskState.PENDING:
+            case TaskState.PENDING if task.not_before is not None and task.not_before > now:
                 return f"not before {task.not_before:%Y-%m-%d %H:%M:%S}"
+            case TaskState.PENDING:
+                return f"run {task.run_id} is paused or over"
         return f"{task.state}: {task.reason}" if task.reason else str(task.state)
 
     def _unfinished(self, task_id: str) -> list[str]:
