@@ -48,6 +48,14 @@ class PersistQueue:
             self._queue.put({"title": f"task {number}", "objective": "x" * 150})
         durable(self._queue._conn)
 
+    def grow_old(self, count: int) -> None:
+        """Add so many tasks that were done long ago; the queue keeps them until someone clears it."""
+        from persistqueue.sqlackqueue import AckStatus
+
+        self.fill(count)
+        with self._queue._conn as connection:
+            connection.execute(f"update {self._queue._table_name} set status = ?", (AckStatus.acked,))
+
     def claim(self) -> "dict[str, Any] | None":
         try:
             item: dict[str, Any] = self._queue.get(block=False, raw=True)

@@ -12,7 +12,7 @@ from benchmarks.children import alone
 from benchmarks.measure import Row, in_slices, in_turns, rate, row, write
 from benchmarks.task_crowd import crowds
 from benchmarks.task_floor import Floor
-from benchmarks.task_peers import PEERS, Huey
+from benchmarks.task_peers import PEERS, Huey, PersistQueue
 from benchmarks.task_postgres import beside_procrastinate
 from benchmarks.task_scale import NOTE, claims, snapshots
 from decklog import Decklog
@@ -22,6 +22,7 @@ SLICE = 20
 CROWD_COUNT = 4 * COUNT
 ROUNDS = 3
 DBOS_COUNT = COUNT // 4
+DONE_BEFORE = 20 * COUNT
 
 
 class Ours:
@@ -44,6 +45,13 @@ class Ours:
         while claim is not None:
             claim = self.log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence)
             yield claim
+
+    def grow_old(self, count: int) -> None:
+        """Do so many tasks."""
+        self.fill(count)
+        with self.log.transaction():
+            for _ in self.drain_fused():
+                pass
 
     def close(self) -> None:
         self.log.close()
@@ -69,6 +77,24 @@ def one_process(folder: Path) -> tuple[list[Row], list[str]]:
         rows.append(row(f"claim and finish, beside {peer.label}", two, "per s", floor=figure, target=target))
         rows.append(row(f"finish and claim fused, beside {peer.label}", one, "per s", floor=figure, target=target))
     return rows, [f"{peer.note}." for peer in peers]
+
+
+def after_many(folder: Path) -> list[Row]:
+    """Let us and persist-queue go on with a queue in which many tasks were done before."""
+    peer, ours, fused = PersistQueue(folder / "old"), Ours(folder / "old.db"), Ours(folder / "old-fused.db")
+    peer.grow_old(DONE_BEFORE)
+    for log in (ours, fused):
+        log.grow_old(DONE_BEFORE)
+    for queue in (peer, ours, fused):
+        queue.fill(COUNT // 2)
+    other, two, one = in_slices(SLICE, peer.drain(), ours.drain(), fused.drain_fused())
+    for queue in (peer, ours, fused):
+        queue.close()
+    name = f"after {DONE_BEFORE:,} done ones, beside persist-queue's ack queue"
+    return [
+        row(f"claim and finish, {name}", two, "per s", floor=other, target=">= 1"),
+        row(f"finish and claim fused, {name}", one, "per s", floor=other, target=">= 1"),
+    ]
 
 
 def beside_dbos(folder: Path) -> tuple[list[Row], str]:
@@ -106,6 +132,7 @@ def main() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name)
         rows, notes = one_process(folder)
+        rows += after_many(folder)
         beside, dbos_note = beside_dbos(folder)
         rows += [*beside, *crowds(folder, CROWD_COUNT)]
         more, note = beside_procrastinate(folder, COUNT, ROUNDS)
