@@ -13,7 +13,6 @@ from decklog.importers.export_report import ExportReport
 from decklog.importers.exporting import each
 from decklog.importers.gaia_spelling import as_it_was, time_text, times
 from decklog.importers.kept import Kept, every
-from decklog.importers.landing import key_start
 from decklog.stores.checkpoints import Snapshot
 from decklog.stores.learning_line import DISMISSED, LearningLine, format_entry
 from decklog.stores.learnings import Learning
@@ -147,10 +146,10 @@ class HomeFiles:
         return made.record_id if made.record_table == SelfEdit.table else None
 
     def _learnings(self) -> "Iterator[tuple[int | None, datetime, str]]":
-        prefix = key_start(SYSTEM, NOTES)
+        prefix = f"import:{SYSTEM}:{NOTES}:"
         for learning in each(self.log, Learning, "noted_at, id"):
             imported = learning.key if (learning.key or "").startswith(prefix) else None
-            number = _whole((imported or "").removeprefix(prefix).partition(" ")[0])
+            number = _whole((imported or "").removeprefix(prefix).partition(":")[0])
             line, is_other = as_it_was(_learning_lines(learning), imported)
             is_undecided = learning.decided_at in (None, learning.noted_at)
             self.report.leave_out(f"the spelling of lines in {files.LEARNINGS}", int(is_other and is_undecided))

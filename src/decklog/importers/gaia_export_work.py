@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Columns = dict[str, Any]
 
-_KEY = "import gaia "
+_KEY = "import:gaia:"
 # What has a column or goes into one, and what says nothing where there are no leases and no runs.
 _TASK = (
     *("id", "run_id", "title", "state", "created_at", "updated_at", "objective", "priority", "acceptance", "verification"),
@@ -82,7 +82,7 @@ class WorkRows:
 
     def spend(self, out: Export) -> None:
         """Write every charge; one without a known price costs nothing there, and is counted as left out."""
-        prefix = f"{_KEY}spend "
+        prefix = f"{_KEY}spend:"
         for charge in each(self.log, Charge, "occurred_at, id"):
             imported = (charge.key or "").startswith(prefix)
             charge_id = (charge.key or "").removeprefix(prefix) if imported else charge.id
@@ -157,6 +157,6 @@ def _json(value: "Any") -> str | None:
 
 def _number(key: str | None) -> int | None:
     """Read a call's own number from the key of what was imported."""
-    prefix = f"{_KEY}audit "
+    prefix = f"{_KEY}audit:"
     number = (key or "").removeprefix(prefix)
     return int(number) if (key or "").startswith(prefix) and number.isascii() and number.isdigit() and len(number) < 19 else None

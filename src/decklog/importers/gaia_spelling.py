@@ -43,6 +43,6 @@ def as_it_was(spellings: "Iterable[str]", key: str | None) -> tuple[str, bool]:
     first = None
     for text in spellings:
         first = text if first is None else first
-        if key is None or key.endswith(f" {Row('', '', {'line': text}).digest()}"):
+        if key is None or key.endswith(f":{Row('', '', {'line': text}).digest()}"):
             return text, False
     return first or "", True

@@ -3,7 +3,6 @@
 from decklog.errors import NotFound
 from decklog.importers.export_report import ExportReport
 from decklog.importers.exporting import Export, each, every, text_of
-from decklog.importers.landing import key_start
 from decklog.importers.row import EPOCH
 from decklog.importers.runstore import TABLES
 from decklog.importers.runstore_ddl import STATEMENTS
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     Columns = dict[str, Any]
 
 SYSTEM = "runstore"
-_EVENT_KEY = key_start(SYSTEM, "events")
+_EVENT_KEY = f"import:{SYSTEM}:events:"
 # The kinds of record that have a table there, and of each the fields that have a column or say nothing beside the others.
 _TABLES = ("runs", "agents", "tasks", "artifacts", "checkpoints", "approvals")
 _RUN = ("id", "goal", "repo", "status", "summary", "cycles", "replans", "current_task_id", "started_at", "updated_at", "ended_at")
