@@ -100,7 +100,7 @@ def test_what_a_row_left_over_is_named_by_the_entry_it_became(log: Decklog, tmp_
     ]
     assert len(beside) == 30
     entries = {entry.id: entry for stream in ("bazinga_1", "bazinga_2") for entry in log.journal.tail(stream, follow=False)}
-    assert all(entries[entry.payload["made"]].key.endswith(f" {entry.payload['id']}") for entry in beside)
+    assert all(entries[entry.payload["made"]].key.endswith(f":{entry.payload['id']}") for entry in beside)
 
 
 @pytest.mark.parametrize("characters", [1, 20_000])

@@ -150,7 +150,7 @@ class Landing:
 
     def _as_it_was(self, row: Row, subtype: str, payload: "dict[str, Any]", body: str, at: "datetime | None" = None) -> Draft:
         named = {"system": self.report.system, "table": row.table, "id": row.id}
-        key = f"{self.key(row)} {row.digest()}"
+        key = f"{self.key(row)}:{row.digest()}"
         entry = {"stream": row.stream, "body": body, "kind": Kind.EVENT, "subtype": subtype, "payload": {**named, **payload}}
         return Draft(row, {**entry, "key": key, "at": at})
 
@@ -169,7 +169,12 @@ class Landing:
     def key(self, row: Row) -> str:
         """Name a row of the source; where it has no run, ids of two files may be the same, and its content tells them apart."""
         name = f"{key_start(self.report.system, row.table)}{row.id}"
-        return f"{name} {row.digest()}" if row.stream.startswith("@") else name
+        if row.stream.startswith("@"):
+            name = f"{name}:{row.digest()}"
+        if row.id.isascii() and row.id.isdigit():
+            # All of it is ours but for a number, and it is too long to pass for a name: say so, or every row's is scanned.
+            self.log.db.values.vouch(name)
+        return name
 
     # What mappings write with
 
@@ -221,11 +226,8 @@ class Landing:
 
 
 def key_start(system: str, table: str) -> str:
-    """Begin the key of what a table's rows become; the row's id follows.
-
-    It is made of short words: one long run of characters could be a token, and would be looked through for every row.
-    """
-    return f"import {system} {table.replace('_', ' ')} "
+    """Begin the key of what a table's rows become; the row's id follows."""
+    return f"import:{system}:{table}:"
 
 
 def run_id_of(name: str) -> str:
