@@ -79,3 +79,14 @@ def test_a_stretch_with_a_gap_or_of_another_stream_is_refused() -> None:
         Stretch.checked("s", "", [first, third])
     with pytest.raises(Damaged, match="s:1"):
         Stretch.checked("other", "", [first])
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "what"), [("seq", None, "hash"), ("at", None, "hash"), ("body", b"x", "body"), ("payload", 7, "payload")]
+)
+def test_a_row_of_a_damaged_page_is_told_and_not_stumbled_over(column: str, value: object, what: str) -> None:
+    row = list(row_of({**PLAIN, "seq": 1}, ""))
+    row[COLUMNS.index(column)] = value
+    assert flaw("", tuple(row)) == what
+    with pytest.raises(Damaged):
+        Stretch.checked("s", "", [tuple(row)])

@@ -51,18 +51,20 @@ def flaw(previous: str, row: "Row") -> str | None:
     """Name what keeps a row from following a hash: its `body` or `payload` is not what its digest says, or its `hash` differs."""
     (_, stream, seq, at, hash, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
      record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
+    if type(seq) is not int or type(at) is not str:
+        return "hash"  # a damaged page gives rows of anything
     if body is None:
         body_text = "" if body_digest is None else _field("body", body_digest)
     else:
-        digest = sha256(body.encode()).hexdigest()
-        if body_digest is not None and body_digest != digest:
+        digest = sha256(body.encode()).hexdigest() if type(body) is str else None
+        if digest is None or (body_digest is not None and body_digest != digest):
             return "body"
         body_text = f'"body":"{digest}",'
     if payload is None:
         payload_text = "" if payload_digest is None else _field("payload", payload_digest)
     else:
-        digest = sha256(payload.encode()).hexdigest()
-        if payload_digest is not None and payload_digest != digest:
+        digest = sha256(payload.encode()).hexdigest() if type(payload) is str else None
+        if digest is None or (payload_digest is not None and payload_digest != digest):
             return "payload"
         payload_text = f'"payload":"{digest}",'
     # In the order of the alphabet, as `chain` has them. Numbers are never looked up: to a dictionary, 1 and 1.0 are the same.
@@ -96,6 +98,8 @@ class Stretch:
     def checked(cls, stream: str, previous: str, rows: "list[Row]") -> "Stretch":
         """Walk the rows, and refuse them at the first that does not follow."""
         last = previous
+        if type(rows[0][SEQ]) is not int:
+            raise flawed(rows[0], "hash")
         for seq, row in enumerate(rows, rows[0][SEQ]):
             what = flaw(last, row)
             if what is not None or row[STREAM] != stream or row[SEQ] != seq:

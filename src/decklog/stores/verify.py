@@ -187,6 +187,11 @@ class Verifier:
         for row in self._db.each(sql, {"start": start, "end": start + STREAM_SIZE}):
             seq, at = row[SEQ], row[AT]
             self.result.entries += 1
+            if type(seq) is not int or type(at) is not str:
+                # A page that was cut off or overwritten gives rows of anything.
+                self._bad("the entry can't be read", stream=stream, seq=expected)
+                previous, expected = str(row[HASH]), expected + 1
+                continue
             if row[STREAM] != stream:
                 self._bad(f"the entry names another stream, {row[STREAM]}", stream=stream, seq=seq)
             if row[0] != start + seq:
@@ -330,7 +335,7 @@ class Image:
 
 def _object_of(payload: str | None) -> "dict[str, Any] | None":
     try:
-        image = json.loads(payload or "")
+        image = json.loads(payload if isinstance(payload, str) else "")
     except ValueError:
         return None
     return image if isinstance(image, dict) else None
