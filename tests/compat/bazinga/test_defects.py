@@ -151,8 +151,8 @@ def test_d09_a_call_costs_no_more_on_a_large_file_than_on_a_small_one(shell: She
     small = cost()
     with Decklog.open(shell.db) as log:
         log.journal.append_many([{"stream": "s", "body": "x" * 200, "agent": "developer"} for _ in range(30_000)])
-    # A check of the whole file would take some hundred times as long.
-    assert cost() < 2 * small
+    # A check of the whole file would take some hundred times as long; twice may be a busy machine.
+    assert cost() < 5 * small
 
 
 def _processor_time(shell: Shell, *words: str) -> float:
