@@ -27,8 +27,9 @@ class Database(ABC):
     target: str
     # Whether kind, agent and phase are found through `search`, for want of an index of their own.
     finds_tags_by_search: bool
-    # Whether the database numbers and chains an entry itself (`append_entry`), where going to and fro for it would cost more.
-    chains_entries = False
+    # Numbers, chains and inserts an entry that is written down but for its number, in a database to which going to and fro would
+    # cost more. Gives its position and hash; neither when its key is known, and an empty row when there is no such stream.
+    append_entry: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
     values: Values
     clock: "Clock"
     # What transactions have found out, forgotten when they fail or when others may have changed it.
@@ -76,13 +77,6 @@ class Database(ABC):
     @abstractmethod
     def lock_stream(self, stream: str) -> int | None:
         """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""
-
-    def append_entry(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
-        """Number, chain and insert an entry that is written down but for its number, where `chains_entries` says so.
-
-        Give its position and hash; neither when its key is known, and an empty row when there is no such stream.
-        """
-        raise NotImplementedError
 
     @abstractmethod
     def announce(self, stream: str) -> None:

@@ -9,11 +9,11 @@ from threading import Lock, local
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from decklog.db import forks, postgres_errors, schema
+from decklog.db import forks, postgres_errors
 from decklog.db.base import PARAMETER
 from decklog.db.fork_gate import ForkGate
-from decklog.db.postgres_bulk import PostgresBulk
-from decklog.errors import Busy, Closed, Invalid, ReadOnly, SchemaTooNew, SchemaTooOld
+from decklog.db.postgres_schema import PostgresSchema
+from decklog.errors import Busy, Closed, Invalid, ReadOnly
 from decklog.records import Values
 
 TYPE_CHECKING = False
@@ -39,10 +39,9 @@ select new_pos, new_hash
 """
 
 
-class PostgresDatabase(PostgresBulk):
+class PostgresDatabase(PostgresSchema):
     engine = "postgres"
     finds_tags_by_search = False
-    chains_entries = True
 
     def __init__(
         self,
@@ -310,73 +309,6 @@ class PostgresDatabase(PostgresBulk):
         return postgres_search.search(self, select, words, **narrowing)
 
     # Life
-
-    def migrate(self) -> list[str]:
-        """Apply the missing steps, each in a transaction with its version row, one process at a time."""
-        applied = []
-        for step in schema.steps("postgres"):
-            with self._block("begin") as connection:
-                connection.execute("select pg_advisory_xact_lock(4919131752989213)")
-                if step.version > self._version():
-                    connection.execute(schema.text_of(step, "postgres").encode())
-                    self._note(step)
-                    applied.append(step.name)
-        return applied
-
-    def _note(self, step: "schema.Step") -> None:
-        from decklog.clock import to_text
-
-        self.rows(
-            "insert into schema_steps (version, name, checksum, applied_at) values (:version, :name, :sum, :at)",
-            {
-                "version": step.version,
-                "name": step.name,
-                "sum": schema.checksum_of(step),
-                "at": to_text(self.clock.now()),
-            },
-        )
-
-    def _version(self) -> int:
-        found = self.one("select to_regclass('schema_steps')::text", {})
-        if found is None or found[0] is None:
-            return 0
-        newest = self.one("select max(version) from schema_steps", {})
-        return int(newest[0]) if newest and newest[0] else 0
-
-    def check_version(self) -> None:
-        """Refuse a schema that is not the one this Decklog knows."""
-        version = self.read(self._version)
-        latest = schema.latest("postgres")
-        if version < latest:
-            raise SchemaTooOld(
-                f"this database has schema {version} and this Decklog needs {latest}",
-                hint="Run: decklog migrate",
-                found=version,
-                supported=latest,
-            )
-        if version > latest:
-            raise SchemaTooNew(
-                f"this database has schema {version}; this Decklog knows up to {latest}",
-                hint="Upgrade Decklog: pip install --upgrade decklog",
-                found=version,
-                supported=latest,
-            )
-
-    def facts(self) -> "dict[str, Any]":
-        def look() -> "dict[str, Any]":
-            row = self.one("select version(), pg_database_size(current_database()), current_database()", {})
-            assert row is not None
-            return {
-                "engine": "postgres",
-                "engine_version": row[0].split(" ")[1],
-                "database": row[2],
-                "schema": self._version(),
-                "schema_supported": schema.latest("postgres"),
-                "bytes": row[1],
-                "read_only": self.read_only,
-            }
-
-        return self.read(look)
 
     def close(self) -> None:
         if self._background is not None:

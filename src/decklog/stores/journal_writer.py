@@ -183,8 +183,8 @@ class JournalWriter:
 
     def _insert(self, values: "dict[str, Any]", new_stream: bool = False) -> bool:
         """Chain and insert one entry; say whether it is new, rather than known by its key."""
-        if self.db.chains_entries:
-            return self._insert_there(values, new_stream)
+        if (append := self.db.append_entry) is not None:
+            return self._insert_there(append, values, new_stream)
         stream = values["stream"]
         before = self._head(stream, new_stream)
         self._link(values, before)
@@ -196,14 +196,14 @@ class JournalWriter:
         self.db.announce(stream)
         return True
 
-    def _insert_there(self, values: "dict[str, Any]", new_stream: bool) -> bool:
+    def _insert_there(self, append: "Callable[..., Any]", values: "dict[str, Any]", new_stream: bool) -> bool:
         """Have the database chain and insert an entry, all in one statement."""
         stream = values["stream"]
         before, after = chain.halves(self._digested(values))
-        written = self.db.append_entry(values, before, after)
+        written = append(values, before, after)
         if not written:
             self._start(stream, new_stream)
-            written = self.db.append_entry(values, before, after)
+            written = append(values, before, after)
         position, hashed = written
         if position is None:
             if values["key"] is None:
