@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from decklog.tools.beneath import open_by_walk
-from decklog.tools.confine import Root
-from decklog.tools.files import edit_file
-from decklog.tools.search import Engine, grep
+from decklog.tools.files.files import edit_file
+from decklog.tools.files.open_beneath import open_by_walk
+from decklog.tools.files.root import Root
+from decklog.tools.search.search import Engine, grep
 
 Row = dict[str, str | float]
 PATH = "src/package/module/file.py"

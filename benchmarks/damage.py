@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from tests.transfer.damage import KINDS, damaged_copy, hashes_in
+from tests.transfer.recover.damage import KINDS, damaged_copy, hashes_in
 
 from benchmarks import sqlite_shell
 from benchmarks.children import alone, work_as_child
@@ -24,7 +24,7 @@ from benchmarks.measure import Row, row, write
 from benchmarks.transfer import fill
 from decklog import Decklog
 from decklog.errors import DecklogError
-from decklog.transfer.recovery import recover
+from decklog.transfer.recover.recovery import recover
 
 COPIES = int(os.environ.get("DECKLOG_BENCH_COPIES", "100"))
 MEGABYTES = float(os.environ.get("DECKLOG_BENCH_DAMAGE_MB", "20"))

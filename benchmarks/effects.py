@@ -20,12 +20,12 @@ from pathlib import Path
 
 from decklog import Conflict, Decklog
 from decklog.errors import StillPending
-from decklog.stores.effects import Effect
+from decklog.stores.effects.effects import Effect
 from decklog.tools import Finding, Sandbox, Toolbox, Unrestricted
-from decklog.tools.family import carriers
-from decklog.tools.launch import end_family
-from decklog.tools.once import key_of
-from decklog.tools.sandbox import Kind
+from decklog.tools.sandbox.sandbox import Kind
+from decklog.tools.shell.launch import end_family
+from decklog.tools.shell.process_tree import carriers
+from decklog.tools.toolbox.once import key_of
 
 DONE, PENDING, UNKNOWN, BROKEN = 0, 7, 5, 1
 RUN = "run_kills"

@@ -7,7 +7,7 @@ same groups of words as the index; a trained model knows far more.
 from math import sqrt
 from zlib import crc32
 
-from decklog.stores.words import senses_of, words_of
+from decklog.stores.memory.tokens import senses_of, words_of
 
 _SENSE, _WORD, _LETTERS = 1.5, 1.0, 0.3
 

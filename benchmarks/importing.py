@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from benchmarks.measure import Row, row, write
-from decklog.importers.bazinga_ddl import STATEMENTS
+from decklog.importers.bazinga.ddl import STATEMENTS
 
 BODY = (
     "Ran the tests after the change: 41 passed, one still fails in the ledger module because the rounding of the last line "
@@ -30,7 +30,7 @@ COLUMNS = (
 IMPORT = """
 import resource, sys, time
 from decklog import Decklog
-from decklog.importers.bazinga import BazingaImport
+from decklog.importers.bazinga.importer import BazingaImport
 with Decklog.open(sys.argv[2]) as log:
     wall, cpu = time.perf_counter(), time.process_time()
     report = BazingaImport(log, sys.argv[1], seconds=36000).run()

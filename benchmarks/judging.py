@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from decklog.tools.policy import judge
-from decklog.tools.policy.syntax import parse
+from decklog.tools.policy.shell.parse import parse
 
 Row = dict[str, str | float]
 CORPORA = Path(__file__).resolve().parent.parent / "tests" / "tools" / "policy"

@@ -17,9 +17,9 @@ from benchmarks import minilm, recall_speed
 from benchmarks.embedder import HashedWords
 from benchmarks.recall_corpus import DISCREDITED, HELD_OUT, LESSONS, TUNING, Question
 from decklog import Decklog, ManualClock
-from decklog.db.lesson_search import SqliteLessons, lesson_search
-from decklog.stores import ranking
-from decklog.stores.words import words_of
+from decklog.db.text.lessons import SqliteLessons, lesson_search
+from decklog.stores.memory import ranking
+from decklog.stores.memory.tokens import words_of
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 REPORT = Path(__file__).parents[1] / "docs" / "benchmarks" / "recall.md"

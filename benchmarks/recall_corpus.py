@@ -1,7 +1,7 @@
 """A labelled set for recall: lessons about real kinds of software failure, and questions that put them in other words.
 
 A line of lessons is `id | topic | text`; a line of questions is `ids | text`, with the ids of the lessons that answer it. The
-groups of words in `decklog.stores.senses` and the weights of the ranking were chosen on the questions for tuning alone; the
+groups of words in `decklog.stores.memory.synonyms` and the weights of the ranking were chosen on the questions for tuning alone; the
 held-out questions were written after that and never tuned on.
 """
 

@@ -31,7 +31,7 @@ another.
 
 _TAIL = """
 *Plain BM25* is an FTS5 table of the texts, asked for any of the question's words. *Text alone* is the match without the
-lesson's record. *Groups of words* are the senses in `decklog.stores.senses`, which the index holds beside the words. *As when
+lesson's record. *Groups of words* are the senses in `decklog.stores.memory.synonyms`, which the index holds beside the words. *As when
 large* is how more than 20,000 lessons are searched: there, only the rarest senses count. *Hashed words* is an embedder
 that has learned nothing (`benchmarks/embedder.py`);
 {model}

@@ -13,9 +13,9 @@ import apsw
 from benchmarks.recall_corpus import HELD_OUT, LESSONS
 from decklog import Decklog, ManualClock
 from decklog.clock import to_text
-from decklog.db.lesson_search import SqliteLessons, lesson_search
-from decklog.stores import alike, ranking
-from decklog.stores.words import words_of
+from decklog.db.text.lessons import SqliteLessons, lesson_search
+from decklog.stores.memory import ranking, similarity
+from decklog.stores.memory.tokens import words_of
 
 MANY = 100_000
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -91,7 +91,7 @@ def _insert(log: Decklog, template: Any, numbered: list[tuple[int, str]]) -> flo
     log.db.many(
         f"insert into lessons ({', '.join(names)}) values ({', '.join(':' + name for name in names)})",
         [
-            {**image, "id": f"l{number}", "body": text, "fingerprint": alike.fingerprint(text), "created_at": _day(number)}
+            {**image, "id": f"l{number}", "body": text, "fingerprint": similarity.fingerprint(text), "created_at": _day(number)}
             for number, text in numbered
         ],
     )

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.measure import Row, in_turns, row
 from decklog import Decklog
 from decklog.clock import to_text
-from decklog.stores import chain
+from decklog.stores.journal import chain
 
 TASKS = int(os.environ.get("DECKLOG_BENCH_TASKS", "1000000"))
 DEPENDENCIES = min(10_000, TASKS // 100)

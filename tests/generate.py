@@ -47,7 +47,7 @@ def _postgres_steps() -> list[str]:
 
 def cli_md() -> str:
     """Give every command with its usage, help and options."""
-    from decklog.cli.commands import menu
+    from decklog.cli.main import menu
 
     context = click.Context(menu, info_name="decklog")
     parts = [

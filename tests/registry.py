@@ -9,7 +9,7 @@ from decklog import Record
 from decklog.app import STORES, store_class
 from decklog.cli.parameters import Parameter, parameters_of
 from decklog.operations import Operation, operations_of
-from decklog.stores.entry import Entry
+from decklog.stores.journal.entry import Entry
 
 STORE_NAMES = ["journal", *STORES]
 

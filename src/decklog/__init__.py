@@ -6,17 +6,7 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.clock import Clock, ManualClock
-    from decklog.errors import (
-        BudgetExceeded,
-        Busy,
-        Conflict,
-        DecklogError,
-        Denied,
-        Invalid,
-        LeaseLost,
-        NotFound,
-        SchemaTooNew,
-    )
+    from decklog.errors import BudgetExceeded, Busy, Conflict, DecklogError, Denied, Invalid, LeaseLost, NotFound, SchemaTooNew
     from decklog.ids import Ids
     from decklog.records import Page, Record
 

@@ -16,65 +16,65 @@ if TYPE_CHECKING:
     from typing import Any, ParamSpec, Self, TypeVar
 
     from decklog.db.base import Database
-    from decklog.stores.approvals import Approvals
-    from decklog.stores.artifacts import Artifacts
     from decklog.stores.base import Store
-    from decklog.stores.budgets import Budgets
-    from decklog.stores.ci import Ci
-    from decklog.stores.context import Context
-    from decklog.stores.criteria import Criteria
-    from decklog.stores.effects import Effects
-    from decklog.stores.feedback import FeedbackStore
-    from decklog.stores.groups import Groups
-    from decklog.stores.inbox import Inbox
-    from decklog.stores.learnings import Learnings
-    from decklog.stores.ledger import Ledger
-    from decklog.stores.memory import Memory
-    from decklog.stores.outputs import Outputs
-    from decklog.stores.patterns import Patterns
-    from decklog.stores.plans import Plans
-    from decklog.stores.prices import Prices
-    from decklog.stores.processes import Processes
-    from decklog.stores.reservations import Reservations
-    from decklog.stores.runs import Runs
-    from decklog.stores.self_edits import SelfEdits
-    from decklog.stores.states import States
-    from decklog.stores.strategies import Strategies
-    from decklog.stores.tasks import Tasks
-    from decklog.stores.trust import Trust
-    from decklog.stores.workflow import Workflow
+    from decklog.stores.content.artifacts import Artifacts
+    from decklog.stores.content.outputs import Outputs
+    from decklog.stores.content.states import States
+    from decklog.stores.desk.approvals import Approvals
+    from decklog.stores.desk.feedback import FeedbackStore
+    from decklog.stores.desk.inbox import Inbox
+    from decklog.stores.desk.self_edits import SelfEdits
+    from decklog.stores.desk.trust.trust import Trust
+    from decklog.stores.effects.effects import Effects
+    from decklog.stores.effects.processes import Processes
+    from decklog.stores.flow.ci import Ci
+    from decklog.stores.flow.context import Context
+    from decklog.stores.flow.workflow import Workflow
+    from decklog.stores.memory.learnings import Learnings
+    from decklog.stores.memory.memory import Memory
+    from decklog.stores.memory.patterns import Patterns
+    from decklog.stores.memory.strategies import Strategies
+    from decklog.stores.money.budgets import Budgets
+    from decklog.stores.money.ledger import Ledger
+    from decklog.stores.money.prices import Prices
+    from decklog.stores.money.reservations import Reservations
+    from decklog.stores.runs.runs import Runs
+    from decklog.stores.work.criteria import Criteria
+    from decklog.stores.work.groups import Groups
+    from decklog.stores.work.plans import Plans
+    from decklog.stores.work.tasks import Tasks
 
     P = ParamSpec("P")
     R = TypeVar("R")
 
 # A new kind of record is one more line here, after those it refers to. Modules are imported when a store is first used.
 STORES = {
-    "runs": "Runs",
-    "groups": "Groups",
-    "tasks": "Tasks",
-    "plans": "Plans",
-    "criteria": "Criteria",
-    "approvals": "Approvals",
-    "states": "States",
-    "artifacts": "Artifacts",
-    "outputs": "Outputs",
-    "prices": "Prices",
-    "budgets": "Budgets",
-    "reservations": "Reservations",
-    "ledger": "Ledger",
-    "memory": "Memory",
-    "patterns": "Patterns",
-    "strategies": "Strategies",
-    "learnings": "Learnings",
-    "context": "Context",
-    "inbox": "Inbox",
-    "feedback": "FeedbackStore",
-    "trust": "Trust",
-    "self_edits": "SelfEdits",
-    "workflow": "Workflow",
-    "ci": "Ci",
-    "effects": "Effects",
-    "processes": "Processes",
+    "runs": "runs.runs.Runs",
+    "groups": "work.groups.Groups",
+    "tasks": "work.tasks.Tasks",
+    "plans": "work.plans.Plans",
+    "criteria": "work.criteria.Criteria",
+    "approvals": "desk.approvals.Approvals",
+    "states": "content.states.States",
+    "artifacts": "content.artifacts.Artifacts",
+    "outputs": "content.outputs.Outputs",
+    "prices": "money.prices.Prices",
+    "budgets": "money.budgets.Budgets",
+    "reservations": "money.reservations.Reservations",
+    "ledger": "money.ledger.Ledger",
+    "memory": "memory.memory.Memory",
+    "patterns": "memory.patterns.Patterns",
+    "strategies": "memory.strategies.Strategies",
+    "learnings": "memory.learnings.Learnings",
+    "context": "flow.context.Context",
+    "inbox": "desk.inbox.Inbox",
+    "feedback": "desk.feedback.FeedbackStore",
+    "trust": "desk.trust.trust.Trust",
+    "self_edits": "desk.self_edits.SelfEdits",
+    "workflow": "flow.workflow.Workflow",
+    "ci": "flow.ci.Ci",
+    "effects": "effects.effects.Effects",
+    "processes": "effects.processes.Processes",
 }
 
 # Where a verb needs another store, it says what it needs as a Protocol, and gets it here.
@@ -130,7 +130,7 @@ class Decklog:
         processes: Processes
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
-        from decklog.stores.journal import Journal
+        from decklog.stores.journal.journal import Journal
 
         self.db = db
         self.clock = clock
@@ -170,7 +170,7 @@ class Decklog:
         if text.startswith(("postgresql://", "postgres://")):
             db = _postgres(text, migrate=migrate, **common)
         else:
-            from decklog.db.sqlite import open_sqlite
+            from decklog.db.sqlite.database import open_sqlite
 
             db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, **common)
         return cls(db, clock=clock, ids=ids or Ids(clock, db.values.vouch))
@@ -199,7 +199,7 @@ class Decklog:
         iteration: int | None = None,
     ) -> "Iterator[None]":
         """Attribute everything written in this block, where a call does not say otherwise."""
-        from decklog.stores.acting import acting
+        from decklog.stores.journal.attribution import acting
 
         given = {
             "agent": agent,
@@ -218,7 +218,7 @@ class Decklog:
     @contextmanager
     def transaction(self) -> "Iterator[None]":
         """Make everything written in this block one transaction: all of it, or nothing."""
-        from decklog.stores.acting import transacting
+        from decklog.stores.journal.attribution import transacting
 
         token = transacting.set(True)
         try:
@@ -230,7 +230,7 @@ class Decklog:
     @property
     def is_in_transaction(self) -> bool:
         """Whether the caller holds a transaction open, so that what is written now may still be undone."""
-        from decklog.stores.acting import transacting
+        from decklog.stores.journal.attribution import transacting
 
         return transacting.get()
 
@@ -256,16 +256,17 @@ class Decklog:
 def store_class(name: str) -> "type[Store]":
     """Import a store's class."""
     if name == "journal":
-        from decklog.stores.journal import Journal
+        from decklog.stores.journal.journal import Journal
 
         return Journal  # type: ignore[return-value]
-    found: type[Store] = getattr(import_module(f"decklog.stores.{name}"), STORES[name])
+    module, _, kind = STORES[name].rpartition(".")
+    found: type[Store] = getattr(import_module(f"decklog.stores.{module}"), kind)
     return found
 
 
 def _postgres(url: str, **settings: "Any") -> "Database":
     try:
-        from decklog.db.postgres import open_postgres
+        from decklog.db.postgres.database import open_postgres
     except ImportError as problem:
         raise Unavailable(
             f"PostgreSQL needs a package that is not installed: {problem.name}",

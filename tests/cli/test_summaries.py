@@ -1,6 +1,6 @@
 from decklog.app import store_class
-from decklog.cli.commands import COMMANDS, menu
 from decklog.cli.derived import store_names
+from decklog.cli.main import COMMANDS, menu
 from decklog.cli.summaries import SUMMARIES
 
 

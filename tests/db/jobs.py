@@ -13,7 +13,7 @@ import psycopg_pool  # noqa: F401
 
 from decklog import Decklog
 from decklog.errors import DecklogError, LeaseLost
-from decklog.stores import journal, tail, verify  # noqa: F401
+from decklog.stores.journal import journal, tail, verify  # noqa: F401
 from tests.db.processes import say
 
 

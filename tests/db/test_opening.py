@@ -10,7 +10,8 @@ import pytest
 
 import decklog
 from decklog import Decklog, Denied, Invalid, NotFound, SchemaTooNew
-from decklog.db import schema, sqlite_file
+from decklog.db import schema
+from decklog.db.sqlite import file
 from decklog.errors import Closed, Damaged, EngineTooOld, NetworkFilesystem, NotADatabase, ReadOnly, SchemaTooOld, Unavailable
 from tests.db.processes import alone, hear, start
 
@@ -278,10 +279,10 @@ def test_a_server_that_does_not_answer_is_unavailable_at_once() -> None:
 def test_an_engine_that_corrupts_shared_files_is_refused() -> None:
     for version in ("3.45.0", "3.51.2", "3.7.17"):
         with pytest.raises(EngineTooOld, match=version):
-            sqlite_file.check_engine(version)
+            file.check_engine(version)
     for version in ("3.51.3", "3.52.0", "4.0.0"):
-        sqlite_file.check_engine(version)
-    sqlite_file.check_engine()
+        file.check_engine(version)
+    file.check_engine()
 
 
 def test_a_network_file_system_is_refused_unless_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,11 +291,11 @@ def test_a_network_file_system_is_refused_unless_allowed(tmp_path: Path, monkeyp
         f"/dev/sda1 / ext4 rw 0 0\nserver:/x {tmp_path}/net nfs4 rw 0 0\n/dev/sdb {tmp_path}/net/local ext4 rw 0 0\n"
     )
     with pytest.raises(NetworkFilesystem, match="nfs4"):
-        sqlite_file.check_place(f"{tmp_path}/net/decklog.db", allow_network=False, mounts=str(mounts))
-    sqlite_file.check_place(f"{tmp_path}/net/decklog.db", allow_network=True, mounts=str(mounts))
-    sqlite_file.check_place(f"{tmp_path}/net/local/decklog.db", allow_network=False, mounts=str(mounts))
-    sqlite_file.check_place(f"{tmp_path}/network.db", allow_network=False, mounts=str(mounts))
-    sqlite_file.check_place(f"{tmp_path}/net/decklog.db", allow_network=False, mounts=str(tmp_path / "none"))
+        file.check_place(f"{tmp_path}/net/decklog.db", allow_network=False, mounts=str(mounts))
+    file.check_place(f"{tmp_path}/net/decklog.db", allow_network=True, mounts=str(mounts))
+    file.check_place(f"{tmp_path}/net/local/decklog.db", allow_network=False, mounts=str(mounts))
+    file.check_place(f"{tmp_path}/network.db", allow_network=False, mounts=str(mounts))
+    file.check_place(f"{tmp_path}/net/decklog.db", allow_network=False, mounts=str(tmp_path / "none"))
 
 
 def test_a_full_disk_loses_nothing_and_leaves_the_log_usable(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pytest
 
 from decklog import Decklog, Invalid, NotFound, Record
-from decklog.stores.verify import Verification
+from decklog.stores.journal.verify import Verification
 from tests.conftest import ENGINES
 
 ENTRY_COLUMNS = [
@@ -193,8 +193,8 @@ def test_unreadable_post_images_are_a_finding_not_a_crash(victim: Victim) -> Non
 
 
 def row_columns() -> list[Any]:
-    from decklog.stores.runs import Agent, Run
-    from decklog.stores.task import Dependency, Task
+    from decklog.stores.runs.runs import Agent, Run
+    from decklog.stores.work.task import Dependency, Task
 
     kinds: list[type[Record]] = [Run, Agent, Task, Dependency]
     return [pytest.param(kind, column, id=f"{kind.table}.{column}") for kind in kinds for column in kind.columns()]

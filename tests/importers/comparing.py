@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 
 from decklog import Decklog
-from decklog.importers.source import Source
+from decklog.importers.engine.source import Source
 
 # Made anew by every import: the ids of what had none.
 _MADE = {"charges": ("id",), "learnings": ("id",), "self_edits": ("id",), "sightings": ("id", "lesson_id")}

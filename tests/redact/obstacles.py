@@ -5,7 +5,7 @@ import json
 import random
 from collections.abc import Callable
 
-from .secrets import Secret
+from tests.redact.secrets import Secret
 
 Obstacle = Callable[[Secret, random.Random], str]
 

@@ -5,9 +5,8 @@ import random
 from pathlib import Path
 
 from decklog.redact import redact
-
-from .obstacles import OBSTACLES
-from .secrets import Secret, blocks, placed, tokens
+from tests.redact.obstacles import OBSTACLES
+from tests.redact.secrets import Secret, blocks, placed, tokens
 
 _HERE = Path(__file__).parent
 _PIECE = 8

@@ -3,10 +3,9 @@
 import pytest
 
 from decklog.redact import redact
-
-from . import scoring
-from .obstacles import OBSTACLES
-from .secrets import Secret, blocks, placed, tokens
+from tests.redact import scoring
+from tests.redact.obstacles import OBSTACLES
+from tests.redact.secrets import Secret, blocks, placed, tokens
 
 SEEDS = (0, 1, 2)
 

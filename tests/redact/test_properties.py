@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.redact import may_hold_secret, redact, scan, scan_value
-
-from .secrets import Secret, placed, tokens
+from tests.redact.secrets import Secret, placed, tokens
 
 _SAMPLES = [*tokens(3), *placed(3)]
 _NOISE = st.sampled_from(

@@ -5,13 +5,12 @@ import random
 import pytest
 
 from decklog.redact import RULES, redact
-from decklog.redact.beginning import beginning
 from decklog.redact.finder import MarkedSet
-from decklog.redact.rules import Rule
-from decklog.redact.table import PREFIXED
+from decklog.redact.patterns.first_bytes import beginning
+from decklog.redact.rules.rule import Rule
+from decklog.redact.rules.table import PREFIXED
 from decklog.redact.values import looks_random
-
-from .samples import sample
+from tests.redact.samples import sample
 
 # What these describe by shape must also decode, or have a body, which a random text rarely does.
 _CHECKED = {"basic-auth", "private-key"}

@@ -7,8 +7,7 @@ import time
 import pytest
 
 from decklog.redact import may_hold_secret, scan
-
-from .hostile import texts
+from tests.redact.hostile import texts
 
 _SIZE = 200_000
 
@@ -52,4 +51,4 @@ def test_importing_the_package_loads_neither_the_matcher_nor_the_rules() -> None
     code = "import sys, decklog.redact as r; r.scan('plain words'); print(*sys.modules)"
     path = {"PYTHONPATH": ":".join(sys.path)}
     shown = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env=path)
-    assert not {"re2", "re", "json", "typing", "decklog.redact.table"} & set(shown.stdout.split())
+    assert not {"re2", "re", "json", "typing", "decklog.redact.rules.table"} & set(shown.stdout.split())

@@ -1,4 +1,4 @@
-"""A toolbox over a folder of its own, and people who answer for those of other stores."""
+"""A toolbox over a folder of its own, and a root to work in."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,7 +9,9 @@ import pytest
 
 from decklog import Decklog
 from decklog.tools import Sandbox, Toolbox, Unrestricted
-from decklog.tools.sandbox import Kind
+from decklog.tools.files.open_beneath import Opener, best_opener, open_by_openat2, open_by_walk
+from decklog.tools.files.root import Root
+from decklog.tools.sandbox.sandbox import Kind
 
 OPEN = Sandbox(kind=Kind.NONE)
 
@@ -38,3 +40,26 @@ def make_box(log: Decklog, run_id: str, place: Path, tmp_path: Path) -> Iterator
 def box(make_box: Callable[..., Toolbox]) -> Toolbox:
     """A toolbox that nothing holds in, so that a test sees the tool alone."""
     return make_box()
+
+
+@pytest.fixture(params=[open_by_openat2, open_by_walk], ids=["openat2", "walk"])
+def opener(request: pytest.FixtureRequest) -> Opener:
+    """Give each way of opening a file beneath a root, in turn."""
+    if request.param is open_by_openat2 and best_opener() is not open_by_openat2:
+        pytest.skip("this kernel or sandbox has no openat2")
+    return request.param
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[Root]:
+    """Open an empty directory as a root."""
+    directory = tmp_path / "root"
+    directory.mkdir()
+    with Root(directory) as opened:
+        yield opened
+
+
+@pytest.fixture
+def here(root: Root) -> Path:
+    """The same directory as a path, to set up files and look at them."""
+    return Path(root.path)

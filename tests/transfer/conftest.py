@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.transfer.jsonl_export import JsonlExport
+from decklog.transfer.jsonl.export import JsonlExport
 
 LONG = "a line of tool output\n" * 5000
 

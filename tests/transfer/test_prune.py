@@ -5,7 +5,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.errors import Invalid
-from decklog.transfer.move import Move
+from decklog.transfer.move.move import Move
 from decklog.transfer.prune import Prune, age_of
 from tests.transfer.conftest import LONG, fill
 

@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> int:
     if arguments[:1] == ["bazinga"]:
         # Its words are its own: --db and --json mean there what they mean to bazinga-db.
         from decklog.cli.locate import found_above
-        from decklog.compat.bazinga.program import run as run_bazinga
+        from decklog.compat.bazinga.program.program import run as run_bazinga
 
         return run_bazinga(arguments[1:], found_above)
     from decklog.cli.call import Call
@@ -46,7 +46,7 @@ def run(arguments: list[str]) -> int:
             from decklog.cli.derived import run_operation
 
             return run_operation(call)
-        from decklog.cli.commands import run_command
+        from decklog.cli.main import run_command
 
         return run_command(call)
     except BrokenPipeError:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
 
-# Verbs that a person needs in another form than the signature gives; they live in `STORE_commands`.
+# Verbs that a person needs in another form than the signature gives; they live in `commands/STORE.py`.
 HAND_WRITTEN = {"runs": ("show", "timeline", "diff"), "tasks": ("board",), "ledger": ("burn",), "trust": ("sign", "apply")}
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
 

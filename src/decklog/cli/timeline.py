@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from decklog.app import Decklog
-    from decklog.stores.task import Attempt
+    from decklog.stores.work.task import Attempt
 
 _MARKS = {
     "done": "█",

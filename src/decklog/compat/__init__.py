@@ -1,1 +1,1 @@
-"""Faces of other systems over a Decklog log: programs and prompts written for them go on working."""
+"""Other products' own surfaces over a log."""

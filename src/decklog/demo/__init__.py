@@ -8,15 +8,15 @@ import time
 
 from decklog.app import Decklog
 from decklog.errors import NotFound
-from decklog.stores.entry import Kind
-from decklog.stores.task import TaskState
+from decklog.stores.journal.entry import Kind
+from decklog.stores.work.task import TaskState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from decklog.stores.task import Task
+    from decklog.stores.work.task import Task
 
     T = TypeVar("T")
 

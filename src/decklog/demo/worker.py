@@ -5,9 +5,9 @@ import time
 
 from decklog.app import Decklog
 from decklog.demo import LEASE_SECONDS
-from decklog.stores.claim import Claim
-from decklog.stores.entry import Kind
-from decklog.stores.task import TaskState
+from decklog.stores.journal.entry import Kind
+from decklog.stores.work.claim import Claim
+from decklog.stores.work.task import TaskState
 
 _STEPS = ("looked around", "made the change", "ran the tests")
 

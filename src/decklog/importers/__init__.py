@@ -1,1 +1,1 @@
-"""Takes over what older systems recorded, and writes it back in their own formats. See docs/importing.md."""
+"""Other products' records, taken over and given back."""

@@ -1,12 +1,12 @@
 """Finds secrets in texts and values, and replaces them with a marker that names the kind."""
 
-from decklog.redact.prefilter import may_hold_secret
+from decklog.redact.patterns.prefilter import may_hold_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.redact.rules import Rule
+    from decklog.redact.rules.rule import Rule
 
     RULES: tuple[Rule, ...]
 
@@ -29,14 +29,14 @@ def scan(text: str) -> "tuple[str, bool]":
 
 def scan_value(value: "Any") -> "tuple[Any, bool]":
     """Redact the strings and keys of a JSON-like value; the same object comes back when nothing changed."""
-    from decklog.redact import walk
+    from decklog.redact import json_values
 
-    return walk.scan_value(value)
+    return json_values.scan_value(value)
 
 
 def __getattr__(name: str) -> "tuple[Rule, ...]":
     if name == "RULES":
-        from decklog.redact.table import RULES
+        from decklog.redact.rules.table import RULES
 
         return RULES
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from decklog.redact import cookies, heads, values
-from decklog.redact.found import Found
 from decklog.redact.heads import HEAD, Head
-from decklog.redact.pattern import Pattern
+from decklog.redact.patterns.found import Found
+from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.view import View
 
 _QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}

@@ -5,8 +5,8 @@ from binascii import Error, a2b_base64
 from bisect import bisect_right
 
 from decklog.redact.finder import find_all
-from decklog.redact.found import Found
-from decklog.redact.pattern import Pattern, Span
+from decklog.redact.patterns.found import Found
+from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.view import View, looked_through
 
 # Four characters that decode to three bytes of ASCII text: almost nothing else has this shape by chance.

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from operator import itemgetter
 
-from decklog.redact import encoded, wraps
+from decklog.redact import encoded, line_wraps
 from decklog.redact.finder import find_all, find_marked, find_placed
-from decklog.redact.found import Found
+from decklog.redact.patterns.found import Found
 from decklog.redact.view import View, looked_through
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
@@ -32,7 +32,7 @@ def _scan_once(text: str) -> tuple[str, bool | None]:
     if "\n" in view.text:
         starts = {secret.start for secret in found}
         found = _unwrapped(view.text, found)
-        together = wraps.joined(view)
+        together = line_wraps.joined(view)
         if together is not None:
             found += [secret for secret in _across_lines(view.text, together) if secret.start not in starts]
     if not found:
@@ -45,8 +45,13 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
     result, reached = [], 0
     for secret in sorted(found):
         end = secret.end
-        if end > reached and end - secret.start >= wraps.SHORTEST and text[end : end + 1] == "\n" and text[end - 1] in _WRAPPABLE:
-            end = wraps.extended(text, secret.start, end)
+        if (
+            end > reached
+            and end - secret.start >= line_wraps.SHORTEST
+            and text[end : end + 1] == "\n"
+            and text[end - 1] in _WRAPPABLE
+        ):
+            end = line_wraps.extended(text, secret.start, end)
         reached = max(reached, end)
         result.append(secret if end == secret.end else secret._replace(end=end))
     return result
@@ -61,7 +66,7 @@ def _across_lines(text: str, together: View) -> Iterator[Found]:
         first = text.find("\n", start, end)
         if first < 0:
             continue
-        if index < len(marked) or wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
+        if index < len(marked) or line_wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
             yield Found(start, _last_line_end(text, first, end), secret.kind)
 
 
@@ -76,7 +81,7 @@ def _last_line_end(text: str, first: int, end: int) -> int:
     """Leave out the lines after the second one that read as something else."""
     following = text.find("\n", first + 1, end)
     while following >= 0:
-        if not wraps.goes_on(text, _line_start(text, following), is_long=True):
+        if not line_wraps.goes_on(text, _line_start(text, following), is_long=True):
             return following
         following = text.find("\n", following + 1, end)
     return end

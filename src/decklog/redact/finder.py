@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from decklog.redact import assignments, values
-from decklog.redact.beginning import beginning
-from decklog.redact.found import Found
-from decklog.redact.pattern import Pattern, Span
-from decklog.redact.rules import Rule
-from decklog.redact.table import PLACED, PREFIXED, SHAPED
+from decklog.redact.patterns.first_bytes import beginning
+from decklog.redact.patterns.found import Found
+from decklog.redact.patterns.pattern import Pattern, Span
+from decklog.redact.rules.rule import Rule
+from decklog.redact.rules.table import PLACED, PREFIXED, SHAPED
 from decklog.redact.view import View
 
 _MOST_KNOWN = 4_096

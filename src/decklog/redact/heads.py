@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from decklog.redact.names import kind_of
-from decklog.redact.pattern import Pattern
+from decklog.redact.patterns.pattern import Pattern
 
 _STEM = (
     r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|secret|token|key"

@@ -2,7 +2,7 @@
 
 import re
 
-from decklog.redact.words import word_set
+from decklog.redact.placeholders import word_set
 
 _CAMEL = re.compile(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")

@@ -3,7 +3,7 @@
 import re
 from binascii import a2b_base64
 
-from decklog.redact.words import BENIGN_WORDS, STOP_WORDS
+from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS
 
 _MASK = frozenset("*xX.•-_#?0…●•· ")
 _PLACEHOLDER = re.compile(

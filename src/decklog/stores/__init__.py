@@ -1,0 +1,1 @@
+"""One folder a domain; the domains know nothing of each other."""

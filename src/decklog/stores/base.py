@@ -2,9 +2,9 @@
 
 from dataclasses import MISSING, fields
 
+from decklog.db.where import MAX_PAGE, Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.records import Page, Record, from_json, to_json
-from decklog.stores.where import MAX_PAGE, Where, cursor_of, enum_of, moment_of, page_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.base import Database
     from decklog.ids import Ids
-    from decklog.stores.journal import Journal
+    from decklog.stores.journal.journal import Journal
 
     R = TypeVar("R", bound=Record)
 

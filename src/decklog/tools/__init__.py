@@ -7,12 +7,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .guard import Unrestricted
-    from .sandbox import Sandbox
-    from .tool import Finding, Tool
-    from .toolbox import Toolbox
+    from decklog.tools.sandbox.sandbox import Sandbox
+    from decklog.tools.toolbox.guard import Unrestricted
+    from decklog.tools.toolbox.tool import Finding, Tool
+    from decklog.tools.toolbox.toolbox import Toolbox
 
-_HOMES = {"Finding": "tool", "Sandbox": "sandbox", "Tool": "tool", "Toolbox": "toolbox", "Unrestricted": "guard"}
+_HOMES = {
+    "Finding": "toolbox.tool",
+    "Sandbox": "sandbox.sandbox",
+    "Tool": "toolbox.tool",
+    "Toolbox": "toolbox.toolbox",
+    "Unrestricted": "toolbox.guard",
+}
 
 __all__ = ["Finding", "Sandbox", "Tool", "Toolbox", "Unrestricted"]
 

@@ -1,1 +1,1 @@
-"""Taking a log elsewhere and keeping it whole: export, import, move, backup, restore, recovery and retention."""
+"""Taking a log elsewhere, keeping copies of it, and mending it."""

@@ -4,9 +4,9 @@ import os
 from dataclasses import asdict, dataclass
 
 from decklog.clock import to_text
-from decklog.db.sqlite_backup import publish
+from decklog.db.sqlite.backup import publish
 from decklog.errors import Conflict
-from decklog.transfer.move import Move, is_same
+from decklog.transfer.move.move import Move, is_same
 from decklog.transfer.progress import Progress, silent
 
 TYPE_CHECKING = False

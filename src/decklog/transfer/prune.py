@@ -4,13 +4,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
 from decklog.clock import to_text
+from decklog.db.where import enum_of
 from decklog.errors import Invalid, NotFound
-from decklog.stores import chain
-from decklog.stores.entry import Kind
-from decklog.stores.journal_writer import STREAM_SIZE
-from decklog.stores.where import enum_of
+from decklog.stores.journal import chain
+from decklog.stores.journal.entry import Kind
+from decklog.stores.journal.writer import STREAM_SIZE
+from decklog.transfer.move.reading import NAMED
 from decklog.transfer.progress import Progress, silent
-from decklog.transfer.reading import NAMED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

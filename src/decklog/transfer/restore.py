@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from decklog.clock import Clock, to_text
-from decklog.db import sqlite_backup
-from decklog.db.fair_lock import FairLock
-from decklog.db.holders import holders_of
-from decklog.db.sqlite_file import FileState, look
+from decklog.db.sqlite.backup import alone, copy_file, publish, sync, use_wal
+from decklog.db.sqlite.fair_lock import FairLock
+from decklog.db.sqlite.file import FileState, look
+from decklog.db.sqlite.holders import holders_of
 from decklog.errors import Busy, Damaged, Invalid, NotADatabase, NotFound
-from decklog.transfer.move import is_same
+from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ def restore(backup: str, path: str, *, clock: Clock | None = None, progress: Pro
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     partial = f"{path}.{os.getpid()}.restoring"
     try:
-        sqlite_backup.copy_file(backup, partial, lambda done, whole: progress("copying pages", done, whole))
+        copy_file(backup, partial, lambda done, whole: progress("copying pages", done, whole))
         streams, entries = _prove(partial, backup, progress)
         kept = _replace(path, partial, to_text((clock or Clock()).now()))
     finally:
@@ -71,7 +71,7 @@ def _prove(partial: str, backup: str, progress: Progress) -> tuple[int, int]:
 def _replace(path: str, partial: str, now: str) -> str | None:
     """Put the new file in place; give the name under which the old one is kept."""
     if not os.path.lexists(path):
-        sqlite_backup.publish(partial, path, overwrite=False)
+        publish(partial, path, overwrite=False)
         return None
     kept = f"{path}.before-{now[:19].replace(':', '')}Z"
     lock = FairLock(f"{path}-lock", _PATIENCE_SECONDS)
@@ -80,9 +80,9 @@ def _replace(path: str, partial: str, now: str) -> str | None:
         with _nobody_else(path) as is_sound:
             _keep(path, kept)
             os.replace(partial, path)
-        sqlite_backup.sync(os.path.dirname(path))
+        sync(os.path.dirname(path))
         if is_sound:
-            sqlite_backup.use_wal(kept)
+            use_wal(kept)
     finally:
         lock.release()
         lock.close()
@@ -94,7 +94,7 @@ def _nobody_else(path: str) -> "Iterator[bool]":
     """Hold others off; where the file is too damaged for SQLite's own locks (False), ask the system who has it open."""
     import apsw
 
-    holding = sqlite_backup.alone(path)
+    holding = alone(path)
     try:
         look(path)
         holding.__enter__()

@@ -161,10 +161,10 @@ def test_files_that_make_no_sense_are_refused_whole(empty: Shell, config: Path, 
 
 
 def test_a_workflow_that_a_manager_loaded_stays(empty: Shell) -> None:
-    from decklog.stores import workflow_document
+    from decklog.stores.flow import document
 
     with Decklog.open(empty.db) as log:
-        log.workflow.load({**workflow_document.shipped(), "name": "ours"}, by="ana")
+        log.workflow.load({**document.shipped(), "name": "ours"}, by="ana")
 
     assert empty.call("seed-configs").json["name"] == "ours"
     empty.run("init-session", "--session-id", "x", "--db", empty.db)

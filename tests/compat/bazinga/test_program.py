@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.cli import run
-from decklog.compat.bazinga.commands import COMMANDS
+from decklog.compat.bazinga.program.commands import COMMANDS
 from tests.compat.bazinga.shell import Shell, python
 
 # As bazinga-db's own documents count them; get-logs is ours, and the others were programs beside it.

@@ -2,17 +2,7 @@
 
 import pytest
 
-from tests.compat.bazinga.shell import (
-    ANY,
-    Case,
-    Shell,
-    gives,
-    prints,
-    refused,
-    refused_as_json,
-    silent,
-    try_case,
-)
+from tests.compat.bazinga.shell import ANY, Case, Shell, gives, prints, refused, refused_as_json, silent, try_case
 
 _ROW = {"session_id": "s", "mode": "parallel", "status": "active", "end_time": None, "initial_branch": "main"}
 

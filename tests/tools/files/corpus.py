@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from decklog.errors import DecklogError, Denied
-from decklog.tools.beneath import Opener
-from decklog.tools.confine import Root
-from decklog.tools.paths import DEFAULT, Op, Rules, resolve
+from decklog.tools.files.open_beneath import Opener
+from decklog.tools.files.path_check import DEFAULT, Op, Rules, resolve
+from decklog.tools.files.root import Root
 
 CANARY = b"canary: no tool may read or change this\n"
 TASK = Rules(allowed=("src/", "docs/**", "*.md"), forbidden=("src/locked/", "/docs/legal.md"))

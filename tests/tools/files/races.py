@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from decklog.errors import DecklogError, NotFound
-from decklog.tools.beneath import best_opener, open_by_walk
-from decklog.tools.confine import Root
+from decklog.tools.files.open_beneath import best_opener, open_by_walk
+from decklog.tools.files.root import Root
 
 CANARY = b"canary: no tool may read or change this\n"
 OWN = b"inside the root\n"

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from decklog.errors import Closed, Conflict, Denied, Invalid, NotFound, TooLarge
-from decklog.tools.beneath import Opener
-from decklog.tools.confine import Root
-from decklog.tools.paths import Op, Rules, resolve
-from decklog.tools.spelling import RULES
-from decklog.tools.walk import walk
-
-from .corpus import CANARY, ESCAPES, HARMLESS, Case, a_tree, build, is_refused, is_refused_in_use, scores
+from decklog.tools.files.open_beneath import Opener
+from decklog.tools.files.path_check import Op, Rules, resolve
+from decklog.tools.files.path_spelling import RULES
+from decklog.tools.files.root import Root
+from decklog.tools.search.walk import walk
+from tests.tools.files.corpus import CANARY, ESCAPES, HARMLESS, Case, a_tree, build, is_refused, is_refused_in_use, scores
 
 
 @pytest.fixture(scope="module")

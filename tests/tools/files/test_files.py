@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.errors import Conflict, Denied, Invalid, NotFound, TooLarge
-from decklog.tools import edits
-from decklog.tools.confine import Root
-from decklog.tools.files import edit_file, glob, list_files, read_file, write_file
-from decklog.tools.globs import full_match, name_match
-from decklog.tools.paths import Rules
-from decklog.tools.text import decode
+from decklog.tools.files import edits
+from decklog.tools.files.files import edit_file, glob, list_files, read_file, write_file
+from decklog.tools.files.path_check import Rules
+from decklog.tools.files.root import Root
+from decklog.tools.files.text import decode
+from decklog.tools.search.globs import full_match, name_match
 
 
 def test_a_range_of_lines_is_counted_from_one_and_includes_both_ends(root: Root, here: Path) -> None:

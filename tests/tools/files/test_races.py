@@ -2,7 +2,7 @@
 
 import pytest
 
-from .races import SHAPES, naive_escape, race
+from tests.tools.files.races import SHAPES, naive_escape, race
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -118,7 +118,7 @@ def test_every_rule_of_the_shipped_policy_says_why_and_what_instead() -> None:
 
 def test_every_finding_the_engine_reports_is_in_the_policy() -> None:
     package = Path(judge.__code__.co_filename).parent
-    code = "".join(file.read_text(encoding="utf-8") for file in package.glob("*.py"))
+    code = "".join(file.read_text(encoding="utf-8") for file in package.rglob("*.py"))
     reported = set(re.findall(r'report\(\s*"([\w-]+)"', code)) | {"network-to-shell", "decoded-to-shell"}
     assert reported == set(Policy.default().findings) - {"environment-dump", "secret-in-output"}
 

@@ -10,9 +10,10 @@ import pytest
 
 from decklog import Decklog, Invalid
 from decklog.errors import TimedOut, Unavailable
-from decklog.tools import Sandbox, Toolbox, landlock, sandbox
-from decklog.tools.family import carriers
-from decklog.tools.sandbox import Kind
+from decklog.tools import Sandbox, Toolbox
+from decklog.tools.sandbox import landlock, sandbox
+from decklog.tools.sandbox.sandbox import Kind
+from decklog.tools.shell.process_tree import carriers
 from tests.tools.shell.test_shell import STUBBORN, is_running, wait_for
 
 

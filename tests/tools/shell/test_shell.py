@@ -14,7 +14,7 @@ import pytest
 from decklog import Decklog, Denied, Invalid, NotFound
 from decklog.errors import TimedOut
 from decklog.tools import Toolbox
-from decklog.tools.family import carriers
+from decklog.tools.shell.process_tree import carriers
 
 # Ignores both polite signals, leaves its group and its parent, and says who it is.
 STUBBORN = textwrap.dedent(
@@ -212,7 +212,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
 def test_a_long_command_is_on_record_while_it_runs(
     log: Decklog, run_id: str, box: Toolbox, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("decklog.tools.shell.STREAM_SECONDS", 0.0)
+    monkeypatch.setattr("decklog.tools.shell.shell.STREAM_SECONDS", 0.0)
     block, body = "-----BEGIN RSA " + "PRIVATE KEY-----", "MIIEpAIB" + "AAKCAQEA7bqZx0QwErTyUiOpAsDfGhJkLzXcVbNm"
     (place / "talk.sh").write_text(f"echo first; sleep 1.2; echo '{block}'; sleep 1.2; echo {body}; sleep 1.2\n")
     box.run(["bash", "talk.sh"])

@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decklog.tools.output import read_output
-from decklog.tools.spool import STREAMS, Spool
+from decklog.tools.shell.output import read_output
+from decklog.tools.shell.spool import STREAMS, Spool
 
 PIECES = st.lists(st.tuples(st.sampled_from(STREAMS), st.binary(min_size=1, max_size=60)), max_size=40)
 

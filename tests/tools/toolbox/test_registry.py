@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog, DecklogError
 from decklog.tools import Toolbox
-from decklog.tools.catalogue import TOOLS
+from decklog.tools.toolbox.catalogue import TOOLS
 
 # Assembled here, so that no file of the repository holds something that looks like a secret.
 CANARY = "ghp_" + "R4nd0mC4n4ryV4lu3F0rT3st1ng" + "Zx9Qw8Er7"

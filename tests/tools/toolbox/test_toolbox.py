@@ -9,7 +9,7 @@ import pytest
 from decklog import Decklog, Denied, Invalid, NotFound
 from decklog.errors import Refused, Unavailable
 from decklog.tools import Toolbox
-from decklog.tools.toolbox import LONGEST_TEXT
+from decklog.tools.toolbox.toolbox import LONGEST_TEXT
 
 
 class Tier:

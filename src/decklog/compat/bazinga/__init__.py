@@ -5,8 +5,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.compat.bazinga.auto_logger import AutoLogger
+    from decklog.compat.bazinga.base import DatabaseInitError, MigrationLockError, Refusal
     from decklog.compat.bazinga.database import BazingaDB
-    from decklog.compat.bazinga.desk import DatabaseInitError, MigrationLockError, Refusal
     from decklog.compat.bazinga.redaction import SECRET_PATTERNS, scan_and_redact
     from decklog.compat.bazinga.rules import (
         EXPECTED_SCHEMA_VERSION,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "AutoLogger": "auto_logger",
     "BazingaDB": "database",
-    "DatabaseInitError": "desk",
-    "MigrationLockError": "desk",
-    "Refusal": "desk",
+    "DatabaseInitError": "base",
+    "MigrationLockError": "base",
+    "Refusal": "base",
     "SECRET_PATTERNS": "redaction",
     "scan_and_redact": "redaction",
     "EXPECTED_SCHEMA_VERSION": "rules",

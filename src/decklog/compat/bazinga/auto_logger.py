@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from decklog.compat.bazinga.desk import Refusal, answers
-from decklog.compat.bazinga.logs import Logs, newest
-from decklog.compat.bazinga.reply import Reply
+from decklog.compat.bazinga.base import Refusal, answers
+from decklog.compat.bazinga.logs.logs import Logs, newest
+from decklog.compat.bazinga.program.reply import Reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.clock import Clock
-    from decklog.compat.bazinga.words import Given
+    from decklog.compat.bazinga.program.usage import Given
 
 
 class AutoLogger(Logs):

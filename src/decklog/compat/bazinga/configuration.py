@@ -3,14 +3,14 @@
 import json
 import os
 
-from decklog.compat.bazinga.desk import Refusal
+from decklog.compat.bazinga.base import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.records import Record
-    from decklog.stores.workflow import Workflow
+    from decklog.stores.flow.workflow import Workflow
 
 SECTIONS = ("transitions", "markers", "rules")
 TRANSITIONS_FILE = "transitions.json"

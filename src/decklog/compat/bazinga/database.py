@@ -1,17 +1,17 @@
 """The class under bazinga's name: every part in one."""
 
-from decklog.compat.bazinga.consumption import Consumptions
-from decklog.compat.bazinga.dashboard import Dashboard
-from decklog.compat.bazinga.events import Events
-from decklog.compat.bazinga.logs import Logs
-from decklog.compat.bazinga.outputs import Outputs
-from decklog.compat.bazinga.packages import Packages
-from decklog.compat.bazinga.patterns import Patterns
-from decklog.compat.bazinga.plans import Plans
-from decklog.compat.bazinga.reasoning import Reasoning
+from decklog.compat.bazinga.knowledge.consumption import Consumptions
+from decklog.compat.bazinga.knowledge.packages import Packages
+from decklog.compat.bazinga.knowledge.patterns import Patterns
+from decklog.compat.bazinga.knowledge.strategies import Strategies
+from decklog.compat.bazinga.logs.events import Events
+from decklog.compat.bazinga.logs.logs import Logs
+from decklog.compat.bazinga.logs.outputs import Outputs
+from decklog.compat.bazinga.logs.reasoning import Reasoning
 from decklog.compat.bazinga.router import Router
-from decklog.compat.bazinga.strategies import Strategies
 from decklog.compat.bazinga.upkeep import Upkeep
+from decklog.compat.bazinga.work.dashboard import Dashboard
+from decklog.compat.bazinga.work.plans import Plans
 
 
 class BazingaDB(

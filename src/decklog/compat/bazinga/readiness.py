@@ -5,15 +5,15 @@ import re
 import sys
 
 from decklog.compat.bazinga import configuration
-from decklog.compat.bazinga.desk import DatabaseInitError, Desk, Refusal
-from decklog.compat.bazinga.reply import Reply
+from decklog.compat.bazinga.base import DatabaseInitError, Desk, Refusal
+from decklog.compat.bazinga.program.reply import Reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self
 
     from decklog.clock import Clock
-    from decklog.compat.bazinga.words import Given
+    from decklog.compat.bazinga.program.usage import Given
 
 COUNTS = ("transitions_count", "markers_count", "rules_count")
 BY = "bazinga-db"

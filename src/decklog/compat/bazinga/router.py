@@ -1,16 +1,16 @@
 """The router: who comes next after an agent's report."""
 
-from decklog.compat.bazinga.desk import answers, filled, told
-from decklog.compat.bazinga.groups import Groups, group_row, groups_of
-from decklog.compat.bazinga.reply import Reply
+from decklog.compat.bazinga.base import answers, filled, told
+from decklog.compat.bazinga.program.reply import Reply
+from decklog.compat.bazinga.work.groups import Groups, group_row, groups_of
 from decklog.errors import DecklogError
-from decklog.stores.router import TestingMode
+from decklog.stores.flow.router import TestingMode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.compat.bazinga.words import Given
+    from decklog.compat.bazinga.program.usage import Given
 
 # In the order in which the router has always answered; what is new comes after.
 _NAMED = {
@@ -66,7 +66,7 @@ DESK = Router
 
 
 def route(desk: Router, given: "Given") -> Reply:
-    from decklog.compat.bazinga.words import Misuse
+    from decklog.compat.bazinga.program.usage import Misuse
 
     missing = [flag for flag in ("current-agent", "status", "session-id") if given.get(flag) is None]
     if missing:

@@ -1,7 +1,7 @@
 """Upkeep: questions in SQL, whether the log is whole, and ids that no command would accept."""
 
-from decklog.compat.bazinga.desk import Desk, answers, filled
-from decklog.compat.bazinga.reply import Reply
+from decklog.compat.bazinga.base import Desk, answers, filled
+from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import validate_scope_global_or_group, validate_task_group_id
 from decklog.errors import Damaged
 
@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.compat.bazinga.words import Given
+    from decklog.compat.bazinga.program.usage import Given
 
 _MOST_ISSUES = 100
 # bazinga's names of the tables that hold group ids, each with where Decklog keeps them.
@@ -30,14 +30,14 @@ class Upkeep(Desk):
     @answers
     def query(self, sql: str, params: "tuple[Any, ...]" = ()) -> "list[dict[str, Any]]":
         """Answer one question in SQL, read-only, within two seconds and ten thousand rows."""
-        from decklog.db.ad_hoc import ask
+        from decklog.compat.bazinga.query import ask
 
         return ask(self.log.db, filled("sql", sql), params)
 
     @answers
     def check_integrity(self) -> "dict[str, Any]":
         """Say whether the file is sound, the hash chains link, and every row is what its newest entry says."""
-        from decklog.db.ad_hoc import faults_of
+        from decklog.compat.bazinga.query import faults_of
 
         try:
             faults = faults_of(self.log.db) or [problem.what for problem in self.log.journal.verify().problems]
@@ -101,14 +101,14 @@ def diagnose_group_ids(desk: Upkeep, given: "Given") -> Reply:
 
 
 def detect_paths(_: "Given") -> Reply:
-    from decklog.compat.bazinga.places import described
+    from decklog.compat.bazinga.program.places import described
 
     return Reply(described())
 
 
 def help(given: "Given") -> Reply:
-    from decklog.compat.bazinga.commands import COMMANDS
-    from decklog.compat.bazinga.words import Misuse, Usage
+    from decklog.compat.bazinga.program.commands import COMMANDS
+    from decklog.compat.bazinga.program.usage import Misuse, Usage
 
     wanted = given.get("command")
     if wanted is not None and wanted not in COMMANDS:

@@ -3,13 +3,13 @@
 import shlex
 
 from decklog.errors import Invalid
-from decklog.tools.policy.bench import Bench
-from decklog.tools.policy.calls import Call
 from decklog.tools.policy.policy import Policy
-from decklog.tools.policy.script import TooComplex
-from decklog.tools.policy.syntax import LONGEST
+from decklog.tools.policy.programs.judging import Bench
+from decklog.tools.policy.shell.parse import LONGEST
+from decklog.tools.policy.shell.script import TooComplex
+from decklog.tools.policy.shell.simple_command import Call
+from decklog.tools.policy.shell.words import Word
 from decklog.tools.policy.verdict import Verdict
-from decklog.tools.policy.words import Word
 
 
 def judge(command: str | list[str], policy: Policy | None = None, *, root: str | None = None) -> Verdict:

@@ -5,7 +5,7 @@ import re
 from fnmatch import fnmatchcase
 
 from decklog.tools.policy.policy import Policy
-from decklog.tools.policy.words import UNKNOWN
+from decklog.tools.policy.shell.words import UNKNOWN
 
 _HOME = re.compile(r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)")
 _WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")

@@ -155,7 +155,7 @@ def words(value: str | Iterable[str]) -> list[str]:
 
 def build(data: dict[str, Any], path: str) -> Policy:
     """Build a policy from its data, naming the file in what it refuses."""
-    from decklog.tools.policy.building import Builder
+    from decklog.tools.policy.load import Builder
 
     try:
         return Builder(data).policy()

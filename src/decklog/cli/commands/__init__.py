@@ -1,0 +1,1 @@
+"""Commands written by hand, one file a group."""

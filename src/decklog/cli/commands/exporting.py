@@ -1,0 +1,71 @@
+"""Writing a log in the format of an older system."""
+
+import sys
+
+import click
+
+from decklog.cli.call import Call
+from decklog.cli.progress import Meter
+from decklog.cli.show import show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+@click.command("bazinga")
+@click.argument("file")
+@click.pass_obj
+def export_bazinga(call: Call, file: str) -> int:
+    """Write the log as a bazinga database of its newest version (19); FILE must not be there yet.
+
+    Tasks, approvals and what else that system has no table for stay here.
+    """
+    from decklog.importers.bazinga.export import BazingaExport
+
+    with call.open(writing=False) as log:
+        written = BazingaExport(log, file).run()
+    return _show(call, written)
+
+
+@click.command("runstore")
+@click.argument("file")
+@click.pass_obj
+def export_runstore(call: Call, file: str) -> int:
+    """Write the log as a RunStore database; FILE must not be there yet.
+
+    A task that is paused is in progress there, so that nobody is given it. Questions without a verdict stay here.
+    """
+    from decklog.importers.runstore.export import RunStoreExport
+
+    with call.open(writing=False) as log, Meter() as meter:
+        written = RunStoreExport(log, file, meter).run()
+    return _show(call, written)
+
+
+@click.command("gaia")
+@click.argument("directory")
+@click.pass_obj
+def export_gaia(call: Call, directory: str) -> int:
+    """Write the log as a gaia-coder home: seven databases, paused tasks, self-edits and learnings.
+
+    DIRECTORY must not be there yet, or be empty. The tasks of all runs come together in it.
+    """
+    from decklog.importers.gaia.export import GaiaExport
+
+    with call.open(writing=False) as log, Meter() as meter:
+        written = GaiaExport(log, directory, meter).run()
+    return _show(call, written)
+
+
+def _show(call: Call, written: "dict[str, Any]") -> int:
+    """Show what was written: for programs as data, for people as a table with what did not go along below it."""
+    warnings = [f"refused: {text}" for text in written["refused"]]
+    if written["left_out"]:
+        missing = ", ".join(f"{what} ({count})" for what, count in written["left_out"].items())
+        warnings.append(f"{written['path']} has no place for {missing}")
+    if call.json:
+        return show(written, as_json=True, warnings=warnings)
+    show([{"table": table, "rows": count} for table, count in written["tables"].items()], as_json=False, warnings=warnings)
+    sys.stderr.write(f"Written: {written['path']}\n")
+    return 0

@@ -1,0 +1,99 @@
+"""Proving that a log is whole, and finding what ails it."""
+
+import click
+
+from decklog.cli.call import Call
+from decklog.cli.exits import print_json
+from decklog.cli.locate import locate
+from decklog.cli.show import show
+from decklog.cli.terminal import say
+from decklog.errors import Damaged, Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class NotWhole(Invalid):
+    code = "not_whole"
+
+
+class Trouble(Invalid):
+    code = "trouble"
+
+
+def _print_findings(data: "dict[str, object]", problem: Invalid | None) -> int:
+    """Print the data of a check; when something was found it is an error too, in the place where errors are."""
+    envelope: dict[str, object] = {"ok": problem is None, "data": data, "next": None, "warnings": []}
+    if problem is not None:
+        envelope["error"] = problem.as_dict()
+    print_json(envelope)
+    return 0 if problem is None else 1
+
+
+@click.command()
+@click.argument("stream", required=False)
+@click.option("--anchor", metavar="FILE", help="a file outside the log that keeps the heads, so that a cut-off tail shows")
+@click.pass_obj
+def verify(call: Call, stream: str | None, anchor: str | None) -> int:
+    """Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1)."""
+    with call.open(writing=False) as log:
+        result = log.journal.verify(stream, anchor=anchor)
+    if call.json:
+        return _print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}") if result.first else None)
+    for problem in result.problems:
+        place = f"{problem.stream}:{problem.seq}  " if problem.stream else ""
+        say(f"WRONG  {place}{problem.what}")
+    counted = f"{result.streams} streams, {result.entries} entries, {result.records} records"
+    click.echo(f"{'Whole' if result.ok else 'Not whole'}: {counted}" + (f", {result.anchored} anchors" if anchor else ""))
+    return 0 if result.ok else 1
+
+
+@click.command()
+@click.option("--deep", is_flag=True, help="also walk every hash chain, as verify does")
+@click.pass_obj
+def doctor(call: Call, deep: bool) -> int:
+    """Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it."""
+    facts, findings = _examine(call, deep)
+    if call.json:
+        first = findings[0] if findings else None
+        return _print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
+    show({name: value for name, value in facts.items() if name != "steps"}, as_json=False)
+    for finding in findings:
+        say(f"TROUBLE  {finding['what']}\n         {finding['mend']}")
+    click.echo("No trouble found." if not findings else f"{len(findings)} found.")
+    return 1 if findings else 0
+
+
+def _examine(call: Call, deep: bool) -> "tuple[dict[str, Any], list[dict[str, str]]]":
+    """Gather the facts and findings; a file that is too damaged to be opened is a finding too."""
+    from decklog.transfer.doctor import check_up, holders
+
+    path = locate(call.db).path
+    try:
+        with call.open(writing=False) as log:
+            facts = {**log.db.facts(), "written_by": holders(log)}
+            return facts, [*_file_findings(facts), *_schema_findings(facts), *check_up(log, facts, deep=deep)]
+    except Damaged as problem:
+        finding = {"about": "page", "what": problem.message, "mend": f"decklog recover {path}, or decklog restore BACKUP"}
+        return {"path": path}, [finding]
+
+
+def _file_findings(facts: "dict[str, Any]") -> list[dict[str, str]]:
+    if facts["engine"] != "sqlite" or facts["journal_mode"] == "wal" or facts["read_only"]:
+        return []
+    return [{"about": "mode", "what": f"the journal mode is {facts['journal_mode']}", "mend": "decklog migrate"}]
+
+
+def _schema_findings(facts: "dict[str, object]") -> list[dict[str, str]]:
+    steps = facts.get("steps")
+    changed = [step["name"] for step in steps if not step["unchanged"]] if isinstance(steps, list) else []
+    if not changed:
+        return []
+    return [
+        {
+            "about": "schema",
+            "what": f"applied migrations differ from the shipped ones: {', '.join(changed)}",
+            "mend": "Reinstall Decklog.",
+        }
+    ]

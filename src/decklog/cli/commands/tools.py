@@ -1,0 +1,193 @@
+"""The tools on the command line: ask what the guards say, see what there is, call one."""
+
+import json
+import sys
+
+import click
+
+from decklog.cli.call import Call, Usage
+from decklog.cli.exits import print_json
+from decklog.cli.show import show
+from decklog.errors import Denied
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO, Any
+
+_EXITS = {"allow": 0, "ask": 7, "deny": 6}
+
+
+@click.group()
+def tools() -> None:
+    """Judge commands and paths, and use an agent's tools."""
+
+
+@tools.command()
+@click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"), default="-")
+@click.option("--jsonl", is_flag=True, help='a command a line as a JSON string, a list of arguments or {"command": …}')
+@click.option("--policy", metavar="FILE", help="a policy file laid over the shipped one")
+@click.option("--root", metavar="FOLDER", help="the absolute path of the repository")
+@click.option("--exit-code", is_flag=True, help="end with 6 when anything is denied, 7 when anything must be asked")
+@click.pass_obj
+def judge(call: Call, file: "IO[str]", jsonl: bool, policy: str | None, root: str | None, exit_code: bool) -> int:
+    """Say of each command whether it may run: allow, ask or deny, with the rule and the reason.
+
+    Commands come one a line from FILE or stdin. Nothing is executed.
+    """
+    from decklog.tools.policy import Policy
+    from decklog.tools.policy import judge as decide
+
+    rules = Policy.load(policy) if policy else Policy.default()
+    answers = _Answers(call, jsonl)
+    worst = 0
+    for command in _commands(file, jsonl):
+        verdict = decide(command, rules, root=root)
+        decision = verdict.decision.value
+        worst = worst if (worst == _EXITS["deny"] or decision == "allow") else _EXITS[decision]
+        answer = {"command": command, "decision": decision, "rule": verdict.rule, "reason": verdict.reason}
+        answers.give(answer, f"{decision}\t{verdict.rule}\t{_line(command)}")
+    answers.end()
+    return worst if exit_code else 0
+
+
+def _commands(file: "IO[str]", jsonl: bool) -> "Iterator[str | list[str]]":
+    for number, line in enumerate(file, 1):
+        text = line.rstrip("\n")
+        if text.strip():
+            yield _command(number, text) if jsonl else text
+
+
+def _command(number: int, line: str) -> "str | list[str]":
+    try:
+        value = json.loads(line)
+    except ValueError:
+        raise Usage(f"line {number} is not JSON") from None
+    command = value.get("command") if isinstance(value, dict) else value
+    if isinstance(command, (str, list)):
+        return command
+    raise Usage(f"line {number} holds no command", hint='Give a string, a list of strings, or {"command": …}.')
+
+
+def _line(command: "str | list[str]") -> str:
+    import shlex
+
+    return command if isinstance(command, str) else shlex.join(command)
+
+
+class _Answers:
+    """Shows answers as they come, one a line; with --json all of them in one envelope at the end."""
+
+    def __init__(self, call: Call, jsonl: bool) -> None:
+        self._jsonl = jsonl
+        self._all: list[dict[str, Any]] | None = [] if call.json and not jsonl else None
+
+    def give(self, answer: "dict[str, Any]", line: str) -> None:
+        if self._all is not None:
+            self._all.append(answer)
+        elif self._jsonl:
+            print_json(answer)
+        else:
+            sys.stdout.write(line + "\n")
+
+    def end(self) -> None:
+        if self._all is not None:
+            show(self._all, as_json=True)
+
+
+@tools.command("check-path")
+@click.argument("paths", nargs=-1)
+@click.option("--root", default=".", metavar="FOLDER", help="the folder the paths must stay in, default here")
+@click.option("--op", type=click.Choice(["read", "write", "list"]), default="read", help="default read")
+@click.option("--allowed", multiple=True, metavar="GLOB", help="what may be written; may be given several times")
+@click.option("--forbidden", multiple=True, metavar="GLOB", help="what may not be written")
+@click.option("--jsonl", is_flag=True, help="a JSON string a line in, a JSON object a line out")
+@click.option("--exit-code", is_flag=True, help="end with 4 when any path is refused")
+@click.pass_obj
+def check_path(
+    call: Call,
+    paths: tuple[str, ...],
+    root: str,
+    op: str,
+    allowed: tuple[str, ...],
+    forbidden: tuple[str, ...],
+    jsonl: bool,
+    exit_code: bool,
+) -> int:
+    """Say of each path whether a tool may use it under a root, and where it leads; without PATHS, one a line from stdin."""
+    from decklog.tools.files.path_check import DEFAULT, resolve
+
+    rules = DEFAULT.of_task(allowed, forbidden)
+    answers = _Answers(call, jsonl)
+    refused = False
+    for path in paths or _paths(jsonl):
+        answer: dict[str, Any] = {"path": path, "allowed": True, "rule": None}
+        try:
+            answer["leads_to"] = str(resolve(root, path, op, rules=rules))
+        except Denied as problem:
+            refused = True
+            answer |= {"allowed": False, "rule": problem.details.get("rule"), "reason": problem.message}
+        word = "allow" if answer["allowed"] else "deny"
+        answers.give(answer, f"{word}\t{answer['rule'] or '-'}\t{path!r}"[:4000])
+    answers.end()
+    return 4 if refused and exit_code else 0
+
+
+def _paths(jsonl: bool) -> "Iterator[str]":
+    for number, line in enumerate(sys.stdin, 1):
+        text = line.rstrip("\n")
+        if jsonl and text.strip():
+            value = _command(number, text)
+            yield str(value)
+        elif text:
+            yield text
+
+
+@tools.command("list")
+@click.pass_obj
+def list_tools(call: Call) -> int:
+    """List the tools and what each does; --json gives the schemas that a model needs."""
+    from decklog.tools.toolbox.catalogue import TOOLS
+
+    if call.json:
+        return show([tool.as_dict() for tool in TOOLS], as_json=True)
+    return show([{"tool": tool.name, "changes": tool.changes, "does": tool.summary} for tool in TOOLS], as_json=False)
+
+
+@tools.command("call")
+@click.argument("run_id")
+@click.argument("tool")
+@click.argument("arguments", default="{}", metavar="JSON")
+@click.option("--root", default=".", metavar="FOLDER", help="the folder to work in, default here")
+@click.option("--task", metavar="ID", help="the task whose allowed paths hold")
+@click.option("--step", metavar="NAME", help="do it once under this name, and give the first result from then on")
+@click.option("--agent", metavar="NAME", help="who calls")
+@click.pass_obj
+def call_tool(
+    call: Call, run_id: str, tool: str, arguments: str, root: str, task: str | None, step: str | None, agent: str | None
+) -> int:
+    """Call a tool for a run and show its result; JSON holds the arguments, `-` reads them from stdin.
+
+    \b
+    Example:
+      decklog tools call RUN run '{"command": ["pytest", "-q"]}' --step tests-1
+    """
+    import os
+
+    from decklog.tools.toolbox.results import to_data
+    from decklog.tools.toolbox.toolbox import Toolbox
+
+    given = _arguments(sys.stdin.read() if arguments == "-" else arguments)
+    agent = agent or os.environ.get("DECKLOG_AGENT")
+    with call.open() as log, Toolbox(log, run_id, root=root, task=task, agent=agent) as box:
+        return show(to_data(box.call(tool, given, step=step)), as_json=call.json)
+
+
+def _arguments(text: str) -> "dict[str, Any]":
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise Usage("the arguments are not a JSON object", hint='Give them as {"name": value}.')
+    return given

@@ -1,0 +1,147 @@
+"""The menu: commands a person needs in words of their own, and every store's verbs with their help."""
+
+from inspect import cleandoc
+
+import click
+
+from decklog import __version__
+from decklog.cli.call import HAND_WRITTEN, Call, Usage
+from decklog.cli.derived import operations, store_names
+from decklog.cli.summaries import SUMMARIES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Where each hand-written command lives; it is imported when it is called.
+COMMANDS = {
+    "init": "setup",
+    "where": "setup",
+    "migrate": "setup",
+    "doctor": "health",
+    "verify": "health",
+    "watch": "journal",
+    "search": "journal",
+    "redact": "redact",
+    "tools": "tools",
+    "export": "transfer",
+    "import": "transfer",
+    "move": "transfer",
+    "backup": "transfer",
+    "restore": "transfer",
+    "recover": "transfer",
+    "prune": "transfer",
+    "demo": "demo",
+    "bazinga": "bazinga",
+}
+
+_EPILOG = """\b
+Examples:
+  decklog init
+  decklog runs start "Make the parser faster" --json
+  decklog journal append RUN "Split the lexer" --kind reasoning --agent developer
+  decklog watch RUN
+
+Every command takes --json and --db PATH|URL; those that write take --agent NAME and --agent-id ID.
+Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 not permitted, 5 conflict, 6 refused, 7 pending, 75 busy, 124 timed out."""
+
+
+class Menu(click.Group):
+    """Lists everything, and imports only what is chosen."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return [*COMMANDS, *store_names()]
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
+        for title, names in (("Commands", list(COMMANDS)), ("What a log keeps", store_names())):
+            with formatter.section(title):
+                formatter.write_dl([(name, SUMMARIES.get(name, "")) for name in names])
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name in COMMANDS:
+            return _written(COMMANDS[name], name)
+        if name in store_names():
+            return _store_menu(name)
+        return None
+
+
+def _store_menu(store: str) -> click.Group:
+    from decklog.app import store_class
+
+    menu = click.Group(store, help=store_class(store).__doc__)
+    for verb, operation in operations(store).items():
+        menu.add_command(_verb(verb, operation))
+    for verb in HAND_WRITTEN.get(store, ()):
+        command = _written(store, verb)
+        # Whole, as the others are: click would cut it to fit a line.
+        command.short_help = (command.help or "").partition("\n")[0]
+        menu.add_command(command)
+    return menu
+
+
+def _written(module: str, name: str) -> click.Command:
+    from importlib import import_module
+    from keyword import iskeyword
+
+    function = f"{name}_" if iskeyword(name) else name
+    command: click.Command = getattr(import_module(f"decklog.cli.commands.{module}"), function)
+    return command
+
+
+def _verb(verb: str, operation: "Any") -> click.Command:
+    """Describe a verb to click, which shows its help; running it is the signature's business."""
+    from decklog.cli.parameters import parameters_of
+
+    parameters: list[click.Parameter] = []
+    for parameter in parameters_of(operation):
+        if parameter.positional:
+            parameters.append(click.Argument([parameter.name], required=parameter.required))
+        else:
+            parameters.append(_option(parameter))
+
+    def callback(**_: "Any") -> None:
+        raise AssertionError("verbs are run from their words")
+
+    text = cleandoc(operation.function.__doc__ or "")
+    for parameter in parameters_of(operation):
+        if parameter.positional and "|" in parameter.shown:
+            text += f"\n\n{parameter.name.upper()} is one of {parameter.shown.replace('|', ', ')}."
+    if operation.manager_only:
+        text += "\n\nFor a manager; agents have no such verb."
+    return click.Command(verb, params=parameters, callback=callback, help=text, short_help=operation.summary)
+
+
+def _option(parameter: "Any") -> click.Option:
+    default = parameter.default
+    if parameter.is_flag:
+        flag = f"{parameter.flag}/--no-{parameter.flag[2:]}" if default else parameter.flag
+        return click.Option([flag], is_flag=True, default=bool(default), help="on unless said otherwise" if default else "")
+    shown = f"default {getattr(default, 'value', default)}" if default not in (None, "", 0) else ""
+    help_text = "required" if parameter.required else shown
+    return click.Option([parameter.flag], metavar=parameter.shown, help=help_text)
+
+
+@click.group(cls=Menu, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version=__version__, prog_name="decklog")
+def menu() -> None:
+    """The record your coding agents can't lose: every run, task, dollar, decision and proof."""
+
+
+def run_command(call: Call) -> int:
+    """Run a hand-written command, or show help."""
+    if not call.words:
+        call.words = ["--help"]
+    try:
+        result = menu.main(args=call.words, prog_name="decklog", standalone_mode=False, obj=call)
+    except click.exceptions.NoArgsIsHelpError as menu_help:
+        click.echo(menu_help.ctx.get_help())
+        return 0
+    except click.UsageError as problem:
+        context = f" Try: {problem.ctx.command_path} --help" if problem.ctx else ""
+        raise Usage(problem.format_message(), hint=context.strip() or None) from None
+    except click.Abort:
+        return 130
+    except SystemExit:
+        return 0  # click ends the program when the reader of its output went away
+    return result if isinstance(result, int) else 0

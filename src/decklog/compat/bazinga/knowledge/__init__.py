@@ -1,0 +1,1 @@
+"""Context packages, consumption, error patterns and strategies."""

@@ -1,0 +1,1 @@
+"""Interactions, events, reasoning, tokens and skill outputs."""

@@ -1,0 +1,1 @@
+"""bazinga-db's command line: its words, its answers and where it looks for a project."""

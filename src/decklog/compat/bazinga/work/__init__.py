@@ -1,0 +1,1 @@
+"""Sessions, task groups, plans, criteria, states and the dashboard's snapshot."""

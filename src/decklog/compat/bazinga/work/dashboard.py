@@ -1,0 +1,53 @@
+"""The dashboard: one moment of a session, all of it from one read."""
+
+from decklog.compat.bazinga.base import answers
+from decklog.compat.bazinga.logs.logs import KINDS, log_row, newest
+from decklog.compat.bazinga.logs.tokens import Tokens
+from decklog.compat.bazinga.program.reply import Reply
+from decklog.compat.bazinga.work.criteria import Criteria
+from decklog.compat.bazinga.work.groups import Groups
+from decklog.compat.bazinga.work.sessions import Sessions
+from decklog.compat.bazinga.work.states import States
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.compat.bazinga.program.usage import Given
+
+_RECENT = 10
+
+
+class Dashboard(Sessions, States, Groups, Tokens, Criteria):
+    """Puts together what a person looks at."""
+
+    @answers
+    def get_dashboard_snapshot(self, session_id: str) -> "dict[str, Any]":
+        """Give a session, its states, groups, tokens, criteria and newest entries, as they were at one moment.
+
+        `recent_logs` are interactions alone; `timeline` has reasoning and events between them.
+        """
+        return self.log.db.read(lambda: self._snapshot(session_id))
+
+    def _snapshot(self, session_id: str) -> "dict[str, Any]":
+        recent = [log_row(entry) for entry in newest(self, session_id, KINDS[:1], _RECENT)]
+        timeline = [log_row(entry) for entry in newest(self, session_id, KINDS, _RECENT)]
+        return {
+            "session": self.get_session(session_id),
+            "orchestrator_state": self.get_latest_state(session_id, "orchestrator"),
+            "pm_state": self.get_latest_state(session_id, "pm"),
+            "task_groups": self.get_task_groups(session_id),
+            "token_summary": self.get_token_summary(session_id),
+            "recent_logs": recent,
+            "criteria": self.get_success_criteria(session_id),
+            "timeline": timeline,
+        }
+
+
+# Commands
+
+DESK = Dashboard
+
+
+def dashboard_snapshot(desk: Dashboard, given: "Given") -> Reply:
+    return Reply(desk.get_dashboard_snapshot(given["session"]))

@@ -1,0 +1,1 @@
+"""A log in a SQLite file, through apsw."""

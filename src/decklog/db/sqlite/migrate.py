@@ -1,0 +1,159 @@
+"""Makes a new log, or brings an older one up to date after a backup copy; refuses a newer one."""
+
+import os
+
+import apsw
+
+from decklog.clock import to_text
+from decklog.db import schema
+from decklog.db.sqlite import errors, file
+from decklog.errors import NotADatabase, NotFound, SchemaTooNew, SchemaTooOld
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.db.sqlite.database import SqliteDatabase
+
+
+def prepare(database: "SqliteDatabase", state: "file.FileState", latest: int) -> None:
+    """Leave the database ready to use at the latest version, or raise and leave it as it was."""
+    if state != "database":
+        if database.read_only:
+            raise NotFound(f"there is no log at {database.target}", hint="Run: decklog init")
+        file.make_file(database.target)
+    database.version = latest
+    found = check_version(database, latest)
+    if found == latest:
+        return
+    if database.read_only:
+        raise SchemaTooOld(
+            f"{database.target} has schema {found} and this Decklog reads {latest}",
+            hint="Open it once for writing, or run `decklog migrate`.",
+        )
+    migrate(database)
+
+
+def check_version(database: "SqliteDatabase", latest: int) -> int:
+    """Read the schema version; refuse a newer one, and files of other programs."""
+    connection = database._readers.mine().connection
+    try:
+        version = _number(connection, "pragma user_version")
+        application = _number(connection, "pragma application_id")
+        if version == latest and application == file.APPLICATION_ID:
+            return version
+        tables = _number(connection, "select count(*) from sqlite_schema")
+    except apsw.Error as problem:
+        raise errors.translate(problem, database.target) from problem
+    if application != file.APPLICATION_ID and (tables or version or application):
+        # Closing must not bring another program's write-ahead log into its file.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        raise NotADatabase(
+            f"{database.target} is a SQLite database of another program, and was left as it is",
+            hint="Name another file; `decklog import` takes over the logs of older systems.",
+        )
+    if version > latest:
+        raise SchemaTooNew(
+            f"{database.target} has schema {version}; this Decklog knows up to {latest}",
+            hint="Upgrade Decklog: pip install --upgrade decklog",
+            found=version,
+            supported=latest,
+        )
+    return version
+
+
+def _number(connection: apsw.Connection, sql: str) -> int:
+    row = connection.execute(sql).fetchone()
+    return int(row[0]) if row else 0
+
+
+def migrate(database: "SqliteDatabase") -> list[str]:
+    """Set the journal mode and apply the missing steps under the write lock, each in a transaction with its version row."""
+    latest = schema.latest("sqlite")
+    connection = database.connect()
+    database.lock.acquire()
+    try:
+        found = check_version(database, latest)
+        # The mode is the file's own, and a tool that copies or edits files may have left another one.
+        connection.execute("pragma journal_mode = wal")
+        if found == latest:
+            return []
+        if found:
+            _back_up(connection, database.target, found)
+        now = to_text(database.clock.now())
+        return [_apply(connection, step, now) for step in schema.steps("sqlite") if step.version > found]
+    except apsw.Error as problem:
+        raise errors.translate(problem, database.target) from problem
+    finally:
+        database.lock.release()
+        connection.close()
+
+
+def _back_up(connection: apsw.Connection, target: str, version: int) -> None:
+    """Copy the log beside itself; a copy of the same schema from an earlier, failed try is replaced by this newer one."""
+    copy = f"{target}.schema-{version}.bak"
+    partial = copy + ".partial"
+    os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+    destination = apsw.Connection(partial)
+    try:
+        with destination.backup("main", connection, "main") as backup:
+            while not backup.done:
+                backup.step(1000)
+    finally:
+        destination.close()
+    os.replace(partial, copy)
+
+
+def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
+    connection.execute("begin immediate")
+    try:
+        connection.execute(schema.text_of(step, "sqlite"))
+        connection.execute(
+            "insert into schema_steps (version, name, checksum, applied_at) values (?, ?, ?, ?)",
+            (step.version, step.name, schema.checksum_of(step), now),
+        )
+        connection.execute(f"pragma application_id = {file.APPLICATION_ID}")
+        connection.execute(f"pragma user_version = {step.version}")
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
+    return step.name
+
+
+def facts(database: "SqliteDatabase") -> "dict[str, Any]":
+    """Describe the engine and the file for `doctor`."""
+    connection = database._readers.mine().connection
+
+    def pragma(name: str) -> "Any":
+        row = connection.execute(f"pragma {name}").fetchone()
+        return row[0] if row else None
+
+    wal = database.target + "-wal"
+    status = os.stat(database.target)
+    return {
+        "engine": "sqlite",
+        "engine_version": apsw.sqlite_lib_version(),
+        "path": database.target,
+        "filesystem": file.filesystem_of(database.target),
+        "schema": pragma("user_version"),
+        "schema_supported": schema.latest("sqlite"),
+        "journal_mode": pragma("journal_mode"),
+        "synchronous": {1: "normal", 2: "full"}.get(pragma("synchronous"), "other"),
+        "bytes": status.st_size,
+        "wal_bytes": os.path.getsize(wal) if os.path.exists(wal) else 0,
+        "mode": oct(status.st_mode & 0o777),
+        "read_only": database.read_only,
+        "steps": checked_steps(database),
+    }
+
+
+def checked_steps(database: "SqliteDatabase") -> "list[dict[str, Any]]":
+    """List the applied steps, and whether each is still the step this Decklog ships."""
+    ours = {step.version: schema.checksum_of(step) for step in schema.steps("sqlite")}
+    _, rows = database.rows("select version, name, checksum, applied_at from schema_steps order by version", {})
+    return [
+        {"version": version, "name": name, "applied_at": at, "unchanged": ours.get(version) == checksum}
+        for version, name, checksum, at in rows
+    ]

@@ -1,0 +1,80 @@
+"""Full-text search on SQLite: an FTS5 index of words and tags."""
+
+from decklog.db.text.marks import SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from decklog.db.base import Row
+    from decklog.db.sqlite.database import SqliteDatabase
+
+_WORDS = "substr(coalesce(body, '') || ' ' || coalesce(payload, ''), 1, 65536)"
+_TAGS = """
+    'kind ' || kind || coalesce(' agent ' || agent, '') || coalesce(' agent_id ' || agent_id, '')
+    || coalesce(' phase ' || phase, '')
+"""
+
+INDEX = f"""
+insert into entry_text (rowid, words, tags)
+select pos, {_WORDS}, {_TAGS}
+  from entries
+ where pos > :mark
+   and pos <= :end
+"""
+
+
+def search(
+    database: "SqliteDatabase",
+    select: str,
+    words: str,
+    *,
+    tags: "Mapping[str, str]",
+    condition: str,
+    bound: "Mapping[str, Any]",
+    oldest_first: bool,
+    limit: int,
+    after: int | None,
+) -> "tuple[tuple[str, ...], list[Row]]":
+    """Find entries. A common word together with a rare condition is looked up entry by entry."""
+    clauses = ["entry_text match :match", *([condition] if condition else [])]
+    if after is not None:
+        clauses.append("entry_text.rowid > :after" if oldest_first else "entry_text.rowid < :after")
+    sql = f"""
+        {select}
+          join entry_text on entry_text.rowid = entries.pos
+         where {" and ".join(clauses)}
+         order by entry_text.rowid {"asc" if oldest_first else "desc"}
+         limit :limit
+    """
+    return database.rows(sql, {**bound, "match": match_for(words, tags), "after": after, "limit": limit})
+
+
+def match_for(words: str, tags: "Mapping[str, str]") -> str:
+    """Write words and tags as an FTS5 query: each is quoted, so none of its characters is an operator; `word*` is a prefix."""
+    terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in tags.items()]
+    for word in words.split():
+        prefix = " *" if word.endswith("*") and len(word) > 1 else ""
+        terms.append(f"words : {_quoted(word.rstrip('*'))}{prefix}")
+    return " AND ".join(terms)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def forget(database: "SqliteDatabase", positions: "list[int]") -> None:
+    """Drop the words of entries that were indexed; kind, agent and phase stay, so that they are still found by these."""
+    places = [{"pos": pos, "number": pos // SIZE} for pos in positions]
+    database.many("delete from entry_text where rowid = :pos", places)
+    database.many(
+        f"""
+        insert into entry_text (rowid, words, tags)
+        select pos, {_WORDS}, {_TAGS}
+          from entries
+         where pos = :pos
+           and pos <= (select m.pos from entry_text_marks m where m.stream_no = :number)
+        """,
+        places,
+    )

@@ -1,0 +1,1 @@
+"""Words and vectors: what is searched, spelled for both engines."""

@@ -1,0 +1,1 @@
+"""bazinga-db's databases."""

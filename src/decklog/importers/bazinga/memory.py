@@ -1,0 +1,56 @@
+"""What bazinga learned: error patterns and strategies, project by project."""
+
+from decklog.errors import Invalid
+from decklog.importers.bazinga.base import BazingaTables
+from decklog.importers.engine.landing import told
+from decklog.importers.engine.report import Fate
+from decklog.importers.engine.row import EPOCH, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_TOPICS = ("implementation", "architecture", "methodology", "general")
+
+
+class MemoryTables(BazingaTables):
+    """Patterns and strategies belong to projects, not to runs."""
+
+    def pattern(self, row: Row) -> Fate:
+        """Take an error pattern over with its counts."""
+        created: datetime = row.time("created_at", EPOCH)
+        confidence = row.take("confidence", 0.5)
+        if not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
+            raise Invalid(f"a confidence goes from 0 to 1; it is {confidence!r}")
+        adopted = self.log.patterns.adopt(
+            row.text("pattern_hash"),
+            row.text("project_id", ""),
+            row.json("signature_json", (dict,), {}),
+            row.text("solution", ""),
+            created_at=created,
+            last_seen_at=row.time("last_seen", created),
+            confidence=float(confidence),
+            occurrences=row.whole("occurrences", 1, low=1),
+            lang=row.text("lang"),
+            ttl_days=row.whole("ttl_days", 90, low=1, high=100_000),
+        )
+        return told(adopted)
+
+    def strategy(self, row: Row) -> Fate:
+        """Take a strategy over with its id; a topic of its own becomes `general`."""
+        created: datetime = row.time("created_at", EPOCH)
+        topic = row.take("topic")
+        if topic not in _TOPICS:
+            topic = row.replace("topic", "general")
+        adopted = self.log.strategies.adopt(
+            row.text("strategy_id"),
+            row.text("project_id", ""),
+            topic,
+            row.text("insight", ""),
+            created_at=created,
+            last_seen_at=row.time("last_seen", created),
+            helpfulness=row.whole("helpfulness", 0),
+            lang=row.text("lang"),
+            framework=row.text("framework"),
+        )
+        return told(adopted)

@@ -1,0 +1,1 @@
+"""What every importer and exporter is made of."""

@@ -1,0 +1,242 @@
+"""Where rows of a source arrive: each once, all of it, or kept as it was when no record can hold it."""
+
+from contextlib import contextmanager
+from datetime import datetime
+from hashlib import sha256
+
+from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
+from decklog.importers.engine.draft import Draft, only_describes
+from decklog.importers.engine.report import Fate, Report
+from decklog.importers.engine.row import Row, plain
+from decklog.records import Record
+from decklog.stores.base import Store
+from decklog.stores.journal.entry import Kind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from decklog.app import Decklog
+
+    # Gives what became of a row, or a Draft when it only describes.
+    Mapping = Callable[[Row], Any]
+
+ROW = "imported.row"
+COLUMNS = "imported.columns"
+_ROWS = 1000
+_CHARACTERS = 8 * 1024**2
+
+
+class _DryRun(Exception):
+    """Ends a dry run, so that nothing of it stays."""
+
+
+class Landing:
+    """Writes what mappings make of rows, through the stores, and counts it."""
+
+    def __init__(self, log: "Decklog", report: Report, progress: "Callable[[str, int, int], None] | None" = None) -> None:
+        self.log = log
+        self.report = report
+        self._progress = progress
+        # Of the batch that is being taken: they reach the report once it is committed.
+        self._notes: list[str] = []
+
+    @contextmanager
+    def open(self) -> "Iterator[None]":
+        """Hold a dry run in one transaction, and undo it; otherwise every batch is committed for itself."""
+        if not self.report.dry_run:
+            yield
+            return
+        try:
+            with self.log.transaction():
+                yield
+                raise _DryRun
+        except _DryRun:
+            return
+
+    # Batches
+
+    def take_all(self, rows: "Iterable[Row]", mapping: "Mapping", whole: int = 0) -> None:
+        """Take rows over, many in a transaction, but no more than fit into a little memory."""
+        batch: list[Row] = []
+        done = room = 0
+        try:
+            for row in rows:
+                batch.append(row)
+                room -= row.characters()
+                if len(batch) == _ROWS or room < -_CHARACTERS:
+                    done += self._take_batch(batch, mapping, done, whole)
+                    batch, room = [], 0
+        except Damaged as problem:
+            # What stands before the damage is taken, and the other tables may be whole.
+            self.report.note(f"{problem.message}; {done + len(batch)} of {whole} rows were read")
+        self._take_batch(batch, mapping, done, whole)
+
+    def _take_batch(self, batch: "list[Row]", mapping: "Mapping", done: int, whole: int) -> int:
+        if not batch:
+            return 0
+        self._notes = []
+        with self.log.transaction():
+            fates = self._take(batch, mapping)
+        # Counted only now: what is not committed did not arrive.
+        self.report.count(batch[0].table, fates)
+        for note in self._notes:
+            self.report.note(note)
+        if self._progress:
+            self._progress(batch[0].table, done + len(batch), whole)
+        return len(batch)
+
+    def _take(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
+        """Take rows together. When one of them can't be taken, take the halves apart, down to the row that it is."""
+        noted = len(self._notes)
+        try:
+            with self.log.transaction():
+                return self._take_together(rows, mapping)
+        except DecklogError as problem:
+            if problem.retryable or isinstance(problem, (Closed, ReadOnly)):
+                raise
+            del self._notes[noted:]
+            if len(rows) == 1:
+                return [self.keep(rows[0], problem.message)]
+        for row in rows:
+            row.begin_again()
+        middle = len(rows) // 2
+        return self._take(rows[:middle], mapping) + self._take(rows[middle:], mapping)
+
+    def _take_together(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
+        if only_describes(mapping):
+            fates = self._write([self._described(row, mapping) for row in rows], name_rows=True)
+        else:
+            fates = [mapping(row) for row in rows]
+        # What a mapping left over is kept beside the record or entry that it made.
+        taken = zip(rows, fates, strict=True)
+        self._write([self._left(row) for row, fate in taken if row.left and fate not in (Fate.KEPT, Fate.REFUSED)])
+        return fates
+
+    def _described(self, row: Row, mapping: "Mapping") -> Draft:
+        try:
+            draft: Draft = mapping(row)
+        except DecklogError as problem:
+            return self._whole(row, problem.message)
+        return draft
+
+    def _write(self, drafts: "list[Draft]", *, name_rows: bool = False) -> "list[Fate]":
+        """Append entries, each once; say what became of their rows, and name these by their entries if asked."""
+        if not drafts:
+            return []
+        entries = self.log.journal.append_many([draft.entry for draft in drafts])
+        self._notes += [draft.note for place, draft in enumerate(drafts) if draft.note is not None and place not in entries.known]
+        for place, draft in enumerate(drafts) if name_rows else ():
+            if draft.row.left:
+                draft.row.made = entries[place].id
+        return [Fate.ALREADY if place in entries.known else draft.fate for place, draft in enumerate(drafts)]
+
+    # What is kept as it was
+
+    def _left(self, row: Row) -> Draft:
+        columns = {name: plain(value) for name, value in row.left.items()}
+        named = sorted(columns.keys() - {"id"})
+        payload = {"columns": columns, "instead": row.instead, "made": row.made}
+        draft = self._as_it_was(row, COLUMNS, payload, f"{row}: columns as they were")
+        draft.note = f"{row}: {', '.join(named)} kept beside the record" if named else None
+        return draft
+
+    def _whole(self, row: Row, why: str, at: "datetime | None" = None) -> Draft:
+        row.left = {}
+        draft = self._as_it_was(row, ROW, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
+        draft.fate, draft.note = Fate.KEPT, f"{row} is kept as it was: {why}"
+        return draft
+
+    def _as_it_was(self, row: Row, subtype: str, payload: "dict[str, Any]", body: str, at: "datetime | None" = None) -> Draft:
+        named = {"system": self.report.system, "table": row.table, "id": row.id}
+        key = f"{self.key(row)}:{row.digest()}"
+        entry = {"stream": row.stream, "body": body, "kind": Kind.EVENT, "subtype": subtype, "payload": {**named, **payload}}
+        return Draft(row, {**entry, "key": key, "at": at})
+
+    def keep(self, row: Row, why: str, at: "datetime | None" = None) -> Fate:
+        """Keep a whole row in the journal; nothing that was on record gets lost because we have no place for it."""
+        try:
+            with self.log.transaction():
+                return self._write([self._whole(row, why, at)])[0]
+        except NotFound:
+            row.stream = "@desk"
+            return self._write([self._whole(row, why, at)])[0]
+        except Invalid as problem:
+            self._notes.append(f"{row} was refused: {problem.message}")
+            return Fate.REFUSED
+
+    def key(self, row: Row) -> str:
+        """Name a row of the source; where it has no run, ids of two files may be the same, and its content tells them apart."""
+        name = f"{key_start(self.report.system, row.table)}{row.id}"
+        if row.stream.startswith("@"):
+            name = f"{name}:{row.digest()}"
+        if row.id.isascii() and row.id.isdigit():
+            # All of it is ours but for a number, and it is too long to pass for a name: say so, or every row's is scanned.
+            self.log.db.values.vouch(name)
+        return name
+
+    # What mappings write with
+
+    def entry(self, row: Row, entry: "dict[str, Any]") -> Draft:
+        """Describe an entry of the row's stream, given as the arguments of `append`; it is written once."""
+        entry["stream"] = row.stream
+        if "key" not in entry:
+            entry["key"] = self.key(row)
+        return Draft(row, entry)
+
+    def first_time(self, row: Row) -> bool:
+        """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id."""
+        marked = self.log.journal.append(
+            row.stream,
+            f"{row} was taken over",
+            kind=Kind.EVENT,
+            subtype="imported",
+            payload={"system": self.report.system, "table": row.table, "id": row.id},
+            key=self.key(row),
+        )
+        return not marked.already
+
+    def record(
+        self, store: Store, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: "Any"
+    ) -> Fate:
+        """Add a record as it is. One that is here already becomes the source's when that is newer, by the time in `clock`."""
+        identity = [fields[name] for name in record_class.identity]
+        present = Store.seek(store, record_class, identity)
+        if present is None:
+            Store.add(store, record_class, new_stream=new_stream, note="imported", **fields)
+            return Fate.NEW
+        if clock is None or getattr(present, clock) >= fields[clock]:
+            return Fate.ALREADY
+        return self.change(store, record_class, clock=clock, **fields)
+
+    def change(self, store: Store, record_class: type[Record], *, clock: str | None = None, **fields: "Any") -> Fate:
+        """Write fields of a record that is here as they are; with a `clock`, only over what is older."""
+        older = f" and {clock} < :{clock}" if clock else ""
+        changes = ", ".join(f"{name} = :{name}" for name in fields if name not in record_class.identity)
+        which = " and ".join(f"{name} = :{name}" for name in record_class.identity)
+        changed = Store.change_all(
+            store,
+            record_class,
+            f"update {record_class.table} set {changes} where {which}{older} returning *",
+            note="imported",
+            **fields,
+        )
+        return Fate.CHANGED if changed else Fate.ALREADY
+
+
+def key_start(system: str, table: str) -> str:
+    """Begin the key of what a table's rows become; the row's id follows."""
+    return f"import:{system}:{table}:"
+
+
+def run_id_of(name: str) -> str:
+    """Name the run of something that the source calls so: the same, unless a run can't be called that."""
+    if 0 < len(name) <= 200 and name[0] != "@" and ":" not in name and not any(c.isspace() for c in name):
+        return name
+    return f"run-{sha256(name.encode()).hexdigest()[:24]}"
+
+
+def told(record: Record) -> Fate:
+    """Read from what a verb gave back whether there was anything left to do."""
+    return Fate.ALREADY if record.already else Fate.NEW

@@ -1,0 +1,88 @@
+"""What imports of one system had to keep in the journal: columns that no field could hold, and rows that no record could."""
+
+import apsw
+
+from decklog.importers.engine.landing import COLUMNS, ROW
+from decklog.importers.engine.row import unplain
+from decklog.records import from_json, to_json
+from decklog.stores.base import MAX_PAGE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.records import Page
+
+
+class Kept:
+    """Finds kept columns by what they belong to, and kept rows by their table.
+
+    What imports of other systems kept is only counted. There may be as many as the old system had rows, so they wait in a
+    temporary database that SQLite keeps on disk and removes by itself.
+    """
+
+    def __init__(self, log: "Decklog", system: str) -> None:
+        self._log = log
+        self._system = system
+        self.of_others: dict[str, int] = {}
+        self._db = apsw.Connection("")
+        self._db.execute("create table columns (name text primary key, payload text not null)")
+        self._db.execute("create table whole (no integer primary key, source text, id text, columns text not null)")
+        self._db.execute("begin")
+        for payload in self._payloads(COLUMNS, "columns", "instead"):
+            self._db.execute("insert or replace into columns values (?, ?)", (_name(payload), to_json(payload)))
+        for payload in self._payloads(ROW, "row"):
+            found = (payload["table"], payload["id"], to_json(payload["row"]))
+            self._db.execute("insert into whole (source, id, columns) values (?, ?, ?)", found)
+        self._db.execute("commit")
+
+    def _payloads(self, subtype: str, *parts: str) -> "Iterator[dict[str, Any]]":
+        """Give what this system's imports wrote; anyone can write an entry that only looks like it."""
+        for entry in every(lambda **page: self._log.journal.find(subtype=subtype, oldest_first=True, **page)):
+            payload = entry.payload
+            if not isinstance(payload, dict) or not all(isinstance(payload.get(part), dict) for part in parts):
+                continue
+            if payload.get("system") != self._system:
+                system = str(payload.get("system"))
+                self.of_others[system] = self.of_others.get(system, 0) + 1
+            elif {"table", "id"} <= payload.keys():
+                yield payload
+
+    def columns(self, name: str) -> "tuple[dict[str, Any], dict[str, Any]]":
+        """Give the columns that were kept beside a record, and what the record has in the place of some of them."""
+        found = self._db.execute("select payload from columns where name = ?", (name,)).get
+        if found is None:
+            return {}, {}
+        payload = from_json(found)
+        return {column: unplain(value) for column, value in payload["columns"].items()}, payload["instead"]
+
+    def tables(self) -> list[str]:
+        """Name the tables of which whole rows were kept."""
+        return [source for (source,) in self._db.execute("select source from whole group by source order by min(no)")]
+
+    def rows(self, table: str) -> "Iterator[tuple[str, dict[str, Any]]]":
+        """Give the rows of a table that were kept whole, each with its id, in the order in which they came."""
+        for row_id, columns in self._db.execute("select id, columns from whole where source = ? order by no", (table,)):
+            yield row_id, {name: unplain(value) for name, value in from_json(columns).items()}
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _name(payload: "dict[str, Any]") -> str:
+    """Name what kept columns belong to: what the row became, which has another id where its own could not stay."""
+    row_id = payload["instead"].get("id") or payload["id"]
+    return payload.get("made") or f"{payload['table']} {row_id}"
+
+
+def every(find: "Callable[..., Page]") -> "Iterator[Any]":
+    """Give every record of a list, page after page."""
+    after = None
+    while True:
+        page = find(limit=MAX_PAGE, after=after)
+        yield from page
+        after = page.next
+        if after is None:
+            return

@@ -1,0 +1,1 @@
+"""gaia-coder's homes."""

@@ -1,0 +1,1 @@
+"""RunStore's databases."""

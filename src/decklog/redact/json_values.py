@@ -1,0 +1,85 @@
+"""Redaction of JSON-like values, string by string, so that what is stored stays well formed."""
+
+from typing import Any
+
+from decklog.redact import engine, values
+from decklog.redact.names import known_kind
+from decklog.redact.patterns.prefilter import may_hold_secret
+
+
+def scan_value(value: Any) -> tuple[Any, bool]:
+    """Redact every string in a value; the same object comes back when there was nothing to redact."""
+    result = _Walk().value(value, None)
+    return result, result is not value
+
+
+class _Walk:
+    """One pass over a value, on a stack of its own so that depth is no danger."""
+
+    def value(self, root: Any, _name: str | None) -> Any:
+        order: list[Any] = []
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, dict):
+                order.append(node)
+                stack.extend(item for item in node.values() if isinstance(item, dict | list))
+            elif isinstance(node, list):
+                order.append(node)
+                stack.extend(item for item in node if isinstance(item, dict | list))
+        if isinstance(root, str):
+            return redacted_text(root)
+        done: dict[int, Any] = {}
+        for node in reversed(order):
+            done[id(node)] = _dict(node, done) if isinstance(node, dict) else _list(node, done)
+        return done.get(id(root), root)
+
+
+def redacted_text(text: str) -> str:
+    return engine.scan(text)[0] if may_hold_secret(text) else text
+
+
+def _item(item: Any, done: dict[int, Any]) -> Any:
+    if isinstance(item, str):
+        return redacted_text(item)
+    return done[id(item)] if isinstance(item, dict | list) else item
+
+
+def _list(node: list[Any], done: dict[int, Any]) -> list[Any]:
+    items = [_item(item, done) for item in node]
+    return node if all(new is old for new, old in zip(items, node, strict=True)) else items
+
+
+def _dict(node: dict[Any, Any], done: dict[int, Any]) -> dict[Any, Any]:
+    changed = False
+    result: dict[Any, Any] = {}
+    for key, item in node.items():
+        new_key = redacted_text(key) if isinstance(key, str) else key
+        new_item = _named(key, item) if isinstance(key, str) and isinstance(item, str) else _item(item, done)
+        if new_key is not key:
+            new_key = _free(new_key, node, result)
+        changed = changed or new_key is not key or new_item is not item
+        result[new_key] = new_item
+    return result if changed else node
+
+
+def _free(key: str, *taken: dict[Any, Any]) -> str:
+    """Number a redacted key that another one has already become, so that neither is lost."""
+    name, number = key, 2
+    while any(name in node for node in taken):
+        name, number = f"{key}#{number}", number + 1
+    return name
+
+
+def _named(key: str, item: str) -> str:
+    kind = known_kind(key)
+    if kind is None or not announces(kind, item):
+        return redacted_text(item)
+    return f"[redacted:{kind}]"
+
+
+def announces(kind: str, item: str) -> bool:
+    """Tell whether a string is a secret because of its key alone."""
+    if values.is_harmless(item):
+        return False
+    return kind not in ("key", "credential", "auth") or values.looks_random(item)

@@ -1,0 +1,123 @@
+"""Tokens that a terminal or an editor broke across lines."""
+
+import re
+
+from decklog.redact import values
+from decklog.redact.patterns.pattern import Pattern, Span
+from decklog.redact.rules.table import RULES
+from decklog.redact.view import View, pieced
+
+_PREFIXES = tuple(
+    sorted(
+        {word for rule in RULES for word in rule.keywords if len(word) > 2 and word[-1] in "-_." and not rule.keep}
+        | {"eyj", "akia", "asia", "aiza"}
+    )
+)
+_BEGINNINGS = frozenset(word[:3] for word in _PREFIXES)
+_TOKEN = r"[A-Za-z0-9_+/=.~$-]"
+# Inside a token a break has digits or capitals near it and characters on each side; between words rarely.
+_BREAK = Pattern(rf"[A-Z0-9]{_TOKEN}{{0,9}}\n[ \t]*{_TOKEN}{{3}}|{_TOKEN}{{5}}\n[ \t]*{_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}")
+_RUN = re.compile(rf"{_TOKEN}+")
+_BREAK_HERE = re.compile(r"\n[ \t]*")
+_ANY_BREAK = re.compile(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})")
+_INDENT = re.compile(r"[ \t]*")
+_MOST_LINES = 200
+_REACH = 600
+SHORTEST = 6
+_CLOSINGS = ("", "\n", "\r", '"', "'", "`", "\\", "&", ",", ";", ")")
+_DATE = re.compile(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
+_MOST_BREAKS = 8_000
+
+
+def joined(view: View) -> View | None:
+    """View the wrapped tokens of a text put together again, and nothing else; None if there can't be any."""
+    breaks = _breaks(view)
+    if not breaks:
+        return None
+    if len(breaks) > _MOST_BREAKS:
+        return _joined_whole(view.text)
+    return pieced(*_around(view.text, breaks))
+
+
+def _joined_whole(text: str) -> View:
+    """Put together all lines of a text that is full of breaks, which is cheaper than looking at each."""
+    pieces = _ANY_BREAK.split(text)
+    kept = pieces[:]
+    kept[1::2] = [""] * (len(pieces) // 2)
+    view = pieced(kept, pieces)
+    view.is_whole = True
+    return view
+
+
+def _starts_token(line: str) -> bool:
+    return line[:3] in _BEGINNINGS and line.startswith(_PREFIXES)
+
+
+def _breaks(view: View) -> list[Span]:
+    """Find the line breaks that could be inside a token, each with the indentation after it."""
+    text, position = view.text, 0
+    found: list[Span] = []
+    while (span := _BREAK.find(view.data, position)) and len(found) <= _MOST_BREAKS:
+        start = text.index("\n", span[0])
+        end = position = start + 1
+        if text[end] in " \t":
+            end = position = _INDENT.match(text, end).end()  # type: ignore[union-attr]
+        if not _starts_token(text[end : end + 16].lower()):
+            found.append((start, end))
+    return found
+
+
+def _around(text: str, breaks: list[Span]) -> tuple[list[str], list[str]]:
+    """Keep what surrounds each break, without the break, and one line break for all that lies between."""
+    kept, original, position = [""], [""], 0
+    for index, (start, end) in enumerate(breaks):
+        first = max(text.rfind("\n", max(0, start - _REACH), start) + 1, start - _REACH, position)
+        if first > position:
+            kept += ["\n", ""]
+            original += [text[position:first], ""]
+        following = breaks[index + 1][0] if index + 1 < len(breaks) else len(text)
+        stop = min(text.find("\n", end) % (len(text) + 1), end + _REACH, following)
+        kept[-1] += text[first:start]
+        original[-1] += text[first:start]
+        kept += ["", text[end:stop]]
+        original += [text[start:end], text[end:stop]]
+        position = stop
+    return kept, original
+
+
+def extended(text: str, start: int, end: int) -> int:
+    """Give the end of a token that goes on in the next lines, or its end as it is."""
+    for _ in range(_MOST_LINES):
+        gap = _BREAK_HERE.match(text, end)
+        if not gap or not goes_on(text, gap.end(), is_long=end - start > 15):
+            return end
+        end = _RUN.match(text, gap.end()).end()  # type: ignore[union-attr]
+    return end
+
+
+def goes_on(text: str, place: int, *, is_long: bool) -> bool:
+    """Tell whether a line starts with the rest of a token rather than with a word."""
+    match = _RUN.match(text, place)
+    if not match or _starts_token(match.group()[:16].lower()):
+        return False
+    run, after = match.group(), text[match.end() : match.end() + 1]
+    if after in ("(", "[", "{", "<") or (after in (":", "=") and len(run) < 20) or _DATE.match(run):
+        return False
+    if values.looks_random(run):
+        return is_long or "_" not in run or _mixes_all(run)
+    return after in _CLOSINGS and (_could_end(run) if is_long else _mixes_all(run))
+
+
+def _mixes_all(run: str) -> bool:
+    """Tell whether a run has a small letter, a capital and a digit, or is long and mixes its letters."""
+    capitals, digits = sum(map(str.isupper, run)), sum(map(str.isdigit, run))
+    smalls = sum(map(str.islower, run))
+    return smalls > 0 and capitals > 0 and (digits > 0 or (len(run) > 9 and capitals > 3 and smalls > 2))
+
+
+def _could_end(run: str) -> bool:
+    """Tell whether a short run at the end of a line could be the last of a token."""
+    if any(map(str.isdigit, run)) and any(map(str.isalpha, run)):
+        return True
+    upper = sum(map(str.isupper, run))
+    return len(run) >= 12 or (1 < upper < len(run) - 1 and not run.istitle())

@@ -1,0 +1,194 @@
+"""A cheap look at a text: could it hold a secret at all?
+
+It runs before anything is loaded, on every text that is recorded, so it is written for speed: a few passes in
+C over the whole text, and Python only for the few places they point at.
+"""
+
+from operator import add
+
+from decklog.redact.patterns.marks import MARKS
+
+# Past this size the rules themselves are faster than looking for their beginnings one by one.
+_LONG = 4_096
+_NAMES = {
+    "pass": ("word", "wd", "phrase", "code", "w"),
+    "pwd": (),
+    "secret": (),
+    "token": (),
+    "key": (),
+    "auth": ("orization", "token", "key"),
+    "cred": ("ential", "s"),
+    "jwt": (),
+    "psk": (),
+    "pw": (),
+    "pat": (),
+    "phrase": (),
+    "mnemonic": (),
+    "identified": (),
+    "cookie": (),
+    "bearer": (),
+}
+_COMMANDS = (
+    *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
+    *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring"),
+)
+_INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
+_RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
+_AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
+_AS_WORDS = bytes(byte if byte in _RUN_CHARS else 32 for byte in range(256))
+_RUN = b"a" * 15
+_DIGITS = b"0123456789"
+_HEX = b"0123456789abcdef-"
+# Marks by their first two characters: a short text has few pairs of characters, and only their marks can be in it.
+_BY_PAIR = {pair: tuple(mark for mark in MARKS if mark[:2] == pair) for pair in {mark[:2] for mark in MARKS}}
+_PAIRS = frozenset(_BY_PAIR)
+_MANY_PAIRS = 600
+
+
+def may_hold_secret(text: str) -> bool:
+    """Tell whether a text, or the value it is the JSON of, could hold a secret; False is certain."""
+    if len(text) > _LONG:
+        return True
+    if "\\" in text or "\n" in text or "\x1b" in text or "%" in text or "&" in text or not text.isascii():
+        if _is_disguised(text):
+            return True
+        text = _flattened(text)
+    low = text.lower()
+    if (
+        "=" in text
+        or ":" in text
+        or '"' in text
+        or ">" in text
+        or "`" in text
+        or "@" in text
+        or " -" in text
+        or "--" in text
+        or " '" in text
+    ):
+        if _has_name(text, low) or _has_place(text, low):
+            return True
+    elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
+        return True
+    data = text.encode("latin-1", "replace")
+    return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
+
+
+def _is_disguised(text: str) -> bool:
+    """Tell whether a text writes characters in a way that takes real work to undo."""
+    if "\\u0" in text and "\\u0" in text.replace("\\u001b[", ""):
+        return True
+    if "%" in text and any(code in text for code in ("%2", "%3", "%4", "%5")):
+        return True
+    if "&" in text and any(entity in text for entity in ("&quot;", "&apos;", "&#")):
+        return True
+    if "\\x" in text or "\\033" in text or "\\e[" in text:
+        return True
+    return (not text.isascii() and any(char in text for char in _INVISIBLE)) or "\x00" in text
+
+
+def _flattened(text: str) -> str:
+    """Undo colours, escapes and line breaks, roughly but never hiding anything."""
+    if "\\" in text:
+        while "\\\\" in text:
+            text = text.replace("\\\\", "\\")
+        text = text.replace("\\u001b", "\x1b").replace("\\n", "\n").replace("\\r", "\n").replace("\\t", " ").replace("\\", "")
+    if "\x1b" in text:
+        first, *rest = text.split("\x1b[")
+        text = (first + "".join([piece.lstrip("0123456789;:?")[1:] for piece in rest])).replace("\x1b", "")
+    if "\n" in text or "\r" in text:
+        text = "".join([line.strip() for line in text.splitlines()])
+    return text
+
+
+def _has_name(text: str, low: str) -> bool:
+    """Tell whether a name that announces a secret stands before something that gives it a value."""
+    if text.count(":") == 1 and "=" not in text and '"' not in text and " -" not in text:
+        # One colon is a sentence; what could be a name is right before it.
+        return "passw" in low or _is_near(text, low, text.find(":"))
+    return any(_is_given(text, low, stem) for stem in filter(low.__contains__, _NAMES))
+
+
+def _is_near(text: str, low: str, place: int) -> bool:
+    first = max(0, place - 64)
+    text, low = text[first : place + 1], low[first : place + 1]
+    return any(_is_given(text, low, stem) for stem in filter(low.__contains__, _NAMES))
+
+
+def _is_given(text: str, low: str, stem: str) -> bool:
+    start = low.find(stem)
+    while start >= 0:
+        end = start + len(stem)
+        if not _is_inside_word(text, low, stem, start, end) and _is_followed(text, low, start, end):
+            return True
+        start = low.find(stem, end)
+    return False
+
+
+def _is_inside_word(text: str, low: str, stem: str, start: int, end: int) -> bool:
+    """Tell whether the stem only happens to be part of a word, as in `passed`, `tokens`, `monkey`."""
+    if stem in ("key", "pat") and not (start and (text[start - 1].isalnum() or text[start - 1] in "_-. ")):
+        return True
+    after = text[end : end + 2]
+    if not after[:1].isalpha() or low.startswith(_NAMES[stem], end):
+        return False
+    return after[0].isupper() == text[end - 1].isupper() and not (after[0].isupper() and after[1:].islower())
+
+
+def _is_followed(text: str, low: str, start: int, end: int) -> bool:
+    """Tell whether an operator, a quote or a flag's value comes soon after a name."""
+    ahead = text[end : end + 64]
+    if any(mark in ahead for mark in "=:\"'`>,(") or " is" in ahead or " -" in ahead:
+        return True
+    behind = low[max(0, start - 64) : start]
+    return "-" in behind or "env" in behind or "arg" in behind or "set" in behind
+
+
+def _has_place(text: str, low: str) -> bool:
+    """Tell whether the text has a place where secrets stand without a name: a URL, a command, a hash."""
+    if "@" in text and ("://" in text or "oracle:" in low or "sqlplus" in low):
+        return True
+    if "$" in text and any(map(text.__contains__, ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc"))):
+        return True
+    if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
+        return True
+    if text.count(":") > 3 and _has_port(text):
+        return True
+    return " -" in text and any(map(low.__contains__, _COMMANDS))
+
+
+def _has_port(text: str) -> bool:
+    return any((len(part) in (4, 5) and part.isdigit()) or part == "*" for part in text.split(":"))
+
+
+def _has_token(data: bytes, text: str) -> bool:
+    """Tell whether one of the long runs of characters could be a token."""
+    words = [word for word in data.translate(_AS_WORDS).split() if len(word) > 14 and _is_unusual(word)]
+    if not words:
+        return False
+    if "bearer" in text:
+        return True
+    low = b" ".join(words).lower().decode("latin-1")
+    return any(len(word) > 39 or _is_base64(word) for word in words) or _has_mark(low)
+
+
+def _has_mark(low: str) -> bool:
+    if len(low) > _MANY_PAIRS:
+        return any(map(low.__contains__, MARKS))
+    pairs = _PAIRS.intersection(map(add, low, low[1:]))
+    return any(mark in low for pair in pairs for mark in _BY_PAIR[pair])
+
+
+def _is_unusual(word: bytes) -> bool:
+    """Tell whether a run is anything but a path, an identifier in lower case or a digest."""
+    low = word.lower()
+    if low == word and len(word) < 40 and len(word.translate(None, _DIGITS)) == len(word):
+        return b"bearer" in low
+    return bool(low.strip(_HEX)) or (b"-" in word and len(word) != 36)
+
+
+def _is_base64(word: bytes) -> bool:
+    """Tell whether four groups in a row, at any place, decode to plain text."""
+    for part in word.replace(b":", b"=").replace(b".", b"=").split(b"="):
+        if len(part) > 15 and part != part.lower() and part != part.upper():
+            return True
+    return False

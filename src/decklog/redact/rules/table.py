@@ -1,0 +1,23 @@
+"""The whole table of rules, in the order in which they are tried."""
+
+from decklog.redact.rules import generic, providers, services, shapes
+from decklog.redact.rules.rule import Rule
+
+_MARKED: tuple[Rule, ...] = (
+    providers.CODE_HOSTS
+    + providers.CLOUDS
+    + providers.MODELS
+    + providers.PACKAGES
+    + services.PAYMENTS
+    + services.MESSAGES
+    + services.MONITORING
+    + services.VAULTS
+    + services.BUILDS
+    + services.CONTENT
+)
+# A rule that keeps what comes before the secret is found by that, not by a mark of the secret's own.
+PREFIXED: tuple[Rule, ...] = tuple(rule for rule in _MARKED if not rule.keep)
+SHAPED: tuple[Rule, ...] = shapes.SHAPES
+PLACED: tuple[Rule, ...] = generic.KEY_BLOCKS + tuple(rule for rule in _MARKED if rule.keep) + generic.PLACES + generic.COMMANDS
+
+RULES: tuple[Rule, ...] = PREFIXED + SHAPED + PLACED

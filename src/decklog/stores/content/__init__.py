@@ -1,0 +1,1 @@
+"""What work leaves behind: states, checkpoints, artifacts and skill outputs."""

@@ -1,0 +1,234 @@
+"""Artifacts: files that a run made or used, by path and digest, with their bytes when they are worth keeping."""
+
+from binascii import a2b_base64, b2a_base64
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+
+from decklog.errors import Conflict, Invalid, NotFound
+from decklog.operations import reads, writes
+from decklog.records import Page, Record
+from decklog.stores.base import Store, Where
+from decklog.stores.content.media_types import media_type_of
+from decklog.stores.documents import hex_digest
+from decklog.stores.numbers import lock_run, next_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LONGEST_PATH = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifact(Record):
+    """A file at a path; `digest` and `size` are those of its bytes as they are kept."""
+
+    table = "artifacts"
+
+    id: str
+    run_id: str
+    number: int
+    kind: str
+    path: str
+    media_type: str
+    created_at: datetime
+    task_id: str | None = None
+    role: str | None = None
+    digest: str | None = None
+    size: int | None = None
+    redacted: bool = False
+    metadata: dict[str, object] = field(default_factory=dict)
+
+
+class Artifacts(Store):
+    """Remembers files, and keeps the bytes of those that are given with them."""
+
+    records = (Artifact,)
+
+    @writes
+    def add(  # type: ignore[override]
+        self,
+        run_id: str,
+        kind: str,
+        path: str,
+        *,
+        content: str | None = None,
+        content_base64: str | None = None,
+        digest: str | None = None,
+        size: int | None = None,
+        role: str | None = None,
+        task_id: str | None = None,
+        media_type: str | None = None,
+        metadata: dict[str, object] | None = None,
+        artifact_id: str | None = None,
+        created_at: datetime | None = None,
+    ) -> Artifact:
+        """Remember a file, with its bytes when they are given as text or as base64.
+
+        The same run, path and digest again gives the first one back. Text is redacted before it is kept.
+        """
+        given = _content(content, content_base64)
+        details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata or {}, "size": size}
+        return self._remember(run_id, kind, path, given, digest, artifact_id, details | {"created_at": created_at})
+
+    def add_bytes(
+        self,
+        run_id: str,
+        kind: str,
+        path: str,
+        content: bytes,
+        *,
+        role: str | None = None,
+        task_id: str | None = None,
+        media_type: str | None = None,
+        metadata: dict[str, object] | None = None,
+    ) -> Artifact:
+        """Remember a file with its bytes: `add` for callers that have them in memory."""
+        details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata or {}}
+        return self.db.write(lambda: self._remember(run_id, kind, path, content, None, None, details))
+
+    def _remember(
+        self,
+        run_id: str,
+        kind: str,
+        path: str,
+        content: bytes | None,
+        digest: str | None,
+        artifact_id: str | None,
+        details: "dict[str, Any]",
+    ) -> Artifact:
+        if not kind.strip() or not path.strip() or len(path) > LONGEST_PATH:
+            raise Invalid(f"an artifact needs a kind and a path of at most {LONGEST_PATH} characters", field="path")
+        lock_run(self, run_id)
+        kept = self._keep(content, digest) if content is not None else {"digest": digest and hex_digest(digest)}
+        fields = {**details, **kept}
+        is_text = fields.pop("is_text", False)
+        fields["media_type"] = fields["media_type"] or media_type_of(path, is_text=is_text)
+        fields["created_at"] = fields.get("created_at") or self.now()
+        artifact = self.once(
+            lambda: self._known(run_id, path, fields["digest"], artifact_id),
+            lambda: Store.add(
+                self,
+                Artifact,
+                id=artifact_id or self.ids.new("art"),
+                run_id=run_id,
+                number=next_number(self, Artifact, run_id),
+                kind=kind,
+                path=path,
+                **fields,
+            ),
+        )
+        if (artifact.run_id, artifact.path, artifact.digest) != (run_id, path, fields["digest"]):
+            raise Conflict(f"artifact {artifact.id} is another file, {artifact.path} of {artifact.run_id}", id=artifact.id)
+        return artifact
+
+    def _keep(self, content: bytes, digest: str | None) -> "dict[str, Any]":
+        """Keep the bytes as a blob, text without its secrets; give the fields that describe them."""
+        if digest is not None and hex_digest(digest) != sha256(content).hexdigest():
+            raise Invalid(f"the content has the digest {sha256(content).hexdigest()}, not {digest}", field="digest")
+        text = _text(content)
+        redacted = False
+        if text is not None:
+            text, redacted = self.db.values.text("content", text)
+            content = text.encode()
+        else:
+            self.db.values.one("content", content)
+        return {
+            "digest": self.journal.keep(content),
+            "size": len(content),
+            "redacted": redacted,
+            "is_text": text is not None,
+        }
+
+    def _known(self, run_id: str, path: str, digest: str | None, artifact_id: str | None) -> Artifact | None:
+        """Find the artifact that a repeated call means; without a digest nothing says that it is the same file."""
+        if artifact_id is not None and (artifact := self.seek(Artifact, artifact_id)) is not None:
+            return artifact
+        if digest is None:
+            return None
+        found = self.select(
+            Artifact,
+            "select * from artifacts where run_id = :run_id and path = :path and digest = :digest",
+            run_id=run_id,
+            path=path,
+            digest=digest,
+        )
+        return found[0] if found else None
+
+    @reads
+    def get(self, artifact_id: str) -> Artifact:
+        """Get an artifact, without its bytes."""
+        return self.fetch(Artifact, artifact_id)
+
+    @reads
+    def find(
+        self,
+        *,
+        run_id: str | None = None,
+        role: str | None = None,
+        kind: str | None = None,
+        path: str | None = None,
+        task_id: str | None = None,
+        digest: str | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List artifacts, newest first, without their bytes."""
+        where = Where(Artifact)
+        where.equal(run_id=run_id, role=role, kind=kind, path=path, task_id=task_id, digest=digest and hex_digest(digest))
+        order = ("number",) if run_id is not None else ("created_at", "run_id", "number")
+        return self.page(Artifact, where, order=order, limit=limit, after=after, descending=not oldest_first)
+
+    @reads
+    def content(self, artifact_id: str) -> dict[str, object]:
+        """Get an artifact's content: as text when it is text, and as base64 otherwise."""
+        artifact = self.fetch(Artifact, artifact_id)
+        content = self._bytes(artifact)
+        text = _text(content)
+        return {
+            "id": artifact.id,
+            "path": artifact.path,
+            "media_type": artifact.media_type,
+            "digest": artifact.digest,
+            "size": len(content),
+            "encoding": "base64" if text is None else "utf-8",
+            "content": b2a_base64(content, newline=False).decode() if text is None else text,
+        }
+
+    def content_bytes(self, artifact_id: str) -> bytes:
+        """Get an artifact's bytes: `content` for callers that want them in memory."""
+        return self.db.read(lambda: self._bytes(self.fetch(Artifact, artifact_id)))
+
+    def _bytes(self, artifact: Artifact) -> bytes:
+        content = self.journal.kept(artifact.digest) if artifact.digest else None
+        if content is None:
+            raise NotFound(
+                f"the bytes of artifact {artifact.id} are not kept; it is the file {artifact.path}",
+                id=artifact.id,
+                path=artifact.path,
+            )
+        return content
+
+
+def _content(text: str | None, encoded: str | None) -> bytes | None:
+    """Give the bytes that were sent as text or as base64."""
+    if text is not None and encoded is not None:
+        raise Invalid("give content or content_base64, not both", field="content")
+    try:
+        if encoded is not None:
+            return a2b_base64(encoded, strict_mode=True)
+        return None if text is None else text.encode()
+    except ValueError:
+        field = "content" if encoded is None else "content_base64"
+        raise Invalid(f"{field} can't be read: it is not {'UTF-8' if encoded is None else 'base64'}", field=field) from None
+
+
+def _text(content: bytes) -> str | None:
+    """Give bytes as text; None when they are something else."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text else text

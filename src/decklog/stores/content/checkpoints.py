@@ -1,0 +1,225 @@
+"""Checkpoints of a run, and snapshots of its paused tasks: what is needed to go on from where it stopped."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from decklog.clock import from_text
+from decklog.errors import Conflict, Invalid
+from decklog.operations import reads, writes
+from decklog.records import Page, Record
+from decklog.stores import documents
+from decklog.stores.base import Store, Where
+from decklog.stores.journal.writer import STREAM_SIZE
+from decklog.stores.numbers import lock_run, next_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LONGEST_TASK_ID = 200
+REQUIRED = ("task_id", "paused_at", "reason")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint(Record):
+    """Where a run stood: at entry `seq` of its stream."""
+
+    table = "checkpoints"
+
+    id: str
+    run_id: str
+    number: int
+    seq: int
+    created_at: datetime
+    digest: str
+    name: str | None = None
+    status: str | None = None
+    payload: object = None
+    redacted: bool = False
+    key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot(Record):
+    """What a paused task needs to go on; `document` is filled in where one snapshot is given."""
+
+    table = "snapshots"
+    identity = ("run_id", "task_id")
+    document = None  # type: object
+
+    run_id: str
+    task_id: str
+    paused_at: datetime
+    reason: str
+    pauses: int
+    digest: str
+    saved_at: datetime
+    redacted: bool = False
+
+    def as_dict(self) -> "dict[str, Any]":
+        return super().as_dict() | documents.filled(self, "document")
+
+
+class Checkpoints(Store):
+    """The verbs of `states` that mark places to go on from."""
+
+    @writes
+    def checkpoint(
+        self,
+        run_id: str,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        payload: object = None,
+        key: str | None = None,
+        checkpoint_id: str | None = None,
+        created_at: datetime | None = None,
+    ) -> Checkpoint:
+        """Mark where a run stands now: the number of its newest entry, and whatever it needs to go on."""
+        stream = lock_run(self, run_id)
+        placed = documents.place(self, "payload", {} if payload is None else payload)
+        checkpoint = self.once(
+            lambda: self._marked(run_id, checkpoint_id, key),
+            lambda: self.add(
+                Checkpoint,
+                note=name or status,
+                id=checkpoint_id or self.ids.new("chk"),
+                run_id=run_id,
+                number=next_number(self, Checkpoint, run_id),
+                seq=self.journal.newest_position(stream) % STREAM_SIZE,
+                name=name,
+                status=status,
+                payload=placed.inline,
+                digest=placed.digest,
+                redacted=placed.redacted,
+                key=key,
+                created_at=created_at or self.now(),
+            ),
+        )
+        if checkpoint.run_id != run_id:
+            raise Conflict(f"checkpoint {checkpoint.id} belongs to run {checkpoint.run_id}", id=checkpoint.id)
+        documents.fill(self, checkpoint, "payload", checkpoint.digest)
+        return checkpoint
+
+    def _marked(self, run_id: str, checkpoint_id: str | None, key: str | None) -> Checkpoint | None:
+        """Find the checkpoint that a repeated call means."""
+        if checkpoint_id is not None and (checkpoint := self.seek(Checkpoint, checkpoint_id)) is not None:
+            return checkpoint
+        if key is None:
+            return None
+        sql = "select * from checkpoints where run_id = :run_id and key = :key"
+        found = self.select(Checkpoint, sql, run_id=run_id, key=key)
+        return found[0] if found else None
+
+    @reads
+    def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
+        """Get a checkpoint with its payload."""
+        checkpoint = self.fetch(Checkpoint, checkpoint_id)
+        documents.fill(self, checkpoint, "payload", checkpoint.digest)
+        return checkpoint
+
+    @reads
+    def checkpoints(
+        self,
+        run_id: str,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List a run's checkpoints, newest first; a payload too long for a list is left to `get_checkpoint`."""
+        where = Where(Checkpoint)
+        where.equal(run_id=run_id, name=name, status=status)
+        return self.page(Checkpoint, where, order=("number",), limit=limit, after=after, descending=True)
+
+    @writes
+    def save_snapshot(self, run_id: str, task_id: str, document: dict[str, object]) -> Snapshot:
+        """Keep what a paused task needs to go on; the newest snapshot of a task is the one that counts.
+
+        The document has at least task_id, paused_at (a time) and reason. Saving the same one again changes nothing.
+        """
+        _check_task_id(task_id)
+        paused_at = _check_snapshot(task_id, document)
+        lock_run(self, run_id)
+        placed = documents.keep(self, "document", document)
+        present = self.seek(Snapshot, (run_id, task_id))
+        if present is not None and present.digest == placed.digest:
+            return self._with_document(present.marked_already())
+        changed = self.change_all(
+            Snapshot,
+            """
+            insert into snapshots (run_id, task_id, paused_at, reason, pauses, digest, redacted, saved_at)
+            values (:run_id, :task_id, :paused_at, :reason, 1, :digest, :redacted, :now)
+            on conflict (run_id, task_id) do update set
+              paused_at = :paused_at, reason = :reason, pauses = snapshots.pauses + 1,
+              digest = :digest, redacted = :redacted, saved_at = :now
+            returning *
+            """,
+            note=str(document["reason"]),
+            run_id=run_id,
+            task_id=task_id,
+            paused_at=paused_at,
+            reason=document["reason"],
+            digest=placed.digest,
+            redacted=placed.redacted,
+            now=self.now(),
+        )
+        return self._with_document(changed[0])
+
+    def _with_document(self, snapshot: Snapshot) -> Snapshot:
+        documents.fill(self, snapshot, "document", snapshot.digest)
+        return snapshot
+
+    @reads
+    def get_snapshot(self, run_id: str, task_id: str) -> Snapshot:
+        """Get the newest snapshot of a paused task, with its document."""
+        _check_task_id(task_id)
+        return self._with_document(self.fetch(Snapshot, (run_id, task_id)))
+
+    @reads
+    def snapshots(
+        self,
+        *,
+        run_id: str | None = None,
+        task_id: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List the tasks that have a snapshot, by task, without the documents."""
+        where = Where(Snapshot)
+        where.equal(run_id=run_id, task_id=task_id)
+        return self.page(Snapshot, where, order=("task_id", "run_id"), limit=limit, after=after)
+
+
+def _check_task_id(task_id: str) -> None:
+    # Snapshots can be written out as files named after their task.
+    bad = task_id in (".", "..") or any(char in "/\\" or not char.isprintable() for char in task_id)
+    if bad or not task_id.strip() or len(task_id) > LONGEST_TASK_ID:
+        raise Invalid(
+            f"{task_id[:50]!r} can't name a paused task: 1 to {LONGEST_TASK_ID} visible characters, no slashes, not . or ..",
+            field="task_id",
+        )
+
+
+def _check_snapshot(task_id: str, document: "dict[str, Any]") -> datetime:
+    """Check what resuming depends on; give the time of the pause."""
+    if not isinstance(document, dict):
+        raise Invalid("a snapshot is a JSON object", field="document")
+    missing = [name for name in REQUIRED if not isinstance(document.get(name), str) or not document[name].strip()]
+    if missing:
+        raise Invalid(f"the snapshot of {task_id} has no text in {', '.join(missing)}", field="document", missing=missing)
+    if document["task_id"] != task_id:
+        raise Invalid(f"the snapshot is of task {document['task_id']!r}, not {task_id!r}", field="document")
+    _check_history(document.get("tool_call_history"))
+    try:
+        return from_text(document["paused_at"])
+    except ValueError:
+        raise Invalid(f"paused_at is {document['paused_at']!r}, which is not a time", field="document") from None
+
+
+def _check_history(history: object) -> None:
+    if history is None:
+        return
+    if not isinstance(history, list) or not all(isinstance(call, dict) and "tool" in call for call in history):
+        raise Invalid("tool_call_history is a list of objects that each name their tool", field="document")

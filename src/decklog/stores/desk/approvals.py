@@ -1,0 +1,350 @@
+"""Approvals: questions to a person or a gate, each about one exact thing, and the answers they got."""
+
+import time
+from datetime import datetime
+
+from decklog.clock import to_text
+from decklog.errors import Conflict, Denied, Invalid, StillPending
+from decklog.operations import reads, reads_in_steps, writes
+from decklog.records import Page
+from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.desk.approval import (
+    UNANSWERED,
+    Approval,
+    ApprovalState,
+    Verdict,
+    check_decider,
+    check_digest,
+    condition_for,
+    digest_of,
+    exact_digest,
+    expiry_of,
+    payload_of,
+    settled,
+)
+from decklog.stores.documents import hex_digest
+from decklog.stores.numbers import next_number
+from decklog.stores.people import is_same, name_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["Approval", "ApprovalState", "Approvals", "Verdict", "digest_of"]
+
+_YES = frozenset({"granted", "approved", "approve", "accepted", "accept", "passed", "pass", "ok", "yes"})
+_LONGEST_STEP = 1.0
+
+
+class Approvals(Store):
+    """Asks people and gates, and keeps what they answered, bound to the exact thing they were asked about."""
+
+    records = (Approval,)
+
+    @writes
+    def ask(
+        self,
+        run_id: str,
+        question: str,
+        *,
+        by: str,
+        about: object = None,
+        digest: str | None = None,
+        subject: str | None = None,
+        asked_of: str | None = None,
+        source: str | None = None,
+        task_id: str | None = None,
+        expires_at: datetime | None = None,
+        expires_in_minutes: float | None = None,
+        default_verdict: Verdict | None = None,
+        payload: object = None,
+        key: str | None = None,
+        approval_id: str | None = None,
+    ) -> Approval:
+        """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`digest`).
+
+        When the thing changes, ask anew: an approval serves its own digest alone. With a key or an id that is known, the first
+        question comes back. `default_verdict` is what counts when the time runs out without an answer.
+        """
+        now = self.now()
+        fields = {
+            "question": _question(question),
+            "subject": subject,
+            "subject_digest": exact_digest(about, digest),
+            "expires_at": expiry_of(now, expires_at, expires_in_minutes, default_verdict),
+            "default_verdict": default_verdict and enum_of(Verdict, default_verdict, "default_verdict"),
+            "source": source,
+            "task_id": task_id,
+            "payload": payload_of(payload),
+            "key": key,
+            **_parties(by, asked_of),
+        }
+        self._record_lapsed(run_id)
+        return self._once(run_id, approval_id, {**fields, "state": ApprovalState.OPEN, "asked_at": now})
+
+    def _once(self, run_id: str, approval_id: str | None, fields: "dict[str, Any]") -> Approval:
+        approval = self.once(
+            lambda: self._known(run_id, approval_id, fields["key"]),
+            lambda: self.add(
+                Approval,
+                note=fields.get("question") or fields.get("verdict"),
+                id=approval_id or self.ids.new("apr"),
+                run_id=run_id,
+                number=next_number(self, Approval, run_id),
+                **fields,
+            ),
+        )
+        if approval.run_id != run_id or approval.subject_digest != fields.get("subject_digest"):
+            raise Conflict(
+                f"approval {approval.id} has this id or key already and is about another thing",
+                hint="What changed needs a question of its own: ask with another key.",
+                id=approval.id,
+                digest=approval.subject_digest,
+            )
+        return approval.seen_at(self.now()).marked_already() if approval.already else approval
+
+    def _known(self, run_id: str, approval_id: str | None, key: str | None) -> Approval | None:
+        """Find the approval that a repeated question means."""
+        if approval_id is not None and (approval := self.seek(Approval, approval_id)) is not None:
+            return approval
+        if key is None:
+            return None
+        found = self.select(Approval, "select * from approvals where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        return found[0] if found else None
+
+    @writes
+    def record(
+        self,
+        run_id: str,
+        source: str,
+        verdict: str,
+        *,
+        rationale: str | None = None,
+        payload: object = None,
+        by: str | None = None,
+        counts_as: Verdict | None = None,
+        task_id: str | None = None,
+        key: str | None = None,
+        approval_id: str | None = None,
+        at: datetime | None = None,
+    ) -> Approval:
+        """Record a verdict that was given without a question, in its own words.
+
+        Words that plainly say yes (granted, approved, accepted, passed, ok, yes) count as granted and all others as denied,
+        unless `counts_as` says which. Such a verdict is bound to no digest, so `granted_for` never gives it.
+        """
+        if not source.strip() or not verdict.strip():
+            raise Invalid("a verdict needs a source and words", field="verdict" if source.strip() else "source")
+        plain = Verdict.GRANTED if verdict.strip().casefold() in _YES else Verdict.DENIED
+        moment = at or self.now()
+        fields: dict[str, Any] = {
+            "state": ApprovalState(enum_of(Verdict, counts_as or plain, "counts_as")),
+            "source": source.strip(),
+            "verdict": verdict,
+            "rationale": rationale,
+            "payload": payload_of(payload),
+            "decided_by": by and name_of(by, "by"),
+            "task_id": task_id,
+            "asked_at": moment,
+            "decided_at": moment,
+            "key": key,
+        }
+        self._record_lapsed(run_id)
+        return self._once(run_id, approval_id, fields)
+
+    @writes(manager_only=True)
+    def decide(
+        self,
+        approval_id: str,
+        verdict: Verdict,
+        *,
+        by: str,
+        rationale: str | None = None,
+        digest: str | None = None,
+    ) -> Approval:
+        """Grant or deny an open approval; who asked can't.
+
+        `digest` says what the decider saw: when another thing was asked about, nothing is decided. The same answer by the same
+        decider again changes nothing.
+        """
+        chosen, decider = enum_of(Verdict, verdict, "verdict"), name_of(by, "by")
+        asked = self.fetch(Approval, approval_id)
+        check_decider(asked, decider)
+        check_digest(asked, digest)
+        self._record_lapsed(asked.run_id)
+        changed = self.change_all(
+            Approval,
+            """
+            update approvals
+               set state = :verdict, verdict = :verdict, decided_by = :by, decided_at = :now, rationale = :rationale
+             where id = :id and state = 'open'
+            returning *
+            """,
+            note=f"{chosen} by {decider}",
+            id=approval_id,
+            verdict=chosen,
+            by=decider,
+            rationale=rationale,
+            now=self.now(),
+        )
+        return changed[0] if changed else self._repeated(approval_id, chosen, decider)
+
+    def _repeated(self, approval_id: str, verdict: Verdict, decider: str) -> Approval:
+        present = self.fetch(Approval, approval_id)
+        if present.state == verdict.value and is_same(present.decided_by, decider):
+            return present.marked_already()
+        raise settled(present)
+
+    @writes
+    def withdraw(self, approval_id: str, *, reason: str | None = None) -> Approval:
+        """Take back an open question; one that was taken back already comes back as it is."""
+        asked = self.fetch(Approval, approval_id)
+        if asked.state is ApprovalState.WITHDRAWN:
+            return asked.marked_already()
+        self._record_lapsed(asked.run_id)
+        changed = self.change_all(
+            Approval,
+            """
+            update approvals set state = 'withdrawn', decided_at = :now, rationale = :reason
+             where id = :id and state = 'open'
+            returning *
+            """,
+            note=reason,
+            id=approval_id,
+            reason=reason,
+            now=self.now(),
+        )
+        if not changed:
+            raise settled(self.fetch(Approval, approval_id))
+        return changed[0]
+
+    @writes
+    def expire(self, *, run_id: str | None = None) -> list[Approval]:
+        """Record the default answer of every open question whose time has run out, of one run or of all.
+
+        It counts from that time on, recorded or not; asking, deciding and withdrawing record it too.
+        """
+        return self._record_lapsed(run_id)
+
+    def _record_lapsed(self, run_id: str | None) -> list[Approval]:
+        narrowed = {} if run_id is None else {"run_id": run_id}
+        lapsed = self.change_all(
+            Approval,
+            f"""
+            update approvals
+               set state = coalesce(default_verdict, 'expired'),
+                   verdict = default_verdict,
+                   decided_at = expires_at,
+                   rationale = :unanswered
+             where state = 'open' and expires_at <= :now{" and run_id = :run_id" if narrowed else ""}
+            returning *
+            """,
+            note=UNANSWERED,
+            unanswered=UNANSWERED,
+            now=self.now(),
+            **narrowed,
+        )
+        return sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))
+
+    @reads_in_steps
+    def wait(self, approval_id: str, timeout_seconds: float) -> Approval:
+        """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
+        if not timeout_seconds >= 0:
+            raise Invalid(f"timeout_seconds is {timeout_seconds}; it is 0 or more", field="timeout_seconds")
+        end = time.monotonic() + timeout_seconds
+        while (approval := self.get(approval_id)).state is ApprovalState.OPEN:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise StillPending(
+                    f"approval {approval_id} is still open after {timeout_seconds:g} seconds",
+                    hint=f"Wait again, or ask {approval.asked_of or 'a manager'} directly.",
+                    id=approval_id,
+                )
+            self.db.wait_for_change(min(left, self._until_expiry(approval), _LONGEST_STEP))
+        return approval
+
+    def _until_expiry(self, approval: Approval) -> float:
+        if approval.expires_at is None:
+            return _LONGEST_STEP
+        return max(0.001, (approval.expires_at - self.now()).total_seconds())
+
+    @reads
+    def get(self, approval_id: str) -> Approval:
+        """Get an approval as it counts now."""
+        return self.fetch(Approval, approval_id).seen_at(self.now())
+
+    @reads
+    def find(
+        self,
+        *,
+        run_id: str | None = None,
+        state: ApprovalState | None = None,
+        asked_of: str | None = None,
+        source: str | None = None,
+        task_id: str | None = None,
+        digest: str | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List approvals as they count now, newest first."""
+        now = self.now()
+        where = Where(Approval)
+        where.equal(run_id=run_id, asked_of=asked_of and name_of(asked_of, "asked_of"), source=source, task_id=task_id)
+        where.equal(subject_digest=digest and hex_digest(digest))
+        if state is not None:
+            where.add(condition_for(enum_of(ApprovalState, state, "state")), state=state, now=to_text(now))
+        order = ("number",) if run_id is not None else ("asked_at", "run_id", "number")
+        page = self.page(Approval, where, order=order, limit=limit, after=after, descending=not oldest_first)
+        return Page((approval.seen_at(now) for approval in page), next=page.next)
+
+    @reads
+    def latest(self, run_id: str, source: str) -> Approval | None:
+        """Get a run's newest approval from one source; none is null."""
+        found = self.select(
+            Approval,
+            "select * from approvals where run_id = :run_id and source = :source order by number desc limit 1",
+            run_id=run_id,
+            source=source.strip(),
+        )
+        return found[0].seen_at(self.now()) if found else None
+
+    @reads
+    def grants(self, approval_id: str, action: str) -> bool:
+        """Say whether an approval was granted, and for exactly this action as its subject."""
+        approval = self.seek(Approval, approval_id)
+        if approval is None or approval.decided_by is None:
+            return False  # silence is no consent, whatever the question's default says
+        return approval.subject == action and approval.state == ApprovalState.GRANTED
+
+    @reads
+    def granted_for(self, run_id: str, digest: str, *, or_by_default: bool = False) -> Approval | None:
+        """Get the approval that lets exactly this digest pass; none is null.
+
+        The newest answer counts. Silence never does, unless nobody answered at all and `or_by_default` lets the default stand.
+        """
+        asked = self.select(
+            Approval,
+            "select * from approvals where run_id = :run_id and subject_digest = :digest",
+            run_id=run_id,
+            digest=hex_digest(digest),
+        )
+        settled_now = [approval.seen_at(self.now()) for approval in asked]
+        answers = [approval for approval in settled_now if approval.verdict and not approval.is_expired]
+        if or_by_default and not answers:
+            answers = [approval for approval in settled_now if approval.verdict]
+        newest = max(answers, key=lambda approval: (approval.decided_at, approval.number), default=None)
+        return newest if newest is not None and newest.state is ApprovalState.GRANTED else None
+
+
+def _parties(by: str, asked_of: str | None) -> dict[str, str | None]:
+    asker, answerer = name_of(by, "by"), asked_of and name_of(asked_of, "asked_of")
+    if is_same(asker, answerer):
+        raise Denied(f"{asker} can't ask {asker} for approval", hint="Ask someone else, or a gate.", field="asked_of")
+    return {"asked_by": asker, "asked_of": answerer}
+
+
+def _question(text: str) -> str:
+    if not text.strip():
+        raise Invalid("an approval needs a question", field="question")
+    return text

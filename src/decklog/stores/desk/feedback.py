@@ -1,0 +1,223 @@
+"""Feedback: a correction from a person, followed from triage to a fix that a regression test proves."""
+
+from datetime import datetime
+
+from decklog.clock import to_text
+from decklog.errors import Conflict, Invalid, NotFound
+from decklog.operations import reads, writes
+from decklog.records import Page
+from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.desk.feedback_record import BACK, MOVES, Feedback, FeedbackSeverity, FeedbackState, FixClass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class FeedbackStore(Store):
+    """Files feedback and moves it, one lawful step at a time, with a note for each step."""
+
+    records = (Feedback,)
+
+    @writes
+    def file(
+        self,
+        from_handle: str,
+        body: str,
+        *,
+        severity: FeedbackSeverity = FeedbackSeverity.MED,
+        channel: str = "cli",
+        context_url: str | None = None,
+        feedback_id: str | None = None,
+        received_at: datetime | None = None,
+        key: str | None = None,
+    ) -> Feedback:
+        """File feedback in the words of whoever gave it. A known id or key gives that feedback back as it is."""
+        for name, text in (("from_handle", from_handle), ("body", body), ("channel", channel)):
+            if not text.strip():
+                raise Invalid(f"feedback needs a {name}", field=name)
+        now = self.now()
+        return self.once(
+            lambda: self._known(feedback_id, key),
+            lambda: self.add(
+                Feedback,
+                note=body,
+                id=feedback_id or self.ids.new("fb"),
+                from_handle=from_handle.strip(),
+                channel=channel.strip(),
+                severity=enum_of(FeedbackSeverity, severity, "severity"),
+                body=body,
+                context_url=context_url,
+                key=key,
+                received_at=received_at or now,
+                updated_at=now,
+            ),
+        )
+
+    def _known(self, feedback_id: str | None, key: str | None) -> Feedback | None:
+        if feedback_id is not None and (known := self.seek(Feedback, feedback_id)) is not None:
+            return known
+        found = self.select(Feedback, "select * from feedback where key = :key", key=key) if key is not None else []
+        return found[0] if found else None
+
+    @reads
+    def get(self, feedback_id: str) -> Feedback:
+        """Get one piece of feedback."""
+        return self.fetch(Feedback, feedback_id)
+
+    @reads
+    def find(
+        self,
+        *,
+        state: FeedbackState | None = None,
+        fix_class: FixClass | None = None,
+        severity: FeedbackSeverity | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List feedback, newest first."""
+        where = Where(Feedback)
+        where.equal(
+            state=state and enum_of(FeedbackState, state, "state"),
+            fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"),
+            severity=severity and enum_of(FeedbackSeverity, severity, "severity"),
+        )
+        return self.page(Feedback, where, order=("received_at", "id"), limit=limit, after=after, descending=not oldest_first)
+
+    @writes
+    def triage(
+        self,
+        feedback_id: str,
+        fix_class: FixClass,
+        *,
+        root_cause: str | None = None,
+        success_criterion: str | None = None,
+        severity: FeedbackSeverity | None = None,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> Feedback:
+        """Say what kind of fix pending feedback needs, and why it happened."""
+        return self._move(
+            feedback_id,
+            FeedbackState.TRIAGED,
+            by,
+            note,
+            fix_class=enum_of(FixClass, fix_class, "fix_class"),
+            root_cause=root_cause,
+            success_criterion=success_criterion,
+            severity=severity and enum_of(FeedbackSeverity, severity, "severity"),
+        )
+
+    @writes
+    def start_fix(self, feedback_id: str, *, by: str | None = None, note: str | None = None) -> Feedback:
+        """Start the fix of triaged feedback; what is out of scope can only be rejected."""
+        return self._move(feedback_id, FeedbackState.IN_FIX, by, note)
+
+    @writes
+    def open_pr(
+        self,
+        feedback_id: str,
+        fix_pr_url: str,
+        *,
+        regression_test_path: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> Feedback:
+        """Name the pull request that carries the fix."""
+        if not fix_pr_url.strip():
+            raise Invalid("an open fix needs the address of its pull request", field="fix_pr_url")
+        return self._move(
+            feedback_id,
+            FeedbackState.FIX_PR_OPEN,
+            by,
+            note,
+            fix_pr_url=fix_pr_url.strip(),
+            regression_test_path=regression_test_path,
+        )
+
+    @writes
+    def verify(
+        self, feedback_id: str, *, regression_test_path: str | None = None, by: str | None = None, note: str | None = None
+    ) -> Feedback:
+        """Accept a merged fix. It needs a regression test: named here, or already when its pull request was opened."""
+        known = self._locked(feedback_id)
+        path = (regression_test_path or known.regression_test_path or "").strip()
+        if not path:
+            raise Conflict(
+                f"feedback {feedback_id} has no regression test, so nothing proves its fix",
+                hint="Give regression_test_path: a test that fails without the fix and passes with it.",
+                state=known.state,
+            )
+        return self._move(feedback_id, FeedbackState.VERIFIED, by, note, regression_test_path=path)
+
+    @writes
+    def reject(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
+        """Turn down feedback or its fix, with the reason."""
+        return self._move(feedback_id, FeedbackState.REJECTED, by, _reason(reason))
+
+    @writes
+    def give_back(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
+        """Step back from a fix that did not work: from its pull request to the fix, from the fix to triage."""
+        known = self._locked(feedback_id)
+        if known.state not in BACK:
+            raise self.refusal(Feedback, feedback_id)
+        to = BACK[known.state]
+        return self._set(known, {"state": to, **_noted(known, to, by, _reason(reason), self.now())}, reason)
+
+    @writes
+    def close(self, feedback_id: str, *, by: str | None = None, note: str | None = None) -> Feedback:
+        """Close feedback that was verified or rejected."""
+        return self._move(feedback_id, FeedbackState.CLOSED, by, note, closed_at=self.now())
+
+    @writes
+    def add_note(self, feedback_id: str, text: str, *, by: str | None = None) -> Feedback:
+        """Add a note without moving anything. Notes are never changed and never go."""
+        known = self._locked(feedback_id)
+        return self._set(known, _noted(known, known.state, by, _reason(text), self.now()), text)
+
+    def _locked(self, feedback_id: str) -> Feedback:
+        """Read the feedback so that nobody else moves it until this transaction ends."""
+        found = self.select(Feedback, "select * from feedback where id = :id for update", id=feedback_id)
+        if not found:
+            raise NotFound(f"there is no feedback {feedback_id}", hint="decklog feedback find lists it all.", id=feedback_id)
+        return found[0]
+
+    def _move(self, feedback_id: str, to: FeedbackState, by: str | None, note: str | None, **changes: "Any") -> Feedback:
+        known = self._locked(feedback_id)
+        given = {name: value for name, value in changes.items() if value is not None}
+        if known.state == to and all(getattr(known, name) == value for name, value in given.items() if name != "closed_at"):
+            return known.marked_already()
+        if to not in MOVES[known.state]:
+            raise Conflict(
+                f"feedback {feedback_id} is {known.state}, which does not lead to {to}",
+                hint=f"From {known.state} it can become: {', '.join(MOVES[known.state]) or 'nothing else'}.",
+                state=known.state,
+                allowed=list(MOVES[known.state]),
+            )
+        if to is FeedbackState.IN_FIX and known.fix_class is FixClass.OUT_OF_SCOPE:
+            raise Conflict(f"feedback {feedback_id} is out of scope, so it gets no fix; reject it", state=known.state)
+        return self._set(known, {"state": to, **given, **_noted(known, to, by, note, self.now())}, note or f"{to}")
+
+    def _set(self, known: Feedback, changes: "dict[str, Any]", note: str) -> Feedback:
+        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
+        return self.change(
+            Feedback,
+            known.id,
+            f"update feedback set {assignments}, updated_at = :now where id = :id and state = :known returning *",
+            note=note,
+            known=known.state,
+            now=self.now(),
+            **{f"new_{name}": value for name, value in changes.items()},
+        )
+
+
+def _reason(text: str) -> str:
+    if not text.strip():
+        raise Invalid("say why; the note is what the next one reads", field="reason")
+    return text.strip()
+
+
+def _noted(known: Feedback, to: FeedbackState, by: str | None, text: str | None, now: datetime) -> "dict[str, Any]":
+    note = {"at": to_text(now), "from": known.state.value, "to": to.value, "by": by, "text": text}
+    return {"notes": [*known.notes, note]}

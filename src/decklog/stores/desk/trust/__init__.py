@@ -1,0 +1,1 @@
+"""Trust: one manager, capability tiers, and the signatures under every step up."""

@@ -1,0 +1,350 @@
+"""Trust: who the manager is, how far the agents are trusted, and the manager's signature under every step up."""
+
+import os
+from datetime import timedelta
+
+from decklog.errors import Conflict, Denied, Invalid
+from decklog.operations import reads, writes, writes_in_steps
+from decklog.records import Page, from_json
+from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.desk.trust import signatures, statements, tiers
+from decklog.stores.desk.trust.records import ChangeKind, Contract, Proposal, SignedChange, TrustChange
+from decklog.stores.journal.entry import Kind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+    T = TypeVar("T")
+
+    class Approvals(Protocol):
+        """Knows which approvals were granted, and for what; the approvals store does."""
+
+        def grants(self, approval_id: str, action: str) -> bool: ...
+
+
+_QUESTION = "Who is the engineering manager of this log? Bind a handle, a channel and an ed25519 public key."
+
+
+class Trust(Store):
+    """Binds the log to one manager. Going up needs a signature; going down needs none and happens at once.
+
+    A refused attempt is an event of its own in the stream @desk, unless the caller's own transaction is rolled back.
+    """
+
+    records = (Contract, Proposal, TrustChange)
+    approvals: "Approvals | None" = None
+
+    # Reading
+
+    @reads
+    def show(self) -> "dict[str, Any]":
+        """Show the manager, the tier and what it permits; without a manager, the question to ask."""
+        contract = self._contract()
+        tier = contract.tier if contract else 0
+        explained = tiers.explain(tier)
+        shown: dict[str, Any] = {
+            "is_bound": contract is not None,
+            "tier": tier,
+            "tier_name": explained["name"],
+            "may": explained["may"],
+            "may_not_yet": explained["may_not_yet"],
+        }
+        if contract is None:
+            return {**shown, "question": _QUESTION}
+        return {
+            **shown,
+            "log_id": contract.id,
+            "manager": contract.handle,
+            "channel": contract.channel,
+            "fingerprint": signatures.fingerprint(contract.public_key),
+            "persona_name": contract.persona_name,
+            "is_dev_mode": contract.is_dev_mode,
+            "auto_merge": contract.auto_merge,
+            "reviewers": contract.reviewers,
+            "last_promotion": self._last(ChangeKind.PROMOTE),
+            "last_demotion": self._last(ChangeKind.DEMOTE),
+        }
+
+    @reads
+    def history(self, *, kind: ChangeKind | None = None, limit: int = 20, after: str | None = None) -> Page:
+        """List every change of trust, oldest first."""
+        where = Where(TrustChange)
+        where.equal(kind=kind and enum_of(ChangeKind, kind, "kind"))
+        return self.page(TrustChange, where, order=("revision",), limit=limit, after=after)
+
+    @reads
+    def explain(self, tier: int) -> "dict[str, Any]":
+        """Say what a tier permits, what it adds, and what it does not permit yet."""
+        return tiers.explain(tier)
+
+    @reads
+    def may(self, action: str, *, fix_class: str | None = None, approval_id: str | None = None) -> "dict[str, Any]":
+        """Answer whether an action is permitted now, and why or why not; an unknown action is not.
+
+        Without a manager the tier is 0. Some actions also need an approval, dev mode, or a fix class the manager listed.
+        """
+        contract = self._contract()
+        is_approved = approval_id is not None and self.approvals is not None and self.approvals.grants(approval_id, action)
+        return tiers.decide(
+            action,
+            contract.tier if contract else 0,
+            is_approved=is_approved,
+            is_dev_mode=contract is not None and contract.is_dev_mode,
+            listed=contract.auto_merge if contract else (),
+            fix_class=fix_class,
+        )
+
+    @reads
+    def recognises(self, handle: str) -> bool:
+        """Tell whether a handle is the manager's or a reviewer's."""
+        contract = self._contract()
+        known = [contract.handle, *contract.reviewers] if contract else []
+        return any(statements.is_same_handle(handle, one) for one in known)
+
+    # Writing
+
+    @writes_in_steps(manager_only=True)
+    def bind(self, handle: str, channel: str, public_key: str, *, persona_name: str | None = None) -> Contract:
+        """Bind the log to its manager, once; from then on only the manager's signature hands it over."""
+        asked = {"handle": handle, "channel": channel, "public_key": public_key}
+        return self._attempt("bind", asked, lambda: self._bind(asked, persona_name))
+
+    def _bind(self, asked: "dict[str, str]", persona_name: str | None) -> Contract:
+        self._refuse_second_bind()
+        if not asked["channel"].strip():
+            raise Invalid("a manager needs a channel, such as gh-comment or email", field="channel")
+        fields: dict[str, Any] = {
+            "id": self.ids.new("log"),
+            "handle": statements.handle_of(asked["handle"]),
+            "channel": asked["channel"].strip(),
+            "public_key": signatures.public_key_of(asked["public_key"]),
+            "persona_name": persona_name,
+        }
+        now = self.now()
+        note = f"bound to {fields['handle']}"
+        try:
+            contract = self.db.write(lambda: self.add(Contract, note=note, bound_at=now, updated_at=now, **fields))
+        except Conflict:
+            self._refuse_second_bind()
+            raise
+        self._remember(contract, ChangeKind.BIND, 0, note, by=contract.handle)
+        return contract
+
+    def _refuse_second_bind(self) -> None:
+        contract = self._contract()
+        if contract is not None:
+            raise Denied(
+                f"this log is bound to {contract.handle} already, and is bound only once",
+                hint="A hand-over signed by the manager changes that: decklog trust propose hand-over REASON",
+            )
+
+    @writes_in_steps
+    def propose(
+        self,
+        change: SignedChange,
+        reason: str,
+        *,
+        to_tier: int | None = None,
+        handle: str | None = None,
+        channel: str | None = None,
+        public_key: str | None = None,
+        fix_classes: list[str] | None = None,
+        is_on: bool | None = None,
+        reviewers: list[str] | None = None,
+        minutes: int = 60,
+        by: str | None = None,
+    ) -> Proposal:
+        """Write down a change for the manager to sign: `statement` is the text, good once and until it expires.
+
+        promote goes up one tier; hand-over takes handle, channel and public_key; auto-merge fix_classes; dev-mode is_on;
+        reviewers their handles. Nothing changes until the signature is there.
+        """
+        change = enum_of(SignedChange, change, "change")
+        if not reason.strip():
+            raise Invalid("a proposal needs a reason; it is part of what the manager signs", field="reason")
+        if not 1 <= minutes <= 24 * 60:
+            raise Invalid(f"a proposal lives 1 to {24 * 60} minutes, not {minutes}", field="minutes")
+        given = {
+            "to_tier": to_tier,
+            "handle": handle,
+            "channel": channel,
+            "public_key": public_key,
+            "fix_classes": fix_classes,
+            "is_on": is_on,
+            "reviewers": reviewers,
+        }
+        asked = {"change": change.value, "reason": reason, **{name: value for name, value in given.items() if value is not None}}
+        return self._attempt("propose", asked, lambda: self._propose(change, reason.strip(), given, minutes, by))
+
+    def _propose(self, change: SignedChange, reason: str, given: "dict[str, Any]", minutes: int, by: str | None) -> Proposal:
+        contract, now = self._bound(), self.now()
+        terms = statements.terms_of(change, contract, given)
+        nonce, expires = os.urandom(16).hex(), now + timedelta(minutes=minutes)
+        statement = statements.statement_of(change, contract, terms, reason=reason, nonce=nonce, expires_at=expires)
+        # Redacted as a value, before it becomes the text that is signed: the text must be what the log keeps.
+        text, _ = self.db.values.json("statement", statement)
+        return self.add(
+            Proposal,
+            note=f"{change}: {reason}",
+            nonce=nonce,
+            contract_id=contract.id,
+            change=change,
+            statement=text,
+            proposed_by=by,
+            proposed_at=now,
+            expires_at=expires,
+        )
+
+    def sign(self, statement: str, private_key_path: str, passphrase: str | None = None) -> str:
+        """Sign a proposed statement with the manager's own key; it writes nothing."""
+        return signatures.sign(statement, private_key_path, passphrase)
+
+    @writes_in_steps(manager_only=True)
+    def apply(self, statement: str, signature: str) -> Contract:
+        """Make a proposed change, given its exact statement and the manager's signature of it.
+
+        A statement works once, in this log, before it expires, and only on the contract it was written for.
+        """
+        asked = {"statement": statements.excerpt(statement), "signature": statements.excerpt(signature)}
+        return self._attempt("apply", asked, lambda: self._apply(statement, signature))
+
+    def _apply(self, statement: str, signature: str) -> Contract:
+        contract = self._bound()
+        proposal, said = self._proposal(statement)
+        statements.check(contract, proposal, said, self.now())
+        if not signatures.is_signed(statement, signature, contract.public_key):
+            raise Denied(f"the signature is not {contract.handle}'s of this statement", manager=contract.handle)
+        self.change(
+            Proposal,
+            proposal.nonce,
+            """
+            update trust_proposals set signature = :signature, applied_at = :now
+             where nonce = :nonce and applied_at is null
+            returning *
+            """,
+            note=f"signed by {contract.handle}",
+            signature=signature,
+            now=self.now(),
+        )
+        changed = self._set(contract, said["terms"], f"{said['change']}: {said['reason']}")
+        self._remember(
+            changed,
+            ChangeKind(proposal.change.value),
+            contract.tier,
+            said["reason"],
+            by=contract.handle,
+            details=said["terms"],
+            nonce=proposal.nonce,
+        )
+        return changed
+
+    def _proposal(self, statement: str) -> "tuple[Proposal, dict[str, Any]]":
+        """Find the proposal a statement was written for."""
+        try:
+            said = from_json(statement)
+        except (ValueError, RecursionError):
+            said = None
+        nonce = said.get("nonce") if isinstance(said, dict) else None
+        if not isinstance(nonce, str) or not nonce.isalnum() or not nonce.isascii():
+            raise Denied("this is not a statement that the log wrote; use the one that propose gave")
+        found = self.select(Proposal, "select * from trust_proposals where nonce = :nonce for update", nonce=nonce)
+        if not found:
+            raise Denied("this log never wrote this statement; use the one that propose gave here", nonce=nonce)
+        if found[0].statement != statement:
+            raise Denied("the statement was altered; sign it exactly as propose gave it", nonce=nonce)
+        return found[0], said
+
+    @writes_in_steps
+    def demote(self, *, to_tier: int | None = None, reason: str = "no reason given", by: str | None = None) -> Contract:
+        """Lower the tier at once: by one, or to a lower one that is named. No signature is needed.
+
+        Dev mode and the auto-merge list go with it, and have to be signed again. At tier 0 there is nothing to lower.
+        """
+        return self._attempt("demote", {"to_tier": to_tier, "reason": reason}, lambda: self._demote(to_tier, reason, by))
+
+    def _demote(self, to_tier: int | None, reason: str, by: str | None) -> Contract:
+        contract = self._contract(for_update=True)
+        if contract is None or contract.tier == 0:
+            raise Conflict("the tier is 0, which is the lowest", tier=0)
+        to = contract.tier - 1 if to_tier is None else to_tier
+        if not 0 <= to < contract.tier:
+            raise Denied(f"the tier is {contract.tier}; a demotion goes below it, not to {to}", tier=contract.tier, wanted=to)
+        changed = self._set(contract, {"tier": to, "is_dev_mode": False, "auto_merge": []}, f"demote: {reason}")
+        self._remember(changed, ChangeKind.DEMOTE, contract.tier, reason, by=by)
+        return changed
+
+    @writes
+    def stop_dev_mode(self, *, reason: str = "no reason given", by: str | None = None) -> Contract:
+        """Switch dev mode off at once, without a signature."""
+        contract = self._bound()
+        if not contract.is_dev_mode:
+            return contract.marked_already()
+        changed = self._set(contract, {"is_dev_mode": False}, f"dev mode off: {reason}")
+        self._remember(changed, ChangeKind.DEV_MODE, contract.tier, reason, by=by, details={"is_dev_mode": False})
+        return changed
+
+    # The contract
+
+    def _contract(self, *, for_update: bool = False) -> Contract | None:
+        found = self.select(Contract, f"select * from trust_contract where one = 1{' for update' if for_update else ''}")
+        return found[0] if found else None
+
+    def _bound(self) -> Contract:
+        contract = self._contract(for_update=True)
+        if contract is None:
+            raise Denied("no manager is bound, so nothing can be changed", hint="decklog trust bind HANDLE CHANNEL PUBLIC_KEY")
+        return contract
+
+    def _set(self, contract: Contract, terms: "dict[str, Any]", note: str) -> Contract:
+        assignments = ", ".join(f"{name} = :new_{name}" for name in terms)
+        return self.change(
+            Contract,
+            contract.id,
+            f"""
+            update trust_contract set {assignments}, revision = revision + 1, updated_at = :now
+             where id = :id and revision = :revision
+            returning *
+            """,
+            note=note,
+            revision=contract.revision,
+            now=self.now(),
+            **{f"new_{name}": value for name, value in terms.items()},
+        )
+
+    def _remember(self, contract: Contract, kind: ChangeKind, from_tier: int, reason: str, **more: "Any") -> None:
+        self.add(
+            TrustChange,
+            note=f"{kind}: {reason}",
+            id=self.ids.new("tc"),
+            contract_id=contract.id,
+            revision=contract.revision,
+            kind=kind,
+            from_tier=from_tier,
+            to_tier=contract.tier,
+            handle=contract.handle,
+            reason=reason,
+            at=self.now(),
+            **more,
+        )
+
+    def _last(self, kind: ChangeKind) -> "dict[str, Any] | None":
+        found = self.select(
+            TrustChange, "select * from trust_changes where kind = :kind order by revision desc limit 1", kind=kind
+        )
+        return found[0].as_dict() if found else None
+
+    def _attempt(self, verb: str, asked: "dict[str, Any]", job: "Callable[[], T]") -> "T":
+        """Do the job, all or nothing; a refusal goes on record in a transaction of its own."""
+        try:
+            return self.db.write(job)
+        except Denied as refusal:
+            why = refusal.message
+            self.db.write(lambda: self._record_refusal(verb, asked, why))
+            raise
+
+    def _record_refusal(self, verb: str, asked: "dict[str, Any]", why: str) -> None:
+        payload = {"verb": verb, "why": why, "asked": {name: statements.excerpt(value) for name, value in asked.items()}}
+        self.journal.append("@desk", f"refused to {verb}: {why}", kind=Kind.EVENT, subtype="trust.refused", payload=payload)

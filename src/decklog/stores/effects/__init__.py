@@ -1,0 +1,1 @@
+"""What tools did to the world, and the processes they left running."""

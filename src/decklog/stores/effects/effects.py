@@ -1,0 +1,281 @@
+"""Effects: what tools did to the world outside, written down before it is done and settled after."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from decklog.errors import Invalid
+from decklog.operations import reads, writes
+from decklog.records import Page, Record, from_json
+from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.journal.writer import INLINE_CHARACTERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class EffectState(StrEnum):
+    INTENDED = "intended"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    CLEARED = "cleared"
+
+
+class Happened(StrEnum):
+    """What came of an effect that nobody settled."""
+
+    YES = "yes"
+    NO = "no"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect(Record):
+    """One act of a tool. `facts` are what a check compares the world with; `actor` is the process that acts."""
+
+    table = "effects"
+
+    id: str
+    run_id: str
+    step: str
+    tool: str
+    key: str
+    state: EffectState
+    intended_at: datetime
+    task_id: str | None = None
+    arguments: dict[str, object] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
+    actor: str | None = None
+    attempts: int = 1
+    result: object = None
+    result_digest: str | None = None
+    error: dict[str, object] | None = None
+    reconciled_by: str | None = None
+    note: str | None = None
+    settled_at: datetime | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        return self.state in (EffectState.DONE, EffectState.FAILED)
+
+
+class Effects(Store):
+    """Keeps what tools set out to do and what came of it, so that nothing is done twice or lost silently."""
+
+    records = (Effect,)
+
+    @writes
+    def intend(
+        self,
+        run_id: str,
+        step: str,
+        tool: str,
+        *,
+        key: str,
+        actor: str,
+        arguments: dict[str, object] | None = None,
+        facts: dict[str, object] | None = None,
+        task_id: str | None = None,
+    ) -> Effect:
+        """Write down that an effect is about to be made. With a key that the run knows, that effect comes back as it is."""
+        if not step.strip():
+            raise Invalid("an effect needs the name of its step", field="step")
+        return self.once(
+            lambda: self._known(run_id, key),
+            lambda: self.add(
+                Effect,
+                note=f"{tool} in {step}",
+                id=self.ids.new("eff"),
+                run_id=run_id,
+                task_id=task_id,
+                step=step,
+                tool=tool,
+                key=key,
+                state=EffectState.INTENDED,
+                arguments=arguments or {},
+                facts=facts or {},
+                actor=actor,
+                intended_at=self.now(),
+            ),
+        )
+
+    def _known(self, run_id: str, key: str) -> Effect | None:
+        found = self.select(Effect, "select * from effects where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        return self._filled(found[0]) if found else None
+
+    @reads
+    def known(self, run_id: str, key: str) -> Effect | None:
+        """Get the effect that a run knows under a key; none is null."""
+        return self._known(run_id, key)
+
+    @writes
+    def take_up(self, effect_id: str, *, actor: str, attempts: int, facts: dict[str, object] | None = None) -> Effect:
+        """Try an effect again that is known not to have happened.
+
+        `attempts` is how many the caller saw: when another has taken it up meanwhile, nothing changes.
+        """
+        return self.change(
+            Effect,
+            effect_id,
+            """
+            update effects
+               set state = 'intended', actor = :actor, attempts = attempts + 1, note = null,
+                   facts = coalesce(:facts, facts), intended_at = :now
+             where id = :id and attempts = :attempts and (state = 'unknown' or state = 'cleared')
+            returning *
+            """,
+            note="taken up again",
+            actor=actor,
+            attempts=attempts,
+            facts=facts,
+            now=self.now(),
+        )
+
+    @writes
+    def settle(self, effect_id: str, *, actor: str, result: object = None, error: dict[str, object] | None = None) -> Effect:
+        """Write down what an effect's own actor made of it: a result, or the error it ended in."""
+        inline, digest = self._kept(result)
+        changed = self.change(
+            Effect,
+            effect_id,
+            """
+            update effects
+               set state = :state, actor = null, result = :result, result_digest = :digest, error = :error, settled_at = :now
+             where id = :id and state = 'intended' and actor = :actor
+            returning *
+            """,
+            state=EffectState.FAILED if error else EffectState.DONE,
+            actor=actor,
+            result=inline,
+            digest=digest,
+            error=error,
+            now=self.now(),
+        )
+        return self._filled(changed)
+
+    def _kept(self, result: object) -> "tuple[Any, str | None]":
+        """Give a short result as it is, and a long one as the digest it is kept under."""
+        if result is None:
+            return None, None
+        # A text is wrapped, so that the column always holds JSON.
+        text, _ = self.db.values.json("result", [result])
+        if len(text) > INLINE_CHARACTERS:
+            return None, self.journal.keep(text.encode())
+        return [result], None
+
+    def _filled(self, effect: Effect) -> Effect:
+        if effect.result_digest is not None and (content := self.journal.kept(effect.result_digest)) is not None:
+            object.__setattr__(effect, "result", from_json(content))
+        return _unwrapped(effect)
+
+    def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page:
+        page = self.page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
+        return Page(map(_unwrapped, page), next=page.next)
+
+    @writes
+    def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
+        """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""
+        return self.change(
+            Effect,
+            effect_id,
+            """
+            update effects set state = 'unknown', actor = null, note = :why
+             where id = :id and state = 'intended' and actor = :actor
+            returning *
+            """,
+            note=note,
+            why=note,
+            actor=actor,
+        )
+
+    @writes
+    def confirm(self, effect_id: str, *, attempts: int, result: object = None, by: str = "check") -> Effect:
+        """Write down that a check found the effect done; `attempts` is how many the checker saw."""
+        inline, digest = self._kept(result)
+        changed = self.change(
+            Effect,
+            effect_id,
+            """
+            update effects
+               set state = 'done', result = :result, result_digest = :digest, reconciled_by = :by, settled_at = :now
+             where id = :id and state = 'unknown' and attempts = :attempts
+            returning *
+            """,
+            note=f"found done by {by}",
+            attempts=attempts,
+            result=inline,
+            digest=digest,
+            by=by,
+            now=self.now(),
+        )
+        return self._filled(changed)
+
+    @writes(manager_only=True)
+    def reconcile(
+        self, effect_id: str, happened: Happened, *, by: str, result: object = None, reason: str | None = None
+    ) -> Effect:
+        """Say whether an effect of unknown outcome happened: `yes` settles it, `no` lets the next call act.
+
+        An effect that is still marked as intended may be reconciled too, when its actor ran where nobody can look.
+        """
+        answer = enum_of(Happened, happened, "happened")
+        if not by.strip():
+            raise Invalid("say who looked", field="by")
+        inline, digest = self._kept(result)
+        changed = self.change(
+            Effect,
+            effect_id,
+            """
+            update effects
+               set state = :state, actor = null, result = :result, result_digest = :digest, reconciled_by = :by,
+                   note = :reason, settled_at = :settled_at
+             where id = :id and (state = 'unknown' or state = 'intended')
+            returning *
+            """,
+            note=f"{by}: it {'happened' if answer is Happened.YES else 'did not happen'}",
+            state=EffectState.DONE if answer is Happened.YES else EffectState.CLEARED,
+            result=inline,
+            digest=digest,
+            by=by,
+            reason=reason,
+            settled_at=self.now() if answer is Happened.YES else None,
+        )
+        return self._filled(changed)
+
+    @reads
+    def get(self, effect_id: str) -> Effect:
+        """Get an effect, with its result."""
+        return self._filled(self.fetch(Effect, effect_id))
+
+    @reads
+    def open(self, run_id: str | None = None, *, limit: int = 20, after: str | None = None) -> Page:
+        """List the effects that are intended or of unknown outcome, oldest first."""
+        where = Where(Effect)
+        where.equal(run_id=run_id)
+        where.add("(state = 'intended' or state = 'unknown')")
+        return self._listed(where, limit=limit, after=after)
+
+    @reads
+    def find(
+        self,
+        run_id: str | None = None,
+        *,
+        state: EffectState | None = None,
+        tool: str | None = None,
+        step: str | None = None,
+        task_id: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List effects, newest first."""
+        where = Where(Effect)
+        where.equal(run_id=run_id, state=state and enum_of(EffectState, state, "state"), tool=tool, step=step, task_id=task_id)
+        return self._listed(where, limit=limit, after=after, descending=True)
+
+
+def _unwrapped(effect: Effect) -> Effect:
+    """Take a result out of the list it is kept in."""
+    if isinstance(effect.result, list) and len(effect.result) == 1:
+        object.__setattr__(effect, "result", effect.result[0])
+    return effect

@@ -1,0 +1,324 @@
+"""Context packages: what one agent leaves for the next ones, offered to each in the order of its worth."""
+
+from decklog.errors import Conflict, Invalid, NotFound
+from decklog.operations import reads, writes
+from decklog.records import Page
+from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.flow.context_package import (
+    Consumer,
+    ConsumingAgent,
+    Consumption,
+    ContextAgent,
+    Package,
+    PackageType,
+    Priority,
+    Scope,
+    group_of,
+    next_number,
+    path_of,
+    scope_id_of,
+    score_of,
+    summary_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_OFFER = 50
+_BY_WORTH = """
+    case p.priority when 'critical' then 0 when 'high' then 1 when 'medium' then 2 else 3 end, p.created_at desc, p.number desc
+"""
+
+
+class Context(Store):
+    """Keeps packages, offers each agent what is for it, and remembers who read what."""
+
+    records = (Package, Consumer, Consumption)
+
+    @writes
+    def save(
+        self,
+        run_id: str,
+        package_type: PackageType,
+        file_path: str,
+        producer: ContextAgent,
+        summary: str,
+        *,
+        consumers: list[str] | None = None,
+        group_id: str | None = None,
+        priority: Priority = Priority.MEDIUM,
+        size_bytes: int | None = None,
+        supersedes: str | None = None,
+        number: int | None = None,
+        key: str | None = None,
+    ) -> Package:
+        """Leave a package for other agents; it is about one group, or about the whole run.
+
+        `supersedes` names the package (id or number) that this one replaces: the old one is offered no more, and its consumers
+        are kept unless others are given. A key that the run knows already gives that package back.
+        """
+        fields = {
+            "run_id": run_id,
+            "package_type": enum_of(PackageType, package_type, "package_type"),
+            "file_path": path_of(file_path),
+            "producer": _agent(producer, "producer"),
+            "summary": summary_of(summary),
+            "group_id": group_of(group_id),
+            "scope": Scope.GLOBAL if group_of(group_id) is None else Scope.GROUP,
+            "priority": enum_of(Priority, priority, "priority"),
+            "size_bytes": _whole(size_bytes, "size_bytes"),
+            "key": key,
+        }
+        agents = None if consumers is None else sorted({_agent(agent, "consumers") for agent in consumers})
+        if not agents and (supersedes is None or agents == []):
+            raise Invalid("a package needs at least one consumer", field="consumers")
+        return self.once(lambda: self._known(run_id, key), lambda: self._save(fields, agents, supersedes, number))
+
+    def _save(
+        self, fields: "dict[str, Any]", agents: list[ContextAgent] | None, supersedes: str | None, number: int | None
+    ) -> Package:
+        old = None if supersedes is None else self._replaceable(supersedes, fields["run_id"])
+        package = self.add(
+            Package,
+            note=fields["summary"],
+            id=self.ids.new("pkg"),
+            number=number if number is not None else next_number(self.db),
+            version=1 if old is None else old.version + 1,
+            supersedes_id=old and old.id,
+            created_at=self.now(),
+            **fields,
+        )
+        if old is not None:
+            self._retire(old, package.id)
+            agents = agents or [consumer.agent for consumer in self._consumers(old.id)]
+        for agent in agents or []:
+            self.add(Consumer, package_id=package.id, agent=agent, run_id=package.run_id)
+        return package
+
+    def _known(self, run_id: str, key: str | None) -> Package | None:
+        if key is None:
+            return None
+        sql = "select * from context_packages where run_id = :run_id and key = :key"
+        found = self.select(Package, sql, run_id=run_id, key=key)
+        return found[0] if found else None
+
+    def _replaceable(self, reference: str, run_id: str) -> Package:
+        old = self._package(reference, for_update=True)
+        if old.run_id != run_id:
+            raise Invalid(f"package {old.number} belongs to run {old.run_id}, not to {run_id}", field="supersedes")
+        if old.superseded_by_id is not None:
+            newer = self._package(old.superseded_by_id)
+            raise Conflict(
+                f"package {old.number} was superseded by package {newer.number}; supersede that one",
+                id=old.id,
+                superseded_by=newer.id,
+            )
+        return old
+
+    def _retire(self, old: Package, new_id: str) -> None:
+        self.change(
+            Package,
+            old.id,
+            """
+            update context_packages set superseded_by_id = :new_id
+             where id = :id and superseded_by_id is null
+            returning *
+            """,
+            note=f"superseded by {new_id}",
+            new_id=new_id,
+        )
+
+    @reads
+    def get(self, package_id: str) -> Package:
+        """Get a package by its id or its number."""
+        return self._package(package_id)
+
+    def _package(self, reference: str, *, for_update: bool = False) -> Package:
+        is_number = reference.isascii() and reference.isdigit() and len(reference) < 19
+        found = self.select(
+            Package,
+            f"""
+            select * from context_packages
+             where {"number" if is_number else "id"} = :reference{" for update" if for_update else ""}
+            """,
+            reference=int(reference) if is_number else reference,
+        )
+        if not found:
+            raise NotFound(f"there is no package {reference}", hint="decklog context find RUN_ID lists them.", id=reference)
+        return found[0]
+
+    @reads
+    def find(
+        self,
+        run_id: str,
+        *,
+        group_id: str | None = None,
+        package_type: PackageType | None = None,
+        producer: ContextAgent | None = None,
+        include_superseded: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List a run's packages, newest first; superseded ones only when asked for."""
+        where = Where(Package)
+        where.equal(
+            run_id=run_id,
+            group_id=group_of(group_id),
+            package_type=package_type and enum_of(PackageType, package_type, "package_type"),
+            producer=producer and _agent(producer, "producer"),
+            scope=Scope.GLOBAL if group_id == "global" else None,
+        )
+        if not include_superseded:
+            where.add("superseded_by_id is null")
+        return self.page(Package, where, order=("number",), limit=limit, after=after, descending=True)
+
+    @reads
+    def offer(
+        self,
+        run_id: str,
+        agent: ContextAgent,
+        *,
+        group_id: str | None = None,
+        limit: int = 3,
+        include_consumed: bool = False,
+    ) -> list[Package]:
+        """Offer an agent the packages left for it and not read yet: of its group and of the whole run, most urgent first."""
+        return self.select(
+            Package,
+            f"""
+            select p.*
+              from context_packages p
+              join context_consumers c on c.package_id = p.id and c.agent = :agent
+             where p.run_id = :run_id
+               and (p.scope = 'global' or p.group_id = :group_id)
+               and p.superseded_by_id is null
+               {"" if include_consumed else "and c.consumed_at is null"}
+             order by {_BY_WORTH}
+             limit {_limit(limit)}
+            """,
+            run_id=run_id,
+            agent=_agent(agent, "agent"),
+            group_id=group_of(group_id) or "",
+        )
+
+    @reads
+    def rank(self, run_id: str, agent: ContextAgent, *, group_id: str | None = None, limit: int = 5) -> "list[dict[str, Any]]":
+        """Rank all of a run's packages for an agent, read or not, with each one's score.
+
+        Worth most is a high priority, then the agent's own group, then being meant for the agent, then being new.
+        """
+        agent, group, now = _agent(agent, "agent"), group_of(group_id), self.now()
+        packages = self.select(
+            Package, "select * from context_packages where run_id = :run_id and superseded_by_id is null", run_id=run_id
+        )
+        sql = "select * from context_consumers where run_id = :run_id and agent = :agent"
+        mine = {consumer.package_id for consumer in self.select(Consumer, sql, run_id=run_id, agent=agent)}
+        scored = [(score_of(p, group_id=group, is_consumer=p.id in mine, now=now), p) for p in packages]
+        scored.sort(key=lambda pair: (pair[0], pair[1].created_at, pair[1].number), reverse=True)
+        return [{"score": round(score, 6), "package": package.as_dict()} for score, package in scored[: _limit(limit)]]
+
+    # Reading a package
+
+    @reads
+    def consumers(self, package_id: str) -> list[Consumer]:
+        """List the agents a package is for, and when each read it."""
+        return self._consumers(self._package(package_id).id)
+
+    def _consumers(self, package_id: str) -> list[Consumer]:
+        sql = "select * from context_consumers where package_id = :package_id order by agent"
+        return self.select(Consumer, sql, package_id=package_id)
+
+    @writes
+    def consume(self, package_id: str, agent: ContextAgent, *, iteration: int = 1) -> Consumer:
+        """Mark a package as read by one of its consumers; one who read it already is told so."""
+        package, agent = self._package(package_id), _agent(agent, "agent")
+        changed = self.change_all(
+            Consumer,
+            """
+            update context_consumers set consumed_at = :now, iteration = :iteration
+             where package_id = :package_id and agent = :agent and consumed_at is null
+            returning *
+            """,
+            package_id=package.id,
+            agent=agent,
+            iteration=_whole(iteration, "iteration"),
+            now=self.now(),
+        )
+        if changed:
+            return changed[0]
+        known = self.seek(Consumer, (package.id, agent))
+        if known is None:
+            names = ", ".join(consumer.agent for consumer in self._consumers(package.id))
+            raise NotFound(f"package {package.number} is not for {agent}; it is for {names}", id=package.id, agent=agent)
+        return known.marked_already()
+
+    @writes
+    def record_consumption(
+        self, run_id: str, group_id: str, agent: ConsumingAgent, iteration: int, package_id: str
+    ) -> Consumption:
+        """Record that an agent used a package in one iteration of a group's work; recording it again changes nothing."""
+        agent = enum_of(ConsumingAgent, agent, "agent")
+        iteration = _whole(iteration, "iteration") or 0
+        group = group_of(group_id)
+        if group is None or group.lower() == "global":
+            raise Invalid("consumption is recorded for one group, not for the whole run", field="group_id")
+        package = self._package(package_id)
+        if package.run_id != run_id:
+            raise Invalid(f"package {package.number} belongs to run {package.run_id}, not to {run_id}", field="package_id")
+        scope_id = scope_id_of(run_id, group, agent, iteration, package.number)
+        return self.once(
+            lambda: self._consumption(scope_id),
+            lambda: self.add(
+                Consumption,
+                id=self.ids.new("use"),
+                scope_id=scope_id,
+                run_id=run_id,
+                group_id=group,
+                agent=agent,
+                iteration=iteration,
+                package_id=package.id,
+                consumed_at=self.now(),
+            ),
+        )
+
+    def _consumption(self, scope_id: str) -> Consumption | None:
+        found = self.select(Consumption, "select * from context_consumptions where scope_id = :scope_id", scope_id=scope_id)
+        return found[0] if found else None
+
+    @reads
+    def consumptions(
+        self,
+        run_id: str,
+        *,
+        group_id: str | None = None,
+        agent: ConsumingAgent | None = None,
+        iteration: int | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Page:
+        """List what was used in which iteration, newest first."""
+        where = Where(Consumption)
+        where.equal(
+            run_id=run_id,
+            group_id=group_of(group_id),
+            agent=agent and enum_of(ConsumingAgent, agent, "agent"),
+            iteration=iteration,
+        )
+        return self.page(Consumption, where, order=("consumed_at", "id"), limit=limit, after=after, descending=True)
+
+
+def _agent(name: str, field: str) -> ContextAgent:
+    return enum_of(ContextAgent, name.strip().lower(), field)
+
+
+def _whole(value: int | None, field: str) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63):
+        raise Invalid(f"{field} is a whole number from 0 on, not {value!r}", field=field)
+    return value
+
+
+def _limit(limit: int) -> int:
+    if not 1 <= limit <= MAX_OFFER:
+        raise Invalid(f"limit is {limit}; ask for 1 to {MAX_OFFER} packages", field="limit")
+    return limit

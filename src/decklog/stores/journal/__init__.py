@@ -1,0 +1,1 @@
+"""The journal: entries, their chain, and what is proven from them."""

@@ -1,0 +1,251 @@
+"""The journal: an append-only, hash-chained list of entries per stream. Everything else in a log is made from it."""
+
+from datetime import datetime
+
+from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
+from decklog.errors import Invalid, NotFound
+from decklog.operations import reads, reads_in_steps
+from decklog.records import Page, Record
+from decklog.stores.journal.entry import Entry, Kind, Phase
+from decklog.stores.journal.receiving import Receiving
+from decklog.stores.journal.time_index import Times
+from decklog.stores.journal.writer import SELECT, STREAM_SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from decklog.stores.journal.verify import Verification
+
+_TAGS = ("kind", "agent", "agent_id", "phase")
+_INDEXED = {"subtype", "group_id", "task_id"}
+_LOOK_BACK = 2000
+
+
+class Journal(Receiving):
+    """Appends entries and finds them again."""
+
+    @reads
+    def get(self, stream: str, seq: int) -> Entry:
+        """Get one entry by its stream and its number."""
+        if not 0 < seq < STREAM_SIZE:
+            # Such a number would be a position in another stream.
+            raise NotFound(f"there is no entry {stream}:{seq}")
+        number = self.number_of(stream)
+        _, rows = self.db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
+        if number is None or not rows:
+            raise NotFound(f"there is no entry {stream}:{seq}", hint="decklog journal find lists what is there.")
+        return self.load(rows[0])
+
+    @reads_in_steps
+    def find(
+        self,
+        stream: str | None = None,
+        *,
+        kind: Kind | None = None,
+        subtype: str | None = None,
+        agent: str | None = None,
+        agent_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        phase: Phase | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        text: str | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List entries, newest first; `after` is the cursor that the page before gave.
+
+        Without a stream they come stream by stream, the newest stream first.
+        """
+        where = Where(Entry)
+        where.equal(
+            kind=kind and enum_of(Kind, kind, "kind").value,
+            subtype=subtype,
+            agent=agent,
+            agent_id=agent_id,
+            group_id=group_id,
+            task_id=task_id,
+            phase=phase and enum_of(Phase, phase, "phase").value,
+        )
+        if (agent or subtype) and kind != Kind.CHANGE:
+            where.add("kind <> 'change'")  # tells the planner that the indexes on agent and subtype hold all there is
+        search = _Search(text, oldest_first, page_size(limit), cursor_of(after))
+        number = None
+        if stream is not None and (number := self.db.read(lambda: self.number_of(stream))) is None:
+            return Page()
+        if search.text is not None:
+            self.db.prepare_search(number)
+        page = self.db.read(lambda: self._find(where, number, (since, until), search))
+        if page is None:
+            # The index is brought up to date outside of the read, which sees only one moment.
+            self.db.prepare_search(number)
+            search.text = ""
+            page = self.db.read(lambda: self._find(where, number, (None, None), search))
+            assert page is not None
+        return page
+
+    def _find(
+        self,
+        where: Where,
+        number: int | None,
+        span: "tuple[datetime | None, datetime | None]",
+        search: "_Search",
+    ) -> Page | None:
+        Times(self.db).narrow(where, number, *span)
+        if number is not None:
+            where.replace("pos >= :start and pos < :end", start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
+        found = self._found(where, number, search)
+        if found is None:
+            return None
+        more = str(found[search.limit - 1][1]) if len(found) > search.limit else None
+        return Page((entry for entry, _ in found[: search.limit]), next=more)
+
+    def _found(self, where: Where, number: int | None, search: "_Search") -> "list[tuple[Entry, int]] | None":
+        """Find by the cheapest way that holds all there is; None when that is the text index, and it was not prepared."""
+        tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
+        if search.text is not None:
+            return self._by_search(where, tags, search)
+        if not tags or not self.db.finds_tags_by_search or _INDEXED & where.bound.keys():
+            return self._in_order(where, search)
+        recent = self._recent(where, number, search)
+        return recent if len(recent) > search.limit else None
+
+    def _by_search(self, where: Where, tags: "dict[str, str]", search: "_Search") -> "list[tuple[Entry, int]]":
+        _, rows = self.db.search(
+            SELECT,
+            search.text or "",
+            tags=tags if self.db.finds_tags_by_search else {},
+            condition=where.condition,
+            bound=where.bound,
+            oldest_first=search.oldest_first,
+            limit=search.limit + 1,
+            after=search.after,
+        )
+        return self._loaded(rows)
+
+    def _recent(self, where: Where, number: int | None, search: "_Search") -> "list[tuple[Entry, int]]":
+        """Look through the latest entries of a stream: what many entries share is usually found there."""
+        if number is None or search.oldest_first:
+            return []
+        top = search.after or self.newest_position(number) + 1
+        near = Where(Entry)
+        near.clauses, near.bound = list(where.clauses), dict(where.bound)
+        near.add("pos >= :near", near=top - _LOOK_BACK)
+        return self._in_order(near, search)
+
+    def _in_order(self, where: Where, search: "_Search") -> "list[tuple[Entry, int]]":
+        if search.after is not None:
+            where.add("pos > :after" if search.oldest_first else "pos < :after", after=search.after)
+        direction = "asc" if search.oldest_first else "desc"
+        return self._select(f"{SELECT} {where.sql} order by pos {direction} limit {search.limit + 1}", where.bound)
+
+    def _select(self, sql: str, bound: "Mapping[str, Any]") -> "list[tuple[Entry, int]]":
+        return self._loaded(self.db.rows(sql, bound)[1])
+
+    def _loaded(self, rows: "list[tuple[Any, ...]]") -> "list[tuple[Entry, int]]":
+        return [(self.load(row), row[0]) for row in rows]
+
+    def entries_between(self, start: int, until: int) -> list[Entry]:
+        """List the entries after one position up to another, oldest first."""
+        sql = f"{SELECT} where pos > :start and pos <= :until order by pos"
+        return [entry for entry, _ in self._select(sql, {"start": start, "until": until})]
+
+    @reads_in_steps
+    def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page:
+        """Find entries whose text has all the words, newest first; `word*` matches a beginning."""
+        if not words.strip():
+            raise Invalid("search needs at least one word")
+        return self.find(stream, text=words, limit=limit, after=after)
+
+    @reads_in_steps
+    def tail(
+        self,
+        stream: str | None = None,
+        *,
+        after: int | None = None,
+        follow: bool = True,
+        timeout_seconds: float | None = None,
+    ) -> "Iterator[Entry]":
+        """Give entries as they are committed, each once and in order, from after a stream's number on.
+
+        Without a stream, every stream is followed from its beginning. It ends after `timeout_seconds` with nothing new.
+        """
+        from decklog.stores.journal.tail import Tail
+
+        return Tail(self).entries(stream, after=after, follow=follow, timeout_seconds=timeout_seconds)
+
+    @reads
+    def heads(self) -> "list[dict[str, Any]]":
+        """List every stream with the number and hash of its last entry."""
+        _, rows = self.db.rows(
+            f"""
+            select s.name, e.seq, e.hash
+              from streams s
+              join entries e on e.pos =
+                   (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
+             order by s.name
+            """,
+            {},
+        )
+        return [{"stream": stream, "seq": seq, "hash": hash} for stream, seq, hash in rows]
+
+    @reads
+    def history(self, table: str, record_id: str, *, limit: int = 20, after: str | None = None) -> Page:
+        """List what a record became, change by change, oldest first."""
+        self._class_of(table)
+        where = Where(Entry)
+        where.equal(record_table=table, record_id=record_id)
+        if after is not None:
+            where.add("seq > :after", after=cursor_of(after))
+        size = page_size(limit)
+        entries = [entry for entry, _ in self._select(f"{SELECT} {where.sql} order by seq limit {size + 1}", where.bound)]
+        if not entries and after is None:
+            raise NotFound(f"no entry tells of {table} {record_id!r}")
+        return Page(entries[:size], next=str(entries[size - 1].seq) if len(entries) > size else None)
+
+    @reads
+    def at(self, table: str, record_id: str, when: str) -> Record:
+        """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
+        record_class = self._class_of(table)
+        where = Where(Entry)
+        where.equal(record_table=table, record_id=record_id)
+        moment = moment_of(when)
+        if isinstance(moment, datetime):
+            where.between("at", None, moment)
+        else:
+            where.add("seq <= :seq", seq=moment)
+        found = self._select(f"{SELECT} {where.sql} order by seq desc limit 1", where.bound)
+        image = found[0][0].payload if found else None
+        if not isinstance(image, dict) or image.get("removed"):
+            raise NotFound(f"there was no {table} {record_id!r} at {when}")
+        return record_class.from_row(image.keys(), image.values())
+
+    def _class_of(self, table: str) -> type[Record]:
+        classes = self.record_classes()
+        if table not in classes:
+            raise Invalid(f"there is no kind of record {table!r}; there are {', '.join(sorted(classes))}")
+        return classes[table]
+
+    @reads_in_steps
+    def verify(self, stream: str | None = None, *, anchor: str | None = None) -> "Verification":
+        """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong.
+
+        `anchor` is a file outside the log that keeps the streams' heads, so that a cut-off tail shows too.
+        """
+        from decklog.stores.journal.verify import Verifier
+
+        return Verifier(self).run(stream, anchor)
+
+
+class _Search:
+    """How a list was asked for."""
+
+    def __init__(self, text: str | None, oldest_first: bool, limit: int, after: int | None) -> None:
+        self.text = text
+        self.oldest_first = oldest_first
+        self.limit = limit
+        self.after = after

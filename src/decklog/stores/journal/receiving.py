@@ -1,0 +1,253 @@
+"""Taking entries over as they are: what moving a log, reading an export and recovery have in common.
+
+An entry that is received keeps its number and its hash. It is checked against the one before it, inserted, and its post-image
+is put into the table it is about, so the projections of the receiving log are made from the journal alone.
+"""
+
+from operator import gt
+
+from decklog.errors import Conflict, Damaged, Invalid, NotFound
+from decklog.operations import reads, writes
+from decklog.records import Record
+from decklog.stores.journal import chain
+from decklog.stores.journal.links import AT, HASH, RECORD_ID, RECORD_TABLE, SEQ, STREAM, flaw, flawed, image_of, unusable
+from decklog.stores.journal.writer import COLUMNS, SELECT, STREAM_SIZE, JournalWriter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.stores.journal.links import Row, Stretch
+
+FIELDS = tuple(name for name in COLUMNS if name != "pos")
+_NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
+
+
+class Receiving(JournalWriter):
+    """Gives entries out and takes them in, column by column."""
+
+    @reads
+    def given_out(self, stream: str, *, after: int = 0, limit: int = 1000) -> "list[dict[str, Any]]":
+        """List a stream's entries after a number as plain columns, oldest first, exactly as they are stored."""
+        return [dict(zip(FIELDS, row[1:], strict=True)) for row in self.rows_after(stream, after, limit)]
+
+    def rows_after(self, stream: str, after: int, limit: int) -> "list[Row]":
+        """List a stream's entries after a number as rows; their positions are of this database alone."""
+        return self.db.read(lambda: self._rows_after(stream, after, limit))
+
+    def _rows_after(self, stream: str, after: int, limit: int) -> "list[Row]":
+        number = self.number_of(stream)
+        if number is None:
+            return []
+        start = number * STREAM_SIZE
+        _, rows = self.db.rows(
+            f"{SELECT} where pos > :after and pos < :end order by pos limit {limit}",
+            {"after": start + after, "end": start + STREAM_SIZE},
+        )
+        return rows
+
+    @writes(manager_only=True)
+    def receive(self, entries: list[dict[str, object]]) -> int:
+        """Take entries of another log in, in their order; give how many were new.
+
+        Each must follow from the one before it. Entries that are here already are compared and skipped.
+        """
+        known: dict[int, Row] = {}
+        fresh: list[Row] = []
+        for entry in entries:
+            values: dict[str, Any] = {**_NOTHING, **entry}
+            if len(values) != len(COLUMNS):
+                raise Invalid(f"an entry has the fields {', '.join(FIELDS)}; got {', '.join(entry)}")
+            row, is_new = self._placed(tuple(values.values()))
+            if is_new:
+                fresh.append(row)
+            else:
+                known[row[0]] = row
+        self._compare(known)
+        self._write_rows(fresh, {row[0]: image_of(row) for row in fresh if row[RECORD_TABLE] is not None})
+        return len(fresh)
+
+    def take(self, stretches: "list[Stretch]") -> int:
+        """Take checked stretches of another log in, all or nothing; each must begin where its stream ends here."""
+        return self.db.write(lambda: self._take(stretches))
+
+    def _take(self, stretches: "list[Stretch]") -> int:
+        fresh: list[Row] = []
+        images: dict[int, Any] = {}
+        for stretch in stretches:
+            rows = self._joined(stretch)
+            start = rows[0][0] - rows[0][SEQ]
+            images.update((start + seq, image) for seq, image in stretch.images.items())
+            fresh += rows
+        self._write_rows(fresh, images)
+        return len(fresh)
+
+    def _joined(self, stretch: "Stretch") -> "list[Row]":
+        """Put a stretch behind its stream's head and make its last row the head; give the rows in their new places."""
+        stream, seq = stretch.stream, stretch.rows[0][SEQ]
+        pos, hash, at = self._head(stream, new_stream=True)
+        start = pos - pos % STREAM_SIZE
+        if start + seq != pos + 1 or stretch.previous != hash:
+            raise Conflict(
+                f"{stream} ends at {pos - start} here, and entry {seq} does not follow from that",
+                hint="Somebody wrote to the target meanwhile. Move into a log that nobody else writes to.",
+                stream=stream,
+                seq=seq,
+            )
+        rows = [(start + row[SEQ], *row[1:]) for row in stretch.rows]
+        times = [at, *(row[AT] for row in rows)]
+        if any(map(gt, times, times[1:])):
+            self._out_of_order(stream)
+        self.db.memo["head", stream] = (rows[-1][0], rows[-1][HASH], rows[-1][AT])
+        return rows
+
+    def _write_rows(self, rows: "list[Row]", images: "dict[int, Any]") -> None:
+        """Insert rows and, by their positions, what records became; and let those know who wait for them."""
+        self.db.insert("entries", COLUMNS, rows)
+        self._project([row for row in rows if row[RECORD_TABLE] is not None], images)
+        for stream in dict.fromkeys(row[STREAM] for row in rows):
+            self.db.announce(stream)
+        # What stores remember of their tables may be old now; the heads are what was just written.
+        for key in [key for key in self.db.memo if key[0] != "head"]:
+            del self.db.memo[key]
+
+    def _placed(self, row: "Row") -> "tuple[Row, bool]":
+        """Check a row against its stream's head and make it the head, unless it is here already; say whether it is new."""
+        stream, seq = row[STREAM], row[SEQ]
+        head = self._head(stream, new_stream=True)
+        seen = head[0] % STREAM_SIZE
+        row = (head[0] - seen + seq, *row[1:])
+        if seq <= seen:
+            return row, False
+        if seq != seen + 1:
+            raise Conflict(f"{stream} has entries up to {seen}; {seq} would leave a gap", stream=stream, seq=seq)
+        what = flaw(head[1], row)
+        if what is not None:
+            raise flawed(row, what)
+        if row[AT] < head[2]:
+            self._out_of_order(stream)
+        self.db.memo["head", stream] = (row[0], row[HASH], row[AT])
+        return row, True
+
+    def _compare(self, known: "dict[int, Row]") -> None:
+        """Make sure that entries which are here already are the same ones."""
+        if not known:
+            return
+        _, rows = self.db.rows(f"select pos, hash from entries where pos in ({', '.join(map(str, known))})", {})
+        here: dict[int, str] = dict(rows)
+        for pos, row in known.items():
+            if here.get(pos) != row[HASH]:
+                raise Conflict(
+                    f"entry {row[STREAM]}:{row[SEQ]} is another one here",
+                    hint="The two logs went different ways; take the stream into an empty log.",
+                    stream=row[STREAM],
+                    seq=row[SEQ],
+                )
+
+    def _project(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
+        """Put the post-images into their tables."""
+        if not changes:
+            return
+        try:
+            self.db.write(lambda: self._put_newest(changes, images))
+        except (Conflict, NotFound):
+            # Something unique passed from one record to another within the batch: only their own order shows how.
+            for row in changes:
+                self._put_newest([row], images)
+
+    def _put_newest(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
+        """Put each record's last image; removals go first, so that what they held is free."""
+        newest = {(row[RECORD_TABLE], row[RECORD_ID]): row for row in changes}
+        classes = self.record_classes()
+        kept: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
+        removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
+        for (table, _), row in newest.items():
+            if table not in classes:
+                raise unusable(row, f"tells of {table!r}, a kind of record that this Decklog does not know")
+            image = images[row[0]]
+            (removed if image.get("removed") else kept)[table].append(image)
+        for table in reversed(classes):
+            self._remove_all(classes[table], removed[table])
+        for table, record_class in classes.items():
+            self._put_all(record_class, kept[table])
+
+    def _remove_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
+        if images:
+            condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
+            self.db.many(f"delete from {record_class.table} where {condition}", images)
+
+    def _put_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
+        if images:
+            names = record_class.columns()
+            nothing, all_names = dict.fromkeys(names), set(names)
+            whole = [image if image.keys() >= all_names else {**nothing, **image} for image in images]
+            self.db.put(record_class.table, names, record_class.identity, whole)
+
+    @reads
+    def blob_digests(self, *, after: str = "", limit: int | None = None) -> list[str]:
+        """List the digests of kept texts and bytes in their order, all of them or so many after one."""
+        most = "" if limit is None else f"limit {limit}"
+        _, rows = self.db.rows(f"select digest from blobs where digest > :after order by digest {most}", {"after": after})
+        return [row[0] for row in rows]
+
+    def lacking_blobs(self, digests: list[str]) -> list[str]:
+        """List those of some digests whose bytes are not here."""
+        bound = {f"d{place}": digest for place, digest in enumerate(digests)}
+        sql = f"select digest from blobs where digest in ({', '.join(':' + name for name in bound)})"
+        here = {row[0] for row in self.db.read(lambda: self.db.rows(sql, bound))[1]}
+        return [digest for digest in digests if digest not in here]
+
+    def lacking_texts(self, stream: str) -> "Iterator[int]":
+        """Give the numbers of entries that have only the digest of a text, in their order; call it inside of a read."""
+        start = (self.number_of(stream) or 0) * STREAM_SIZE
+        gone = "{0} is null and {0}_digest is not null and not exists (select 1 from blobs where digest = {0}_digest)"
+        sql = f"""
+            select seq
+              from entries
+             where pos >= :start
+               and pos < :end
+               and (({gone.format("body")}) or ({gone.format("payload")}))
+             order by pos
+        """
+        for row in self.db.each(sql, {"start": start, "end": start + STREAM_SIZE}):
+            yield row[0]
+
+    def blobs(self, digests: list[str]) -> "Iterator[tuple[str, bytes]]":
+        """Give kept bytes by their digests."""
+        for digest in digests:
+            content = self.db.read(lambda digest=digest: self.kept(digest))  # type: ignore[misc]
+            if content is not None:
+                yield digest, content
+
+    @writes(manager_only=True)
+    def receive_blob(self, digest: str, content: bytes) -> None:
+        """Take kept bytes of another log in; they must match their digest."""
+        self._keep_all([(digest, content)])
+
+    def take_blobs(self, blobs: "list[tuple[str, bytes]]") -> None:
+        """Take kept bytes of another log in, all or nothing; each must match its digest."""
+        self.db.write(lambda: self._keep_all(blobs))
+
+    def _keep_all(self, blobs: "list[tuple[str, bytes]]") -> None:
+        from hashlib import sha256
+
+        for digest, content in blobs:
+            if sha256(content).hexdigest() != digest:
+                raise Damaged(f"blob {digest} does not match its digest", digest=digest)
+            self.keep(content, digest)
+
+
+def linked(previous: str, values: "dict[str, Any]") -> str:
+    """Hash an entry as it came; a text that has a digest beside it must match it."""
+    digests = {}
+    for name in ("body", "payload"):
+        text, kept = values[name], values[f"{name}_digest"]
+        digests[name] = kept if text is None else chain.digest(text)
+        if kept is not None and kept != digests[name]:
+            raise Damaged(
+                f"entry {values['stream']}:{values['seq']} has a {name} that does not match its digest",
+                stream=values["stream"],
+                seq=values["seq"],
+            )
+    return chain.link(previous, {**values, **digests, "redacted": values["redacted"] or None})

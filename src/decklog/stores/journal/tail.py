@@ -1,0 +1,93 @@
+"""Following the journal: each entry once, in order, as it is committed.
+
+Numbers within a stream are given out under that stream's lock and have no gap, so "after number N" misses no late commit.
+"""
+
+import time
+
+from decklog.errors import NotFound
+from decklog.stores.journal.writer import SELECT, STREAM_SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from decklog.stores.journal.entry import Entry
+    from decklog.stores.journal.journal import Journal
+
+_BATCH = 500
+_LONGEST_WAIT = 5.0
+
+
+class Tail:
+    """One reader's place in the streams it follows."""
+
+    def __init__(self, journal: "Journal") -> None:
+        self._journal = journal
+        self._db = journal.db
+        self._places: dict[str, int] = {}
+
+    def entries(self, stream: str | None, *, after: int | None, follow: bool, timeout_seconds: float | None) -> "Iterator[Entry]":
+        if stream is not None:
+            self._known(stream)
+            self._places[stream] = after or 0
+        deadline = _Deadline(timeout_seconds)
+        while True:
+            found = self._db.read(lambda: self._next(stream))
+            yield from found
+            if found:
+                deadline = _Deadline(timeout_seconds)
+            elif not follow or deadline.passed():
+                return
+            else:
+                self._db.wait_for_change(min(deadline.left(), _LONGEST_WAIT))
+
+    def _known(self, stream: str) -> None:
+        number = self._db.read(lambda: self._journal.number_of(stream))
+        if number is None and not stream.startswith("@"):
+            raise NotFound(f"there is no run {stream!r} to follow")
+
+    def _next(self, stream: str | None) -> "list[Entry]":
+        found: list[Entry] = []
+        for name in [stream] if stream is not None else self._moved():
+            found += self._batch(name)
+        return found
+
+    def _moved(self) -> list[str]:
+        """Name the streams that have entries this reader has not seen."""
+        _, rows = self._db.rows(
+            f"""
+            select name,
+                   (select max(pos) from entries where pos >= no * {STREAM_SIZE} and pos < (no + 1) * {STREAM_SIZE})
+              from streams
+             order by no
+            """,
+            {},
+        )
+        return [name for name, newest in rows if (newest or 0) % STREAM_SIZE > self._places.get(name, 0)]
+
+    def _batch(self, stream: str) -> "list[Entry]":
+        number = self._journal.number_of(stream)
+        if number is None:
+            return []
+        _, rows = self._db.rows(
+            f"{SELECT} where pos > :seen and pos < :end order by pos limit {_BATCH}",
+            {
+                "seen": number * STREAM_SIZE + self._places.get(stream, 0),
+                "end": (number + 1) * STREAM_SIZE,
+            },
+        )
+        if rows:
+            self._places[stream] = rows[-1][0] % STREAM_SIZE
+        return [self._journal.load(row) for row in rows]
+
+
+class _Deadline:
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float:
+        return _LONGEST_WAIT if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def passed(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end

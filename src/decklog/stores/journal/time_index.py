@@ -1,0 +1,61 @@
+"""From times to positions: where a stream's times only grow, a time is found by halving and needs no index."""
+
+from decklog.clock import to_text
+from decklog.stores.journal.writer import STREAM_SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from decklog.db.base import Database
+    from decklog.db.where import Where
+
+
+class Times:
+    def __init__(self, db: "Database") -> None:
+        self._db = db
+
+    def narrow(self, where: "Where", number: int | None, since: "datetime | None", until: "datetime | None") -> None:
+        """Add the condition for a span of time, as positions where that is exact."""
+        if since is None and until is None:
+            return
+        if number is None or not self._in_order(number):
+            where.between("at", since, until)
+            return
+        if since is not None:
+            where.add("pos >= :since", since=self._first_at_or_after(number, to_text(since)))
+        if until is not None:
+            # Texts of times have a fixed length, so one more character stands right behind the time itself.
+            where.add("pos < :until", until=self._first_at_or_after(number, to_text(until) + " "))
+
+    def last_until(self, number: int, moment: "datetime") -> int:
+        """Give the position of a stream's last entry at or before a time; its start when there is none."""
+        start, time = number * STREAM_SIZE, to_text(moment)
+        if self._in_order(number):
+            return self._first_at_or_after(number, time + " ") - 1
+        row = self._db.one(
+            "select max(pos) from entries where pos >= :start and pos < :end and at <= :time",
+            {"start": start, "end": start + STREAM_SIZE, "time": time},
+        )
+        return row[0] if row and row[0] is not None else start
+
+    def _in_order(self, number: int) -> bool:
+        row = self._db.one("select in_order from streams where no = :number", {"number": number})
+        return bool(row and row[0])
+
+    def _first_at_or_after(self, number: int, time: str) -> int:
+        start = number * STREAM_SIZE
+        row = self._db.one(
+            "select max(pos) from entries where pos >= :start and pos < :end",
+            {"start": start, "end": start + STREAM_SIZE},
+        )
+        low, high = start + 1, (row[0] if row and row[0] is not None else start) + 1
+        while low < high:
+            middle = (low + high) // 2
+            at = self._db.one("select at from entries where pos = :middle", {"middle": middle})
+            assert at is not None
+            if at[0] < time:
+                low = middle + 1
+            else:
+                high = middle
+        return low

@@ -1,0 +1,1 @@
+"""What was learned: lessons, error patterns, strategies and learnings."""

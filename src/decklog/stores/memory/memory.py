@@ -1,0 +1,180 @@
+"""Memory: lessons that a log has learned, recalled when they matter."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from decklog.db.text.lessons import lesson_search
+from decklog.db.text.vectors import LessonVectors
+from decklog.errors import Invalid
+from decklog.operations import reads, writes, writes_in_steps
+from decklog.records import Page
+from decklog.stores.base import Where
+from decklog.stores.memory import ranking, topics
+from decklog.stores.memory.embedding import embedded
+from decklog.stores.memory.lesson import Hit, Lesson, Sighting
+from decklog.stores.memory.upkeep import MemoryUpkeep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+MOST_HITS = 50
+_CANDIDATES = 40
+_EVIDENCE = 3
+
+
+class Memory(MemoryUpkeep):
+    """Learns lessons, recalls the ones that fit a question, and hears which of them helped."""
+
+    @writes_in_steps
+    def recall(
+        self,
+        query: str,
+        *,
+        topic: str | None = None,
+        project: str | None = None,
+        limit: int = 5,
+        budget_tokens: int | None = None,
+    ) -> list[Hit]:
+        """Recall the lessons that fit a question best, each with the reasons why, and count that they were recalled.
+
+        `topic` keeps to one topic, `project` to that project's lessons and those of none. `budget_tokens` bounds their length
+        together.
+        """
+        hits = self._hits(query, topic, project, limit, budget_tokens)
+        if not hits:
+            return []
+        counted = self.db.write(lambda: self._count_recalls([hit.id for hit in hits]))
+        return [hit for hit in hits if hit.id in counted]
+
+    @reads
+    def peek(
+        self,
+        query: str,
+        *,
+        topic: str | None = None,
+        project: str | None = None,
+        limit: int = 5,
+        budget_tokens: int | None = None,
+    ) -> list[Hit]:
+        """Look what `recall` would give, without counting it."""
+        return self._hits(query, topic, project, limit, budget_tokens)
+
+    def _hits(self, query: str, topic: str | None, project: str | None, limit: int, budget: int | None) -> list[Hit]:
+        if not query.strip():
+            raise Invalid("a question needs words", field="query")
+        if not 1 <= limit <= MOST_HITS:
+            raise Invalid(f"limit is {limit}; a recall gives 1 to {MOST_HITS} lessons", field="limit")
+        if budget is not None and budget < 1:
+            raise Invalid(f"budget_tokens is {budget}; give at least 1", field="budget_tokens")
+        if topic is not None:
+            topics.check_name(topic)
+        vector = embedded(self.embedder, [query])[0] if self.embedder else []
+        return self.db.read(lambda: self._best(query, topic, project, vector, limit, budget))
+
+    def _best(
+        self, query: str, topic: str | None, project: str | None, vector: "list[float]", limit: int, budget: int | None
+    ) -> list[Hit]:
+        question = ranking.Question(query, self.now(), self._added_topics())
+        narrowing: dict[str, Any] = {"topic": topic, "project": project, "limit": _CANDIDATES}
+        scored = lesson_search(self.db).ranked(question.words, question.senses, **narrowing)
+        match = ranking.relative(scored)
+        parts: dict[str, Mapping[str, float]] = {"text": match}
+        if any(vector) and self.embedder:
+            near = LessonVectors(self.db).nearest(self.embedder.name, vector, **narrowing)
+            match = ranking.fused(match, [lesson_id for lesson_id, _ in near])
+            parts["vector"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in near}
+        ranked = ranking.rank(self._lessons(list(match)), question, match, parts)
+        return [
+            replace(ranking.hit(one, question), evidence=self._evidence(one.lesson.id))
+            for one in ranking.within(ranked, budget, limit)
+        ]
+
+    def _evidence(self, lesson_id: str) -> "list[dict[str, object]]":
+        """List what a lesson rests on, the newest sightings first."""
+        found = self.select(
+            Sighting,
+            f"""
+            select * from sightings
+             where lesson_id = :lesson_id
+             order by seen_at desc, id desc
+             limit {_EVIDENCE}
+            """,
+            lesson_id=lesson_id,
+        )
+        shown = ("seen_at", "source_kind", "source_id", "run_id", "task_id", "refs")
+        seen = [sighting.as_dict() for sighting in found]
+        return [{name: sighting[name] for name in shown if sighting[name]} for sighting in seen]
+
+    def _count_recalls(self, lesson_ids: "list[str]") -> "set[str]":
+        """Count a recall of each; say which of them still hold."""
+        names = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
+        among = ", ".join(f":{name}" for name in names)
+        # Locked in one order by all, two recalls of the same lessons wait for each other and never cross.
+        self.db.rows(f"select id from lessons where id in ({among}) order by id for update", names)
+        changed = self.change_all(
+            Lesson,
+            f"""
+            update lessons set recall_count = recall_count + 1, last_recalled_at = :now
+             where id in ({among})
+               and superseded_by is null
+            returning *
+            """,
+            note="recalled",
+            now=self.now(),
+            **names,
+        )
+        return {lesson.id for lesson in changed}
+
+    @writes
+    def mark(self, lesson_id: str, useful: bool) -> Lesson:
+        """Say whether a lesson helped; those that help are recalled before those that harm."""
+        column = "useful_count" if useful else "harmful_count"
+        return self.change(
+            Lesson,
+            lesson_id,
+            f"update lessons set {column} = {column} + 1 where id = :id returning *",
+            note="useful" if useful else "harmful",
+        )
+
+    @reads
+    def get(self, lesson_id: str) -> Lesson:
+        """Get a lesson."""
+        return self.fetch(Lesson, lesson_id)
+
+    @reads
+    def find(
+        self,
+        *,
+        topic: str | None = None,
+        project: str | None = None,
+        source_kind: str | None = None,
+        source_id: str | None = None,
+        run_id: str | None = None,
+        task_id: str | None = None,
+        min_confidence: int | None = None,
+        include_superseded: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List lessons that hold, newest first."""
+        where = Where(Lesson)
+        where.equal(topic=topic, project=project, source_kind=source_kind, source_id=source_id, run_id=run_id, task_id=task_id)
+        where.between("created_at", since, until)
+        if min_confidence is not None:
+            where.add("confidence >= :least", least=min_confidence)
+        if not include_superseded:
+            where.add("superseded_by is null")
+        return self.page(Lesson, where, order=("created_at", "id"), limit=limit, after=after, descending=not oldest_first)
+
+    @reads
+    def evidence(self, lesson_id: str, *, limit: int = 20, after: str | None = None) -> Page:
+        """List when and from what a lesson was learned, newest first."""
+        self.fetch(Lesson, lesson_id)
+        where = Where(Sighting)
+        where.equal(lesson_id=lesson_id)
+        return self.page(Sighting, where, order=("seen_at", "id"), limit=limit, after=after, descending=True)

@@ -1,0 +1,243 @@
+"""Error patterns: errors that came back, what solved them, and how sure that is."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from enum import StrEnum
+
+from decklog.clock import to_text
+from decklog.errors import Invalid
+from decklog.operations import reads, writes
+from decklog.records import Record
+from decklog.stores.base import Store, Where, enum_of, page_size
+from decklog.stores.memory.error_signatures import classic_message, message_pattern, pattern_hash
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+DEFAULT_TTL_DAYS = 90
+INJECTABLE = 0.3
+_SURER = "case when confidence > 0.9 then 1.0 else confidence + 0.1 end"
+_LESS_SURE = "case when confidence < 0.3 then 0.1 else confidence - 0.2 end"
+
+
+class Outcome(StrEnum):
+    SUCCESS = "success"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorPattern(Record):
+    table = "error_patterns"
+    identity = ("pattern_hash", "project")
+    home = "@memory"
+
+    pattern_hash: str
+    project: str
+    signature: dict[str, object]
+    solution: str
+    confidence: float = 0.5
+    occurrences: int = 1
+    lang: str | None = None
+    ttl_days: int = DEFAULT_TTL_DAYS
+    created_at: datetime
+    last_seen_at: datetime
+
+    @property
+    def is_injectable(self) -> bool:
+        """Whether its solution is sure enough to be offered to an agent."""
+        return self.confidence >= INJECTABLE
+
+    def is_expired(self, now: datetime) -> bool:
+        """Whether it was last seen more than `ttl_days` whole days ago."""
+        return self.last_seen_at < _oldest(now, self.ttl_days)
+
+
+class Patterns(Store):
+    """Counts errors under a signature that every occurrence shares, project by project."""
+
+    records = (ErrorPattern,)
+
+    @writes
+    def record(
+        self,
+        project: str,
+        error_type: str,
+        message: str,
+        solution: str,
+        *,
+        lang: str | None = None,
+        context_hints: list[str] | None = None,
+        stack_pattern: list[str] | None = None,
+        ttl_days: int = DEFAULT_TTL_DAYS,
+        classic: bool = False,
+    ) -> ErrorPattern:
+        """Record an error and what solved it; seen again, it is counted, and a longer solution replaces a shorter one.
+
+        Paths, numbers, ids and line numbers make no other error. With `classic` only what bazinga-db leaves out is left out, so
+        that the hash is the one it would give; an error that is known under such a hash is counted there.
+        """
+        _check(project, solution, ttl_days)
+        signature = self._signature(error_type, message, context_hints, stack_pattern)
+        if not classic and self.seek(ErrorPattern, (pattern_hash(*_identity(signature)), project)) is None:
+            signature["message_pattern"] = message_pattern(self._clean("message", message))
+        now = self.now()
+        recorded = self.change_all(
+            ErrorPattern,
+            """
+            insert into error_patterns
+              (pattern_hash, project, signature, solution, confidence, occurrences, lang, ttl_days, created_at, last_seen_at)
+            values (:hash, :project, :signature, :solution, 0.5, 1, :lang, :ttl_days, :now, :now)
+            on conflict (pattern_hash, project) do update set
+              occurrences = error_patterns.occurrences + 1,
+              last_seen_at = excluded.last_seen_at,
+              solution = case when length(excluded.solution) > length(error_patterns.solution)
+                              then excluded.solution else error_patterns.solution end
+            returning *
+            """,
+            note=f"{error_type}: {message}",
+            hash=pattern_hash(*_identity(signature)),
+            project=project,
+            signature=signature,
+            solution=solution,
+            lang=lang,
+            ttl_days=ttl_days,
+            now=now,
+        )
+        return recorded[0]
+
+    def _signature(self, error_type: str, message: str, hints: list[str] | None, stack: list[str] | None) -> "dict[str, Any]":
+        """Make the signature of values that are redacted one by one, before they are hashed.
+
+        So a secret is in no hash, one error with two secrets is one pattern, and the stored JSON stays whole.
+        """
+        return {
+            "error_type": self._clean("error_type", error_type).strip() or "Unknown",
+            "message_pattern": classic_message(self._clean("message", message)),
+            "context_hints": [self._clean("context_hints", hint) for hint in hints or []],
+            "stack_pattern": [self._clean("stack_pattern", frame) for frame in stack or []],
+        }
+
+    def _clean(self, name: str, text: str) -> str:
+        return self.db.values.text(name, text)[0]
+
+    @writes
+    def judge(self, pattern_hash: str, project: str, outcome: Outcome) -> ErrorPattern:
+        """Say whether a solution worked: success adds 0.1 to its confidence (1.0 at most), failure takes 0.2 (0.1 at least)."""
+        worked = enum_of(Outcome, outcome, "outcome") is Outcome.SUCCESS
+        # Tenths add up crookedly in binary; rounded to four places they are what a person would have written.
+        moved = _SURER if worked else _LESS_SURE
+        return self.change(
+            ErrorPattern,
+            (pattern_hash, project),
+            f"""
+            update error_patterns set confidence = cast(round(cast({moved} as numeric), 4) as double precision)
+             where pattern_hash = :pattern_hash and project = :project
+            returning *
+            """,
+            note=outcome,
+        )
+
+    @reads
+    def get(self, pattern_hash: str, project: str) -> ErrorPattern:
+        """Get one pattern of a project."""
+        return self.fetch(ErrorPattern, (pattern_hash, project))
+
+    @reads
+    def find(
+        self,
+        project: str,
+        *,
+        lang: str | None = None,
+        min_confidence: float = 0.7,
+        include_expired: bool = False,
+        limit: int = 5,
+    ) -> list[ErrorPattern]:
+        """List a project's patterns, the surest first, then the most frequent."""
+        if not 0 <= min_confidence <= 1:
+            raise Invalid(f"min_confidence is {min_confidence}; it goes from 0 to 1", field="min_confidence")
+        where = Where(ErrorPattern)
+        where.equal(project=project, lang=lang)
+        where.add("confidence >= :least", least=float(min_confidence))
+        if not include_expired:
+            expired, bound = self._expired()
+            where.add(f"not ({expired})", **bound)
+        return self.select(
+            ErrorPattern,
+            f"""
+            select * from error_patterns {where.sql}
+             order by confidence desc, occurrences desc, pattern_hash
+             limit {page_size(limit)}
+            """,
+            **where.bound,
+        )
+
+    @writes
+    def cleanup(self, *, project: str | None = None) -> int:
+        """Remove the patterns that expired, of one project or of all; say how many there were."""
+        expired, bound = self._expired()
+        where = Where(ErrorPattern)
+        where.equal(project=project)
+        where.add(f"({expired})", **bound)
+        removed = self.remove(ErrorPattern, f"delete from error_patterns {where.sql} returning *", note="expired", **where.bound)
+        return len(removed)
+
+    def _expired(self) -> "tuple[str, dict[str, Any]]":
+        """Spell the condition that a pattern expired, one clause for each lifetime in use."""
+        _, rows = self.db.rows("select distinct ttl_days from error_patterns order by ttl_days", {})
+        now = self.now()
+        clauses = [f"(ttl_days = {days} and last_seen_at < :oldest_{days})" for (days,) in rows]
+        bound = {f"oldest_{days}": to_text(_oldest(now, days)) for (days,) in rows}
+        return " or ".join(clauses) or "1 = 0", bound
+
+    @writes
+    def adopt(
+        self,
+        pattern_hash: str,
+        project: str,
+        signature: dict[str, object],
+        solution: str,
+        *,
+        created_at: datetime,
+        last_seen_at: datetime,
+        confidence: float = 0.5,
+        occurrences: int = 1,
+        lang: str | None = None,
+        ttl_days: int = DEFAULT_TTL_DAYS,
+    ) -> ErrorPattern:
+        """Take over a pattern from another system as it is; a known one comes back as it is."""
+        _check(project, solution, ttl_days)
+        return self.once(
+            lambda: self.seek(ErrorPattern, (pattern_hash, project)),
+            lambda: self.add(
+                ErrorPattern,
+                pattern_hash=pattern_hash,
+                project=project,
+                signature=signature,
+                solution=solution,
+                confidence=float(confidence),
+                occurrences=occurrences,
+                lang=lang,
+                ttl_days=ttl_days,
+                created_at=created_at,
+                last_seen_at=last_seen_at,
+            ),
+        )
+
+
+def _check(project: str, solution: str, ttl_days: int) -> None:
+    if not project.strip():
+        raise Invalid("an error pattern belongs to a project", field="project")
+    if not solution.strip():
+        raise Invalid("an error pattern needs a solution", field="solution")
+    if ttl_days < 1:
+        raise Invalid(f"ttl_days is {ttl_days}; a pattern lives for at least a day", field="ttl_days")
+
+
+def _identity(signature: "dict[str, Any]") -> "tuple[str, str, list[str]]":
+    return signature["error_type"], signature["message_pattern"], signature["context_hints"]
+
+
+def _oldest(now: datetime, ttl_days: int) -> datetime:
+    """Give the first moment of the day whose patterns still live."""
+    return datetime.combine(now.date(), time(), UTC) - timedelta(days=ttl_days)

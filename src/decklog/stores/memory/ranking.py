@@ -1,0 +1,160 @@
+"""Ranking: which of the lessons that match a question deserve to be told, and why."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from decklog.stores.memory.lesson import Hit, Lesson
+from decklog.stores.memory.tokens import forms_of, senses_of, words_of
+from decklog.stores.memory.topics import TOPICS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+# How far a lesson's record may lower a perfect match: everything but the match itself weighs this much in all.
+RECORD_SHARE = 0.4
+# How that share is split.
+WEIGHTS = {"usefulness": 0.4, "confidence": 0.25, "recency": 0.2, "topic": 0.15}
+# The constant of reciprocal rank fusion keeps one list's first place from deciding alone. The usual 60 is for lists of thousands:
+# with the few dozen here it would make all places nearly equal, and a lesson's record would decide instead of its match.
+RRF = 10
+
+
+class Question:
+    """What is asked for, in the forms that the signals look at. `topics` are the added ones, with their descriptions."""
+
+    def __init__(self, text: str, now: "datetime", topics: "Mapping[str, str]") -> None:
+        said = words_of(text)
+        self.now = now
+        self.words = tuple(dict.fromkeys(said))
+        self.senses = tuple(senses_of(said))
+        self._topics = topics
+        self._suited: dict[str, float] = {}
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        return frozenset(form for word in self.words for form in forms_of(word))
+
+    def suits(self, topic: str) -> float:
+        """Say whether the question uses a word of a topic's own name or description: 1 or 0."""
+        suited = self._suited.get(topic)
+        if suited is None:
+            about = self._topics.get(topic) or (TOPICS[topic].about if topic in TOPICS else "")
+            own = words_of(f"{topic.replace('_', ' ')} {about}")
+            suited = self._suited[topic] = float(any(not self.forms.isdisjoint(forms_of(word)) for word in own))
+        return suited
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A lesson with its score and the signals that made it."""
+
+    lesson: Lesson
+    score: float
+    signals: "dict[str, float]"
+
+
+def relative(scored: "Iterable[tuple[str, float]]") -> dict[str, float]:
+    """Put scores in relation to the best one, which is 1."""
+    listed = list(scored)
+    best = max((score for _, score in listed), default=0.0)
+    return {lesson_id: score / best if best > 0 else 1.0 for lesson_id, score in listed}
+
+
+def fused(*rankings: "Iterable[str]") -> dict[str, float]:
+    """Fuse several rankings by reciprocal rank; the best of them all is 1."""
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for place, lesson_id in enumerate(ranking, 1):
+            scores[lesson_id] = scores.get(lesson_id, 0.0) + 1 / (RRF + place)
+    return relative(scores.items())
+
+
+def rank(
+    lessons: "Iterable[Lesson]",
+    question: Question,
+    match: "Mapping[str, float]",
+    parts: "Mapping[str, Mapping[str, float]]",
+    *,
+    weights: "Mapping[str, float]" = WEIGHTS,
+    share: float = RECORD_SHARE,
+) -> list[Ranked]:
+    """Order lessons by how well they match and by what their record says; `parts` are the signals behind the match."""
+    ranked = []
+    for lesson in lessons:
+        record = _record(lesson, question)
+        standing = sum(weights[name] * value for name, value in record.items())
+        behind = {name: part.get(lesson.id, 0.0) for name, part in parts.items()}
+        score = match[lesson.id] * (1 - share + share * standing)
+        ranked.append(Ranked(lesson, score, {**behind, **record}))
+    return sorted(ranked, key=lambda one: (-one.score, one.lesson.id))
+
+
+def _record(lesson: Lesson, question: Question) -> dict[str, float]:
+    """Say what speaks for a lesson besides its words, each from 0 to 1."""
+    return {
+        "usefulness": lesson.usefulness(),
+        "confidence": lesson.confidence / 100,
+        "recency": lesson.freshness(question.now),
+        "topic": question.suits(lesson.topic),
+    }
+
+
+def within(ranked: "Iterable[Ranked]", budget_tokens: int | None, limit: int) -> list[Ranked]:
+    """Take the best that fit; one that is too long makes way for the next."""
+    taken: list[Ranked] = []
+    left = budget_tokens
+    for one in ranked:
+        if len(taken) == limit:
+            break
+        if left is not None:
+            tokens = tokens_of(one.lesson.body)
+            if tokens > left:
+                continue
+            left -= tokens
+        taken.append(one)
+    return taken
+
+
+def tokens_of(text: str) -> int:
+    """Estimate a text's tokens: a quarter of its bytes, rounded up. Code comes out a little low, plain prose a little high."""
+    return -(-len(text.encode()) // 4)
+
+
+def hit(ranked: Ranked, question: Question) -> Hit:
+    """Tell a lesson, with the reasons for it."""
+    lesson = ranked.lesson
+    return Hit(
+        id=lesson.id,
+        topic=lesson.topic,
+        body=lesson.body,
+        payload=lesson.payload,
+        project=lesson.project,
+        confidence=lesson.confidence,
+        sightings=lesson.sightings,
+        source_kind=lesson.source_kind,
+        source_id=lesson.source_id,
+        score=round(ranked.score, 6),
+        signals={name: round(value, 4) for name, value in ranked.signals.items()},
+        why=_why(lesson, question, ranked.signals),
+        tokens=tokens_of(lesson.body),
+    )
+
+
+def _why(lesson: Lesson, question: Question, signals: "Mapping[str, float]") -> str:
+    said = frozenset(form for word in words_of(lesson.body) for form in forms_of(word))
+    shared = [word for word in question.words if not said.isdisjoint(forms_of(word))]
+    reasons = [f"shares {', '.join(shared[:6])}" if shared else "says it in other words"]
+    if signals.get("vector", 0) > 0:
+        reasons.append(f"vector {signals['vector']:.2f}")
+    if signals["topic"]:
+        reasons.append(f"asked about {lesson.topic}")
+    reasons.append(f"confidence {lesson.confidence}")
+    if lesson.useful_count or lesson.harmful_count:
+        reasons.append(f"helped {lesson.useful_count} of {lesson.useful_count + lesson.harmful_count} times")
+    if lesson.sightings > 1:
+        reasons.append(f"seen {lesson.sightings} times")
+    days = (question.now - lesson.last_seen_at).days
+    reasons.append("seen today" if days <= 0 else f"last seen {days} {'day' if days == 1 else 'days'} ago")
+    return "; ".join(reasons)

@@ -1,0 +1,220 @@
+"""Strategies: insights that helped, project by project."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+
+from decklog.errors import Invalid
+from decklog.operations import reads, writes
+from decklog.records import Record
+from decklog.stores.base import Store, Where, enum_of, page_size
+from decklog.stores.journal.entry import Entry, Kind, Phase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LONGEST_INSIGHT = 500
+MOST_CREDIT = 100
+_EXTRACTED = 5
+
+
+class StrategyTopic(StrEnum):
+    IMPLEMENTATION = "implementation"
+    ARCHITECTURE = "architecture"
+    METHODOLOGY = "methodology"
+    GENERAL = "general"
+
+
+TOPIC_OF_PHASE = {
+    Phase.COMPLETION: StrategyTopic.IMPLEMENTATION,
+    Phase.DECISIONS: StrategyTopic.ARCHITECTURE,
+    Phase.APPROACH: StrategyTopic.METHODOLOGY,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy(Record):
+    table = "strategies"
+    home = "@memory"
+
+    id: str
+    project: str
+    topic: StrategyTopic
+    insight: str
+    helpfulness: int = 1
+    lang: str | None = None
+    framework: str | None = None
+    refs: list[str] = field(default_factory=list)
+    created_at: datetime
+    last_seen_at: datetime
+
+
+class Strategies(Store):
+    """Collects insights, and which of them helped most."""
+
+    records = (Strategy,)
+
+    @writes
+    def record(
+        self,
+        project: str,
+        topic: StrategyTopic,
+        insight: str,
+        *,
+        lang: str | None = None,
+        framework: str | None = None,
+        strategy_id: str | None = None,
+    ) -> Strategy:
+        """Record an insight; said again in the same words, it counts as more helpful. At most 500 characters are kept."""
+        topic = enum_of(StrategyTopic, topic, "topic")
+        return self._write(project, topic, insight, lang, framework, strategy_id)
+
+    def _write(
+        self,
+        project: str,
+        topic: StrategyTopic,
+        insight: str,
+        lang: str | None,
+        framework: str | None,
+        strategy_id: str | None = None,
+        refs: list[str] | None = None,
+    ) -> Strategy:
+        if not project.strip():
+            raise Invalid("a strategy belongs to a project", field="project")
+        if not insight.strip():
+            raise Invalid("a strategy needs an insight", field="insight")
+        # Hashed as it will be stored: a secret that was in it is in no id either.
+        clean, _ = self.db.values.text("insight", insight)
+        recorded = self.change_all(
+            Strategy,
+            """
+            insert into strategies (id, project, topic, insight, helpfulness, lang, framework, refs, created_at, last_seen_at)
+            values (:id, :project, :topic, :insight, 1, :lang, :framework, :refs, :now, :now)
+            on conflict (id) do update set
+              helpfulness = strategies.helpfulness + 1,
+              last_seen_at = excluded.last_seen_at,
+              refs = case when excluded.refs = '[]' then strategies.refs else excluded.refs end
+            returning *
+            """,
+            note=insight,
+            id=strategy_id or strategy_id_of(project, topic, clean),
+            project=project,
+            topic=topic,
+            insight=clean[:LONGEST_INSIGHT],
+            lang=lang,
+            framework=framework,
+            refs=refs or [],
+            now=self.now(),
+        )
+        return recorded[0]
+
+    @reads
+    def get(self, strategy_id: str) -> Strategy:
+        """Get a strategy."""
+        return self.fetch(Strategy, strategy_id)
+
+    @reads
+    def find(
+        self,
+        project: str,
+        *,
+        lang: str | None = None,
+        framework: str | None = None,
+        topic: StrategyTopic | None = None,
+        limit: int = 5,
+    ) -> list[Strategy]:
+        """List a project's strategies, the most helpful first; those of no language or framework suit every one."""
+        where = Where(Strategy)
+        where.equal(project=project, topic=topic and enum_of(StrategyTopic, topic, "topic"))
+        if lang is not None:
+            where.add("(lang = :lang or lang is null)", lang=lang)
+        if framework is not None:
+            where.add("(framework = :framework or framework is null)", framework=framework)
+        return self.select(
+            Strategy,
+            f"""
+            select * from strategies {where.sql}
+             order by helpfulness desc, last_seen_at desc, id
+             limit {page_size(limit)}
+            """,
+            **where.bound,
+        )
+
+    @writes
+    def credit(self, strategy_id: str, *, by: int = 1) -> Strategy:
+        """Say that a strategy helped, once or several times."""
+        if not 0 <= by <= MOST_CREDIT:
+            raise Invalid(f"a strategy is credited by 0 to {MOST_CREDIT}, not by {by}", field="by")
+        return self.change(
+            Strategy,
+            strategy_id,
+            "update strategies set helpfulness = helpfulness + :by, last_seen_at = :now where id = :id returning *",
+            note=f"helped {by}",
+            by=by,
+            now=self.now(),
+        )
+
+    @writes
+    def extract(
+        self, run_id: str, group_id: str, project: str, *, lang: str | None = None, framework: str | None = None
+    ) -> list[Strategy]:
+        """Make strategies of the five newest completions, decisions and approaches that a group's agents reasoned out.
+
+        An entry counts once, however often it is extracted.
+        """
+        if not group_id.strip():
+            raise Invalid("strategies are extracted from one group", field="group_id")
+        self.db.rows("select id from lesson_desk where id = 1 for update", {})
+        return [self._extracted(entry, project, lang, framework) for entry in self._reasoning(run_id, group_id)]
+
+    def _reasoning(self, run_id: str, group_id: str) -> list[Entry]:
+        found: list[Entry] = []
+        for phase in TOPIC_OF_PHASE:
+            found += self.journal.find(run_id, kind=Kind.REASONING, group_id=group_id, phase=phase, limit=_EXTRACTED)
+        newest = sorted(found, key=lambda entry: entry.seq, reverse=True)
+        return [entry for entry in newest if (entry.body or "").strip()][:_EXTRACTED]
+
+    def _extracted(self, entry: Entry, project: str, lang: str | None, framework: str | None) -> Strategy:
+        assert entry.phase is not None
+        assert entry.body is not None
+        topic = TOPIC_OF_PHASE[entry.phase]
+        known = self.seek(Strategy, strategy_id_of(project, topic, entry.body))
+        refs = known.refs if known else []
+        if known is not None and entry.id in refs:
+            return known.marked_already()
+        return self._write(project, topic, entry.body, lang, framework, refs=[*refs, entry.id])
+
+    @writes
+    def adopt(
+        self,
+        strategy_id: str,
+        project: str,
+        topic: StrategyTopic,
+        insight: str,
+        *,
+        created_at: datetime,
+        last_seen_at: datetime,
+        helpfulness: int = 0,
+        lang: str | None = None,
+        framework: str | None = None,
+    ) -> Strategy:
+        """Take over a strategy from another system as it is; a known one comes back as it is."""
+        given: dict[str, Any] = {
+            "id": strategy_id,
+            "project": project,
+            "topic": enum_of(StrategyTopic, topic, "topic"),
+            "insight": insight,
+            "helpfulness": helpfulness,
+            "lang": lang,
+            "framework": framework,
+            "created_at": created_at,
+            "last_seen_at": last_seen_at,
+        }
+        return self.once(lambda: self.seek(Strategy, strategy_id), lambda: self.add(Strategy, **given))
+
+
+def strategy_id_of(project: str, topic: str, insight: str) -> str:
+    """Name a strategy by its project, its topic and what it says."""
+    return f"{project}_{topic}_{sha256(insight.encode()).hexdigest()[:16]}"

@@ -1,0 +1,181 @@
+"""Budgets: how much may be spent, by whom, in which period, and how far each has burned."""
+
+from datetime import datetime, timedelta
+
+from decklog.errors import Invalid
+from decklog.operations import reads, writes
+from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.money.budget import Action, Budget, Period, Scope, Unit
+from decklog.stores.money.meter import Meter, Standing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST = 10**15
+CHART_DAYS = 14
+
+
+class Budgets(Store):
+    """Sets budgets and shows how they stand. Only the manager sets, raises or lifts one; agents can read them all."""
+
+    records = (Budget,)
+
+    @writes(manager_only=True)
+    def set(
+        self,
+        scope: Scope,
+        *,
+        scope_id: str | None = None,
+        period: Period = Period.FOREVER,
+        limit_microdollars: int | None = None,
+        limit_tokens: int | None = None,
+        action: Action = Action.STOP,
+        warn_percent: int = 80,
+    ) -> Budget:
+        """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens.
+
+        A group is named RUN/GROUP; GROUP alone is that group of every run. A budget for the same scope, period and unit is
+        replaced. What was spent before it was set counts too.
+        """
+        unit, ceiling = _limit(limit_microdollars, limit_tokens)
+        scope = enum_of(Scope, scope, "scope")
+        if (scope is Scope.ALL) != (scope_id is None) or scope_id == "":
+            raise Invalid(f"a budget for {scope} needs {'no' if scope is Scope.ALL else 'a'} scope_id", field="scope_id")
+        if type(warn_percent) is not int or not 1 <= warn_percent <= 100:
+            raise Invalid(f"warn_percent is {warn_percent!r}; it is a whole number from 1 to 100", field="warn_percent")
+        given = {
+            "scope": scope,
+            "scope_id": scope_id,
+            "period": enum_of(Period, period, "period"),
+            "unit": unit,
+            "ceiling": ceiling,
+            "action": enum_of(Action, action, "action"),
+            "warn_percent": warn_percent,
+        }
+        meter = self._closed()
+        return self._replace(given) or self._begin(meter, given)
+
+    def _closed(self) -> Meter:
+        """Take the locks in the order in which everybody takes them, so that nothing is spent meanwhile."""
+        meter = Meter(self.db, self.clock)
+        meter.enter("@ledger")
+        meter.close_gates()
+        return meter
+
+    def _replace(self, given: "dict[str, Any]") -> Budget | None:
+        changed = self.change_all(
+            Budget,
+            """
+            update budgets set ceiling = :ceiling, action = :action, warn_percent = :warn_percent, set_at = :now
+             where (scope || ' ' || coalesce(scope_id, '')) = :whose and period = :period and unit = :unit
+            returning *
+            """,
+            whose=f"{given['scope']} {given['scope_id'] or ''}",
+            now=self.now(),
+            **given,
+        )
+        return changed[0] if changed else None
+
+    def _begin(self, meter: Meter, given: "dict[str, Any]") -> Budget:
+        budget = self.add(Budget, id=self.ids.new("budget"), set_at=self.now(), **given)
+        meter.count_anew(budget)
+        return budget
+
+    @writes(manager_only=True)
+    def lift(self, budget_id: str) -> Budget:
+        """Remove a budget: nothing is held against it any more."""
+        self._closed()
+        gone = self.remove(Budget, "delete from budgets where id = :id returning *", id=budget_id)
+        if not gone:
+            raise self.refusal(Budget, budget_id)
+        return gone[0]
+
+    @reads
+    def get(self, budget_id: str) -> Budget:
+        """Get a budget."""
+        return self.fetch(Budget, budget_id)
+
+    @reads
+    def find(self, *, scope: Scope | None = None, scope_id: str | None = None) -> list[Budget]:
+        """List the budgets, those of everything first."""
+        where = Where(Budget)
+        where.equal(scope=scope and enum_of(Scope, scope, "scope"), scope_id=scope_id)
+        found = self.select(Budget, f"select * from budgets {where.sql} order by id", **where.bound)
+        order = list(Scope)
+        return sorted(found, key=lambda budget: order.index(budget.scope))
+
+    @reads
+    def burn(self, *, scope: Scope | None = None, scope_id: str | None = None) -> list[dict[str, object]]:
+        """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
+        meter, now = Meter(self.db, self.clock), self.now()
+        shown = []
+        for budget in self.find(scope=scope, scope_id=scope_id):
+            standing = meter.standing(budget, now)
+            shown.append({**standing.as_details(), **_state(standing), "days": self._days(budget, now)})
+        return shown
+
+    def _days(self, budget: Budget, now: datetime) -> "list[dict[str, Any]]":
+        days = [(now - timedelta(days=back)).date().isoformat() for back in reversed(range(CHART_DAYS))]
+        _, rows = self.db.rows(
+            f"select day, {budget.unit} from budget_days where budget_id = :id and day >= :first and day <= :last",
+            {"id": budget.id, "first": days[0], "last": days[-1]},
+        )
+        spent: dict[str, int] = dict(rows)
+        return [{"day": day, "spent": spent.get(day, 0)} for day in days]
+
+    @reads
+    def check(self) -> dict[str, object]:
+        """Compare every budget's running sums with its charges, and name the days that differ."""
+        meter, budgets = Meter(self.db, self.clock), self.find()
+        problems = [problem for budget in budgets for problem in self._differing(meter, budget)]
+        return {"ok": not problems, "budgets": len(budgets), "problems": problems}
+
+    def _differing(self, meter: Meter, budget: Budget) -> "list[dict[str, Any]]":
+        _, rows = self.db.rows(
+            "select day, microdollars, tokens, calls, unpriced_calls from budget_days where budget_id = :id",
+            {"id": budget.id},
+        )
+        kept = {day: list(sums) for day, *sums in rows}
+        true = {day: list(sums) for day, *sums in meter.counted(budget)}
+        nothing = [0, 0, 0, 0]
+        return [
+            {"budget_id": budget.id, "day": day, "kept": kept.get(day, nothing), "charged": true.get(day, nothing)}
+            for day in sorted(kept.keys() | true.keys())
+            if kept.get(day, nothing) != true.get(day, nothing)
+        ]
+
+    @writes
+    def rebuild(self) -> dict[str, object]:
+        """Make every budget's running sums from its charges again, as after an import; say what had been wrong."""
+        meter, budgets = self._closed(), self.find()
+        wrong = [problem for budget in budgets for problem in self._differing(meter, budget)]
+        for budget in budgets:
+            meter.count_anew(budget)
+        return {"budgets": len(budgets), "corrected": wrong}
+
+
+def _limit(microdollars: int | None, tokens: int | None) -> tuple[Unit, int]:
+    if (microdollars is None) == (tokens is None):
+        raise Invalid("a budget has one limit: give limit_microdollars or limit_tokens", field="limit_microdollars")
+    limit = tokens if microdollars is None else microdollars
+    if type(limit) is not int or not 0 <= limit <= MOST:
+        raise Invalid(f"the limit is {limit!r}; it is a whole number from 0 to {MOST}", field="limit_microdollars")
+    return (Unit.TOKENS if microdollars is None else Unit.MICRODOLLARS), limit
+
+
+def _state(standing: Standing) -> "dict[str, Any]":
+    """Say in a word how a budget stands: ok, warn, or stop when nothing more may be spent."""
+    budget, spent = standing.budget, standing.spent
+    percent = spent * 100 // budget.ceiling if budget.ceiling else 100
+    state = "warn" if percent >= budget.warn_percent else "ok"
+    if budget.action is Action.STOP and standing.free <= 0:
+        state = "stop"
+    return {
+        "action": budget.action.value,
+        "warn_percent": budget.warn_percent,
+        "percent": percent,
+        "state": state,
+        "is_overdrawn": spent > budget.ceiling,
+        "unpriced_calls": standing.unpriced_calls,
+    }

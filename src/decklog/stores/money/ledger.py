@@ -1,0 +1,249 @@
+"""The ledger: one charge for every call to a model, checked against the budgets it falls under before it is written."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from decklog.errors import Conflict, Invalid
+from decklog.operations import reads, writes
+from decklog.records import Page
+from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.journal.attribution import acting
+from decklog.stores.journal.entry import Kind
+from decklog.stores.money.budget import Reservation, day_of, place_of
+from decklog.stores.money.charge import TOKENS, Charge, check
+from decklog.stores.money.meter import Meter
+from decklog.stores.money.price_list import PriceList
+from decklog.stores.money.spending import Spending
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SAME = ("model", *TOKENS)
+
+
+class By(StrEnum):
+    DAY = "day"
+    MODEL = "model"
+    AGENT = "agent"
+    AGENT_ID = "agent_id"
+    TASK = "task"
+    GROUP = "group"
+    CALL_SITE = "call_site"
+    RUN = "run"
+
+
+_GROUPED = {
+    By.DAY: "substr(occurred_at, 1, 10)",
+    By.TASK: "task_id",
+    By.GROUP: "group_id",
+    By.RUN: "run_id",
+}
+_FIGURES = ("calls", *TOKENS, "cost_microdollars", "unpriced_calls")
+
+
+class Ledger(Store):
+    """Writes down what was spent, and adds it up."""
+
+    records = (Charge,)
+
+    @writes
+    def charge(
+        self,
+        model: str,
+        *,
+        input_tokens: int = 0,
+        cache_read_tokens: int = 0,
+        cache_create_tokens: int = 0,
+        output_tokens: int = 0,
+        cost_microdollars: int | None = None,
+        run_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        agent: str | None = None,
+        agent_id: str | None = None,
+        call_site: str | None = None,
+        occurred_at: datetime | None = None,
+        reservation_id: str | None = None,
+        enforce: bool = True,
+        key: str | None = None,
+    ) -> Charge:
+        """Charge one call to a model: its tokens, and its cost, given or by the prices of the day.
+
+        It is refused (`BudgetExceeded`) when a budget that stops has no room for it, unless an open reservation covers it.
+        What is spent already is recorded with `enforce` off: the charge and the budget then show as overdrawn.
+        With a key that is known in its run, the first charge comes back.
+        """
+        tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
+        place = {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent, "agent_id": agent_id}
+        call = {"model": model, "cost_microdollars": cost_microdollars, "call_site": call_site, "occurred_at": occurred_at}
+        given = {**call, **dict(zip(TOKENS, tokens, strict=True)), **place, "reservation_id": reservation_id, "key": key}
+        check(given)
+        return self._charge(given, enforce)
+
+    def _charge(self, given: "dict[str, Any]", enforce: bool) -> Charge:
+        who = acting.get() or {}
+        for name in ("agent", "agent_id", "group_id", "task_id"):
+            given[name] = who.get(name) if given[name] is None else given[name]
+        reservation = self._inherit(given)
+        meter, stream = Meter(self.db, self.clock), given["run_id"] or "@ledger"
+        meter.enter(stream)
+        known = self._known(given)
+        if known is not None:
+            return known.marked_already()
+        given["occurred_at"] = given["occurred_at"] or self.now()
+        tokens = tuple(given[name] for name in TOKENS)
+        if given["cost_microdollars"] is None:
+            given["cost_microdollars"] = PriceList(self.db, remember=True).cost(given["model"], given["occurred_at"], tokens)
+        spending = Spending(meter, given, sum(tokens), reservation and self._lock(reservation))
+        spending.admit(enforce=enforce)
+        return self._write(given, spending)
+
+    def _write(self, given: "dict[str, Any]", spending: Spending) -> Charge:
+        held = spending.paying
+        if held is not None and day_of(held.reserved_at) != day_of(given["occurred_at"]):
+            given["counted_at"] = held.reserved_at
+        charge = self.add(Charge, id=self.ids.new("charge"), overdrew=bool(spending.overdrawn), **given)
+        spending.count()
+        if held is not None:
+            self._use(held, charge)
+        for subtype, body, payload in spending.news():
+            self.journal.append(
+                Charge.stream_of(given),
+                body,
+                kind=Kind.EVENT,
+                subtype=subtype,
+                payload=payload,
+                agent=given["agent"],
+                group_id=given["group_id"],
+                task_id=given["task_id"],
+            )
+        return charge
+
+    def _use(self, reservation: Reservation, charge: Charge) -> None:
+        self.change(
+            Reservation,
+            reservation.id,
+            """
+            update reservations set used_microdollars = used_microdollars + :cost, used_tokens = used_tokens + :tokens
+             where id = :id
+            returning *
+            """,
+            cost=charge.cost_microdollars or 0,
+            tokens=charge.tokens,
+        )
+
+    def _inherit(self, given: "dict[str, Any]") -> Reservation | None:
+        """Take over what the reservation says of the run, group, task and agent; refuse to spend it elsewhere."""
+        if given["reservation_id"] is None:
+            return None
+        reservation = self.fetch(Reservation, given["reservation_id"])
+        for name, held in place_of(reservation.values()).items():
+            # A run and its reservations tell their story in one stream, so here even none is a value.
+            if given[name] not in (None, held) and (held is not None or name == "run_id"):
+                raise Invalid(
+                    f"reservation {reservation.id} is for {name} {held}, and this charge is for {given[name]}",
+                    field=name,
+                )
+            given[name] = held if held is not None else given[name]
+        return reservation
+
+    def _known(self, given: "dict[str, Any]") -> Charge | None:
+        """Find the charge that a repeated call means; the same key for another call is an error, not a repetition."""
+        if given["key"] is None:
+            return None
+        found = self.select(
+            Charge,
+            "select * from charges where coalesce(run_id, '') = :run_id and key = :key",
+            run_id=given["run_id"] or "",
+            key=given["key"],
+        )
+        if not found:
+            return None
+        different = [name for name in _SAME if getattr(found[0], name) != given[name]]
+        if different:
+            raise Conflict(
+                f"key {given['key']!r} is that of charge {found[0].id}, which differs in {', '.join(different)}",
+                hint="Give every call a key of its own.",
+                id=found[0].id,
+                differs=different,
+            )
+        return found[0]
+
+    def _lock(self, reservation: Reservation) -> Reservation:
+        return self.select(Reservation, "select * from reservations where id = :id for update", id=reservation.id)[0]
+
+    @reads
+    def get(self, charge_id: str) -> Charge:
+        """Get a charge."""
+        return self.fetch(Charge, charge_id)
+
+    @reads
+    def find(
+        self,
+        *,
+        run_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        agent: str | None = None,
+        agent_id: str | None = None,
+        call_site: str | None = None,
+        model: str | None = None,
+        reservation_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List charges, newest first."""
+        where = Where(Charge)
+        where.equal(run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
+        where.equal(call_site=call_site, model=model, reservation_id=reservation_id)
+        where.between("occurred_at", since, until)
+        return self.page(Charge, where, order=("occurred_at", "id"), limit=limit, after=after, descending=not oldest_first)
+
+    @reads
+    def summary(
+        self,
+        *,
+        by: By = By.MODEL,
+        run_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        agent: str | None = None,
+        agent_id: str | None = None,
+        call_site: str | None = None,
+        model: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> dict[str, object]:
+        """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site or run.
+
+        Each row has its name as `key`, which is null for charges that name none. The cost is that of the calls whose price is
+        known; `unpriced_calls` counts the others.
+        """
+        where = Where(Charge)
+        where.equal(run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
+        where.equal(call_site=call_site, model=model)
+        where.between("occurred_at", since, until)
+        by = enum_of(By, by, "by")
+        rows = self._sums(by, where)
+        rows.sort(key=lambda row: row["key"] if by is By.DAY else (-row["cost_microdollars"], -row["calls"], row["key"] or ""))
+        total = {name: sum(row[name] for row in rows) for name in _FIGURES}
+        return {"by": by.value, "rows": rows, "total": total}
+
+    def _sums(self, by: By, where: Where) -> "list[dict[str, Any]]":
+        bound, _ = self.db.values.bind(where.bound)
+        sums = ", ".join(f"cast(sum({name}) as bigint)" for name in TOKENS)
+        _, rows = self.db.rows(
+            f"""
+            select {_GROUPED.get(by, by.value)} as key, count(*), {sums},
+                   cast(coalesce(sum(cost_microdollars), 0) as bigint), count(*) - count(cost_microdollars)
+              from charges
+              {where.sql}
+             group by 1
+            """,
+            bound,
+        )
+        return [dict(zip(("key", *_FIGURES), row, strict=True)) for row in rows]

@@ -1,0 +1,234 @@
+"""The meter: what each budget has spent and holds, read and moved only inside the transaction that spends.
+
+What was spent is kept as one row per budget and day, so that a check costs the same whether a thousand charges came before it or
+a million. These rows are no records and not in the journal: they are sums of charges, which are, and a second entry for every
+charge would buy nothing that counting anew (`budgets check`, `budgets rebuild`) does not give.
+
+What is held is not kept as a sum but added up from the open reservations, because a reservation stops counting by the mere
+passing of time, when nobody writes.
+
+Decisions about one budget are taken one after the other, under the lock of its row. Each leaves the time it was taken by
+(`as_of`), and none is taken by an earlier one: a reservation that one process has seen expire is expired for all, even where
+clocks disagree.
+"""
+
+from dataclasses import dataclass
+from zlib import crc32
+
+from decklog.clock import to_text
+from decklog.errors import BudgetExceeded, NotFound
+from decklog.stores.money.budget import COLUMNS, Budget, Reservation, ReservationState, Scope, Span, Unit, day_of, span_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Any
+
+    from decklog.clock import Clock
+    from decklog.db.base import Database
+
+_GATES = 32
+_MOST_REMEMBERED = 1000
+_BUDGETS = f"""
+select *
+  from budgets
+ where (scope || ' ' || coalesce(scope_id, '')) in (
+   :everything, :group_of_run, {", ".join(":" + column for column in COLUMNS.values())}
+ )
+ order by id
+   for update
+"""
+_SPENT = {
+    unit: f"""
+    select cast(coalesce(sum({unit}), 0) as bigint), cast(coalesce(sum(unpriced_calls), 0) as bigint), max(as_of)
+      from budget_days
+     where budget_id = :budget_id and day >= :start and day < :end
+    """
+    for unit in Unit
+}
+_ADD = """
+insert into budget_days (budget_id, day, microdollars, tokens, calls, unpriced_calls, as_of)
+values (:budget_id, :day, :microdollars, :tokens, :calls, :unpriced_calls, :as_of)
+on conflict (budget_id, day) do update set
+  microdollars = budget_days.microdollars + :microdollars,
+  tokens = budget_days.tokens + :tokens,
+  calls = budget_days.calls + :calls,
+  unpriced_calls = budget_days.unpriced_calls + :unpriced_calls,
+  as_of = :as_of
+"""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a budget stands in one of its periods, at a time."""
+
+    budget: Budget
+    span: Span
+    spent: int
+    unpriced_calls: int
+    reserved: int
+    as_of: str
+
+    @property
+    def free(self) -> int:
+        return self.budget.ceiling - self.spent - self.reserved
+
+    def exceeded(self, asked: int) -> BudgetExceeded:
+        """Say that this budget does not allow so much."""
+        budget = self.budget
+        renews = f"it renews at {to_text(self.span.renews_at)}" if self.span.renews_at else "it never renews"
+        return BudgetExceeded(
+            f"the budget of {budget.title}, has {budget.say(max(0, self.free))} left of {budget.say(budget.ceiling)} "
+            f"and this needs {budget.say(asked)}; {renews}",
+            hint="Ask the manager to raise it (decklog budgets set), or wait until it renews or reservations end.",
+            **self.as_details(),
+            asked=asked,
+        )
+
+    def as_details(self) -> "dict[str, Any]":
+        budget = self.budget
+        return {
+            "budget_id": budget.id,
+            "scope": budget.scope.value,
+            "scope_id": budget.scope_id,
+            "period": budget.period.value,
+            "unit": budget.unit.value,
+            "ceiling": budget.ceiling,
+            "spent": self.spent,
+            "reserved": self.reserved,
+            "left": max(0, self.free),
+            "renews_at": to_text(self.span.renews_at) if self.span.renews_at else None,
+        }
+
+
+class Meter:
+    def __init__(self, db: "Database", clock: "Clock") -> None:
+        self._db = db
+        self._clock = clock
+
+    # Who may decide now
+
+    def enter(self, stream: str) -> None:
+        """Lock the stream, then a gate: all take locks in this order, and no budget is added until the transaction ends."""
+        if ("head", stream) not in self._db.memo and self._db.lock_stream(stream) is None and stream[0] != "@":
+            raise NotFound(
+                f"there is no run {stream!r}", hint="Start it first: decklog runs start GOAL --run-id ID", stream=stream
+            )
+        gate = ("gate", crc32(stream.encode()) % _GATES)
+        if gate not in self._db.memo:
+            self._db.rows("select no from budget_gates where no = :no for update", {"no": gate[1]})
+            self._db.memo[gate] = True
+
+    def close_gates(self) -> None:
+        """Wait until every charge under way is over, and let no other begin; the budgets may change now."""
+        self._db.rows("select no from budget_gates order by no for update", {})
+        self._db.memo.pop("budgets", None)
+
+    def budgets(self, place: "Mapping[str, Any]") -> list[Budget]:
+        """Find and lock the budgets that something falls under. Behind a gate they stay as they are."""
+        whose = tuple(place[column] for column in COLUMNS.values())
+        known: dict[Any, list[Budget]] = self._db.memo.setdefault("budgets", {})
+        found = known.get(whose)
+        if found is None:
+            if len(known) >= _MOST_REMEMBERED:
+                known.clear()
+            found = known[whose] = self._locked(place)
+        return found
+
+    def _locked(self, place: "Mapping[str, Any]") -> list[Budget]:
+        bound, _ = self._db.values.bind({column: place[column] for column in COLUMNS.values()})
+        sought = {column: bound[column] and f"{scope} {bound[column]}" for scope, column in COLUMNS.items()}
+        one = f"{Scope.GROUP} {bound['run_id']}/{bound['group_id']}" if bound["run_id"] and bound["group_id"] else None
+        names, rows = self._db.rows(_BUDGETS, {"everything": f"{Scope.ALL} ", "group_of_run": one, **sought})
+        return [Budget.from_row(names, row) for row in rows]
+
+    # Where a budget stands
+
+    def _now(self) -> str:
+        """Read the clock. Ask only once the locks are held: an earlier time could revive what others saw expire."""
+        return to_text(self._clock.now())
+
+    def standing(self, budget: Budget, at: "datetime") -> Standing:
+        """Say where a budget stands in the period that a time is in."""
+        span = span_of(budget.period, at)
+        row = self._db.one(_SPENT[budget.unit], {"budget_id": budget.id, **span.days})
+        assert row is not None
+        as_of = max(self._now(), row[2] or "")
+        return Standing(budget, span, row[0], row[1], self._reserved(budget, span, as_of), as_of)
+
+    def holds(self, reservation: Reservation, standings: list[Standing]) -> bool:
+        """Tell whether a reservation is open and its time not over, by the latest time that any of its budgets has seen."""
+        if reservation.state is not ReservationState.OPEN:
+            return False
+        return to_text(reservation.expires_at) > max([self._now(), *(standing.as_of for standing in standings)])
+
+    def _reserved(self, budget: Budget, span: Span, as_of: str) -> int:
+        unit, bound = budget.unit, {**span.days, "as_of": as_of, "scope_id": budget.scope_id}
+        row = self._db.one(
+            f"""
+            select cast(coalesce(sum({unit} - used_{unit}), 0) as bigint)
+              from reservations
+             where state = 'open' and expires_at > :as_of
+               and {unit} > used_{unit}
+               and reserved_at >= :start and reserved_at < :end
+               and {_in_scope(budget)}
+            """,
+            bound,
+        )
+        assert row is not None
+        return int(row[0])
+
+    # What it counts
+
+    def add(
+        self, standing: Standing, at: "datetime", *, microdollars: int | None = None, tokens: int = 0, calls: int = 0
+    ) -> None:
+        """Count a charge, or a decision that charged nothing, on the day a time is in."""
+        self._db.count(
+            _ADD,
+            {
+                "budget_id": standing.budget.id,
+                "day": day_of(at),
+                "microdollars": microdollars or 0,
+                "tokens": tokens,
+                "calls": calls,
+                "unpriced_calls": calls if microdollars is None else 0,
+                "as_of": standing.as_of,
+            },
+        )
+
+    def counted(self, budget: Budget) -> "list[tuple[Any, ...]]":
+        """Count a budget's charges by day: day, micro-dollars, tokens, calls, calls without a known price."""
+        _, rows = self._db.rows(
+            f"""
+            select substr(coalesce(counted_at, occurred_at), 1, 10) as day,
+                   cast(coalesce(sum(cost_microdollars), 0) as bigint),
+                   cast(sum(input_tokens + cache_read_tokens + cache_create_tokens + output_tokens) as bigint),
+                   count(*),
+                   count(*) - count(cost_microdollars)
+              from charges
+             where {_in_scope(budget)}
+             group by 1
+             order by 1
+            """,
+            {"scope_id": budget.scope_id},
+        )
+        return rows
+
+    def count_anew(self, budget: Budget) -> None:
+        """Make a budget's days from its charges. The gates must be closed."""
+        self._db.count("delete from budget_days where budget_id = :budget_id", {"budget_id": budget.id})
+        as_of = self._now()
+        names = ("day", "microdollars", "tokens", "calls", "unpriced_calls")
+        rows = [dict(zip(names, row, strict=True)) for row in self.counted(budget)]
+        if rows:
+            self._db.many(_ADD, [{"budget_id": budget.id, "as_of": as_of, **row} for row in rows])
+
+
+def _in_scope(budget: Budget) -> str:
+    if budget.scope is Scope.ALL:
+        return "1 = 1"
+    if budget.scope is Scope.GROUP and "/" in (budget.scope_id or ""):
+        return "(group_id = :scope_id or run_id || '/' || group_id = :scope_id)"
+    return f"{COLUMNS[budget.scope]} = :scope_id"

@@ -1,0 +1,182 @@
+"""Prices: what a million tokens cost, by model and date."""
+
+from datetime import datetime
+
+from decklog.clock import from_text
+from decklog.errors import Invalid, NotFound
+from decklog.operations import reads, writes
+from decklog.stores.base import Store, Where
+from decklog.stores.money.charge import aware
+from decklog.stores.money.price_list import Price, PriceList, shipped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST_PRICE = 10**12
+_AMOUNTS = ("over_tokens", "input_price", "cache_read_price", "cache_create_price", "output_price")
+
+
+class Prices(Store):
+    """Keeps a log's own prices, which go before those that come with Decklog.
+
+    An agent that could set prices could spend as much as it likes, so only the manager can.
+    """
+
+    records = (Price,)
+
+    @writes(manager_only=True)
+    def set(
+        self,
+        model: str,
+        input_price: int,
+        output_price: int,
+        *,
+        cache_read_price: int | None = None,
+        cache_create_price: int | None = None,
+        over_tokens: int = 0,
+        valid_from: datetime | None = None,
+        source: str | None = None,
+        sourced_on: str | None = None,
+    ) -> Price:
+        """Set a model's price from a day on, in micro-dollars per million tokens; from today unless said otherwise.
+
+        `over_tokens` sets the price of calls with a longer prompt than that. What was charged before keeps its cost.
+        """
+        today = self.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        return self._set(
+            {
+                "model": model,
+                "valid_from": valid_from or today,
+                "over_tokens": over_tokens,
+                "input_price": input_price,
+                "cache_read_price": cache_read_price,
+                "cache_create_price": cache_create_price,
+                "output_price": output_price,
+                "source": source,
+                "sourced_on": sourced_on,
+            }
+        )
+
+    @writes(manager_only=True)
+    def load(self, prices: object) -> list[Price]:
+        """Set many prices, all or none: a list of objects with a price's fields, as in the file that comes with Decklog."""
+        rows = prices.get("prices") if isinstance(prices, dict) else prices
+        if not isinstance(rows, list) or not rows:
+            raise Invalid(
+                "prices are a list of objects, each with model, valid_from, input_price and output_price", field="prices"
+            )
+        return [self._set(_row(row, number)) for number, row in enumerate(rows, 1)]
+
+    def _set(self, row: "dict[str, Any]") -> Price:
+        _check(row)
+        PriceList(self.db).forget(row["model"])
+        names = Price.columns()
+        changed = self.change_all(
+            Price,
+            f"""
+            insert into prices ({", ".join(names)})
+            values ({", ".join(":" + name for name in names)})
+            on conflict (model, valid_from, over_tokens) do update set
+              {", ".join(f"{name} = :{name}" for name in names if name not in Price.identity)}
+            returning *
+            """,
+            **{name: row.get(name) for name in names},
+        )
+        return changed[0]
+
+    @writes(manager_only=True)
+    def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = 0) -> Price:
+        """Remove one of the log's own prices; the price that held before it holds again."""
+        PriceList(self.db).forget(model)
+        gone = self.remove(
+            Price,
+            "delete from prices where model = :model and valid_from = :valid_from and over_tokens = :over returning *",
+            model=model,
+            valid_from=valid_from,
+            over=over_tokens,
+        )
+        if not gone:
+            raise NotFound(f"this log has no price of its own for {model} from {valid_from} on", table="prices", id=model)
+        return gone[0]
+
+    @reads
+    def get(self, model: str, *, at: datetime | None = None, prompt_tokens: int = 0) -> Price:
+        """Get the price that holds for a model, now or at a time, for a prompt of that length."""
+        aware("at", at)
+        price = PriceList(self.db).find(model, at or self.now(), prompt_tokens)
+        if price is None:
+            raise _unknown(model)
+        return price
+
+    @reads
+    def find(self, *, model: str | None = None) -> list[Price]:
+        """List every price, the log's own and those that come with Decklog, by model and the newest first."""
+        where = Where(Price)
+        where.equal(model=model)
+        own = self.select(Price, f"select * from prices {where.sql}", **where.bound)
+        keys = {(price.model, price.valid_from, price.over_tokens) for price in own}
+        listed = shipped().get(model, ()) if model is not None else [price for many in shipped().values() for price in many]
+        own += [price for price in listed if (price.model, price.valid_from, price.over_tokens) not in keys]
+        return sorted(own, key=lambda price: (price.model, -price.valid_from.timestamp(), price.over_tokens))
+
+    @reads
+    def quote(
+        self,
+        model: str,
+        *,
+        input_tokens: int = 0,
+        cache_read_tokens: int = 0,
+        cache_create_tokens: int = 0,
+        output_tokens: int = 0,
+        at: datetime | None = None,
+    ) -> int:
+        """Say what a call would cost, in micro-dollars: the amount to reserve before making it."""
+        aware("at", at)
+        tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
+        if min(tokens) < 0:
+            raise Invalid("a call can't use fewer than 0 tokens", field="input_tokens")
+        cost = PriceList(self.db).cost(model, at or self.now(), tokens)
+        if cost is None:
+            raise _unknown(model)
+        return cost
+
+
+def _unknown(model: str) -> NotFound:
+    return NotFound(
+        f"the price of {model!r} is not known",
+        hint=f"Set it: decklog prices set {model} INPUT_PRICE OUTPUT_PRICE (micro-dollars per million tokens)",
+        table="prices",
+        id=model,
+    )
+
+
+def _row(given: object, number: int) -> "dict[str, Any]":
+    """Read one price of a file."""
+    if not isinstance(given, dict):
+        raise Invalid(f"price {number} is not an object", field="prices")
+    missing = {"model", "valid_from", "input_price", "output_price"} - given.keys()
+    unknown = given.keys() - set(Price.columns())
+    if missing or unknown:
+        wrong = [f"lacks {name}" for name in sorted(missing)] + [f"has an unknown field {name}" for name in sorted(unknown)]
+        raise Invalid(f"price {number} {', '.join(wrong)}", field="prices")
+    try:
+        valid_from = from_text(given["valid_from"])
+    except (TypeError, ValueError):
+        raise Invalid(f"price {number} is valid from {given['valid_from']!r}, which is no date", field="prices") from None
+    return {"over_tokens": 0, **given, "valid_from": valid_from}
+
+
+def _check(row: "dict[str, Any]") -> None:
+    if not isinstance(row["model"], str) or not row["model"].strip():
+        raise Invalid("a price needs the name of its model", field="model")
+    for name in _AMOUNTS:
+        value = row.get(name)
+        if value is None and name in ("cache_read_price", "cache_create_price"):
+            continue
+        if type(value) is not int or not 0 <= value <= MOST_PRICE:
+            raise Invalid(
+                f"{name} of {row['model']} is {value!r}; it is a whole number of micro-dollars per million tokens "
+                f"from 0 to {MOST_PRICE}",
+                field=name,
+            )

@@ -1,0 +1,176 @@
+"""Reservations: budget held for a call before it is made, so that many workers together never spend more than there is.
+
+A worker reserves what a call may cost, makes the call, charges what it did cost, and settles. A worker that dies does none of the
+last three: its reservation holds nothing after `expires_at`, and needs nobody to clear it away.
+"""
+
+from datetime import datetime
+
+from decklog.errors import Conflict, Invalid
+from decklog.operations import reads, writes
+from decklog.records import Page
+from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.journal.attribution import acting
+from decklog.stores.money.budget import Action, Reservation, ReservationState, Unit, place_of
+from decklog.stores.money.charge import MOST, aware
+from decklog.stores.money.meter import Meter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Reservations(Store):
+    """Holds budget for calls under way, and gives back what they did not use."""
+
+    records = (Reservation,)
+
+    @writes
+    def reserve(
+        self,
+        expires_at: datetime,
+        *,
+        amount_microdollars: int = 0,
+        tokens: int = 0,
+        run_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        agent: str | None = None,
+        holder: str | None = None,
+        key: str | None = None,
+    ) -> Reservation:
+        """Hold money and tokens for calls to come, in every budget they fall under, until a time.
+
+        It is refused (`BudgetExceeded`) when a budget that stops has too little left, or nothing at all. `holder` says who it is
+        for, in any words. With a key that is known in its run, the first reservation comes back.
+        """
+        aware("expires_at", expires_at)
+        given = {
+            "microdollars": _amount("amount_microdollars", amount_microdollars),
+            "tokens": _amount("tokens", tokens),
+            "run_id": run_id,
+            "group_id": group_id,
+            "task_id": task_id,
+            "agent": agent,
+            "holder": holder,
+            "key": key,
+        }
+        who = acting.get() or {}
+        for name in ("agent", "group_id", "task_id"):
+            given[name] = who.get(name) if given[name] is None else given[name]
+        meter = Meter(self.db, self.clock)
+        meter.enter(run_id or "@ledger")
+        known = self._known(run_id, key)
+        return known.marked_already() if known is not None else self._hold(meter, given, expires_at)
+
+    def _known(self, run_id: str | None, key: str | None) -> Reservation | None:
+        if key is None:
+            return None
+        sql = "select * from reservations where coalesce(run_id, '') = :run_id and key = :key"
+        found = self.select(Reservation, sql, run_id=run_id or "", key=key)
+        return found[0] if found else None
+
+    def _hold(self, meter: Meter, given: "dict[str, Any]", expires_at: datetime) -> Reservation:
+        budgets = meter.budgets(place_of(given))
+        now = self.now()
+        if expires_at <= now:
+            raise Invalid(f"a reservation can't expire at {expires_at}, which is over", field="expires_at")
+        standings = [meter.standing(budget, now) for budget in budgets]
+        for standing in standings:
+            asked = given["microdollars" if standing.budget.unit is Unit.MICRODOLLARS else "tokens"]
+            # Where nothing is left, not even nothing can be held: whoever asks is about to spend.
+            if standing.budget.action is Action.STOP and (standing.free <= 0 or asked > standing.free):
+                raise standing.exceeded(asked)
+        for standing in standings:
+            meter.add(standing, now)
+        return self.add(
+            Reservation,
+            id=self.ids.new("reservation"),
+            state=ReservationState.OPEN,
+            reserved_at=now,
+            expires_at=expires_at,
+            **given,
+        )
+
+    @writes
+    def extend(self, reservation_id: str, expires_at: datetime) -> Reservation:
+        """Hold an open reservation until a later time; one that has expired is gone and must be made anew."""
+        aware("expires_at", expires_at)
+        meter = Meter(self.db, self.clock)
+        reservation = self._enter(meter, reservation_id)
+        budgets = meter.budgets(place_of(reservation.values()))
+        if not meter.holds(reservation, [meter.standing(budget, reservation.reserved_at) for budget in budgets]):
+            raise Conflict(
+                f"reservation {reservation_id} is {reservation.state} and held until {reservation.expires_at}, which is over",
+                hint="Reserve anew: decklog reservations reserve",
+                table="reservations",
+                id=reservation_id,
+                state=reservation.state.value,
+            )
+        if expires_at <= reservation.expires_at:
+            return reservation.marked_already()
+        return self.change(
+            Reservation,
+            reservation_id,
+            "update reservations set expires_at = :expires_at where id = :id returning *",
+            expires_at=expires_at,
+        )
+
+    @writes
+    def settle(self, reservation_id: str) -> Reservation:
+        """End a reservation whose calls are made: their charges stay, and what they did not use is free again."""
+        return self._end(reservation_id, ReservationState.SETTLED)
+
+    @writes
+    def release(self, reservation_id: str) -> Reservation:
+        """Give a reservation back because its calls will not be made; charges already made under it stay."""
+        return self._end(reservation_id, ReservationState.RELEASED)
+
+    def _end(self, reservation_id: str, state: ReservationState) -> Reservation:
+        reservation = self._enter(Meter(self.db, self.clock), reservation_id)
+        # Whoever gave it back may still end the task it was for: then there is nothing left to settle.
+        if reservation.state in (state, ReservationState.RELEASED):
+            return reservation.marked_already()
+        return self.change(
+            Reservation,
+            reservation_id,
+            "update reservations set state = :state, ended_at = :now where id = :id and state = 'open' returning *",
+            state=state,
+            now=self.now(),
+        )
+
+    def _enter(self, meter: Meter, reservation_id: str) -> Reservation:
+        """Lock a reservation, its stream first."""
+        meter.enter(Reservation.stream_of(self.fetch(Reservation, reservation_id).values()))
+        return self.select(Reservation, "select * from reservations where id = :id for update", id=reservation_id)[0]
+
+    @reads
+    def get(self, reservation_id: str) -> Reservation:
+        """Get a reservation."""
+        return self.fetch(Reservation, reservation_id)
+
+    @reads
+    def find(
+        self,
+        *,
+        state: ReservationState | None = None,
+        run_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        agent: str | None = None,
+        holder: str | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List reservations, newest first; an open one whose time is over holds nothing any more."""
+        where = Where(Reservation)
+        where.equal(state=state and enum_of(ReservationState, state, "state"), run_id=run_id, group_id=group_id)
+        where.equal(task_id=task_id, agent=agent, holder=holder)
+        return self.page(Reservation, where, order=("reserved_at", "id"), limit=limit, after=after, descending=not oldest_first)
+
+
+def _amount(name: str, value: int) -> int:
+    if type(value) is not int or not 0 <= value <= MOST:
+        raise Invalid(f"{name} is {value!r}; it is a whole number from 0 to {MOST}", field=name)
+    return value

@@ -1,0 +1,1 @@
+"""Runs, their agents, and a run as it was at any moment."""

@@ -1,0 +1,288 @@
+"""Runs: one goal pursued in one repository, and the agents that work on it."""
+
+from datetime import datetime
+
+from decklog.errors import Conflict, Invalid
+from decklog.operations import reads, writes
+from decklog.records import Page
+from decklog.stores.base import Where, enum_of
+from decklog.stores.runs.fork import TimeTravel
+from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunStatus, check_run_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    class Criteria(Protocol):
+        """What stands between a run and its end."""
+
+        def open_required(self, run_id: str) -> list[Any]: ...
+
+
+class Runs(TimeTravel):
+    """Starts runs, follows what becomes of them, and remembers who worked in them."""
+
+    records = (Run, Agent)
+    criteria = None  # type: Criteria | None
+
+    @writes
+    def start(
+        self,
+        goal: str,
+        *,
+        run_id: str | None = None,
+        key: str | None = None,
+        status: RunStatus = RunStatus.ACTIVE,
+        mode: RunMode | None = None,
+        repo: str | None = None,
+        branch: str | None = None,
+        worktree: str | None = None,
+        metadata: dict[str, object] | None = None,
+        started_at: datetime | None = None,
+    ) -> Run:
+        """Start a run. With an id or a key that is known already, that run comes back as it is."""
+        if not goal.strip():
+            raise Invalid("a run needs a goal", field="goal")
+        if status in ENDED:
+            raise Invalid(f"a run can't start as {status}; start it and then finish it", field="status")
+        if run_id is not None:
+            check_run_id(run_id)
+        now = self.now()
+        return self.once(
+            lambda: self._known(run_id, key),
+            lambda: self.add(
+                Run,
+                new_stream=True,
+                note=goal,
+                id=run_id or self.ids.new("run"),
+                goal=goal,
+                status=enum_of(RunStatus, status, "status"),
+                mode=mode and enum_of(RunMode, mode, "mode"),
+                repo=repo,
+                branch=branch,
+                worktree=worktree,
+                metadata=metadata or {},
+                key=key,
+                started_at=started_at or now,
+                updated_at=now,
+            ),
+        )
+
+    def _known(self, run_id: str | None, key: str | None) -> Run | None:
+        """Find the run that a repeated start means."""
+        if run_id is not None and (run := self.seek(Run, run_id)) is not None:
+            return run
+        if key is None:
+            return None
+        found = self.select(Run, "select * from runs where key = :key", key=key)
+        return found[0] if found else None
+
+    @reads
+    def get(self, run_id: str) -> Run:
+        """Get a run."""
+        return self.fetch(Run, run_id)
+
+    @reads
+    def find(
+        self,
+        *,
+        status: RunStatus | None = None,
+        parent_run_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page:
+        """List runs, newest first."""
+        where = Where(Run)
+        where.equal(status=status and enum_of(RunStatus, status, "status"), parent_run_id=parent_run_id)
+        where.between("started_at", since, until)
+        return self.page(Run, where, order=("started_at", "id"), limit=limit, after=after, descending=not oldest_first)
+
+    @writes
+    def update(
+        self,
+        run_id: str,
+        *,
+        status: RunStatus | None = None,
+        goal: str | None = None,
+        summary: str | None = None,
+        repo: str | None = None,
+        branch: str | None = None,
+        worktree: str | None = None,
+        current_task_id: str | None = None,
+        metadata: dict[str, object] | None = None,
+        clear: list[str] | None = None,
+    ) -> Run:
+        """Change what is given of a run and keep the rest; `clear` names fields to empty."""
+        if status is not None and enum_of(RunStatus, status, "status") in ENDED:
+            raise Invalid(f"update can't set {status}; use finish, which also checks and stamps the end", field="status")
+        if goal is not None and not goal.strip():
+            raise Invalid("a run needs a goal", field="goal")
+        given = {
+            "status": status,
+            "goal": goal,
+            "summary": summary,
+            "repo": repo,
+            "branch": branch,
+            "worktree": worktree,
+            "current_task_id": current_task_id,
+            "metadata": metadata,
+        }
+        changes = {name: value for name, value in given.items() if value is not None} | _cleared(clear)
+        if status is not None:
+            changes["ended_at"] = None
+        return self._set(run_id, changes)
+
+    def _set(self, run_id: str, changes: "dict[str, Any]", note: str | None = None) -> Run:
+        if not changes:
+            raise Invalid("nothing to change was given", field="run_id")
+        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
+        return self.change(
+            Run,
+            run_id,
+            f"update runs set {assignments}, updated_at = :now where id = :id returning *",
+            note=note,
+            now=self.now(),
+            **{f"new_{name}": value for name, value in changes.items()},
+        )
+
+    @writes
+    def finish(
+        self,
+        run_id: str,
+        *,
+        status: RunStatus = RunStatus.COMPLETED,
+        summary: str | None = None,
+        force: bool = False,
+        reason: str | None = None,
+    ) -> Run:
+        """End a run as completed, failed or cancelled; one that ended so already comes back as it is.
+
+        It can't be completed while a required criterion is open or stale, unless forced with a reason.
+        """
+        if enum_of(RunStatus, status, "status") not in ENDED:
+            raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
+        if force and not (reason or "").strip():
+            raise Invalid("to force the end of a run, give a reason", field="reason")
+        run = self.fetch(Run, run_id)
+        if run.status == status and summary in (None, run.summary):
+            return run.marked_already()
+        if status == RunStatus.COMPLETED and not force:
+            self._check_criteria(run_id)
+        changes: dict[str, Any] = {"status": status, "ended_at": self.now()}
+        if summary is not None:
+            changes["summary"] = summary
+        note = ", ".join(part for part in (str(status), summary, f"forced: {reason}" if force else None) if part)
+        return self._set(run_id, changes, note=note)
+
+    def _check_criteria(self, run_id: str) -> None:
+        still_open = self.criteria.open_required(run_id) if self.criteria is not None else []
+        if still_open:
+            names = "; ".join(criterion.criterion for criterion in still_open[:5])
+            raise Conflict(
+                f"run {run_id} has {len(still_open)} required criteria that are open or stale: {names}",
+                hint="Meet them, or finish with force and a reason.",
+                criteria=[criterion.criterion for criterion in still_open],
+            )
+
+    @writes
+    def count_cycle(self, run_id: str) -> Run:
+        """Count one more cycle of a run's loop."""
+        return self._count(run_id, "cycles")
+
+    @writes
+    def count_replan(self, run_id: str) -> Run:
+        """Count one more time a run was planned anew."""
+        return self._count(run_id, "replans")
+
+    def _count(self, run_id: str, column: str) -> Run:
+        return self.change(
+            Run,
+            run_id,
+            f"update runs set {column} = {column} + 1, updated_at = :now where id = :id returning *",
+            now=self.now(),
+        )
+
+    @writes
+    def record_agent(
+        self,
+        run_id: str,
+        role: str,
+        *,
+        session: str | None = None,
+        turns: int | None = None,
+        rotations: int | None = None,
+        last_prompt_path: str | None = None,
+        last_response_path: str | None = None,
+    ) -> Agent:
+        """Record an agent's session and counts; what is not given stays as it was."""
+        self.fetch(Run, run_id)
+        if not role.strip():
+            raise Invalid("an agent needs a role", field="role")
+        changed = self.change_all(
+            Agent,
+            """
+            insert into agents (run_id, role, session, turns, rotations, last_prompt_path, last_response_path, updated_at)
+            values (:run_id, :role, :session, coalesce(:turns, 0), coalesce(:rotations, 0), :prompt, :response, :now)
+            on conflict (run_id, role) do update set
+              session = coalesce(:session, agents.session),
+              turns = coalesce(:turns, agents.turns),
+              rotations = coalesce(:rotations, agents.rotations),
+              last_prompt_path = coalesce(:prompt, agents.last_prompt_path),
+              last_response_path = coalesce(:response, agents.last_response_path),
+              updated_at = :now
+            returning *
+            """,
+            run_id=run_id,
+            role=role,
+            session=session,
+            turns=turns,
+            rotations=rotations,
+            prompt=last_prompt_path,
+            response=last_response_path,
+            now=self.now(),
+        )
+        return changed[0]
+
+    @writes
+    def count_turn(self, run_id: str, role: str) -> Agent:
+        """Count one more turn of an agent."""
+        return self.change(
+            Agent,
+            (run_id, role),
+            "update agents set turns = turns + 1, updated_at = :now where run_id = :run_id and role = :role returning *",
+            now=self.now(),
+        )
+
+    @writes
+    def rotate_agent(self, run_id: str, role: str, session: str) -> Agent:
+        """Give an agent a fresh session and count the rotation; its turns start again at 0."""
+        return self.change(
+            Agent,
+            (run_id, role),
+            """
+            update agents set session = :session, rotations = rotations + 1, turns = 0, updated_at = :now
+             where run_id = :run_id and role = :role
+            returning *
+            """,
+            session=session,
+            now=self.now(),
+        )
+
+    @reads
+    def agents(self, run_id: str) -> list[Agent]:
+        """List the agents of a run."""
+        self.fetch(Run, run_id)
+        return self.select(Agent, "select * from agents where run_id = :run_id order by role", run_id=run_id)
+
+
+_CLEARABLE = ("summary", "repo", "branch", "worktree", "current_task_id")
+
+
+def _cleared(names: list[str] | None) -> "dict[str, None]":
+    unknown = [name for name in names or [] if name not in _CLEARABLE]
+    if unknown:
+        raise Invalid(f"{', '.join(unknown)} can't be cleared; these can: {', '.join(_CLEARABLE)}", field="clear")
+    return dict.fromkeys(names or [])

@@ -1,0 +1,109 @@
+"""A claim in Python: a task that is yours for the length of a `with` block."""
+
+import threading
+
+from decklog.errors import DecklogError, LeaseLost
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from decklog.stores.work.leases import Leases
+    from decklog.stores.work.task import Task
+
+
+class Claim:
+    """Holds a claimed task.
+
+    As a context manager it keeps the lease alive from a background thread, finishes the task when the block ends, and fails it
+    when the block raises. What the block already ended (`finish`, `fail`, `block`, `release`, `park`) stays so.
+    """
+
+    def __init__(self, leases: "Leases", task: "Task", lease_seconds: float) -> None:
+        self._leases = leases
+        self._lease_seconds = lease_seconds
+        # Made on entering the block: most claims are never used as one.
+        self._stop: threading.Event | None = None
+        self._keeper: threading.Thread | None = None
+        self.task = task
+        self.lessons: list[Any] = []
+        self.is_over = False
+        self.lost: LeaseLost | None = None
+
+    def __getattr__(self, name: str) -> "Any":
+        return getattr(self.task, name)
+
+    def as_dict(self) -> "dict[str, Any]":
+        data = self.task.as_dict()
+        if self.lessons:
+            data["lessons"] = [lesson.as_dict() if hasattr(lesson, "as_dict") else lesson for lesson in self.lessons]
+        return data
+
+    def extend(self, **stage: "Any") -> "Task":
+        """Keep the lease alive for another term."""
+        self.task = self._leases.extend(self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, **stage)
+        return self.task
+
+    def finish(self, summary: str | None = None, result: object = None) -> "Task":
+        """End the task as done."""
+        return self._end(self._leases.finish, summary=summary, result=result)
+
+    def fail(self, summary: str | None = None, *, blocker: str | None = None, retry_after_seconds: float = 0.0) -> "Task":
+        """End the attempt as failed."""
+        return self._end(self._leases.fail, summary=summary, blocker=blocker, retry_after_seconds=retry_after_seconds)
+
+    def block(self, blocker: str, summary: str | None = None) -> "Task":
+        """Give the task up until something outside changes."""
+        return self._end(self._leases.block, blocker=blocker, summary=summary)
+
+    def release(self, reason: str | None = None) -> "Task":
+        """Give the task back unharmed."""
+        return self._end(self._leases.release, reason=reason)
+
+    def park(self, reason: str) -> "Task":
+        """Set the task aside while it waits for something outside."""
+        return self._end(self._leases.park, reason=reason)
+
+    def _end(self, verb: "Any", **arguments: "Any") -> "Task":
+        self._rest()
+        task: Task = verb(self.task.id, fence=self.task.fence, **arguments)
+        self.task = task
+        self.is_over = True
+        return task
+
+    # The block
+
+    def __enter__(self) -> "Self":
+        self._stop = stop = threading.Event()
+        self._keeper = threading.Thread(target=self._keep_alive, args=(stop,), name=f"lease of {self.task.id}", daemon=True)
+        self._keeper.start()
+        return self
+
+    def __exit__(self, kind: "Any", problem: BaseException | None, _: "Any") -> None:
+        self._rest()
+        if self.is_over or isinstance(problem, LeaseLost):
+            return
+        if self.lost is not None:
+            raise self.lost
+        if problem is None:
+            self.finish()
+        else:
+            self.fail(f"{kind.__name__}: {problem}", blocker=kind.__name__)
+
+    def _keep_alive(self, stop: threading.Event) -> None:
+        # Three tries fit into a lease, so that one slow commit does not lose it.
+        while not stop.wait(self._lease_seconds / 3):
+            try:
+                self.extend()
+            except LeaseLost as lost:
+                self.lost = lost
+                return
+            except DecklogError as problem:
+                if not problem.retryable:
+                    return
+
+    def _rest(self) -> None:
+        if self._stop is not None:
+            self._stop.set()
+        if self._keeper is not None and self._keeper is not threading.current_thread():
+            self._keeper.join()

@@ -1,0 +1,1 @@
+"""Files beneath one root, and no others."""

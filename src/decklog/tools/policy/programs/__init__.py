@@ -1,0 +1,1 @@
+"""What single programs would do with their arguments."""

@@ -1,0 +1,288 @@
+"""The judge's bench: where every simple command of a script is held against the policy."""
+
+from decklog.tools.policy.paths import Paths
+from decklog.tools.policy.policy import Finding, Policy, Program, Rule
+from decklog.tools.policy.programs.table import SPECIALS
+from decklog.tools.policy.programs.use import Use
+from decklog.tools.policy.shell.options import sort_arguments
+from decklog.tools.policy.shell.parse import DEEPEST, LONGEST, MOST_NODES, is_tangled, parse, rough_commands, rough_words
+from decklog.tools.policy.shell.printed import output_of
+from decklog.tools.policy.shell.scope import Scope
+from decklog.tools.policy.shell.script import Reader, TooComplex
+from decklog.tools.policy.shell.simple_command import Call, Redirect
+from decklog.tools.policy.shell.variables import check_variable
+from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi, finish, seal
+from decklog.tools.policy.verdict import Decision, Verdict, worst
+
+_LONGEST_CODE = 8_000
+_PATH_ROLES = {"read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
+_ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
+_CODE = Program(finding=Finding(Decision.ALLOW, "allowed", ""))
+_RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "function"}
+_RUNS = {"argv": "argv", "shell": "shell-line"}
+_OVERHEARD = {"environment": "environment-dump", "secret": "secret-in-output"}
+
+
+class Bench:
+    """Judge one command line; the worst finding so far is in `verdict`."""
+
+    def __init__(self, policy: Policy, root: str | None, text: str) -> None:
+        self.policy = policy
+        self.paths = Paths(policy, root)
+        self.verdict = Verdict(Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text)
+        self.steps = 0
+        self.depth = 0
+
+    def scope(self) -> Scope:
+        """Open the scope of a new script."""
+        return Scope(self.policy.patterns["secret_names"])
+
+    # What a reader and the special checks call
+
+    def spend(self) -> None:
+        """Count one step of work, and raise TooComplex when there were too many."""
+        self.steps += 1
+        if self.steps > MOST_NODES:
+            raise TooComplex
+
+    def report(self, rule: str, text: str) -> None:
+        """Report a finding that the policy names."""
+        self.find(self.policy.findings[rule], text)
+
+    def find(self, finding: Finding, text: str) -> None:
+        """Take a finding into account."""
+        if finding.decision.rank > self.verdict.decision.rank:
+            self.verdict = worst(self.verdict, Verdict(finding.decision, finding.rule, finding.reason, text.strip()))
+
+    def run_script(self, text: str, scope: Scope, stdin: Word | None = None, positional: list[Word] | None = None) -> Word:
+        """Judge a script within the script, and tell what it prints."""
+        source = text.encode("utf-8", "replace")
+        if len(source) > LONGEST or self.depth > DEEPEST // 3 or is_tangled(text):
+            raise TooComplex
+        self.spend()
+        self.depth += 1
+        try:
+            root = parse(source)
+            if root.has_error:
+                self._roughly(text, scope, stdin)
+            return Reader(source, scope.inner(positional), self, self.depth).read(root, stdin)
+        finally:
+            self.depth -= 1
+
+    def _roughly(self, text: str, scope: Scope, stdin: Word | None) -> None:
+        """Judge text that does not parse by every command it may contain."""
+        self.report("not-understood", text[:200])
+        for command in rough_commands(text.replace("\\\n", " "))[:200]:
+            words = [_strip(word) for word in rough_words(command)]
+            argv = [found for word in words for found in finish(word, frozenset())]
+            while argv and argv[0].text in _RESERVED:
+                argv.pop(0)
+            if argv:
+                self.review(Call(argv, command, stdin=stdin, guessed=True), scope.inner())
+
+    def review_redirects(self, redirects: list[Redirect], scope: Scope, text: str) -> None:
+        """Judge the files that a command or a statement reads or writes."""
+        for redirect in redirects:
+            is_descriptor = redirect.operator.endswith("&") and redirect.target.text.rstrip("-").isdigit()
+            if is_descriptor or redirect.target.text in ("-", ""):
+                continue
+            if self.paths.classify(redirect.target.text, scope.cwd) == "socket":
+                self.report("reverse-shell", text)
+            elif redirect.target.content is None:
+                self.path("write" if redirect.writes else "read", redirect.target, scope, text)
+
+    def matches(self, pattern: str, text: str) -> bool:
+        """Tell whether a pattern of the policy is found in code, or the code is too long to search."""
+        return len(text) > _LONGEST_CODE or self.policy.patterns[pattern].search(text) is not None
+
+    def path(self, role: str, word: Word, scope: Scope, text: str) -> None:
+        """Judge what is done to a path."""
+        if not word.text or word.content is not None:
+            return
+        finding = self.policy.paths.get((role, self.paths.classify(word.text, scope.cwd)))
+        if finding is not None:
+            self.find(finding, text)
+
+    # One simple command
+
+    def review(self, call: Call, scope: Scope) -> Word:
+        """Judge a simple command and tell what it prints, as far as that is known."""
+        self.spend()
+        for name, word in call.assigned.items():
+            check_variable(self, name, word, call, scope)
+        self.review_redirects(call.redirects, scope, call.text)
+        output = self._command(call, scope) if call.argv else Word("")
+        return self._kept(call, scope, output)
+
+    def _kept(self, call: Call, scope: Scope, output: Word) -> Word:
+        """Remember what a command writes to a file, and what is left to print."""
+        files = [redirect for redirect in call.redirects if redirect.is_output and redirect.target.text]
+        written = [redirect for redirect in files if not redirect.operator.endswith("&")]
+        for redirect in written:
+            scope.wrote(redirect.target.text, output)
+            self.overhear(output, call.text)
+        return Word("") if written else output
+
+    def overhear(self, output: Word, text: str) -> None:
+        """Judge what a script prints or writes in the end."""
+        for taint, rule in _OVERHEARD.items():
+            if taint in output.taint:
+                self.report(rule, text)
+
+    def _command(self, call: Call, scope: Scope) -> Word:
+        """Find out which program a command starts, and judge its use."""
+        first = call.argv[0]
+        name = self.policy.canonical(first.text.rsplit("/", 1)[-1].removesuffix(".exe"))
+        if UNKNOWN in name or not name:
+            self._dynamic(first, call)
+            return Word(UNKNOWN, first.taint)
+        program = self.policy.programs.get(name)
+        written = scope.written(first.text)
+        if written is not None:
+            self.run_text("shell", written, scope, call)
+        elif program is None:
+            self._unknown(first, call, scope)
+        if program is None:
+            return Word(UNKNOWN, call.stdin.taint if call.stdin else frozenset())
+        return self.use(name, program, call, scope)
+
+    def _dynamic(self, first: Word, call: Call) -> None:
+        """Report a command whose program is not known."""
+        for taint in ("network", "decoded"):
+            if taint in first.taint:
+                self.report(f"{taint}-to-shell", call.text)
+        self.report("dynamic-command", call.text)
+
+    def _unknown(self, first: Word, call: Call, scope: Scope) -> None:
+        """Judge a program that the policy does not list: a file of the repository may run."""
+        if call.guessed or ({word.text for word in call.argv[1:]} <= _ABOUT and len(call.argv) == 2):
+            return
+        if "/" in first.text:
+            self.path("run", first, scope, call.text)
+        else:
+            self.report("unknown-program", call.text)
+
+    def use(self, name: str, program: Program, call: Call, scope: Scope) -> Word:
+        """Judge one use of a known program."""
+        stop = program.runs is not None
+        arguments = sort_arguments(call.argv[1:], program.options, single=program.single, stop=stop)
+        arguments.operands += [word for option, word in arguments.values if program.options.get(option) == "operand"]
+        use = Use(name, call, program, arguments, scope)
+        if self._is_about(use):
+            return Word(UNKNOWN)
+        self._decide(use)
+        self._rules(use)
+        self._roles(use)
+        special = SPECIALS.get(program.kind or _RUNS.get(program.runs or "", ""))
+        if special is not None:
+            special(self, use)
+        return output_of(self, use)
+
+    def _is_about(self, use: Use) -> bool:
+        """Tell whether a command only asks for a program's version or help."""
+        rest = [word.text for word in use.call.argv[1:]]
+        return len(rest) == 1 and rest[0] in _ABOUT and use.program.finding.decision is not Decision.DENY
+
+    def _decide(self, use: Use) -> None:
+        """Judge a program as such, or by its subcommand."""
+        program, finding = use.program, use.program.finding
+        words = [word.text for word in use.arguments.operands[:3]]
+        for length in range(len(words), 0, -1):
+            sub = " ".join(words[:length])
+            if sub in program.subcommands:
+                use.sub, finding = sub, program.subcommands[sub]
+                break
+        else:
+            listed = [program.subcommands[flag] for flag in use.arguments.flags if flag in program.subcommands]
+            if listed:
+                finding = max(listed, key=lambda found: found.decision.rank)
+            elif program.subcommands and words:
+                use.sub = words[0]
+        self.find(finding, use.call.text)
+
+    def _rules(self, use: Use) -> None:
+        """Judge a use by the policy's rules for its program."""
+        for rule in self.policy.rules.get(use.name, ()):
+            if _applies(rule, use):
+                self.find(rule.finding, use.call.text)
+
+    def _roles(self, use: Use) -> None:
+        """Judge every operand and option value by its role."""
+        program, operands = use.program, use.operands
+        for option, word in use.arguments.values:
+            self.role(program.options.get(option, "text"), word, use)
+            self._swallowed(word, use)
+        if program.runs is not None:
+            return
+        for place, word in enumerate(operands):
+            role = program.operands
+            if place == 0 and program.first is not None and self._has_first(use):
+                role = program.first
+            elif place == len(operands) - 1 and place > 0 and program.last is not None:
+                role = program.last
+            self.role(role, word, use)
+
+    def _swallowed(self, word: Word, use: Use) -> None:
+        """Refuse an option's value that would be refused as an operand: the option may take none here."""
+        kind = self.paths.classify(word.text, use.scope.cwd) if use.program.kind != "grep" else ""
+        finding = self.policy.paths.get((use.program.operands, kind))
+        if finding is not None and finding.decision is Decision.DENY:
+            self.find(finding, use.call.text)
+
+    def _has_first(self, use: Use) -> bool:
+        """Tell whether the first operand is special; a pattern given as an option leaves none."""
+        return use.program.kind != "grep" or not use.arguments.has(("-e", "-f", "--regexp", "--file", "--files"))
+
+    def role(self, role: str, word: Word, use: Use) -> None:
+        """Judge a word by its role."""
+        if role in _PATH_ROLES:
+            self.path(role, word, use.scope, use.call.text)
+        elif role == "shell":
+            self.run_text("shell", word, use.scope, use.call)
+        elif role == "package":
+            self.find(use.program.finding, use.call.text)
+        else:
+            special = SPECIALS.get("role " + role)
+            if special is not None:
+                inner = Use(use.name, use.call, use.program, sort_arguments([]), use.scope)
+                inner.arguments.operands = [word]
+                special(self, inner)
+
+    def run_text(self, language: str, word: Word, scope: Scope, call: Call) -> Word:
+        """Judge text that is run as code, by where it came from and by what it says."""
+        for taint in ("network", "decoded"):
+            if taint in word.taint:
+                self.report(f"{taint}-to-shell", call.text)
+        if language == "shell":
+            if word.text.strip() == UNKNOWN:
+                self.report("piped-to-interpreter", call.text)
+                return Word(UNKNOWN, word.taint)
+            return self.run_script(word.text.replace(UNKNOWN, "${UNKNOWN}"), scope)
+        special = SPECIALS["code " + language]
+        special(self, Use(language, call, _CODE, sort_arguments([Word("--"), word]), scope))
+        return Word(UNKNOWN, word.taint)
+
+
+def _strip(word: str) -> str:
+    """Take the quotes off a roughly cut word."""
+    if word.startswith("$'"):
+        return seal(decode_ansi(word[2:].rstrip("'")))
+    return word.replace("'", "").replace('"', "").replace("\\", "")
+
+
+def _applies(rule: Rule, use: Use) -> bool:
+    """Tell whether every condition of a rule holds."""
+    operands = use.arguments.operands
+    if rule.sub:
+        words = " ".join(word.text for word in use.arguments.operands[:3])
+        sub = next((sub for sub in rule.sub if words == sub or words.startswith(sub + " ")), None)
+        if sub is None:
+            return False
+        operands = use.arguments.operands[len(sub.split()) :]
+    if rule.flags and not use.arguments.has(rule.flags):
+        return False
+    if rule.without and use.arguments.has(rule.without):
+        return False
+    if rule.bare and operands:
+        return False
+    return rule.words is None or any(rule.words.search(word.text) for word in operands)

@@ -1,0 +1,217 @@
+"""Judging of inline Python by its syntax tree: computing, printing and reading may run unasked."""
+
+import ast
+import warnings
+from typing import TYPE_CHECKING
+
+from decklog.tools.policy.programs.snippets import check_known_attacks, check_strings
+from decklog.tools.policy.shell.scope import Scope
+from decklog.tools.policy.shell.simple_command import Call
+from decklog.tools.policy.shell.words import UNKNOWN, Word
+
+if TYPE_CHECKING:
+    from decklog.tools.policy.programs.judging import Bench
+
+_LONGEST = 40_000
+_SHELL = {
+    "system",
+    "popen",
+    "Popen",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "getoutput",
+    "getstatusoutput",
+}
+_DELETES = {"rmtree", "remove", "unlink", "rmdir", "removedirs"}
+_WALKS = {"glob", "rglob", "iterdir"}
+_WRITES = {"write_text", "write_bytes", "touch", "mkdir"}
+
+
+def check_python_code(bench: "Bench", code: str, scope: Scope, call: Call) -> None:
+    """Judge Python code; what does not parse or is not known is asked about."""
+    check_known_attacks(bench, code, call)
+    check_strings(bench, code, scope, call)
+    tree = _parsed(code)
+    if tree is None:
+        bench.report("inline-code", call.text)
+        return
+    _Visitor(bench, scope, call).check(tree)
+
+
+def _parsed(code: str) -> ast.Module | None:
+    """Parse code, None if it can't be."""
+    if UNKNOWN in code or len(code) > _LONGEST:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+class _Visitor:
+    """Look at every import, call and attribute of a piece of code."""
+
+    def __init__(self, bench: "Bench", scope: Scope, call: Call) -> None:
+        self.bench, self.scope, self.call = bench, scope, call
+        self.names = bench.policy.names
+        self.modules: dict[str, str] = {}
+        self.known: dict[str, str] = {}
+
+    def check(self, tree: ast.Module) -> None:
+        """Judge the whole code."""
+        nodes = list(ast.walk(tree))
+        for node in nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self._import(node)
+        self._constants(nodes)
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                self._call(node)
+            elif isinstance(node, ast.Attribute):
+                self._attribute(node)
+            elif isinstance(node, ast.Name) and node.id in self.names["risky_builtins"]:
+                self._ask()
+
+    def _constants(self, nodes: list[ast.AST]) -> None:
+        """Note the names that stand for one known path, or for the files below one."""
+        for node in nodes:
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                text = self._text(node.value)
+                name = node.targets[0].id
+                self.known[name] = text if text is not None and name not in self.known else UNKNOWN
+            elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+                call = node.iter
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _WALKS:
+                    start = self._text(call.func.value)
+                    self.known[node.target.id] = f"{start}/x" if start is not None else UNKNOWN
+
+    def _text(self, node: ast.expr) -> str | None:
+        """Give the text of a constant, of a path made from one, or of a name that stands for one."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        if isinstance(node, ast.Name):
+            return self.known.get(node.id)
+        if isinstance(node, ast.Call) and len(node.args) == 1:
+            name = self._dotted(node.func)
+            return self._text(node.args[0]) if name in ("pathlib.Path", "Path") else None
+        return None
+
+    def _ask(self) -> None:
+        """Say that a person should see this."""
+        self.bench.report("inline-code", self.call.text)
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        """Remember what an imported name stands for; ask about risky names taken out of their module."""
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                self.modules[alias.asname or alias.name.split(".")[0]] = alias.name if alias.asname else alias.name.split(".")[0]
+            return
+        for alias in node.names:
+            full = f"{node.module or ''}.{alias.name}"
+            self.modules[alias.asname or alias.name] = full
+            if self._is_risky(full):
+                self._ask()
+
+    def _is_risky(self, full: str) -> bool:
+        """Tell whether a dotted name belongs to a risky module and is not one of its safe parts."""
+        if full.split(".")[0] not in self.names["risky_modules"]:
+            return False
+        return not any(full == safe or full.startswith(safe + ".") for safe in self.names["safe_calls"])
+
+    def _dotted(self, node: ast.expr) -> str | None:
+        """Give the full dotted name of an expression, None if it is not a plain name."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        return ".".join([self.modules.get(node.id, node.id), *reversed(parts)])
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        """Judge an attribute: those that reach outside are asked about."""
+        full = self._dotted(node)
+        root = full.split(".")[0] if full else ""
+        if full and self._is_imported(node) and self._is_risky(full):
+            # `__version__` and its like only say what is installed.
+            if not node.attr.startswith("__") and not node.attr.isupper() and node.attr != "path":
+                self._ask()
+            return
+        reaches_outside = node.attr.startswith("__") or root in ("", "builtins")
+        if node.attr in self.names["risky_methods"] and reaches_outside and not _is_class_of_name(node):
+            self._ask()
+
+    def _is_imported(self, node: ast.expr) -> bool:
+        """Tell whether an attribute's root is an imported name."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in self.modules
+
+    def _call(self, node: ast.Call) -> None:
+        """Judge a call: what it starts, deletes, writes or opens."""
+        function = node.func
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        if name in _SHELL or name.startswith(("exec", "spawn", "posix_spawn")):
+            self._starts(node)
+        if name in _DELETES:
+            self._paths(node, "delete")
+            self._ask()
+        elif name in _WRITES:
+            self._paths(node, "write")
+        elif name == "open":
+            self._open(node)
+        elif name in self.names["risky_methods"] and not self._is_own(function):
+            self._ask()
+
+    def _is_own(self, function: ast.expr) -> bool:
+        """Tell whether a method belongs to an imported module that is not risky, or to a plain value."""
+        full = self._dotted(function)
+        return full is not None and self._is_imported(function) and not self._is_risky(full)
+
+    def _starts(self, node: ast.Call) -> None:
+        """Judge the command that a call starts, as a command line or as a list of arguments."""
+        for place, argument in enumerate(node.args):
+            if place == 0 and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                self.bench.run_text("shell", Word(argument.value), self.scope, self.call)
+            elif isinstance(argument, ast.List | ast.Tuple):
+                words = [
+                    Word(part.value) if isinstance(part, ast.Constant) and isinstance(part.value, str) else Word(UNKNOWN)
+                    for part in argument.elts
+                ]
+                if words:
+                    self.bench.review(Call(words, self.call.text), self.scope)
+
+    def _targets(self, node: ast.Call) -> list[str]:
+        """List the known paths that a call is about: the object it is called on, or its first argument."""
+        holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+        places = [holder] if holder is not None and self._text(holder) is not None else node.args[:1]
+        texts = [self._text(place) for place in places]
+        return [text for text in texts if text is not None and UNKNOWN not in text]
+
+    def _paths(self, node: ast.Call, role: str) -> None:
+        """Judge the paths that a call deletes or writes."""
+        targets = self._targets(node)
+        for text in targets:
+            self.bench.path(role, Word(text), self.scope, self.call.text)
+        if not targets and role == "write":
+            self._ask()
+
+    def _open(self, node: ast.Call) -> None:
+        """Judge `open`: known paths by where they lie, unknown ones only if they are written."""
+        modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
+        mode = modes[0].value if modes and isinstance(modes[0], ast.Constant) else "w" if modes else "r"
+        role = "write" if set(str(mode)) & set("wax+") else "read"
+        targets = self._targets(node)
+        for text in targets[:1]:
+            self.bench.path(role, Word(text), self.scope, self.call.text)
+        if not targets and role == "write":
+            self._ask()
+
+
+def _is_class_of_name(node: ast.Attribute) -> bool:
+    """Tell whether an attribute is `x.__class__`, which alone reaches nothing."""
+    return node.attr == "__class__" and isinstance(node.value, ast.Name)

@@ -1,0 +1,47 @@
+"""The table of special checks, by the kind of program or the role of a word."""
+
+from decklog.tools.policy.programs import files, git, interpreters, network, processes
+from decklog.tools.policy.programs.use import Special
+from decklog.tools.policy.shell import builtins, wrappers
+
+SPECIALS: dict[str, Special] = {
+    "argv": wrappers.check_argv,
+    "applet": wrappers.check_argv,
+    "shell-line": wrappers.check_shell,
+    "environment": wrappers.check_environment,
+    "xargs": wrappers.check_xargs,
+    "cd": builtins.check_cd,
+    "set": builtins.check_set,
+    "read": builtins.check_read,
+    "find": wrappers.check_find,
+    "fd": wrappers.check_fd,
+    "script": wrappers.check_script,
+    "trap": wrappers.check_trap,
+    "alias": wrappers.check_alias,
+    "package-runner": wrappers.check_package_runner,
+    "runner-sub": wrappers.check_runner,
+    "packages": wrappers.check_packages,
+    "shell": interpreters.check_shell_program,
+    "python": interpreters.check_python,
+    "code": interpreters.check_code_program,
+    "source": interpreters.check_source,
+    "code python": interpreters.check_python_text,
+    "code other": interpreters.check_other_text,
+    "git": git.check_git,
+    "network": network.check_network,
+    "lookup": network.check_lookup,
+    "sockets": network.check_sockets,
+    "remote": network.check_remote,
+    "role url": network.check_url,
+    "role data": network.check_data,
+    "role mode": files.check_mode,
+    "dd": files.check_dd,
+    "tar": files.check_tar,
+    "openssl": files.check_openssl,
+    "sed": files.check_sed,
+    "awk": files.check_awk,
+    "sql": files.check_sql,
+    "targets": files.check_targets,
+    "scripts": files.check_targets,
+    "kill": processes.check_kill,
+}

@@ -1,0 +1,38 @@
+"""Judging of environment variables that a command sets."""
+
+from typing import TYPE_CHECKING
+
+from decklog.tools.policy.shell.scope import Scope
+from decklog.tools.policy.shell.simple_command import Call
+from decklog.tools.policy.shell.words import UNKNOWN, Word
+
+if TYPE_CHECKING:
+    from decklog.tools.policy.programs.judging import Bench
+
+_SAFE_PATH_CLASSES = {"inside", "top", "home-part", "home-deep", "startup", "system", "parent"}
+
+
+def check_variable(bench: "Bench", name: str, word: Word, call: Call, scope: Scope) -> None:
+    """Judge setting one variable."""
+    if name == "PATH":
+        _check_path(bench, word, call, scope)
+        return
+    known = bench.policy.variables.get(name)
+    if known == "shell":
+        if word.text.strip():
+            bench.run_text("shell", word, scope, call)
+    elif known is not None and not isinstance(known, str):
+        bench.find(known, call.text)
+
+
+def _check_path(bench: "Bench", word: Word, call: Call, scope: Scope) -> None:
+    """Judge a search path: known places may come before the old one, others are asked about."""
+    parts = [part for part in word.text.split(":") if part]
+    keeps_old = UNKNOWN in parts or any(part.startswith("/usr/bin") for part in parts)
+    odd = [
+        part
+        for part in parts
+        if part != UNKNOWN and (part == "." or bench.paths.classify(part, scope.cwd) not in _SAFE_PATH_CLASSES)
+    ]
+    if not keeps_old or odd:
+        bench.report("path-override", call.text)

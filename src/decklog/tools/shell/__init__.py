@@ -1,0 +1,1 @@
+"""Commands and background processes, and a supervisor that outlives whoever started them."""

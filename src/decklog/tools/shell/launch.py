@@ -1,0 +1,213 @@
+"""Start a command under a keeper, and wait for what the keeper tells."""
+
+import errno
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from decklog.errors import Denied, Invalid, NotFound, Unavailable
+from decklog.tools.sandbox.landlock import Ground
+from decklog.tools.shell import process_tree
+from decklog.tools.shell.output import Output, read_output
+from decklog.tools.shell.process_identity import Identity
+from decklog.tools.shell.spool import DEFAULT_CAP
+
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.tools.shell.supervisor import main; main()"
+_SOURCE = str(Path(__file__).resolve().parents[3])
+_START_SECONDS = 30.0
+_END_SECONDS = 10.0
+_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What a keeper is to run. `bound` ends it with its starter; `detached` lets its family outlive the first process."""
+
+    mark: str
+    argv: list[str]
+    env: dict[str, str]
+    cwd_fd: int
+    folder: Path
+    ground: Ground | None = None
+    timeout_seconds: float | None = None
+    cap_bytes: int = DEFAULT_CAP
+    bound: bool = True
+    detached: bool = False
+    durable: bool = False
+
+    def as_line(self, status_fd: int) -> bytes:
+        """Write the order as the keeper reads it."""
+        spec = {
+            "argv": self.argv,
+            "folder": str(self.folder),
+            "cwd_fd": self.cwd_fd,
+            "status_fd": status_fd,
+            "landlock": vars(self.ground) if self.ground else None,
+            "timeout": self.timeout_seconds,
+            "cap": self.cap_bytes,
+            "bound": self.bound,
+            "detached": self.detached,
+            "durable": self.durable,
+            "starter": Identity.own().as_text(),
+        }
+        return json.dumps(spec).encode() + b"\n"
+
+
+@dataclass
+class Kept:
+    """A command under its keeper."""
+
+    mark: str
+    folder: Path
+    pid: int
+    keeper: Identity
+    _status: "_Status" = field(repr=False)
+    _has_ended: bool = False
+
+    def wait(self, while_waiting: Callable[[], None] | None = None) -> dict[str, Any]:
+        """Wait for the end of the command and give how it ended."""
+        message = self._status.next("ended", while_waiting)
+        if message is None:
+            end_family(self.mark)
+            raise Unavailable(
+                f"The process that kept {self.pid} was killed, so its end is not known",
+                hint="What was left of the command has been ended. Look at what it did before running it again.",
+                pid=self.pid,
+            )
+        ended: dict[str, Any] = message["ended"]
+        self._has_ended = True
+        return ended
+
+    def output(self) -> Output:
+        """Read what is kept of the output so far."""
+        return read_output(self.folder)
+
+    def let_go(self) -> None:
+        """Stop listening; a bound command that still runs is ended by this, and waited for."""
+        is_ending = self._status.is_binding and not self._has_ended
+        self._status.close()
+        end = time.monotonic() + _END_SECONDS
+        while is_ending and self.keeper.is_alive() and time.monotonic() < end:
+            time.sleep(0.01)
+
+
+class _Status:
+    """The line from the keeper, and for a bound command the line whose end the keeper takes for our death."""
+
+    def __init__(self, read: int, control: Any) -> None:
+        self._read = read
+        self._control = control
+        self._buffer = b""
+
+    @property
+    def is_binding(self) -> bool:
+        return self._control is not None
+
+    def next(self, wanted: str, while_waiting: Callable[[], None] | None = None, seconds: float | None = None) -> Any:
+        end = None if seconds is None else time.monotonic() + seconds
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], _POLL_SECONDS)
+            if ready:
+                data = os.read(self._read, 65536)
+                if not data:
+                    return None
+                self._buffer += data
+            elif end is not None and time.monotonic() > end:
+                return None
+            elif while_waiting is not None:
+                while_waiting()
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        message = json.loads(line)
+        assert wanted in message or "refused" in message, message
+        return message
+
+    def close(self) -> None:
+        if self._read >= 0:
+            os.close(self._read)
+            self._read = -1
+        if self._control is not None:
+            with suppress(OSError):
+                self._control.close()
+            self._control = None
+
+
+def launch(order: Order) -> Kept:
+    """Start a command under a keeper of its own; raise when it can't be started."""
+    read, write = os.pipe()
+    trouble = order.folder / "keeper.err"
+    try:
+        with open(trouble, "wb") as errors:
+            starter = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, _SOURCE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env={**order.env, process_tree.MARK: order.mark},
+                cwd="/",
+                pass_fds=(order.cwd_fd, write),
+                start_new_session=True,
+            )
+        line = order.as_line(write)
+    finally:
+        os.close(write)
+    assert starter.stdin is not None
+    control = starter.stdin
+    status = _Status(read, control)
+    with suppress(BrokenPipeError):
+        control.write(line)
+        control.flush()
+    starter.wait()
+    if not order.bound:
+        status = _Status(read, None)
+        control.close()
+    return _begun(order, status, trouble)
+
+
+def _begun(order: Order, status: _Status, trouble: Path) -> Kept:
+    message = status.next("started", seconds=_START_SECONDS)
+    if message is None:
+        status.close()
+        said = trouble.read_text(errors="replace").strip().rpartition("\n")[2]
+        raise Unavailable(f"The keeper of a process did not start: {said or 'it said nothing'}", hint="Check sys.executable.")
+    if "refused" in message:
+        status.close()
+        raise _worded(message["refused"], order.argv[0])
+    started = message["started"]
+    return Kept(order.mark, order.folder, started["pid"], Identity.from_text(started["keeper"]), status)
+
+
+def _worded(problem: dict[str, Any], program: str) -> Exception:
+    match problem["errno"]:
+        case errno.ENOENT | errno.ENOTDIR:
+            return NotFound(f"There is no program {program!r}", hint="Check its name and PATH.", program=program)
+        case errno.EACCES | errno.EPERM:
+            return Denied(f"{program!r} can't be run here", hint="Check its mode, and the sandbox's ground.", program=program)
+        case errno.E2BIG | errno.ENOEXEC:
+            return Invalid(f"{program!r} can't be run: {problem['strerror']}", hint="Run it through its interpreter.")
+    return Unavailable(f"{program!r} can't be started: {problem['strerror']}", program=program)
+
+
+def end_family(mark: str, seconds: float = 10.0) -> int:
+    """Kill everything that carries a mark until nothing is left; say how many were met."""
+    import signal
+
+    met, end = 0, time.monotonic() + seconds
+    while (left := process_tree.carriers(mark)) and time.monotonic() < end:
+        met = max(met, len(left))
+        process_tree.strike(left, signal.SIGKILL)
+        time.sleep(0.01)
+    return met
+
+
+def discard(folder: Path) -> None:
+    """Remove a command's folder."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""Definitions in source files, by whichever reader is there."""

@@ -1,0 +1,145 @@
+"""The guard before an act: what trust permits, what the policy says of a command, and what a person approved."""
+
+import hashlib
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from decklog.errors import Refused, StillPending
+from decklog.records import to_json
+from decklog.tools.policy import Decision, Policy, Verdict, judge
+
+Command = list[str] | str
+
+
+class Approvals(Protocol):
+    """What a guard needs of the approvals: to ask about one exact thing, and to find what was granted for it."""
+
+    def ask(self, run_id: str, question: str, *, by: str, about: object, **details: Any) -> Any: ...
+
+    def granted_for(self, run_id: str, digest: str) -> Any: ...
+
+
+class Trust(Protocol):
+    """What a guard needs of trust: whether an action is permitted, and why or why not."""
+
+    def may(self, action: str) -> Mapping[str, Any]: ...
+
+
+class Unrestricted:
+    """Permits every action: for a program that keeps rules of its own about who may do what."""
+
+    def may(self, action: str) -> Mapping[str, Any]:
+        return {"action": action, "allowed": True, "reason": "this toolbox was opened without trust"}
+
+
+def exact(command: Command, cwd: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Give what an approval of a command is about: the arguments or the shell text, the directory, and what env it sets."""
+    about: dict[str, Any] = {"shell" if isinstance(command, str) else "argv": command, "cwd": cwd}
+    return {**about, "env": dict(env)} if env else about
+
+
+def digest_of(about: Mapping[str, Any]) -> str:
+    """Digest the exact command as SHA-256 of its canonical JSON."""
+    return hashlib.sha256(to_json(about).encode()).hexdigest()
+
+
+def as_script(command: Command, cwd: str, env: Mapping[str, str] | None = None) -> Command:
+    """Write a command as the judge should read it: with its directory and its variables in front."""
+    before = [f"cd {shlex.quote(cwd)}"] if cwd != "." else []
+    before += [f"export {name}={shlex.quote(value)}" for name, value in sorted((env or {}).items())]
+    if not before:
+        return command
+    return "\n".join([*before, command if isinstance(command, str) else shlex.join(command)])
+
+
+@dataclass(kw_only=True)
+class Guard:
+    """Decides for one run; what it cannot allow it raises."""
+
+    run_id: str
+    task_id: str | None
+    asker: str
+    root: str
+    policy: Policy | None = None
+    approvals: Approvals | None = None
+    trust: Trust | None = None
+
+    def check_action(self, action: str) -> dict[str, Any]:
+        """Ask trust about an action; give its answer for the record, or raise."""
+        if self.trust is None:
+            return {}
+        answer = self.trust.may(action)
+        if not answer["allowed"]:
+            raise Refused(
+                f"Trust does not permit {action}: {answer['reason']}",
+                hint="Do what is permitted, or ask the manager for a higher tier.",
+                rule="trust",
+                action=action,
+            )
+        return {"trust": str(answer["reason"])}
+
+    def check_command(self, command: Command, cwd: str, env: Mapping[str, str] | None) -> dict[str, Any]:
+        """Judge a command; give the decision for the record, or raise."""
+        verdict = judge(as_script(command, cwd, env), self.policy, root=self.root)
+        about = exact(command, cwd, env)
+        note = {"decision": verdict.decision.value, "rule": verdict.rule, "reason": verdict.reason}
+        match verdict.decision:
+            case Decision.ALLOW:
+                return note
+            case Decision.ASK:
+                return {**note, **self._approved(about, verdict)}
+            case Decision.DENY:
+                raise Refused(
+                    f"The policy denies this command ({verdict.rule}): {verdict.reason}",
+                    hint="Reach the goal another way; no approval lets this through.",
+                    rule=verdict.rule,
+                    decision="deny",
+                    command=verdict.command,
+                )
+
+    def _approved(self, about: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+        digest = digest_of(about)
+        if self.approvals is None:
+            raise Refused(
+                f"The policy asks before this command ({verdict.rule}) and nobody can be asked: {verdict.reason}",
+                hint=f"Open the toolbox with approvals and have {digest} granted, or allow it in the policy file.",
+                rule=verdict.rule,
+                decision="ask",
+                digest=digest,
+            )
+        granted = self.approvals.granted_for(self.run_id, digest)
+        if granted is None:
+            raise self._asked(about, digest, verdict)
+        return {"approval_id": granted.id, "digest": digest}
+
+    def _asked(self, about: dict[str, Any], digest: str, verdict: Verdict) -> Refused | StillPending:
+        """Ask a person, or find that it was asked before; give what to raise."""
+        assert self.approvals is not None
+        question = self._ask(about, verdict, key=f"command:{digest}")
+        if str(question.state) in ("expired", "withdrawn"):
+            question = self._ask(about, verdict, key=None)
+        details = {"rule": verdict.rule, "decision": "ask", "digest": digest, "approval_id": question.id}
+        if str(question.state) == "denied":
+            return Refused(f"This command was not approved ({question.id})", hint="Reach the goal another way.", **details)
+        return StillPending(
+            f"This command waits for approval {question.id} ({verdict.rule}): {verdict.reason}",
+            hint=f"Call it again, unchanged, once it is granted: decklog approvals decide {question.id} granted --by NAME",
+            **details,
+        )
+
+    def _ask(self, about: dict[str, Any], verdict: Verdict, *, key: str | None) -> Any:
+        assert self.approvals is not None
+        command = about.get("shell") or shlex.join(about["argv"])
+        return self.approvals.ask(
+            self.run_id,
+            f"May this run? {verdict.reason}\n{command}",
+            by=self.asker,
+            about=about,
+            subject="command",
+            source="toolbox",
+            task_id=self.task_id,
+            payload={**about, "rule": verdict.rule, "reason": verdict.reason},
+            key=key,
+        )

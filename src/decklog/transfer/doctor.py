@@ -1,0 +1,123 @@
+"""What ails a log beyond its settings: stuck leases, wrong sums, unreadable pages, broken chains, a lock that someone holds."""
+
+import os
+from datetime import timedelta
+
+from decklog.clock import to_text
+from decklog.db.sqlite.holders import holders_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.app import Decklog
+
+    Finding = dict[str, str]
+
+_LONG_AGO = timedelta(hours=1)
+_MOST_PAGES = 10
+_LARGE_WAL = 256 * 1024 * 1024
+
+
+def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False) -> "list[Finding]":
+    """List what is wrong, each with the command that mends it. `deep` also walks every chain."""
+    findings = [*_permissions(facts), *_wal(log, facts), *_pages(log)]
+    if findings and findings[-1]["about"] == "page":
+        return findings  # what can't be read can't be asked either
+    return [*findings, *_stuck_leases(log), *_budgets(log), *(_chains(log) if deep else [])]
+
+
+def holders(log: "Decklog") -> "list[dict[str, object]]":
+    """List the processes that write to a SQLite log at this moment, as far as the system tells."""
+    if log.db.engine != "sqlite":
+        return []
+    return [holder for holder in holders_of(f"{log.db.target}-lock") if holder["exclusive"]]
+
+
+def _finding(about: str, what: str, mend: str) -> "Finding":
+    return {"about": about, "what": what, "mend": mend}
+
+
+def _permissions(facts: "dict[str, Any]") -> "list[Finding]":
+    if facts["engine"] != "sqlite":
+        return []
+    path = str(facts["path"])
+    found = [
+        _finding("permissions", f"others can read {name} (mode {oct(os.stat(name).st_mode & 0o777)})", f"chmod 600 {name}")
+        for name in (path, f"{path}-wal", f"{path}-lock")
+        if os.path.exists(name) and os.stat(name).st_mode & 0o077
+    ]
+    folder = os.path.dirname(path)
+    if os.stat(folder).st_mode & 0o002 and not os.stat(folder).st_mode & 0o1000:
+        found.append(_finding("permissions", f"everyone may replace files in {folder}", f"chmod 700 {folder}"))
+    return found
+
+
+def _wal(log: "Decklog", facts: "dict[str, Any]") -> "list[Finding]":
+    if facts["engine"] != "sqlite" or int(facts["wal_bytes"]) <= _LARGE_WAL:
+        return []
+    readers = [str(holder["pid"]) for holder in holders_of(f"{log.db.target}-shm")]
+    who = f" (open in process {', '.join(readers)})" if readers else ""
+    return [
+        _finding(
+            "wal", f"the WAL has {facts['wal_bytes']:,} bytes{who}", "End readers that have been open for long; it shrinks then."
+        )
+    ]
+
+
+def _pages(log: "Decklog") -> "list[Finding]":
+    from decklog.errors import Damaged
+
+    try:
+        wrong = log.db.check_pages(_MOST_PAGES)
+    except Damaged as problem:
+        wrong = [problem.message]
+    mend = f"decklog recover {log.db.target} (after a copy of the file), or decklog restore BACKUP"
+    return [_finding("page", f"the file is damaged: {text.strip()}", mend) for text in wrong[:_MOST_PAGES]]
+
+
+def _stuck_leases(log: "Decklog") -> "list[Finding]":
+    sql = """
+        select id, run_id, worker, leased_until
+          from tasks
+         where state = 'running'
+           and leased_until < :long_ago
+         order by leased_until
+         limit 20
+    """
+    bound = {"long_ago": to_text(log.clock.now() - _LONG_AGO)}
+    _, rows = log.db.read(lambda: log.db.rows(sql, bound))
+    return [
+        _finding(
+            "lease",
+            f"task {task} is running for {worker}, whose lease ended {until}",
+            f"decklog tasks claim {run} --worker NAME (a claim hands it on)",
+        )
+        for task, run, worker, until in rows
+    ]
+
+
+def _budgets(log: "Decklog") -> "list[Finding]":
+    """Look for running sums that are not those of the charges: a budget would then stop too early or too late."""
+    days: dict[str, list[str]] = {}
+    for problem in log.budgets.check()["problems"]:  # type: ignore[attr-defined]
+        days.setdefault(problem["budget_id"], []).append(problem["day"])
+    return [
+        _finding(
+            "budget",
+            f"budget {budget_id} counts something else than its charges on {', '.join(named[:3])}"
+            + (f" and {len(named) - 3} more days" if len(named) > 3 else ""),
+            "decklog budgets rebuild",
+        )
+        for budget_id, named in days.items()
+    ]
+
+
+def _chains(log: "Decklog") -> "list[Finding]":
+    found = []
+    for problem in log.journal.verify().problems:
+        place = f"{problem.stream}:{problem.seq} " if problem.stream else ""
+        found.append(
+            _finding("chain", f"{place}{problem.what}", "decklog restore BACKUP; decklog recover FILE keeps what is whole")
+        )
+    return found

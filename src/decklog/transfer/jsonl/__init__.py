@@ -1,0 +1,1 @@
+"""A log as JSON lines, in files that git can merge."""

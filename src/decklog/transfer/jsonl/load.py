@@ -1,0 +1,215 @@
+"""Taking a folder of JSON lines into a log. The files may come from anywhere: nothing in them is believed unchecked."""
+
+import json
+import os
+import stat
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from decklog.clock import from_text, to_text
+from decklog.errors import Conflict, DecklogError, Invalid, NotFound, TooLarge
+from decklog.stores.journal.receiving import FIELDS
+from decklog.stores.journal.writer import RESERVED
+from decklog.transfer.jsonl.export import BLOBS
+from decklog.transfer.jsonl.file_names import SUFFIX, file_of, is_digest
+from decklog.transfer.move.reading import has_blob
+from decklog.transfer.progress import Progress, silent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO, Any
+
+    from decklog.app import Decklog
+
+    Line = tuple[int, dict[str, Any]]
+
+LONGEST_LINE = 64 * 1024 * 1024
+LARGEST_BLOB = 1024 * 1024 * 1024
+_BATCH = 1000
+_NUMBERS = frozenset({"seq", "iteration", "redacted"})
+_NOT_IN_NAMES = frozenset(" :\t\r\n\x0b\x0c")
+_NEEDED = ("stream", "seq", "at", "hash", "kind")
+
+
+@dataclass(kw_only=True)
+class Imported:
+    """What was new, and what was here already."""
+
+    folder: str
+    streams: int = 0
+    entries: int = 0
+    already: int = 0
+    blobs: int = 0
+
+    def as_dict(self) -> "dict[str, Any]":
+        return asdict(self)
+
+
+class JsonlImport:
+    """Reads a folder batch by batch; each batch comes in whole or not at all, and a second import goes on where one ended."""
+
+    def __init__(self, log: "Decklog", folder: str, progress: Progress = silent) -> None:
+        self._log = log
+        self._folder = os.path.abspath(folder)
+        self._progress = progress
+        self._done = Imported(folder=self._folder)
+
+    def run(self) -> Imported:
+        if not os.path.isdir(self._folder):
+            raise NotFound(f"there is no folder {self._folder} to import from")
+        names = sorted(name for name in os.listdir(self._folder) if name.endswith(SUFFIX))
+        if not names:
+            raise NotFound(f"{self._folder} has no *{SUFFIX} file", hint="decklog export jsonl DIR writes them.")
+        self._take_blobs()
+        for name in names:
+            self._take_stream(name)
+        # The running sums of budgets are in no entry: they are made from the charges that came.
+        self._log.budgets.rebuild()
+        return self._done
+
+    # Streams
+
+    def _take_stream(self, name: str) -> None:
+        with _plain_file(os.path.join(self._folder, name)) as file:
+            batch: list[Line] = []
+            for line in _lines(file, name):
+                batch.append(line)
+                if len(batch) == _BATCH:
+                    self._receive(name, batch)
+                    batch = []
+            self._receive(name, batch)
+        self._done.streams += 1
+
+    def _receive(self, name: str, batch: "list[Line]") -> None:
+        if not batch:
+            return
+        try:
+            new = self._log.journal.receive([entry for _, entry in batch])
+        except DecklogError as problem:
+            raise self._explained(problem, name, batch) from problem
+        self._done.entries += new
+        self._done.already += len(batch) - new
+        self._progress("importing entries", self._done.entries + self._done.already, 0)
+
+    def _explained(self, problem: DecklogError, name: str, batch: "list[Line]") -> DecklogError:
+        """Say in which line the trouble is."""
+        seq = problem.details.get("seq")
+        number = next((number for number, entry in batch if entry["seq"] == seq), None)
+        if number is None:
+            number, problem = self._culprit(problem, batch)
+        return _at(problem, name, number)
+
+    def _culprit(self, problem: DecklogError, batch: "list[Line]") -> tuple[int, DecklogError]:
+        """Take the entries one by one until one fails, and keep nothing of it."""
+        try:
+            with self._log.transaction():
+                for number, entry in batch:
+                    try:
+                        self._log.journal.receive([entry])
+                    except DecklogError as closer:
+                        return number, closer
+                raise Conflict("only the whole batch fails")
+        except DecklogError:
+            return batch[0][0], problem
+
+    # Blobs
+
+    def _take_blobs(self) -> None:
+        folder = os.path.join(self._folder, BLOBS)
+        if not os.path.lexists(folder):
+            return
+        if not stat.S_ISDIR(os.lstat(folder).st_mode):
+            raise Invalid(f"{folder} is no folder, and was not followed", path=folder)
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            if not is_digest(name):
+                raise Invalid(f"{path} is not named by a digest", hint="Only blobs belong there.", path=path)
+            if not has_blob(self._log, name):
+                self._take_blob(path, name)
+
+    def _take_blob(self, path: str, digest: str) -> None:
+        with _plain_file(path) as file:
+            content = file.read(LARGEST_BLOB + 1)
+        if len(content) > LARGEST_BLOB:
+            raise TooLarge(f"{path} has more than {LARGEST_BLOB} bytes", path=path)
+        try:
+            self._log.journal.receive_blob(digest, content)
+        except DecklogError as problem:
+            raise _at(problem, path, None) from problem
+        self._done.blobs += 1
+
+
+@contextmanager
+def _plain_file(path: str) -> "Iterator[IO[bytes]]":
+    """Open a plain file; a link could show anything that the importer may read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as problem:
+        raise Invalid(f"{path} can't be opened as a plain file: {problem.strerror}", path=path) from None
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Invalid(f"{path} is no plain file, and was not read", path=path)
+        yield file
+
+
+def _lines(file: "IO[bytes]", name: str) -> "Iterator[Line]":
+    number = 0
+    while raw := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(raw) > LONGEST_LINE:
+            raise _at(TooLarge(f"the line has more than {LONGEST_LINE} bytes"), name, number)
+        try:
+            entry = _read(raw)
+        except (ValueError, RecursionError) as problem:
+            raise _at(Invalid(f"this is no entry: {problem}"), name, number) from None
+        if file_of(entry["stream"]) != name:
+            raise _at(Invalid(f"the entry belongs to {entry['stream']!r}, whose file is another"), name, number)
+        yield number, entry
+
+
+def _read(raw: bytes) -> "dict[str, Any]":
+    """Read one line and check what each column may hold; ValueError says what is wrong."""
+    if raw.startswith((b"<<<<<<<", b"=======", b">>>>>>>")):
+        raise ValueError("a merge conflict stands here; two logs wrote to this stream")
+    entry = json.loads(raw)
+    if not isinstance(entry, dict):
+        raise ValueError("a line is a JSON object")
+    if unknown := entry.keys() - set(FIELDS):
+        raise ValueError(f"there is no field {', '.join(sorted(unknown))}")
+    if missing := [name for name in _NEEDED if entry.get(name) is None]:
+        raise ValueError(f"it has no {', '.join(missing)}")
+    for name, value in entry.items():
+        kind = int if name in _NUMBERS else str
+        if value is not None and type(value) is not kind:
+            raise ValueError(f"{name} is {value!r:.40}, and must be {'a number' if kind is int else 'text'}")
+    _check_meaning(entry)
+    return {"redacted": 0, **entry}
+
+
+def _check_meaning(entry: "dict[str, Any]") -> None:
+    if to_text(from_text(entry["at"])) != entry["at"]:
+        raise ValueError(f"{entry['at']!r:.40} is not written as this journal writes times")
+    if not 1 <= len(entry["stream"]) <= 200 or set(entry["stream"]) & _NOT_IN_NAMES:
+        raise ValueError(f"{entry['stream']!r:.40} is no name of a stream")
+    if entry["stream"][0] == "@" and entry["stream"] not in RESERVED:
+        raise ValueError(f"{entry['stream']!r:.40} is none of the streams that belong to no run")
+    if not 1 <= entry["seq"] < 2**32:
+        raise ValueError(f"{entry['seq']} is no number of an entry")
+    for name in ("payload", "refs"):
+        if entry.get(name) is not None:
+            json.loads(entry[name])
+    for value in entry.values():
+        if type(value) is str:
+            value.encode()
+            if "\x00" in value:
+                raise ValueError("it holds a NUL byte")
+
+
+def _at(problem: DecklogError, name: str, number: int | None) -> DecklogError:
+    place = name if number is None else f"{name}:{number}"
+    return type(problem)(
+        f"{place}: {problem.message}",
+        hint=problem.hint or "Nothing of this batch was taken in; mend the file and import again.",
+        **{**problem.details, "file": name, "line": number},
+    )

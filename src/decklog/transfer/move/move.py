@@ -1,0 +1,165 @@
+"""Moving a log to another engine or another place, entry by entry, while others go on reading it."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import asdict, dataclass, field
+
+from decklog.errors import Conflict, Invalid
+from decklog.stores.journal import chain
+from decklog.stores.journal.links import HASH, SEQ, Stretch
+from decklog.transfer.move.proof import Proof
+from decklog.transfer.move.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of, rows_of
+from decklog.transfer.progress import Progress, silent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Future
+    from typing import Any
+
+    from decklog.app import Decklog
+
+    Head = dict[str, Any]
+
+_MOST_PASSES = 5
+
+
+@dataclass(kw_only=True)
+class Moved:
+    """What is now in the target too. `behind` counts what the source got in the meantime."""
+
+    streams: int = 0
+    entries: int = 0
+    already: int = 0
+    blobs: int = 0
+    behind: int = 0
+    verified: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> "dict[str, Any]":
+        return asdict(self)
+
+
+class Move:
+    """Copies what the target lacks, then proves that it arrived. Killed at any moment, it goes on where it was."""
+
+    def __init__(self, source: "Decklog", target: "Decklog", progress: Progress = silent) -> None:
+        if is_same(source.db.target, target.db.target):
+            raise Invalid("the log can't be moved onto itself", hint="Name another target.")
+        self._source = source
+        self._target = target
+        self._progress = progress
+        self._done = Moved()
+
+    def run(self, *, prove: bool = True) -> Moved:
+        heads = self._copy_all()
+        self._done.streams = len(heads)
+        # The running sums of budgets are in no entry: they are made from the charges that came.
+        self._target.budgets.rebuild()
+        proof = Proof(self._source, self._target, self._progress)
+        if prove:
+            self._done.verified = proof.prove(heads)
+        else:
+            proof.compare(heads)
+        return self._done
+
+    def _copy_all(self) -> "list[Head]":
+        for _ in range(_MOST_PASSES):
+            heads = self._source.journal.heads()
+            self._copy_blobs()
+            self._copy(heads)
+            self._done.behind = self._behind(heads)
+            if not self._done.behind:
+                break
+        return heads
+
+    def _behind(self, copied: "list[Head]") -> int:
+        """Count what the source got since its heads were read."""
+        now = sum(int(head["seq"]) for head in self._source.journal.heads())
+        return now - sum(int(head["seq"]) for head in copied)
+
+    # Blobs come first: an entry that is in the target never names one that is still to come.
+
+    def _copy_blobs(self) -> None:
+        for digests in digest_batches_of(self._source):
+            waiting: list[tuple[str, bytes]] = []
+            for blob in self._source.journal.blobs(self._target.journal.lacking_blobs(digests)):
+                waiting.append(blob)
+                if sum(len(content) for _, content in waiting) > MOST_CHARACTERS:
+                    self._take_blobs(waiting)
+                    waiting = []
+            self._take_blobs(waiting)
+
+    def _take_blobs(self, blobs: "list[tuple[str, bytes]]") -> None:
+        if blobs:
+            self._target.journal.take_blobs(blobs)
+            self._done.blobs += len(blobs)
+            self._progress("moving blobs", self._done.blobs, 0)
+
+    # Entries
+
+    def _copy(self, heads: "list[Head]") -> None:
+        here = {head["stream"]: head for head in self._target.journal.heads()}
+        lacking = [(head, *self._start(head, here.get(head["stream"]))) for head in heads]
+        already, whole = sum(start for _, start, _ in lacking), sum(head["seq"] for head in heads)
+        self._done.already = self._done.already or already
+        for new in self._taken(_even(self._stretches(lacking))):
+            self._done.entries += new
+            self._progress("moving entries", self._done.already + self._done.entries, whole)
+
+    def _taken(self, batches: "Iterator[list[Stretch]]") -> "Iterator[int]":
+        """Have each batch written while the next one is read and checked; say how many entries came with it.
+
+        It is the writing that goes to another thread: whoever reads may be inside of a transaction of their own.
+        """
+        with ThreadPoolExecutor(1, thread_name_prefix="decklog-move") as writing:
+            pending: Future[int] | None = None
+            for batch in batches:
+                if pending is not None:
+                    yield pending.result()
+                pending = writing.submit(copy_context().run, self._target.journal.take, batch)
+            if pending is not None:
+                yield pending.result()
+
+    def _stretches(self, lacking: "list[tuple[Head, int, str]]") -> "Iterator[Stretch]":
+        for head, after, previous in lacking:
+            for rows in rows_of(self._source, head["stream"], after=after, until=head["seq"]):
+                yield Stretch.checked(head["stream"], previous, rows)
+                previous = rows[-1][HASH]
+
+    def _start(self, head: "Head", here: "Head | None") -> tuple[int, str]:
+        """Say after which entry to go on, and its hash; where the two meet they must have the same entry."""
+        if here is None:
+            return 0, chain.START
+        meeting = self._source.journal.rows_after(head["stream"], here["seq"] - 1, 1)
+        if not meeting or meeting[0][SEQ] != here["seq"] or meeting[0][HASH] != here["hash"]:
+            raise Conflict(
+                f"{head['stream']} in the target is not the beginning of {head['stream']} in the source",
+                hint="It was written there since, or is another log's. Move into an empty target.",
+                stream=head["stream"],
+                source=head["seq"],
+                target=here["seq"],
+            )
+        return int(here["seq"]), str(here["hash"])
+
+
+def _even(stretches: "Iterator[Stretch]") -> "Iterator[list[Stretch]]":
+    """Join the stretches of small streams, so that a thousand of them do not cost a thousand commits."""
+    waiting: list[Stretch] = []
+    entries = size = 0
+    for stretch in stretches:
+        if waiting and (entries + len(stretch.rows) > MOST_ENTRIES or size > MOST_CHARACTERS // 2):
+            yield waiting
+            waiting, entries, size = [], 0, 0
+        waiting.append(stretch)
+        entries, size = entries + len(stretch.rows), size + stretch.size
+    if waiting:
+        yield waiting
+
+
+def is_same(one: str, other: str) -> bool:
+    """Say whether two targets are one log, as far as their names tell."""
+    if "://" in one or "://" in other:
+        return one == other
+    return os.path.realpath(one) == os.path.realpath(other)

@@ -1,0 +1,67 @@
+"""Reading a log in batches of bounded size, whatever the sizes of its streams and entries."""
+
+import re
+
+from decklog.stores.journal.links import SEQ, size_of
+from decklog.stores.journal.receiving import FIELDS
+from decklog.transfer.jsonl.file_names import DIGEST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.stores.journal.links import Row
+
+    Entry = dict[str, Any]
+
+MOST_ENTRIES = 5000
+MOST_CHARACTERS = 8 * 1024 * 1024
+NAMED = re.compile(rf"(?<![0-9a-f]){DIGEST.pattern}(?![0-9a-f])")
+
+
+def entries_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator[list[Entry]]":
+    """Give a stream's entries after one number up to another; a batch is smaller where entries are large."""
+    for rows in rows_of(log, stream, after=after, until=until):
+        yield [dict(zip(FIELDS, row[1:], strict=True)) for row in rows]
+
+
+def rows_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator[list[Row]]":
+    """Give a stream's entries as rows; a batch is smaller where entries are large."""
+    limit = 100
+    while after < until:
+        rows = log.journal.rows_after(stream, after, min(limit, until - after))
+        if not rows:
+            return
+        yield rows
+        after = rows[-1][SEQ]
+        average = size_of(rows) // len(rows) + 1
+        limit = max(1, min(MOST_ENTRIES, MOST_CHARACTERS // average))
+
+
+def digests_of(log: "Decklog") -> "Iterator[str]":
+    """Give the digests of all blobs in their order."""
+    for batch in digest_batches_of(log):
+        yield from batch
+
+
+def digest_batches_of(log: "Decklog") -> "Iterator[list[str]]":
+    """Give the digests of all blobs in their order, some at a time."""
+    after = ""
+    while batch := log.journal.blob_digests(after=after, limit=1000):
+        yield batch
+        after = batch[-1]
+
+
+def digests_in(entry: "Entry") -> "Iterator[str]":
+    """Give the digests that an entry may name: of its texts, and of what the record it tells of refers to."""
+    for name in ("body_digest", "payload_digest"):
+        if entry[name] is not None:
+            yield entry[name]
+    if entry["record_table"] is not None:
+        yield from NAMED.findall(entry["payload"])
+
+
+def has_blob(log: "Decklog", digest: str) -> bool:
+    return log.db.read(lambda: log.db.one("select 1 from blobs where digest = :digest", {"digest": digest})) is not None

@@ -1,0 +1,1 @@
+"""A run as a page that a person can read."""

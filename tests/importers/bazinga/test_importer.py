@@ -1,0 +1,186 @@
+"""A bazinga database of any version is taken over whole, once."""
+
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog, Invalid
+from decklog.errors import SchemaTooNew
+from decklog.importers.bazinga.importer import BazingaImport
+from decklog.importers.engine.report import Fate
+from tests.importers.bazinga.bazinga_files import HISTORY, build
+
+VERSIONS = range(1, 20)
+
+
+def _entries(log: Decklog, stream: str) -> list:
+    return [entry for entry in log.journal.find(stream, oldest_first=True, limit=200) if entry.kind != "change"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "bazinga.db"
+
+
+@pytest.fixture
+def sqlite_log(tmp_path: Path):
+    with Decklog.open(tmp_path / "decklog.db", durability="relaxed") as log:
+        yield log
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_arrives_whole_and_a_second_import_changes_nothing(sqlite_log: Decklog, file: Path, version: int) -> None:
+    counts = build(file, version)
+    before = file.read_bytes()
+
+    report = BazingaImport(sqlite_log, str(file)).run()
+    heads = sqlite_log.journal.heads()
+    again = BazingaImport(sqlite_log, str(file)).run()
+
+    assert report.version == version
+    assert {table: found["read"] for table, found in report.tables.items()} == counts
+    assert report.total(Fate.REFUSED) == 0
+    assert report.unknown == []
+    assert again.total(Fate.ALREADY) == sum(counts.values())
+    assert sqlite_log.journal.heads() == heads
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir() if path.name.startswith("bazinga")] == ["bazinga.db"]
+    assert sqlite_log.journal.verify().ok
+
+
+def test_what_the_file_says_is_what_the_log_says(log: Decklog, file: Path) -> None:
+    build(file, 19)
+
+    report = BazingaImport(log, str(file)).run()
+
+    kept = {table: found["kept"] for table, found in report.tables.items() if found["kept"]}
+    assert kept == {"workflow_transitions": 1, "agent_markers": 1, "workflow_special_rules": 1}
+    run = log.runs.get("bazinga_1")
+    assert (run.goal, run.status, run.mode, run.branch) == ("Make the parser faster", "completed", "parallel", "develop")
+    assert run.started_at.isoformat() == "2025-11-12T08:00:00+00:00"
+    group = log.groups.get("bazinga_1", "G1")
+    assert (group.merge_status, group.complexity, group.review_iteration) == ("merged", 7, 3)
+    said = [entry.body for entry in _entries(log, "bazinga_1") if not (entry.subtype or "").startswith("imported")]
+    assert said == ["first", "second", "the cache is stale", "Event: scope_change"]
+    # Logs of an earlier version hold such keys: another form would take everything over a second time.
+    assert [entry.key for entry in _entries(log, "bazinga_1") if entry.body == "first"] == ["import:bazinga:orchestration_logs:1"]
+    assert log.states.get("bazinga_1", "pm").document == {"step": 1}
+    assert [charge.input_tokens for charge in log.ledger.find(run_id="bazinga_1")] == [0, 1500]
+    assert log.outputs.latest("bazinga_1", "lint").document == {"errors": 0}
+    assert log.outputs.latest("bazinga_1", "lint").iteration == 2
+    assert [phase.name for phase in log.plans.phases("bazinga_1")] == ["Measure", "Cut"]
+    assert log.criteria.get("bazinga_1", "twice as fast").status == "met"
+    assert [package.number for package in log.context.offer("bazinga_1", "developer", group_id="G1")] == [2]
+    assert log.patterns.get("ab" * 32, "parser").occurrences == 4
+    assert log.journal.verify().ok
+
+
+def test_old_files_hold_every_save_of_a_state_and_each_becomes_a_version(log: Decklog, file: Path) -> None:
+    build(file, 16)
+
+    BazingaImport(log, str(file)).run()
+
+    versions = log.states.versions("bazinga_1", "pm")
+    assert len(versions) == 1 + len(HISTORY)
+    documents = [log.states.get("bazinga_1", "pm", version=number).document for number in (1, 2, 3)]
+    assert documents == [{"step": 1}, {"step": 2}, {"step": 3}]
+    assert log.states.get("bazinga_1", "pm").document == {"step": 3}
+
+
+def test_a_dry_run_says_all_and_does_nothing(log: Decklog, file: Path) -> None:
+    counts = build(file, 19)
+
+    report = BazingaImport(log, str(file), dry_run=True).run()
+
+    assert sum(found["read"] for found in report.tables.values()) == sum(counts.values())
+    assert report.total(Fate.NEW) > 20
+    assert log.runs.find() == []
+    assert log.journal.heads() == []
+
+
+def test_a_later_import_brings_what_is_new_and_what_moved_on(log: Decklog, file: Path) -> None:
+    build(file, 19)
+    BazingaImport(log, str(file)).run()
+    _change(file, "insert into orchestration_logs (session_id, agent_type, content) values ('bazinga_2', 'pm', 'later')")
+    _change(file, "update sessions set status = 'failed', end_time = '2025-11-13 08:00:00' where session_id = 'bazinga_2'")
+
+    report = BazingaImport(log, str(file)).run()
+
+    assert (report.total(Fate.NEW), report.total(Fate.CHANGED)) == (1, 1)
+    assert log.runs.get("bazinga_2").status == "failed"
+    assert _entries(log, "bazinga_2")[-1].body == "later"
+
+
+def test_a_record_that_went_on_here_is_not_taken_back(log: Decklog, file: Path) -> None:
+    build(file, 19)
+    BazingaImport(log, str(file)).run()
+    log.groups.update("bazinga_2", "G1", status="in_progress")
+    _change(file, "update task_groups set status = 'failed', updated_at = '2025-11-13 08:00:00' where session_id = 'bazinga_2'")
+
+    BazingaImport(log, str(file)).run()
+
+    assert log.groups.get("bazinga_2", "G1").status == "in_progress"
+
+
+def test_what_no_record_can_hold_is_kept_and_reported(log: Decklog, file: Path) -> None:
+    build(
+        file,
+        19,
+        more={
+            "orchestration_logs": [
+                {"session_id": "gone", "agent_type": "pm", "content": "orphan"},
+                {"session_id": "bazinga_1", "agent_type": "pm", "content": b"\x00\xff"},
+                {"session_id": "bazinga_1", "agent_type": "pm", "content": "x", "event_payload": "{broken", "timestamp": "never"},
+            ],
+            "task_groups": [{"id": "G2", "session_id": "bazinga_1", "name": "n", "last_review_status": "MAYBE"}],
+        },
+    )
+    _change(file, "alter table sessions add column colour text")
+    _change(file, "update sessions set colour = 'blue' where session_id = 'bazinga_1'")
+    _change(file, "create table extras (id integer)")
+
+    report = BazingaImport(log, str(file)).run()
+
+    assert report.unknown == ["sessions.colour", "extras"]
+    assert report.total(Fate.REFUSED) == 0
+    orphan = [entry for entry in _entries(log, "@desk") if entry.payload["table"] == "orchestration_logs"]
+    assert [entry.payload["row"]["content"] for entry in orphan] == ["orphan"]
+    beside = {
+        entry.payload["id"]: entry.payload["columns"] for entry in log.journal.find("bazinga_1", subtype="imported.columns")
+    }
+    assert beside["bazinga_1"] == {"colour": "blue"}
+    assert beside["bazinga_1/G2"] == {"last_review_status": "MAYBE"}
+    assert beside["8"] == {"event_payload": "{broken", "timestamp": "never"}
+    assert beside["7"]["content"] == {"base64": "AP8="}
+
+
+def test_a_secret_of_the_old_system_does_not_arrive(log: Decklog, file: Path) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    build(file, 19, more={"orchestration_logs": [{"session_id": "bazinga_1", "agent_type": "pm", "content": f"use {secret}"}]})
+
+    BazingaImport(log, str(file)).run()
+
+    assert all(secret not in (entry.body or "") for entry in _entries(log, "bazinga_1"))
+
+
+def test_a_newer_file_is_refused(log: Decklog, file: Path) -> None:
+    build(file, 19)
+    _change(file, "insert into schema_version (version) values (20)")
+
+    with pytest.raises(SchemaTooNew, match="20"):
+        BazingaImport(log, str(file)).run()
+
+
+def test_another_kind_of_database_is_refused(log: Decklog, file: Path) -> None:
+    _change(file, "create table things (id integer)")
+
+    with pytest.raises(Invalid, match="no bazinga database"):
+        BazingaImport(log, str(file)).run()
+
+
+def _change(file: Path, sql: str) -> None:
+    import apsw
+
+    db = apsw.Connection(str(file))
+    db.execute(sql)
+    db.close()

@@ -1,0 +1,70 @@
+"""A log, its manager and keys made at run time, for the tests of trust."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from decklog import Decklog, ManualClock
+from decklog.stores.desk.trust.signatures import sign
+
+
+@dataclass
+class Key:
+    path: str
+    public: str
+
+
+def _save(folder: Path, name: str, key: object, passphrase: str | None = None) -> Key:
+    locked = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, locked)  # type: ignore[attr-defined]
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)  # type: ignore[attr-defined]
+    (folder / name).write_bytes(private)
+    return Key(str(folder / name), public.decode())
+
+
+def make_keys(folder: Path) -> dict[str, Key]:
+    """Make keys of the manager, of two others, one with a passphrase and one of another kind."""
+    made = {name: _save(folder, name, Ed25519PrivateKey.generate()) for name in ("manager", "next", "mallory")}
+    made["locked"] = _save(folder, "locked", Ed25519PrivateKey.generate(), "open " + "sesame")
+    made["rsa"] = _save(folder, "rsa", rsa.generate_private_key(65537, 2048))
+    return made
+
+
+class Desk:
+    """A log, its manager's key, and what they do all day."""
+
+    def __init__(self, log: Decklog, clock: ManualClock, keys: dict[str, Key]) -> None:
+        self.log, self.clock, self.keys = log, clock, keys
+        self.trust = log.trust
+
+    def bind(self, name: str = "manager") -> None:
+        self.trust.bind("ana", "gh-comment", self.keys[name].public)
+
+    def sign(self, statement: str, name: str = "manager") -> str:
+        return sign(statement, self.keys[name].path)
+
+    def proposed(self) -> str:
+        return self.trust.propose("promote", "good work").statement
+
+    def promote(self, times: int = 1) -> tuple[str, str]:
+        for _ in range(times):
+            statement = self.proposed()
+            signature = self.sign(statement)
+            self.trust.apply(statement, signature)
+        return statement, signature
+
+    def refusals(self) -> int:
+        return len(self.log.journal.find("@desk", subtype="trust.refused", limit=100))
+
+    def tier(self) -> int:
+        tier: int = self.trust.show()["tier"]
+        return tier
+
+
+def altered(statement: str, **changes: object) -> str:
+    """Change a statement and keep it canonical."""
+    return json.dumps({**json.loads(statement), **changes}, sort_keys=True, separators=(",", ":"))

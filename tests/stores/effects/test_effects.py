@@ -1,0 +1,115 @@
+import pytest
+
+from decklog import Conflict, Decklog, Invalid, NotFound
+from decklog.stores.effects.effects import Effect
+
+
+def intended(log: Decklog, run_id: str, key: str = "k1", actor: str = "one") -> Effect:
+    return log.effects.intend(run_id, "step 1", "run", key=key, actor=actor, arguments={"command": "x"}, facts={"a": 1})
+
+
+def test_an_intent_is_written_once_for_a_key(log: Decklog, run_id: str) -> None:
+    first = intended(log, run_id)
+    again = intended(log, run_id, actor="two")
+    assert (again.id, again.already, again.actor) == (first.id, True, "one")
+    other_run = log.runs.start("other").id
+    assert intended(log, other_run).id != first.id
+    assert log.effects.known(run_id, "k1").id == first.id
+    assert log.effects.known(run_id, "k2") is None
+
+
+def test_only_the_actor_settles_and_only_once(log: Decklog, run_id: str) -> None:
+    effect = intended(log, run_id)
+    with pytest.raises(Conflict):
+        log.effects.settle(effect.id, actor="two", result={"code": 0})
+    done = log.effects.settle(effect.id, actor="one", result={"code": 0})
+    assert (done.state, done.result, done.actor) == ("done", {"code": 0}, None)
+    with pytest.raises(Conflict):
+        log.effects.settle(effect.id, actor="one", result={"code": 1})
+    assert log.effects.get(effect.id).result == {"code": 0}
+
+
+def test_an_effect_may_end_in_an_error(log: Decklog, run_id: str) -> None:
+    effect = intended(log, run_id)
+    failed = log.effects.settle(effect.id, actor="one", error={"code": "timed_out"})
+    assert (failed.state, failed.error, failed.is_settled) == ("failed", {"code": "timed_out"}, True)
+
+
+def test_a_result_may_be_any_value_and_any_size(log: Decklog, run_id: str) -> None:
+    for number, value in enumerate(({"a": [1]}, [1, 2], "text", 7, None, "x" * 200_000)):
+        effect = intended(log, run_id, key=f"k{number}")
+        assert log.effects.settle(effect.id, actor="one", result=value).result == value
+        assert log.effects.get(effect.id).result == value
+    assert log.effects.get(effect.id).result_digest is not None
+    assert log.journal.verify().ok
+
+
+def test_what_was_never_settled_is_unknown_once_its_actor_is_gone(log: Decklog, run_id: str) -> None:
+    effect = intended(log, run_id)
+    with pytest.raises(Conflict):
+        log.effects.doubt(effect.id, actor="another")
+    assert log.effects.doubt(effect.id, actor="one", note="killed").state == "unknown"
+    assert [one.id for one in log.effects.open(run_id)] == [effect.id]
+
+
+def test_taking_up_is_for_one_and_not_after_a_stale_look(log: Decklog, run_id: str) -> None:
+    effect = log.effects.doubt(intended(log, run_id).id, actor="one")
+    taken = log.effects.take_up(effect.id, actor="two", attempts=effect.attempts)
+    assert (taken.state, taken.actor, taken.attempts) == ("intended", "two", 2)
+    with pytest.raises(Conflict):
+        log.effects.take_up(effect.id, actor="three", attempts=effect.attempts)
+    log.effects.doubt(effect.id, actor="two")
+    # Someone who looked before the second attempt knows nothing about it.
+    with pytest.raises(Conflict):
+        log.effects.take_up(effect.id, actor="three", attempts=effect.attempts)
+    with pytest.raises(Conflict):
+        log.effects.confirm(effect.id, attempts=effect.attempts)
+
+
+def test_a_check_confirms_what_happened(log: Decklog, run_id: str) -> None:
+    effect = log.effects.doubt(intended(log, run_id).id, actor="one")
+    done = log.effects.confirm(effect.id, attempts=1, result={"code": 0}, by="check")
+    assert (done.state, done.result, done.reconciled_by) == ("done", {"code": 0}, "check")
+
+
+def test_a_person_reconciles_in_either_way(log: Decklog, run_id: str) -> None:
+    happened = log.effects.doubt(intended(log, run_id, "k1").id, actor="one")
+    did_not = log.effects.doubt(intended(log, run_id, "k2").id, actor="one")
+    yes = log.effects.reconcile(happened.id, "yes", by="ana", reason="saw it")  # type: ignore[arg-type]
+    no = log.effects.reconcile(did_not.id, "no", by="ana")  # type: ignore[arg-type]
+    assert (yes.state, yes.reconciled_by, yes.note) == ("done", "ana", "saw it")
+    assert (no.state, no.settled_at) == ("cleared", None)
+    assert log.effects.take_up(no.id, actor="two", attempts=1).state == "intended"
+    for wrong in ("maybe", ""):
+        with pytest.raises(Invalid):
+            log.effects.reconcile(happened.id, wrong, by="ana")  # type: ignore[arg-type]
+    with pytest.raises(Invalid, match="who looked"):
+        log.effects.reconcile(happened.id, "yes", by=" ")  # type: ignore[arg-type]
+    with pytest.raises(Conflict):
+        log.effects.reconcile(happened.id, "no", by="ana")  # type: ignore[arg-type]
+
+
+def test_lists_are_by_state_tool_and_step(log: Decklog, run_id: str) -> None:
+    intended(log, run_id, "k1")
+    settled = log.effects.settle(intended(log, run_id, "k2").id, actor="one", result=[1])
+    assert [one.key for one in log.effects.find(run_id, state="done")] == ["k2"]  # type: ignore[arg-type]
+    assert log.effects.find(run_id, state="done")[0].result == settled.result == [1]  # type: ignore[arg-type]
+    assert len(log.effects.find(run_id, tool="run", step="step 1")) == 2
+    assert log.effects.find(run_id, tool="write_file") == []
+    assert [one.key for one in log.effects.open()] == ["k1"]
+    with pytest.raises(NotFound):
+        log.effects.get("eff_missing")
+    with pytest.raises(Invalid):
+        log.effects.intend(run_id, " ", "run", key="k3", actor="one")
+
+
+def test_a_fork_knows_what_had_happened_and_starts_no_second_process(log: Decklog, run_id: str) -> None:
+    done = log.effects.settle(intended(log, run_id).id, actor="one", result={"code": 0})
+    log.processes.started(
+        run_id, "proc_1", command={"argv": ["x"]}, cwd=".", root="/r", folder="/f", sandbox="none", keeper="{}", pid=1
+    )
+    fork = log.runs.fork(run_id)
+    copied = log.effects.known(fork.id, done.key)
+    assert (copied.id != done.id, copied.result) == (True, {"code": 0})
+    assert log.processes.find(fork.id) == []
+    assert log.journal.verify().ok

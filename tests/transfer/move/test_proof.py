@@ -1,0 +1,163 @@
+"""What is not whole in the target is found, whatever became of it on the way; a move that was killed goes on from any point."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from decklog.errors import Damaged
+from decklog.transfer.move import table_check
+from decklog.transfer.move.move import Move
+from tests.transfer.conftest import exported, fill
+
+# Takes the place of a row: SQLite and PostgreSQL check a statement's keys row by row, so they pass through a free one.
+SWAP = [
+    "update entries set pos = pos + 1000, seq = seq + 1000 where stream = 'run_1' and seq = 100",
+    "update entries set pos = pos - 1, seq = seq - 1 where stream = 'run_1' and seq = 101",
+    "update entries set pos = pos - 999, seq = seq - 999 where stream = 'run_1' and seq = 1100",
+]
+TAMPERED = {
+    "missing": (["delete from entries where stream = 'run_1' and seq = 100"], "run_1:100 entries 100 to 100 are missing"),
+    "the last one missing": (["delete from entries where stream = 'run_1' and seq = 300"], "run_1 ended differently"),
+    "altered": (["update entries set agent = 'another' where stream = 'run_1' and seq = 100"], "run_1:100 .* its hash"),
+    "another text": (["update entries set body = 'another' where stream = 'run_1' and seq = 100"], "run_1:100 .* its hash"),
+    "in another place": (SWAP, "run_1:100 .* its hash"),
+    "a stream missing": (
+        ["delete from entries where stream <> 'run_1'", "delete from streams where name <> 'run_1'"],
+        "ended differently|is gone",
+    ),
+    "a text dropped": (
+        ["update entries set body_digest = '{digest}', body = null where stream = 'run_1' and seq = 100"],
+        "a text of entry run_1:100",
+    ),
+    "a blob missing": (["delete from blobs"], "a text of entry .* did not arrive"),
+    "a blob altered": (["update blobs set bytes = digest"], "blob .* its digest"),
+    "a row altered": (["update tasks set title = 'another' where id = 'run_1-t5'"], "run_1-t5 differs .* title"),
+    "a row missing": (["delete from agents where run_id = 'run_1'"], "agents .* is gone"),
+}
+
+
+def tamper(log: Decklog, statements: list[str]) -> None:
+    """Change a log behind Decklog's back, with everything out of the way that would refuse it."""
+    from decklog.stores.journal import chain
+
+    body = next(entry.body for entry in log.journal.find("run_1", limit=300) if entry.seq == 100)
+    if log.db.engine == "postgres":
+        free = ["alter table entries disable trigger all", "set local session_replication_role = replica"]
+        statements = [one.replace("bytes = digest", "bytes = convert_to(digest, 'UTF8')") for one in statements]
+    else:
+        free = [f"drop trigger {name}" for name in ("entries_never_go", "entries_never_change", "entries_keep_digests")]
+        free += ["pragma defer_foreign_keys = on"]
+        statements = [one.replace("bytes = digest", "bytes = cast(digest as blob)") for one in statements]
+    with log.transaction():
+        for sql in [*free, *statements]:
+            log.db.rows(sql.replace("{digest}", str(chain.digest(body))), {})
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_what_is_wrong_in_the_target_is_found_and_named(log: Decklog, source: Decklog, how: str) -> None:
+    statements, says = TAMPERED[how]
+
+    def meanwhile(what: str, _done: int, _whole: int) -> None:
+        if what == "verifying the target":
+            tamper(log, statements)
+
+    with pytest.raises(Damaged, match=says):
+        Move(source, log, meanwhile).run()
+
+
+def test_a_blob_that_no_entry_names_must_arrive_too(log: Decklog, source: Decklog) -> None:
+    digest = source.db.write(lambda: source.journal.keep(b"what a record refers to"))
+
+    def meanwhile(what: str, _done: int, _whole: int) -> None:
+        if what == "verifying the target":
+            log.db.write(lambda: log.db.rows("delete from blobs where digest = :digest", {"digest": digest}))
+
+    with pytest.raises(Damaged, match=f"blob {digest} did not arrive"):
+        Move(source, log, meanwhile).run()
+
+
+def test_what_the_source_gets_while_the_target_is_proven_is_no_loss(log: Decklog, source: Decklog) -> None:
+    def meanwhile(what: str, _done: int, _whole: int) -> None:
+        if what == "verifying the target":
+            source.journal.append("run_1", "long and new " * 10_000)
+
+    assert Move(source, log, meanwhile).run().verified == 360
+
+
+def test_a_source_whose_chain_is_broken_is_not_carried_on(log: Decklog, source: Decklog) -> None:
+    tamper(source, TAMPERED["altered"][0])
+    with pytest.raises(Damaged, match="run_1:100"):
+        Move(source, log).run()
+    assert log.journal.verify().ok
+
+
+def test_a_text_that_only_the_source_dropped_is_no_loss(log: Decklog, source: Decklog) -> None:
+    Move(source, log).run()
+    tamper(source, TAMPERED["a text dropped"][0])
+    assert Move(source, log).run().verified == 360
+
+
+@pytest.mark.parametrize("how", ["a row altered", "a row missing", "a blob altered"])
+def test_a_second_process_finds_the_same_in_the_tables(
+    log: Decklog, source: Decklog, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_check, "WORTH_A_PROCESS", 1)
+    assert Move(source, log).run().verified == 360
+    statements, says = TAMPERED[how]
+    tamper(log, statements)
+    with pytest.raises(Damaged, match=says):
+        Move(source, log).run()
+
+
+KILLED = """
+import os, signal, sys
+from decklog import Decklog
+from decklog.transfer.move.move import Move
+phase, calls = sys.argv[3], int(sys.argv[4])
+def progress(what, done, whole):
+    global calls
+    if what == phase:
+        calls -= 1
+        if not calls:
+            os.kill(os.getpid(), signal.SIGKILL)
+with Decklog.open(sys.argv[1], read_only=True) as source, Decklog.open(sys.argv[2], migrate=True) as target:
+    Move(source, target, progress).run()
+"""
+
+
+def run_apart(program: str, *arguments: object) -> int:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run([sys.executable, "-c", program, *map(str, arguments)], env=environment, check=False).returncode
+
+
+@pytest.mark.parametrize(
+    ("phase", "calls"), [("moving blobs", 1), ("moving entries", 1), ("moving entries", 2), ("verifying the target", 1)]
+)
+def test_a_move_that_is_killed_in_any_phase_goes_on(
+    phase: str, calls: int, tmp_path: Path, target: str, clock: ManualClock
+) -> None:
+    with Decklog.open(tmp_path / "source.db", clock=clock) as source:
+        fill(source, clock, entries=12_000)
+        fill(source, clock, entries=60, run="other")
+    assert run_apart(KILLED, tmp_path / "source.db", target, phase, calls) == -signal.SIGKILL
+    with Decklog.open(tmp_path / "source.db", read_only=True) as source, Decklog.open(target, clock=clock) as log:
+        assert log.journal.verify().ok
+        there = sum(head["seq"] for head in log.journal.heads())
+        moved = Move(source, log).run()
+        assert (moved.already, moved.entries, moved.verified) == (there, 12_060 - there, 12_060)
+        assert exported(log, tmp_path / "1") == exported(source, tmp_path / "2")
+
+
+def test_what_was_moved_is_found_whether_or_not_it_was_indexed(source: Decklog, postgres_url: str) -> None:
+    with Decklog.open(postgres_url) as log:
+        Move(source, log).run()
+    with Decklog.open(postgres_url, read_only=True) as log:
+        looked_through = log.journal.search("lexer", stream="run_1", limit=50)
+    with Decklog.open(postgres_url) as log:
+        assert [entry.id for entry in log.journal.search("lexer", stream="run_1", limit=50)] == [one.id for one in looked_through]
+        assert looked_through
