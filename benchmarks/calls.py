@@ -46,7 +46,9 @@ def medians(commands: dict[str, list[str]]) -> dict[str, float]:
 
 def split() -> dict[str, float]:
     """Split a hot call's time: the interpreter, our imports, the work."""
-    imports = "import decklog.cli.derived, decklog.cli.show, decklog.app, decklog.db.sqlite, decklog.stores.journal"
+    imports = (
+        "import decklog.cli.derived, decklog.cli.show, decklog.app, decklog.db.sqlite.database, decklog.stores.journal.journal"
+    )
     return medians({"interpreter": [sys.executable, "-c", "pass"], "imports": [sys.executable, "-c", imports]})
 
 

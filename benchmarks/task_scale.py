@@ -12,6 +12,7 @@ from benchmarks.measure import Row, in_turns, row
 from decklog import Decklog
 from decklog.clock import to_text
 from decklog.stores.journal import chain
+from decklog.stores.journal.replication import Replication
 
 TASKS = int(os.environ.get("DECKLOG_BENCH_TASKS", "1000000"))
 DEPENDENCIES = min(10_000, TASKS // 100)
@@ -39,7 +40,7 @@ class Model:
         self._run_id = run_id
         task_id = log.tasks.add(run_id, "task 0").id
         head = self._head()
-        (self._entry,) = log.journal.given_out(run_id, after=head["seq"] - 1)
+        (self._entry,) = Replication.of(log).given_out(run_id, after=head["seq"] - 1)
         self._image = json.loads(self._entry["payload"])
         assert self._image["id"] == task_id
 
@@ -49,7 +50,7 @@ class Model:
     def grow(self, count: int) -> None:
         """Bring a run to so many tasks."""
         for start in range(1, count, BATCH):
-            self._log.journal.receive(list(self.entries(range(start, min(start + BATCH, count)))))
+            Replication.of(self._log).receive(list(self.entries(range(start, min(start + BATCH, count)))))
 
     def entries(self, numbers: range) -> "Iterator[dict[str, Any]]":
         head = self._head()
@@ -62,7 +63,7 @@ class Model:
             yield entry
 
     def _like(self, seq: int, number: int) -> "dict[str, Any]":
-        task_id, at, title = self._log.ids.new("task"), to_text(self._log.clock.now()), f"task {number}"
+        task_id, at, title = self._log.parts.ids.new("task"), to_text(self._log.clock.now()), f"task {number}"
         own = {"id": task_id, "title": title, "priority": number % 100, "created_at": at, "updated_at": at}
         payload = json.dumps({**self._image, **own}, ensure_ascii=False, separators=(",", ":"))
         return self._entry | {
@@ -127,7 +128,7 @@ def crowded(path: Path, sizes: list[int]) -> list[str]:
         models = [Model(log, run_id) for run_id in runs]
         for start in range(1, max(sizes), 1_000):
             for model, size in zip(models, sizes, strict=True):
-                log.journal.receive(list(model.entries(range(start, min(start + 1_000, size)))))
+                Replication.of(log).receive(list(model.entries(range(start, min(start + 1_000, size)))))
         must_verify(log, sum(sizes))
     return runs
 

@@ -11,7 +11,7 @@ from decklog.cli.parameters import Parameter, parameters_of
 from decklog.operations import Operation, operations_of
 from decklog.stores.journal.entry import Entry
 
-STORE_NAMES = ["journal", *STORES]
+STORE_NAMES = list(STORES)
 
 
 def operations() -> list[tuple[str, Operation]]:

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import contextmanager
-from importlib import import_module
+from functools import cache, cached_property
 
 from decklog.clock import Clock
 from decklog.errors import Invalid, Unavailable
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from decklog.stores.flow.ci import Ci
     from decklog.stores.flow.context import Context
     from decklog.stores.flow.workflow import Workflow
+    from decklog.stores.journal.journal import Journal
     from decklog.stores.memory.learnings import Learnings
     from decklog.stores.memory.memory import Memory
     from decklog.stores.memory.patterns import Patterns
@@ -47,95 +48,19 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-# A new kind of record is one more line here, after those it refers to. Modules are imported when a store is first used.
-STORES = {
-    "runs": "runs.runs.Runs",
-    "groups": "work.groups.Groups",
-    "tasks": "work.tasks.Tasks",
-    "plans": "work.plans.Plans",
-    "criteria": "work.criteria.Criteria",
-    "approvals": "desk.approvals.Approvals",
-    "states": "content.states.States",
-    "artifacts": "content.artifacts.Artifacts",
-    "outputs": "content.outputs.Outputs",
-    "prices": "money.prices.Prices",
-    "budgets": "money.budgets.Budgets",
-    "reservations": "money.reservations.Reservations",
-    "ledger": "money.ledger.Ledger",
-    "memory": "memory.memory.Memory",
-    "patterns": "memory.patterns.Patterns",
-    "strategies": "memory.strategies.Strategies",
-    "learnings": "memory.learnings.Learnings",
-    "context": "flow.context.Context",
-    "inbox": "desk.inbox.Inbox",
-    "feedback": "desk.feedback.FeedbackStore",
-    "trust": "desk.trust.trust.Trust",
-    "self_edits": "desk.self_edits.SelfEdits",
-    "workflow": "flow.workflow.Workflow",
-    "ci": "flow.ci.Ci",
-    "effects": "effects.effects.Effects",
-    "processes": "effects.processes.Processes",
-}
-
-# Where a verb needs another store, it says what it needs as a Protocol, and gets it here.
-WIRES = {
-    "runs": {"criteria": "criteria"},
-    "tasks": {"reservations": "reservations", "lessons": "memory"},
-    "inbox": {"pauses": "tasks", "senders": "trust"},
-    "trust": {"approvals": "approvals"},
-    "workflow": {"groups": "groups"},
-}
-
-
-class _Later:
-    """Another store of the same log, imported when it is first needed."""
-
-    def __init__(self, log: "Decklog", name: str) -> None:
-        self._log = log
-        self._name = name
-
-    def __getattr__(self, verb: str) -> "Any":
-        return getattr(getattr(self._log, self._name), verb)
-
 
 class Decklog:
     """One log: a SQLite file or a PostgreSQL database. Safe to share between threads, and usable after a fork."""
 
-    if TYPE_CHECKING:
-        runs: Runs
-        groups: Groups
-        tasks: Tasks
-        plans: Plans
-        criteria: Criteria
-        approvals: Approvals
-        states: States
-        artifacts: Artifacts
-        outputs: Outputs
-        prices: Prices
-        budgets: Budgets
-        reservations: Reservations
-        ledger: Ledger
-        memory: Memory
-        patterns: Patterns
-        strategies: Strategies
-        learnings: Learnings
-        context: Context
-        inbox: Inbox
-        feedback: FeedbackStore
-        trust: Trust
-        self_edits: SelfEdits
-        workflow: Workflow
-        ci: Ci
-        effects: Effects
-        processes: Processes
-
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
+        from decklog.stores.base import Parts
         from decklog.stores.journal.journal import Journal
+        from decklog.stores.journal.writer import Writer
 
         self.db = db
         self.clock = clock
-        self.ids = ids
-        self.journal: Journal = Journal(db, clock, self.record_classes)
+        writer = Writer(db, clock)
+        self.parts = Parts(db, clock, ids, writer, Journal(db, writer, self.record_classes))
 
     @classmethod
     def open(
@@ -175,14 +100,195 @@ class Decklog:
             db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, **common)
         return cls(db, clock=clock, ids=ids or Ids(clock, db.values.vouch))
 
-    def __getattr__(self, name: str) -> "Store":
-        if name not in STORES:
-            raise AttributeError(f"a log has no {name!r}; it has journal, {', '.join(STORES)}")
-        store = store_class(name)(self.db, self.journal, self.clock, self.ids)
-        for need, other in WIRES.get(name, {}).items():
-            setattr(store, need, _Later(self, other))
-        setattr(self, name, store)
-        return store
+    # The stores, in an order in which none refers to a later one. Where a verb needs another store, it says what it needs as a
+    # Protocol and gets it here. Each is imported when it is first used: all of them cost five times as much as the one in use.
+
+    @cached_property
+    def journal(self) -> "Journal":
+        """Appends entries and finds them again."""
+        return self.parts.journal
+
+    @cached_property
+    def runs(self) -> "Runs":
+        """Starts runs, follows what becomes of them, and remembers who worked in them."""
+        from decklog.stores.runs.runs import Runs
+
+        return Runs(self.parts, criteria=lambda: self.criteria, tasks=lambda: self.tasks)
+
+    @cached_property
+    def groups(self) -> "Groups":
+        """Keeps the task groups of every run: who has them, how their reviews go, and whether they are merged."""
+        from decklog.stores.work.groups import Groups
+
+        return Groups(self.parts)
+
+    @cached_property
+    def tasks(self) -> "Tasks":
+        """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
+        from decklog.stores.work.tasks import Tasks
+
+        return Tasks(self.parts, reservations=lambda: self.reservations, lessons=lambda: self.memory)
+
+    @cached_property
+    def plans(self) -> "Plans":
+        """Keeps one plan per run. Phases are rows of their own, so those who finish different ones never meet."""
+        from decklog.stores.work.plans import Plans
+
+        return Plans(self.parts)
+
+    @cached_property
+    def criteria(self) -> "Criteria":
+        """Keeps the success criteria of every run. One is named by its exact text, or by its number within the run."""
+        from decklog.stores.work.criteria import Criteria
+
+        return Criteria(self.parts)
+
+    @cached_property
+    def approvals(self) -> "Approvals":
+        """Asks people and gates, and keeps what they answered, bound to the exact thing they were asked about."""
+        from decklog.stores.desk.approvals import Approvals
+
+        return Approvals(self.parts)
+
+    @cached_property
+    def states(self) -> "States":
+        """Keeps state documents and their versions, checkpoints of runs and snapshots of paused tasks."""
+        from decklog.stores.content.states import States
+
+        return States(self.parts)
+
+    @cached_property
+    def artifacts(self) -> "Artifacts":
+        """Remembers files, and keeps the bytes of those that are given with them."""
+        from decklog.stores.content.artifacts import Artifacts
+
+        return Artifacts(self.parts)
+
+    @cached_property
+    def outputs(self) -> "Outputs":
+        """Keeps every output of every skill of a run."""
+        from decklog.stores.content.outputs import Outputs
+
+        return Outputs(self.parts)
+
+    @cached_property
+    def prices(self) -> "Prices":
+        """Keeps a log's own prices, which go before those that come with Decklog."""
+        from decklog.stores.money.prices import Prices
+
+        return Prices(self.parts)
+
+    @cached_property
+    def budgets(self) -> "Budgets":
+        """Sets budgets and shows how they stand. Only the manager sets, raises or lifts one; agents can read them all."""
+        from decklog.stores.money.budgets import Budgets
+
+        return Budgets(self.parts)
+
+    @cached_property
+    def reservations(self) -> "Reservations":
+        """Holds budget for calls under way, and gives back what they did not use."""
+        from decklog.stores.money.reservations import Reservations
+
+        return Reservations(self.parts)
+
+    @cached_property
+    def ledger(self) -> "Ledger":
+        """Writes down what was spent, and adds it up."""
+        from decklog.stores.money.ledger import Ledger
+
+        return Ledger(self.parts)
+
+    @cached_property
+    def memory(self) -> "Memory":
+        """Learns lessons, recalls the ones that fit a question, and hears which of them helped."""
+        from decklog.stores.memory.memory import Memory
+
+        return Memory(self.parts)
+
+    @cached_property
+    def patterns(self) -> "Patterns":
+        """Counts errors under a signature that every occurrence shares, project by project."""
+        from decklog.stores.memory.patterns import Patterns
+
+        return Patterns(self.parts)
+
+    @cached_property
+    def strategies(self) -> "Strategies":
+        """Collects insights, and which of them helped most."""
+        from decklog.stores.memory.strategies import Strategies
+
+        return Strategies(self.parts)
+
+    @cached_property
+    def learnings(self) -> "Learnings":
+        """Notes what tasks taught, and what was made of it."""
+        from decklog.stores.memory.learnings import Learnings
+
+        return Learnings(self.parts)
+
+    @cached_property
+    def context(self) -> "Context":
+        """Keeps packages, offers each agent what is for it, and remembers who read what."""
+        from decklog.stores.flow.context import Context
+
+        return Context(self.parts)
+
+    @cached_property
+    def inbox(self) -> "Inbox":
+        """Takes messages in, hands them to agents at a break, and keeps what became of each."""
+        from decklog.stores.desk.inbox import Inbox
+
+        return Inbox(self.parts, tasks=lambda: self.tasks, trust=lambda: self.trust)
+
+    @cached_property
+    def feedback(self) -> "FeedbackStore":
+        """Files feedback and moves it, one lawful step at a time, with a note for each step."""
+        from decklog.stores.desk.feedback import FeedbackStore
+
+        return FeedbackStore(self.parts)
+
+    @cached_property
+    def trust(self) -> "Trust":
+        """Binds the log to one manager. Going up needs a signature; going down needs none and happens at once."""
+        from decklog.stores.desk.trust.trust import Trust
+
+        return Trust(self.parts, approvals=lambda: self.approvals)
+
+    @cached_property
+    def self_edits(self) -> "SelfEdits":
+        """Records self-edits and lists them. A record is never changed."""
+        from decklog.stores.desk.self_edits import SelfEdits
+
+        return SelfEdits(self.parts)
+
+    @cached_property
+    def workflow(self) -> "Workflow":
+        """Keeps one workflow, as it was loaded or as it comes with the package, and routes by it."""
+        from decklog.stores.flow.workflow import Workflow
+
+        return Workflow(self.parts, groups=lambda: self.groups)
+
+    @cached_property
+    def ci(self) -> "Ci":
+        """Keeps the history of CI runs; a run may be recorded when it starts and completed when it ends."""
+        from decklog.stores.flow.ci import Ci
+
+        return Ci(self.parts)
+
+    @cached_property
+    def effects(self) -> "Effects":
+        """Keeps what tools set out to do and what came of it, so that nothing is done twice or lost silently."""
+        from decklog.stores.effects.effects import Effects
+
+        return Effects(self.parts)
+
+    @cached_property
+    def processes(self) -> "Processes":
+        """Remembers background processes over restarts of whoever started them."""
+        from decklog.stores.effects.processes import Processes
+
+        return Processes(self.parts)
 
     def record_classes(self) -> dict[str, type[Record]]:
         """Name every kind of record with its class."""
@@ -253,14 +359,17 @@ class Decklog:
         self.close()
 
 
-def store_class(name: str) -> "type[Store]":
-    """Import a store's class."""
-    if name == "journal":
-        from decklog.stores.journal.journal import Journal
+# A new kind of record is one more property of `Decklog`; whatever needs to know them all finds them here.
+STORES: dict[str, str] = {
+    name: (member.__doc__ or "") for name, member in vars(Decklog).items() if isinstance(member, cached_property)
+}
 
-        return Journal  # type: ignore[return-value]
-    module, _, kind = STORES[name].rpartition(".")
-    found: type[Store] = getattr(import_module(f"decklog.stores.{module}"), kind)
+
+@cache
+def store_class(name: str) -> "type[Store]":
+    """Import a store's class. A store is only told what it works with, so one of no database shows which class it is."""
+    nothing: Any = None
+    found: type[Store] = type(getattr(Decklog(nothing, clock=nothing, ids=nothing), name))
     return found
 
 

@@ -57,7 +57,7 @@ def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, ma
         try:
             if through == "none":
                 return function(store, *args, **kwargs)
-            run = store.db.write if through == "write" else store.db.read
+            run = store._db.write if through == "write" else store._db.read
             return run(lambda: function(store, *args, **kwargs))
         except OverflowError as problem:
             # Times and columns have their limits, and only a number that the caller gave can be beyond them.

@@ -5,6 +5,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.errors import Invalid
+from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.move import Move
 from decklog.transfer.prune import Prune, age_of
 from tests.transfer.conftest import LONG, fill
@@ -22,20 +23,20 @@ def old(log: Decklog, clock: ManualClock) -> Decklog:
 
 
 def test_without_apply_it_is_only_said_what_would_go(old: Decklog) -> None:
-    before = old.journal.given_out("run_1")
+    before = Replication.of(old).given_out("run_1")
     said = Prune(old, MONTH).run()
     assert said.applied is False
     assert (said.entries, said.blobs, said.blob_bytes) == (said.streams["run_1"], 1, len(LONG))
     assert said.bytes > 5000
-    assert old.journal.given_out("run_1") == before
+    assert Replication.of(old).given_out("run_1") == before
 
 
 def test_old_texts_go_and_the_chain_still_verifies(old: Decklog) -> None:
-    before = old.journal.given_out("run_1")
+    before = Replication.of(old).given_out("run_1")
     said = Prune(old, MONTH).run()
     done = Prune(old, MONTH).run(apply=True)
     assert (done.entries, done.bytes, done.blobs) == (said.entries, said.bytes, said.blobs)
-    after = old.journal.given_out("run_1")
+    after = Replication.of(old).given_out("run_1")
     for was, now in zip(before, after, strict=False):
         assert now["hash"] == was["hash"]
         if was["kind"] == "change":
@@ -46,7 +47,7 @@ def test_old_texts_go_and_the_chain_still_verifies(old: Decklog) -> None:
             assert now["body"] is None
             assert now["payload"] is None
     assert old.journal.verify().ok
-    assert old.journal.blob_digests() == []
+    assert Replication.of(old).blob_digests() == []
     assert after[-1]["subtype"] == "pruned"
     assert Prune(old, MONTH).run().entries == 0
 
@@ -78,10 +79,10 @@ def test_a_blob_that_someone_else_still_names_stays(old: Decklog) -> None:
 
 
 def test_a_blob_that_a_record_names_stays(old: Decklog) -> None:
-    digest = old.journal.blob_digests()[0]
+    digest = Replication.of(old).blob_digests()[0]
     old.runs.update("run_1", metadata={"transcript": digest})
     assert Prune(old, MONTH).run(apply=True).blobs == 0
-    assert old.journal.blob_digests() == [digest]
+    assert Replication.of(old).blob_digests() == [digest]
 
 
 def test_what_records_were_is_never_dropped_and_ages_are_checked(old: Decklog) -> None:
@@ -97,7 +98,7 @@ def test_a_pruned_log_can_still_be_moved_and_verifies_there(old: Decklog, tmp_pa
     Prune(old, MONTH).run(apply=True)
     with Decklog.open(tmp_path / "other.db") as other:
         Move(old, other).run()
-        assert other.journal.given_out("run_1") == old.journal.given_out("run_1")
+        assert Replication.of(other).given_out("run_1") == Replication.of(old).given_out("run_1")
 
 
 def test_after_shrinking_the_file_holds_no_trace_of_the_words(tmp_path: Path, clock: ManualClock) -> None:

@@ -71,7 +71,7 @@ class Call:
         if len(self.words) < 2 or self.wants_help:
             return False
         store, verb = self.words[:2]
-        return (store == "journal" or store in STORES) and verb not in HAND_WRITTEN.get(store, ())
+        return store in STORES and verb not in HAND_WRITTEN.get(store, ())
 
     def open(self, *, writing: bool = True, create: bool = False) -> "Decklog":
         """Open the log this call is about."""

@@ -3,7 +3,7 @@
 import os
 from contextlib import nullcontext
 
-from decklog.app import STORES, store_class
+from decklog.app import store_class
 from decklog.cli.call import Call, Usage
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.operations import Operation, operations_of
@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from decklog.app import Decklog
-
-
-def store_names() -> list[str]:
-    return ["journal", *STORES]
 
 
 def operations(store: str) -> dict[str, Operation]:

@@ -5,34 +5,37 @@ from inspect import cleandoc
 import click
 
 from decklog import __version__
+from decklog.app import STORES
 from decklog.cli.call import HAND_WRITTEN, Call, Usage
-from decklog.cli.derived import operations, store_names
-from decklog.cli.summaries import SUMMARIES
+from decklog.cli.derived import operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Where each hand-written command lives; it is imported when it is called.
+# Where each hand-written command lives, and what it does: it is imported when it is called, and a line of help is not worth that.
 COMMANDS = {
-    "init": "setup",
-    "where": "setup",
-    "migrate": "setup",
-    "doctor": "health",
-    "verify": "health",
-    "watch": "journal",
-    "search": "journal",
-    "redact": "redact",
-    "tools": "tools",
-    "export": "transfer",
-    "import": "transfer",
-    "move": "transfer",
-    "backup": "transfer",
-    "restore": "transfer",
-    "recover": "transfer",
-    "prune": "transfer",
-    "demo": "demo",
-    "bazinga": "bazinga",
+    "init": ("setup", "Make a log for this folder and everything below it."),
+    "where": ("setup", "Say which log a call from here means, and why."),
+    "migrate": ("setup", "Bring the log's schema up to date, and a SQLite file's journal mode back to WAL."),
+    "doctor": (
+        "health",
+        "Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.",
+    ),
+    "verify": ("health", "Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1)."),
+    "watch": ("journal", "Show entries as they happen, of one run or of all."),
+    "search": ("journal", "Find entries that have all the words, newest first; `word*` matches a beginning."),
+    "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),
+    "tools": ("tools", "Judge commands and paths, and use an agent's tools."),
+    "export": ("transfer", "Write a log, or one run of it, in another form."),
+    "import": ("transfer", "Take another form of a log into this one."),
+    "move": ("transfer", "Copy a whole log to another place or engine, and prove that it arrived."),
+    "backup": ("transfer", "Write a consistent copy of the log, as a SQLite file, while others go on writing."),
+    "restore": ("transfer", "Put a backup in the place of a log."),
+    "recover": ("transfer", "Take what can be read out of a damaged SQLite file into a new log, and say what is missing."),
+    "prune": ("transfer", "Drop old texts; their digests stay, so the log still verifies. Without --apply nothing is changed."),
+    "demo": ("demo", "Watch workers share a run, one of them killed in the middle, and nothing lost."),
+    "bazinga": ("bazinga", "Answer as bazinga-db does, so that agents' prompts and scripts for it go on working."),
 }
 
 _EPILOG = """\b
@@ -50,18 +53,19 @@ class Menu(click.Group):
     """Lists everything, and imports only what is chosen."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *store_names()]
+        return [*COMMANDS, *STORES]
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
-        for title, names in (("Commands", list(COMMANDS)), ("What a log keeps", store_names())):
+        summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
+        for title, section in (("Commands", summaries), ("What a log keeps", STORES)):
             with formatter.section(title):
-                formatter.write_dl([(name, SUMMARIES.get(name, "")) for name in names])
+                formatter.write_dl(list(section.items()))
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
-            return _written(COMMANDS[name], name)
-        if name in store_names():
+            return _written(COMMANDS[name][0], name)
+        if name in STORES:
             return _store_menu(name)
         return None
 

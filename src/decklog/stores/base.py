@@ -2,7 +2,7 @@
 
 from dataclasses import MISSING, fields
 
-from decklog.db.where import MAX_PAGE, Where, cursor_of, enum_of, moment_of, page_size
+from decklog.db.where import Where, page_size
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.records import Page, Record, from_json, to_json
 
@@ -17,10 +17,20 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
     from decklog.ids import Ids
     from decklog.stores.journal.journal import Journal
+    from decklog.stores.journal.writer import Writer
 
     R = TypeVar("R", bound=Record)
 
-__all__ = ["MAX_PAGE", "Page", "Store", "Where", "cursor_of", "enum_of", "moment_of", "page_size"]
+
+class Parts:
+    """What every store of a log works with."""
+
+    def __init__(self, db: "Database", clock: "Clock", ids: "Ids", writer: "Writer", journal: "Journal") -> None:
+        self.db = db
+        self.clock = clock
+        self.ids = ids
+        self.writer = writer
+        self.journal = journal
 
 
 class Store:
@@ -28,45 +38,46 @@ class Store:
 
     records = ()  # type: tuple[type[Record], ...]
 
-    def __init__(self, db: "Database", journal: "Journal", clock: "Clock", ids: "Ids") -> None:
-        self.db = db
-        self.journal = journal
-        self.clock = clock
-        self.ids = ids
+    def __init__(self, parts: Parts) -> None:
+        self._db = parts.db
+        self._writer = parts.writer
+        self._journal = parts.journal
+        self._clock = parts.clock
+        self._ids = parts.ids
 
-    def now(self) -> "datetime":
-        return self.clock.now()
+    def _now(self) -> "datetime":
+        return self._clock.now()
 
     # Writing
 
-    def add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
+    def _add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
         """Insert a record and its entry; fields that are not given take the record's defaults."""
-        bound, redacted = self.db.values.bind(_complete(record_class, fields))
-        self.db.count(_insert_of(record_class), bound)
+        bound, redacted = self._db.values.bind(_complete(record_class, fields))
+        self._db.count(_insert_of(record_class), bound)
         names, row = record_class.columns(), tuple(bound.values())
         self._record(record_class, names, row, "added", note, redacted, new_stream)
         return record_class.from_row(names, row)
 
-    def put(self, record_class: "type[R]", image: "dict[str, Any]", *, note: str | None = None, new_stream: bool = False) -> "R":
+    def _put(self, record_class: "type[R]", image: "dict[str, Any]", *, note: str | None = None, new_stream: bool = False) -> "R":
         """Insert a record from column values that were bound before, as an entry tells them."""
-        self.db.count(_insert_of(record_class), image)
+        self._db.count(_insert_of(record_class), image)
         names, row = tuple(image), tuple(image.values())
         self._record(record_class, names, row, "added", note, False, new_stream)
         return record_class.from_row(names, row)
 
-    def once(self, find: "Callable[[], R | None]", add: "Callable[[], R]") -> "R":
+    def _once(self, find: "Callable[[], R | None]", add: "Callable[[], R]") -> "R":
         """Give what is there already, marked so, or add it; two who ask at the same time get the same one."""
         found = find()
         if found is None:
             try:
-                return self.db.write(add)
+                return self._db.write(add)
             except Conflict:
                 found = find()
                 if found is None:
                     raise
         return found.marked_already()
 
-    def change(
+    def _change(
         self,
         record_class: "type[R]",
         record_id: "str | Sequence[str]",
@@ -81,23 +92,23 @@ class Store:
         The parts of the record's identity are bound by their names.
         """
         key = _key(record_class, record_id)
-        changed = self.change_all(record_class, sql, note=note, **key, **parameters)
+        changed = self._change_all(record_class, sql, note=note, **key, **parameters)
         if not changed:
-            raise self.refusal(record_class, record_id)
+            raise self._refusal(record_class, record_id)
         return changed[0]
 
-    def change_all(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
+    def _change_all(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
         """Run an `update … returning *` or an upsert that may meet several records; write an entry for each."""
-        bound, redacted = self.db.values.bind(parameters)
-        names, rows = self.db.rows(sql, bound)
+        bound, redacted = self._db.values.bind(parameters)
+        names, rows = self._db.rows(sql, bound)
         for row in rows:
             self._record(record_class, names, row, "changed", note, redacted)
         return [record_class.from_row(names, row) for row in rows]
 
-    def remove(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
+    def _remove(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
         """Run a `delete … returning *`; the entries say that the records are gone, and what they were."""
-        bound, redacted = self.db.values.bind(parameters)
-        names, rows = self.db.rows(sql, bound)
+        bound, redacted = self._db.values.bind(parameters)
+        names, rows = self._db.rows(sql, bound)
         for row in rows:
             self._record(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
         return [record_class.from_row(names, row) for row in rows]
@@ -113,7 +124,7 @@ class Store:
         new_stream: bool = False,
     ) -> None:
         image = dict(zip(names, row, strict=True))
-        self.journal.write_change(
+        self._writer.change(
             stream=record_class.stream_of(image),
             table=record_class.table,
             record_id=record_class.id_of(image),
@@ -127,9 +138,9 @@ class Store:
             new_stream=new_stream,
         )
 
-    def refusal(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> DecklogError:
+    def _refusal(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> DecklogError:
         """Explain why a conditional change met no row."""
-        present = self.seek(record_class, record_id)
+        present = self._seek(record_class, record_id)
         name = record_class.__name__.lower()
         if present is None:
             return NotFound(f"there is no {name} {record_id}", table=record_class.table, id=record_id)
@@ -143,16 +154,16 @@ class Store:
 
     # Reading
 
-    def seek(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R | None":
+    def _seek(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R | None":
         """Look a record up; None when it is not there."""
         key = _key(record_class, record_id)
         condition = " and ".join(f"{name} = :{name}" for name in key)
-        found = self.select(record_class, f"select * from {record_class.table} where {condition}", **key)
+        found = self._select(record_class, f"select * from {record_class.table} where {condition}", **key)
         return found[0] if found else None
 
-    def fetch(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R":
+    def _fetch(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R":
         """Look a record up; raise `NotFound` when it is not there."""
-        found = self.seek(record_class, record_id)
+        found = self._seek(record_class, record_id)
         if found is None:
             raise NotFound(
                 f"there is no {record_class.__name__.lower()} {record_id}",
@@ -161,13 +172,13 @@ class Store:
             )
         return found
 
-    def select(self, record_class: "type[R]", sql: str, **parameters: "Any") -> "list[R]":
+    def _select(self, record_class: "type[R]", sql: str, **parameters: "Any") -> "list[R]":
         """Run a query for whole records."""
-        bound, _ = self.db.values.bind(parameters)
-        names, rows = self.db.rows(sql, bound)
+        bound, _ = self._db.values.bind(parameters)
+        names, rows = self._db.rows(sql, bound)
         return [record_class.from_row(names, row) for row in rows]
 
-    def page(
+    def _page(
         self,
         record_class: "type[R]",
         where: Where,
@@ -185,8 +196,8 @@ class Store:
             where.add(f"({', '.join(order)}) {'<' if descending else '>'} ({marks})", **place)
         direction = " desc" if descending else ""
         by = ", ".join(name + direction for name in order)
-        bound, _ = self.db.values.bind(where.bound)
-        names, rows = self.db.rows(f"select * from {record_class.table} {where.sql} order by {by} limit {size + 1}", bound)
+        bound, _ = self._db.values.bind(where.bound)
+        names, rows = self._db.rows(f"select * from {record_class.table} {where.sql} order by {by} limit {size + 1}", bound)
         last = dict(zip(names, rows[size - 1], strict=True)) if len(rows) > size else None
         more = to_json([last[name] for name in order]) if last else None
         return Page((record_class.from_row(names, row) for row in rows[:size]), next=more)

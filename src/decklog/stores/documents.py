@@ -4,13 +4,14 @@ from hashlib import sha256
 
 from decklog.errors import Invalid, NotFound
 from decklog.records import from_json
+from decklog.stores.journal import blobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
+    from decklog.db.base import Database
     from decklog.records import Record
-    from decklog.stores.base import Store
 
     class Placed(NamedTuple):
         inline: Any
@@ -34,34 +35,34 @@ def hex_digest(digest: str) -> str:
     return lowered
 
 
-def keep(store: "Store", name: str, document: object) -> "Placed":
+def keep(db: "Database", name: str, document: object) -> "Placed":
     """Keep a document as a blob."""
-    text, redacted = store.db.values.json(name, document)
-    return Placed(None, store.journal.keep(text.encode()), redacted)
+    text, redacted = db.values.json(name, document)
+    return Placed(None, blobs.keep(db, text.encode()), redacted)
 
 
-def place(store: "Store", name: str, document: object) -> "Placed":
+def place(db: "Database", name: str, document: object) -> "Placed":
     """Keep a short document for its row, and a long one as a blob."""
-    text, redacted = store.db.values.json(name, document)
+    text, redacted = db.values.json(name, document)
     # A row holds objects and lists alone: a bare text could not be told from JSON on its way to the column.
     if isinstance(document, (dict, list)) and len(text) <= INLINE_CHARACTERS:
         return Placed(document, sha256(text.encode()).hexdigest(), redacted)
-    return Placed(None, store.journal.keep(text.encode()), redacted)
+    return Placed(None, blobs.keep(db, text.encode()), redacted)
 
 
-def read(store: "Store", digest: str) -> object:
+def read(db: "Database", digest: str) -> object:
     """Give the document with a digest."""
-    content = store.journal.kept(digest)
+    content = blobs.kept(db, digest)
     if content is None:
         raise NotFound(f"the document {digest} is no longer kept; only its digest is on record", digest=digest)
     document: object = from_json(content)
     return document
 
 
-def fill(store: "Store", record: "Record", field: str, digest: str) -> None:
+def fill(db: "Database", record: "Record", field: str, digest: str) -> None:
     """Put the document that a record names by its digest where the record's reader looks for it."""
     if getattr(record, field) is None:
-        object.__setattr__(record, field, read(store, digest))
+        object.__setattr__(record, field, read(db, digest))
 
 
 def filled(record: "Record", field: str) -> "dict[str, Any]":

@@ -3,14 +3,54 @@
 from decklog.errors import DecklogError, Invalid, NotFound
 from decklog.records import Record
 from decklog.stores.base import Store
-from decklog.stores.numbers import check_run, lock_run
+from decklog.stores.journal.rows import number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, TypeVar
 
+    from decklog.db.base import Database
+
     R = TypeVar("R", bound=Record)
+
+
+def lock_run(db: "Database", run_id: str) -> int:
+    """Make this transaction the only one that writes to a run; give the number of the run's stream.
+
+    Blobs are written after it: two transactions that take both in different orders would wait for each other.
+    """
+    number = None if run_id.startswith("@") else db.lock_stream(run_id)
+    if number is None:
+        raise no_run(run_id)
+    return number
+
+
+def check_run(db: "Database", run_id: str) -> None:
+    """Refuse a run that is not in the log."""
+    if run_id.startswith("@") or number_of(db, run_id) is None:
+        raise no_run(run_id)
+
+
+def no_run(run_id: str) -> NotFound:
+    return NotFound(
+        f"there is no run {run_id!r}",
+        hint="Start it first: decklog runs start GOAL --run-id ID",
+        table="runs",
+        id=run_id,
+    )
+
+
+def next_number(db: "Database", record_class: "type[Record]", run_id: str, column: str = "number", **within: str) -> int:
+    """Give the number after the highest among a run's records; an empty text in `within` stands for none."""
+    lock_run(db, run_id)
+    conditions = "".join(f" and coalesce({name}, '') = :{name}" for name in within)
+    row = db.one(
+        f"select coalesce(max({column}), 0) + 1 from {record_class.table} where run_id = :run_id{conditions}",
+        {"run_id": run_id, **within},
+    )
+    assert row is not None
+    return int(row[0])
 
 
 class RunBound(Store):
@@ -18,11 +58,11 @@ class RunBound(Store):
 
     def hold(self, run_id: str) -> None:
         """Be the only one who writes to a run until this transaction ends."""
-        lock_run(self, run_id)
+        lock_run(self._db, run_id)
 
     def expect_run(self, run_id: str) -> None:
         """Refuse a run that does not exist, where an empty answer would be taken for good news."""
-        check_run(self, run_id)
+        check_run(self._db, run_id)
 
     def set_fields(self, record: "R", changes: "Mapping[str, Any]", *, note: str | None = None) -> "R":
         """Write the fields that differ; when none does, the record comes back marked `already` and nothing is written."""
@@ -32,11 +72,11 @@ class RunBound(Store):
         key = {name: getattr(record, name) for name in record.identity}
         assignments = ", ".join(f"{name} = :new_{name}" for name in differing)
         condition = " and ".join(f"{name} = :{name}" for name in key)
-        changed = self.change_all(
+        changed = self._change_all(
             type(record),
             f"update {record.table} set {assignments}, updated_at = :now where {condition} returning *",
             note=note,
-            now=self.now(),
+            now=self._now(),
             **key,
             **{f"new_{name}": value for name, value in differing.items()},
         )
@@ -47,23 +87,23 @@ class RunBound(Store):
         new = self.shaped(changes)
         old = self.shaped({name: getattr(record, name) for name in changes})
         # Compared as they are stored: a text that loses its secrets on the way is the same text the second time.
-        new_columns, old_columns = self.db.values.bind(new)[0], self.db.values.bind(old)[0]
+        new_columns, old_columns = self._db.values.bind(new)[0], self._db.values.bind(old)[0]
         return {name: value for name, value in new.items() if new_columns[name] != old_columns[name]}
 
     def as_stored(self, text: str) -> str:
         """Give a text as a column holds it, without secrets: that is how it is recognised again."""
-        return self.db.values.text("text", text)[0]
+        return self._db.values.text("text", text)[0]
 
     def shaped(self, fields: "Mapping[str, Any]") -> "dict[str, Any]":
         """Give fields in the shape in which their columns keep them."""
         return dict(fields)
 
-    def refusal(self, record_class: type[Record], record_id: "str | Sequence[str]") -> DecklogError:
+    def _refusal(self, record_class: type[Record], record_id: "str | Sequence[str]") -> DecklogError:
         """Explain why a conditional change met no row, naming the run and the part of it."""
-        if self.seek(record_class, record_id) is None and not isinstance(record_id, str):
+        if self._seek(record_class, record_id) is None and not isinstance(record_id, str):
             run_id, part = record_id
             return missing(record_class, run_id, part)
-        return super().refusal(record_class, record_id)
+        return super()._refusal(record_class, record_id)
 
 
 def missing(record_class: type[Record], run_id: str, part: object, *, listed_by: str | None = None) -> NotFound:

@@ -8,7 +8,7 @@ from decklog.db.where import enum_of
 from decklog.errors import Invalid, NotFound
 from decklog.stores.journal import chain
 from decklog.stores.journal.entry import Kind
-from decklog.stores.journal.writer import STREAM_SIZE
+from decklog.stores.journal.rows import STREAM_SIZE, number_of
 from decklog.transfer.move.reading import NAMED
 from decklog.transfer.progress import Progress, silent
 
@@ -78,7 +78,7 @@ class Prune:
     def _span_of(self, stream: str | None) -> tuple[int, int]:
         if stream is None:
             return 0, 2**63 - 1
-        number = self._db.read(lambda: self._log.journal.number_of(stream))
+        number = self._db.read(lambda: number_of(self._log.db, stream))
         if number is None:
             raise NotFound(f"there is no run {stream!r}")
         return number * STREAM_SIZE, (number + 1) * STREAM_SIZE

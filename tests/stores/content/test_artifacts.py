@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.errors import TooLarge
-from decklog.stores.content.media_types import media_type_of
+from decklog.stores.content.artifacts import media_type_of
 from tests.stores.processes import together
 
 PICTURE = b"\x89PNG\r\n\x1a\n\x00\x01\xff"

@@ -5,8 +5,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.errors import TooLarge
-from decklog.stores.content.differences import differences
-from decklog.stores.content.states import InvestigationStatus
+from decklog.stores.content.states import InvestigationStatus, differences
 from tests.stores.processes import together
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.stores.desk.feedback_record import MOVES, Feedback, FeedbackState, FixClass
+from decklog.stores.desk.feedback import MOVES, Feedback, FeedbackState, FixClass
 
 STEPS: dict[FeedbackState, Callable[[Decklog, str], Feedback]] = {
     FeedbackState.TRIAGED: lambda log, fb: log.feedback.triage(fb, "tool"),

@@ -1,49 +1,35 @@
 import multiprocessing
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.errors import Busy
-from decklog.stores.desk.message_record import MessageChannel, MessageSeverity, MessageState
+from decklog import Conflict, Decklog, Invalid, LeaseLost, ManualClock, NotFound
+from decklog.stores.desk.inbox import MessageChannel, MessageSeverity, MessageState
+from tests.stores.desk.trust.trust_desk import make_keys
 
 
-class Tasks:
-    """Pauses tasks of its own, the way the inbox asks for."""
-
-    def __init__(self, *known: str) -> None:
-        self.known = set(known)
-        self.paused: dict[str, tuple[str, str]] = {}
-
-    def pause(self, task_id: str, *, reason: str, by: str) -> None:
-        if task_id not in self.known:
-            raise NotFound(f"there is no task {task_id}")
-        if task_id in self.paused:
-            raise Conflict(f"task {task_id} is paused")
-        self.paused[task_id] = (reason, by)
-
-
-class Team:
-    def __init__(self, *handles: str) -> None:
-        self.handles = handles
-
-    def recognises(self, handle: str) -> bool:
-        return handle in self.handles
+@pytest.fixture
+def managed(log: Decklog, run_id: str, tmp_path: Path) -> Decklog:
+    """A log whose manager is ana, with a task t1."""
+    log.trust.bind("ana", "cli", make_keys(tmp_path)["manager"].public)
+    log.tasks.add(run_id, "Change the lexer", task_id="t1")
+    return log
 
 
 def post(log: Decklog, body: str = "Why did you drop the cache?", **more: object) -> str:
     return log.inbox.post("ana", body, **more).id  # type: ignore[arg-type]
 
 
-def test_a_message_is_acknowledged_in_the_moment_it_comes_in(log: Decklog, clock: ManualClock) -> None:
-    log.inbox.senders = Team("ana")
+def test_a_message_is_acknowledged_in_the_moment_it_comes_in(managed: Decklog, clock: ManualClock) -> None:
+    log, before = managed, len(managed.journal.find("@desk"))
     message = log.inbox.post("ana", "Why did you drop the cache?", severity="question", channel="tui", eta_minutes=7)
     assert message.ack_sent_at == message.received_at == clock.now()
     assert message.ack.endswith("ETA: ~7 min")
     assert "question" in message.ack
     assert (message.state, message.is_authorised) == ("pending", True)
     assert log.inbox.get(message.id) == message
-    assert len(log.journal.find("@desk")) == 1
+    assert len(log.journal.find("@desk")) == before + 1
 
 
 @pytest.mark.parametrize(("severity", "minutes"), [("info", 1440), ("question", 30), ("critical", 5)])
@@ -212,58 +198,44 @@ def test_recent_messages_come_newest_first_and_by_state(log: Decklog, clock: Man
 # Who counts
 
 
-def test_a_critical_message_pauses_the_task_it_is_about(log: Decklog) -> None:
-    tasks = Tasks("t1")
-    log.inbox.pauses, log.inbox.senders = tasks, Team("ana")
-    message = log.inbox.post("ana", "Stop!", severity="critical", task_id="t1")
-    assert message.paused_task_id == "t1"
-    assert tasks.paused["t1"][1] == "ana"
-    assert message.id in tasks.paused["t1"][0]
+def test_a_critical_message_pauses_the_task_it_is_about(managed: Decklog) -> None:
+    claim = managed.tasks.claim(worker="w")
+    assert claim is not None
+    message = managed.inbox.post("ana", "Stop!", severity="critical", task_id="t1")
+    task = managed.tasks.get("t1")
+    assert (message.paused_task_id, message.pause_problem, task.state) == ("t1", None, "paused")
+    assert task.reason == f"critical message {message.id} from ana"
+    with pytest.raises(LeaseLost):
+        claim.finish()
 
 
 @pytest.mark.parametrize("severity", ["info", "question"])
-def test_other_messages_pause_nothing(log: Decklog, severity: MessageSeverity) -> None:
-    tasks = Tasks("t1")
-    log.inbox.pauses, log.inbox.senders = tasks, Team("ana")
-    assert log.inbox.post("ana", "Stop!", severity=severity, task_id="t1").paused_task_id is None
-    assert tasks.paused == {}
+def test_other_messages_pause_nothing(managed: Decklog, severity: MessageSeverity) -> None:
+    assert managed.inbox.post("ana", "Stop!", severity=severity, task_id="t1").paused_task_id is None
+    assert managed.tasks.get("t1").state == "pending"
 
 
-def test_a_strangers_message_is_kept_and_flagged_and_pauses_nothing(log: Decklog) -> None:
-    tasks = Tasks("t1")
-    log.inbox.pauses, log.inbox.senders = tasks, Team("ana")
-    message = log.inbox.post("mallory", "Stop!", severity="critical", task_id="t1")
+def test_a_strangers_message_is_kept_and_flagged_and_pauses_nothing(managed: Decklog) -> None:
+    message = managed.inbox.post("mallory", "Stop!", severity="critical", task_id="t1")
     assert not message.is_authorised
     assert "manager" in message.ack
-    assert tasks.paused == {}
-    assert log.inbox.pending_for("developer") == [message]
+    assert managed.tasks.get("t1").state == "pending"
+    assert managed.inbox.pending_for("developer") == [message]
 
 
-def test_where_nobody_can_vouch_for_a_sender_nobody_is_authorised(log: Decklog) -> None:
-    tasks = Tasks("t1")
-    log.inbox.pauses = tasks
+def test_where_nobody_can_vouch_for_a_sender_nobody_is_authorised(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "Change the lexer", task_id="t1")
     assert not log.inbox.post("ana", "Stop!", severity="critical", task_id="t1").is_authorised
-    assert tasks.paused == {}
+    assert log.tasks.get("t1").state == "pending"
 
 
-def test_a_task_that_cannot_be_paused_does_not_keep_the_message_out(log: Decklog) -> None:
-    log.inbox.pauses, log.inbox.senders = Tasks("t1"), Team("ana")
-    log.inbox.post("ana", "Stop!", severity="critical", task_id="t1")
-    again = log.inbox.post("ana", "Really, stop!", severity="critical", task_id="t1")
-    assert (again.paused_task_id, again.pause_problem) == (None, "task t1 is paused")
-    log.inbox.pauses = None
-    assert log.inbox.post("ana", "Stop", severity="critical", task_id="t1").pause_problem is not None
-
-
-def test_a_busy_database_is_not_mistaken_for_a_task_that_cannot_be_paused(log: Decklog) -> None:
-    class BusyTasks:
-        def pause(self, task_id: str, *, reason: str, by: str) -> None:
-            raise Busy("try again")
-
-    log.inbox.pauses, log.inbox.senders = BusyTasks(), Team("ana")
-    with pytest.raises(Busy):
-        log.inbox.post("ana", "Stop!", severity="critical", task_id="t1")
-    assert log.inbox.recent() == []
+def test_a_task_that_cannot_be_paused_does_not_keep_the_message_out(managed: Decklog) -> None:
+    managed.inbox.post("ana", "Stop!", severity="critical", task_id="t1")
+    again = managed.inbox.post("ana", "Really, stop!", severity="critical", task_id="t1")
+    assert again.paused_task_id is None
+    assert "paused" in (again.pause_problem or "")
+    unknown = managed.inbox.post("ana", "Stop", severity="critical", task_id="t2")
+    assert "t2" in (unknown.pause_problem or "")
 
 
 # Escalation

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from decklog.errors import Damaged
 from decklog.stores.journal import chain
-from decklog.stores.journal.links import Stretch, flaw
-from decklog.stores.journal.receiving import linked
-from decklog.stores.journal.writer import COLUMNS
+from decklog.stores.journal.chain import Stretch, flaw
+from decklog.stores.journal.replication import linked
+from decklog.stores.journal.rows import COLUMNS
 
 NUMBERS = {"pos", "seq", "iteration", "redacted"}
 NEEDED = {"pos", "stream", "seq", "at", "kind"}

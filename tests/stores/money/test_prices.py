@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.money import price_list
-from decklog.stores.money.price_list import Price, shipped
+from decklog.stores.money.prices import Price, shipped
 
 counts = st.integers(0, 10**12)
 prices = st.integers(0, 10**12)

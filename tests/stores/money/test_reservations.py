@@ -4,7 +4,7 @@ import pytest
 
 from decklog import BudgetExceeded, Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.clock import to_text
-from decklog.stores.money.budget import Reservation
+from decklog.stores.money.records import Reservation
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from decklog import Decklog
+from decklog.stores.journal.replication import Replication
 
 PAGE = 4096
 KINDS = ("pages", "zeros", "truncated", "torn wal", "first page")
@@ -51,7 +52,7 @@ def hashes_in(log: Decklog) -> set[str]:
     found = set()
     for head in log.journal.heads():
         for start in range(0, head["seq"], 1000):
-            for entry in log.journal.given_out(head["stream"], after=start, limit=1000):
+            for entry in Replication.of(log).given_out(head["stream"], after=start, limit=1000):
                 if entry["subtype"] == "recovered":
                     found.update(_told(log, head["stream"], entry["seq"]))
                 else:

@@ -5,6 +5,7 @@ from functools import wraps
 
 from decklog.clock import from_text, to_text
 from decklog.errors import DecklogError, NotADatabase, NotFound
+from decklog.stores.journal.rows import number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Desk:
 
     def is_session(self, session_id: str) -> bool:
         """Say whether there is such a session."""
-        return self.log.db.read(lambda: self.log.journal.number_of(session_id)) is not None
+        return self.log.db.read(lambda: number_of(self.log.db, session_id)) is not None
 
     def close(self) -> None:
         self.log.close()

@@ -2,6 +2,7 @@
 
 from decklog.errors import Invalid, NotFound
 from decklog.importers.engine.landing import run_id_of
+from decklog.stores.journal.rows import number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class BazingaTables:
 
     def _run_of(self, session: str) -> str:
         run_id = run_id_of(session)
-        if self.log.journal.number_of(run_id) is None:
+        if number_of(self.log.db, run_id) is None:
             raise NotFound(f"its session {session} is not in the file")
         self.sessions[session] = run_id
         return run_id

@@ -35,7 +35,6 @@ class ContextTables(BazingaTables):
         if row.take("version", 1) != 1:
             row.replace("version", 1)
         fate = self.landing.record(
-            self.log.context,
             Package,
             id=package_id,
             number=self._number(package_id, number),
@@ -74,10 +73,9 @@ class ContextTables(BazingaTables):
         if not self.landing.first_time(row):
             row.left = {}
             return Fate.ALREADY
-        if self.log.context.seek(Consumer, (package_id, agent)) is not None:
+        if self.landing.intake.seek(Consumer, (package_id, agent)) is not None:
             raise Conflict(f"{agent} is a consumer of package {row.columns['package_id']} already")
         return self.landing.record(
-            self.log.context,
             Consumer,
             package_id=package_id,
             agent=agent,
@@ -92,7 +90,6 @@ class ContextTables(BazingaTables):
         row.take("session_id")
         scope_id = row.text("scope_id")
         return self.landing.record(
-            self.log.context,
             Consumption,
             id=f"use_{scope_id}",
             scope_id=scope_id,

@@ -3,13 +3,13 @@
 from decklog.importers.bazinga.ddl import STATEMENTS
 from decklog.importers.engine.exporting import Export, every, text_of
 from decklog.importers.engine.landing import key_start
-from decklog.stores.base import Store
 from decklog.stores.flow.context_package import Consumption
+from decklog.stores.intake import Intake
 from decklog.stores.journal.entry import Kind
 from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy
 from decklog.stores.runs.run import ENDED, RunStatus
-from decklog.stores.work.plan import Plan
+from decklog.stores.work.plans import Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class BazingaExport:
             self.out.write("skill_outputs", f"skill_outputs {row['id']}", row)
 
     def _plan(self, run_id: str) -> None:
-        for plan in self._select(self.log.plans, Plan, "select * from plans where run_id = :run_id", run_id=run_id):
+        for plan in self._select(Plan, "select * from plans where run_id = :run_id", run_id=run_id):
             phases = [_phase(phase) for phase in self.log.plans.phases(run_id)]
             row: Columns = {"session_id": run_id, "original_prompt": plan.original_prompt, "plan_text": plan.plan_text}
             row |= {"phases": text_of(phases), "current_phase": plan.current_phase, "total_phases": plan.total_phases}
@@ -190,18 +190,16 @@ class BazingaExport:
                 row["consumed_at"] = _time(reader.consumed_at)
                 self.out.write("context_package_consumers", f"consumer {package.id} {reader.agent}", row)
         sql = "select * from context_consumptions where run_id = :run_id order by consumed_at, id"
-        for use in self._select(self.log.context, Consumption, sql, run_id=run_id):
+        for use in self._select(Consumption, sql, run_id=run_id):
             row = {"scope_id": use.scope_id, "session_id": run_id, "group_id": use.group_id, "agent_type": use.agent.value}
             row |= {"iteration": use.iteration, "package_id": numbers[use.package_id], "consumed_at": _time(use.consumed_at)}
             self.out.write("consumption_scope", f"consumption_scope {use.scope_id}", row)
 
-    def _select(self, store: Store, record_class: "type[R]", sql: str, **bound: "Any") -> "list[R]":
-        return self.log.db.read(lambda: Store.select(store, record_class, sql, **bound))
+    def _select(self, record_class: "type[R]", sql: str, **bound: "Any") -> "list[R]":
+        return self.log.db.read(lambda: Intake(self.log.parts).select(record_class, sql, **bound))
 
     def _learned(self) -> None:
-        for found in self._select(
-            self.log.patterns, ErrorPattern, "select * from error_patterns order by created_at, pattern_hash"
-        ):
+        for found in self._select(ErrorPattern, "select * from error_patterns order by created_at, pattern_hash"):
             row: Columns = {
                 "pattern_hash": found.pattern_hash,
                 "project_id": found.project,
@@ -211,7 +209,7 @@ class BazingaExport:
             row |= {"lang": found.lang, "ttl_days": found.ttl_days}
             row |= {"last_seen": _time(found.last_seen_at), "created_at": _time(found.created_at)}
             self.out.write("error_patterns", f"error_patterns {found.pattern_hash}/{found.project}", row)
-        for one in self._select(self.log.strategies, Strategy, "select * from strategies order by created_at, id"):
+        for one in self._select(Strategy, "select * from strategies order by created_at, id"):
             row = {"strategy_id": one.id, "project_id": one.project, "topic": one.topic.value, "insight": one.insight}
             row |= {"helpfulness": one.helpfulness, "lang": one.lang, "framework": one.framework}
             row |= {"last_seen": _time(one.last_seen_at), "created_at": _time(one.created_at)}

@@ -7,12 +7,12 @@ from decklog.importers.engine.landing import run_id_of, told
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.stores.journal.entry import Confidence, Kind, Phase
-from decklog.stores.numbers import next_number
+from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
 from decklog.stores.work.criteria import Criterion, CriterionStatus
-from decklog.stores.work.group import Group, GroupStatus, MergeStatus, ReviewStatus, Tier
-from decklog.stores.work.plan import Phase as PlanPhase
-from decklog.stores.work.plan import Plan, read_phases
+from decklog.stores.work.groups import Group, GroupStatus, MergeStatus, ReviewStatus, Tier
+from decklog.stores.work.plans import Phase as PlanPhase
+from decklog.stores.work.plans import Plan, read_phases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ class WorkTables(BazingaTables):
         status = row.one_of("status", RunStatus, RunStatus.ACTIVE)
         ended = self._ended(row, status, started)
         return self.landing.record(
-            self.log.runs,
             Run,
             clock="updated_at",
             new_stream=True,
@@ -69,15 +68,14 @@ class WorkTables(BazingaTables):
     def group(self, row: Row) -> Fate:
         """Take a task group over."""
         run_id, group_id = self.in_run(row), row.text("id")
-        present = self.log.groups.seek(Group, (run_id, group_id))
+        present = self.landing.intake.seek(Group, (run_id, group_id))
         created: datetime = row.time("created_at", EPOCH)
         return self.landing.record(
-            self.log.groups,
             Group,
             clock="updated_at",
             run_id=run_id,
             group_id=group_id,
-            number=present.number if present else next_number(self.log.groups, Group, run_id),
+            number=present.number if present else next_number(self.log.db, Group, run_id),
             created_at=created,
             updated_at=row.time("updated_at", created),
             **_group_words(row),
@@ -178,7 +176,6 @@ class WorkTables(BazingaTables):
         updated: datetime = row.time("updated_at", created)
         phases = read_phases(row.json("phases", (list,), []))
         fate = self.landing.record(
-            self.log.plans,
             Plan,
             clock="updated_at",
             run_id=run_id,
@@ -191,7 +188,7 @@ class WorkTables(BazingaTables):
             updated_at=updated,
         )
         for phase in phases if fate is not Fate.ALREADY else []:
-            self.landing.record(self.log.plans, PlanPhase, clock="updated_at", run_id=run_id, updated_at=updated, **phase)
+            self.landing.record(PlanPhase, clock="updated_at", run_id=run_id, updated_at=updated, **phase)
         row.left["id"] = row.columns["id"]
         row.made = f"plan {run_id}"
         return fate
@@ -202,7 +199,6 @@ class WorkTables(BazingaTables):
         created: datetime = row.time("created_at", EPOCH)
         row.take("id")
         fate = self.landing.record(
-            self.log.criteria,
             Criterion,
             clock="updated_at",
             run_id=run_id,
@@ -223,8 +219,8 @@ class WorkTables(BazingaTables):
         try:
             present: Criterion = self.log.criteria.get(run_id, criterion)
         except NotFound:
-            return next_number(self.log.criteria, Criterion, run_id)
-        return present.number if present.criterion == criterion else next_number(self.log.criteria, Criterion, run_id)
+            return next_number(self.log.db, Criterion, run_id)
+        return present.number if present.criterion == criterion else next_number(self.log.db, Criterion, run_id)
 
 
 def _group_words(row: Row) -> "dict[str, Any]":

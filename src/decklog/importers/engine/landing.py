@@ -9,7 +9,7 @@ from decklog.importers.engine.draft import Draft, only_describes
 from decklog.importers.engine.report import Fate, Report
 from decklog.importers.engine.row import Row, plain
 from decklog.records import Record
-from decklog.stores.base import Store
+from decklog.stores.intake import Intake
 from decklog.stores.journal.entry import Kind
 
 TYPE_CHECKING = False
@@ -37,6 +37,7 @@ class Landing:
 
     def __init__(self, log: "Decklog", report: Report, progress: "Callable[[str, int, int], None] | None" = None) -> None:
         self.log = log
+        self.intake = Intake(log.parts)
         self.report = report
         self._progress = progress
         # Of the batch that is being taken: they reach the report once it is committed.
@@ -197,26 +198,23 @@ class Landing:
         )
         return not marked.already
 
-    def record(
-        self, store: Store, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: "Any"
-    ) -> Fate:
+    def record(self, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: "Any") -> Fate:
         """Add a record as it is. One that is here already becomes the source's when that is newer, by the time in `clock`."""
         identity = [fields[name] for name in record_class.identity]
-        present = Store.seek(store, record_class, identity)
+        present = self.intake.seek(record_class, identity)
         if present is None:
-            Store.add(store, record_class, new_stream=new_stream, note="imported", **fields)
+            self.intake.add(record_class, new_stream=new_stream, note="imported", **fields)
             return Fate.NEW
         if clock is None or getattr(present, clock) >= fields[clock]:
             return Fate.ALREADY
-        return self.change(store, record_class, clock=clock, **fields)
+        return self.change(record_class, clock=clock, **fields)
 
-    def change(self, store: Store, record_class: type[Record], *, clock: str | None = None, **fields: "Any") -> Fate:
+    def change(self, record_class: type[Record], *, clock: str | None = None, **fields: "Any") -> Fate:
         """Write fields of a record that is here as they are; with a `clock`, only over what is older."""
         older = f" and {clock} < :{clock}" if clock else ""
         changes = ", ".join(f"{name} = :{name}" for name in fields if name not in record_class.identity)
         which = " and ".join(f"{name} = :{name}" for name in record_class.identity)
-        changed = Store.change_all(
-            store,
+        changed = self.intake.change_all(
             record_class,
             f"update {record_class.table} set {changes} where {which}{older} returning *",
             note="imported",

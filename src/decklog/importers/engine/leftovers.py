@@ -2,10 +2,10 @@
 
 import apsw
 
+from decklog.db.where import MAX_PAGE
 from decklog.importers.engine.landing import COLUMNS, ROW
 from decklog.importers.engine.row import unplain
 from decklog.records import from_json, to_json
-from decklog.stores.base import MAX_PAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from decklog.importers.engine.report import Fate, Report
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.importers.engine.source import Source
 from decklog.records import to_json
-from decklog.stores.desk.feedback_record import Feedback, FeedbackSeverity, FeedbackState, FixClass
-from decklog.stores.desk.message_record import Message, MessageChannel, MessageSeverity, MessageState
+from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
+from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ class DeskTables:
             closed = answered or acknowledged
             row.replace("closed_at", to_text(closed))
         return self.landing.record(
-            self.log.inbox,
             Message,
             id=row.text("id"),
             from_handle=row.text("from_handle", ""),
@@ -67,7 +66,6 @@ class DeskTables:
         received: datetime = row.time("received_at", EPOCH)
         state = row.one_of("state", FeedbackState, FeedbackState.PENDING)
         return self.landing.record(
-            self.log.feedback,
             Feedback,
             id=row.text("id"),
             from_handle=row.text("from_handle", ""),

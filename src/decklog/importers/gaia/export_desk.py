@@ -5,8 +5,8 @@ from decklog.importers.engine.exporting import Export, each
 from decklog.importers.engine.row import EPOCH
 from decklog.importers.gaia.desk import NO_ACK, VECTOR, body_of
 from decklog.importers.gaia.spelling import json_or_none, json_text
-from decklog.stores.desk.feedback_record import Feedback
-from decklog.stores.desk.message_record import Message
+from decklog.stores.desk.feedback import Feedback
+from decklog.stores.desk.inbox import Message
 from decklog.stores.memory.lesson import Lesson
 from decklog.stores.memory.topics import TOPICS
 

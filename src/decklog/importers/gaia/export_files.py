@@ -15,8 +15,7 @@ from decklog.importers.gaia import files
 from decklog.importers.gaia.spelling import as_it_was, time_text, times
 from decklog.stores.content.checkpoints import Snapshot
 from decklog.stores.desk.self_edits import PASSES, SelfEdit
-from decklog.stores.memory.learning_line import DISMISSED, LearningLine, format_entry
-from decklog.stores.memory.learnings import Learning
+from decklog.stores.memory.learnings import DISMISSED, Learning, LearningLine, format_entry
 from decklog.stores.work.task import Task, TaskState
 
 TYPE_CHECKING = False

@@ -7,8 +7,8 @@ from decklog.importers.gaia.spelling import json_or_none, json_text
 from decklog.importers.gaia.work import CALL, WAS_RUNNING, title_of
 from decklog.stores.effects.effects import Effect, EffectState
 from decklog.stores.flow.ci import CiRun
-from decklog.stores.journal.writer import SELECT
-from decklog.stores.money.charge import TOKENS, Charge
+from decklog.stores.journal.rows import SELECT, load
+from decklog.stores.money.records import TOKENS, Charge
 from decklog.stores.work.task import Task
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ class WorkRows:
     def audit(self, out: Export) -> None:
         """Write the calls of tools: entries of the journal, and the effects that Decklog's own tools had."""
         for found in self.log.db.each(f"{SELECT} where kind = 'tool' order by pos", {}):
-            entry = self.log.journal.load(found)
+            entry = load(self.log.db, found)
             row = out.restored(entry.id, _call(entry), {"tool_name": "tool", "args_json": "{}", "loop_version": _NO_LOOP})
             out.insert_numbered("audit", row, _number(entry.key))
         for effect in each(self.log, Effect, "intended_at, id"):

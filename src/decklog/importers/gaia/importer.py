@@ -12,7 +12,7 @@ from decklog.importers.gaia import files
 from decklog.importers.gaia.desk import DeskTables
 from decklog.importers.gaia.schema import DATABASES, KEYS, TABLES
 from decklog.importers.gaia.work import GaiaWorkTables
-from decklog.stores.memory.learning_line import BadLine, parse_line
+from decklog.stores.memory.learnings import BadLine, parse_line
 from decklog.stores.runs.run import Run, RunStatus
 
 TYPE_CHECKING = False
@@ -68,7 +68,6 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
             now = self.log.clock.now()
             with self.log.transaction():
                 self.landing.record(
-                    self.log.runs,
                     Run,
                     new_stream=True,
                     id=self.run_id,

@@ -44,7 +44,6 @@ class GaiaWorkTables:
         created: datetime = row.time("created_at", EPOCH)
         inputs = row.json("inputs_json", (dict,), {})
         return self.landing.record(
-            self.log.tasks,
             Task,
             clock="updated_at",
             id=row.text("id"),
@@ -108,7 +107,6 @@ class GaiaWorkTables:
         started: datetime = row.time("started_at", EPOCH)
         completed = row.time("completed_at")
         return self.landing.record(
-            self.log.ci,
             CiRun,
             clock="updated_at",
             workflow_name=row.text("workflow_name", ""),

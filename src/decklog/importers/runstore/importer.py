@@ -10,10 +10,10 @@ from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.importers.engine.source import Source
 from decklog.importers.runstore.tasks import TaskTables
-from decklog.stores.content.artifacts import Artifact
-from decklog.stores.content.media_types import media_type_of
+from decklog.stores.content.artifacts import Artifact, media_type_of
 from decklog.stores.journal.entry import Kind
-from decklog.stores.numbers import next_number
+from decklog.stores.journal.rows import number_of
+from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Agent, Run, RunStatus
 
 TYPE_CHECKING = False
@@ -94,7 +94,7 @@ class RunStoreImport(Import, TaskTables):
 
     def _run_of(self, name: str) -> str:
         run_id = run_id_of(name)
-        if self.log.journal.number_of(run_id) is None:
+        if number_of(self.log.db, run_id) is None:
             raise NotFound(f"its run {name} is not in the file")
         self.runs[name] = run_id
         return run_id
@@ -108,7 +108,6 @@ class RunStoreImport(Import, TaskTables):
         created: datetime = row.time("created_at", EPOCH)
         updated: datetime = row.time("updated_at", created)
         return self.landing.record(
-            self.log.runs,
             Run,
             clock="updated_at",
             new_stream=True,
@@ -128,7 +127,6 @@ class RunStoreImport(Import, TaskTables):
     def agent(self, row: Row) -> Fate:
         """Take an agent of a run over."""
         return self.landing.record(
-            self.log.runs,
             Agent,
             clock="updated_at",
             run_id=self.in_run(row),
@@ -159,13 +157,12 @@ class RunStoreImport(Import, TaskTables):
     def artifact(self, row: Row) -> Fate:
         """Take over where an artifact is; its bytes are not in the file."""
         run_id, artifact_id, path = self.in_run(row), row.text("id"), row.text("path", "")
-        present = self.log.artifacts.seek(Artifact, artifact_id)
+        present = self.landing.intake.seek(Artifact, artifact_id)
         return self.landing.record(
-            self.log.artifacts,
             Artifact,
             id=artifact_id,
             run_id=run_id,
-            number=present.number if present else next_number(self.log.artifacts, Artifact, run_id),
+            number=present.number if present else next_number(self.log.db, Artifact, run_id),
             kind=row.text("kind", ""),
             path=path,
             role=row.text("role"),

@@ -7,7 +7,6 @@ from decklog.errors import NotFound
 from decklog.importers.engine.landing import Landing
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
-from decklog.stores.base import Store
 from decklog.stores.work.task import Outcome, Task, TaskState
 
 TYPE_CHECKING = False
@@ -52,7 +51,7 @@ class TaskTables(ABC):
         """Take a task over, version by version as its attempts tell it."""
         fields = self._fields(row)
         attempts = self.attempts.get(fields["id"], [])
-        present = Store.seek(self.log.tasks, Task, fields["id"])
+        present = self.landing.intake.seek(Task, fields["id"])
         if present is not None and present.run_id != fields["run_id"]:
             raise NotFound(f"task {fields['id']} belongs to run {present.run_id} here")
         if present is None and attempts:
@@ -64,9 +63,9 @@ class TaskTables(ABC):
             self.log.tasks.add_record(**fields)
             return Fate.NEW
         if present is None or (Fate.NEW in fates and present.updated_at <= fields["updated_at"]):
-            self.landing.change(self.log.tasks, Task, **fields)
+            self.landing.change(Task, **fields)
             return Fate.NEW if present is None else Fate.CHANGED
-        return self.landing.record(self.log.tasks, Task, clock="updated_at", **fields)
+        return self.landing.record(Task, clock="updated_at", **fields)
 
     def _fields(self, row: Row) -> "dict[str, Any]":
         created: datetime = row.time("created_at", EPOCH)
@@ -100,9 +99,8 @@ class TaskTables(ABC):
         at: datetime = row.time("created_at", task["updated_at"])
         shared: dict[str, Any] = {"id": task["id"], "attempts": number, "fence": number, "leased_at": at, "updated_at": at}
         running: dict[str, Any] = {"state": TaskState.RUNNING, "worker": WORKER, "leased_until": at + _LEASE, "outcome": None}
-        self.landing.change(self.log.tasks, Task, **shared, **running)
+        self.landing.change(Task, **shared, **running)
         self.landing.change(
-            self.log.tasks,
             Task,
             **shared,
             state=TaskState.PENDING,

@@ -5,17 +5,64 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 
+from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
-from decklog.stores.base import Store, Where
-from decklog.stores.content.media_types import media_type_of
+from decklog.stores.base import Store
 from decklog.stores.documents import hex_digest
-from decklog.stores.numbers import lock_run, next_number
+from decklog.stores.journal.blobs import keep, kept
+from decklog.stores.of_run import lock_run, next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+# Machines disagree on these, or take them for something else: .ts is a video to most, .rs an XML dialect.
+_OURS = {
+    "c": "text/x-c",
+    "cfg": "text/plain",
+    "cpp": "text/x-c++",
+    "css": "text/css",
+    "csv": "text/csv",
+    "diff": "text/x-diff",
+    "go": "text/x-go",
+    "h": "text/x-c",
+    "html": "text/html",
+    "ini": "text/plain",
+    "java": "text/x-java",
+    "js": "text/javascript",
+    "json": "application/json",
+    "jsonl": "application/x-ndjson",
+    "log": "text/plain",
+    "md": "text/markdown",
+    "patch": "text/x-diff",
+    "py": "text/x-python",
+    "rs": "text/x-rust",
+    "sh": "application/x-sh",
+    "sql": "application/sql",
+    "toml": "application/toml",
+    "ts": "text/typescript",
+    "tsx": "text/typescript",
+    "txt": "text/plain",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+}
+UNKNOWN = "application/octet-stream"
+
+
+def media_type_of(path: str, *, is_text: bool = False) -> str:
+    """Guess a media type from the end of a path; without a known end, text is `text/plain`."""
+    name = path.rpartition("/")[2]
+    ours = _OURS.get(name.rpartition(".")[2].lower()) if "." in name else None
+    if ours is not None:
+        return ours
+    from mimetypes import guess_type
+
+    return guess_type(name)[0] or ("text/plain" if is_text else UNKNOWN)
+
 
 LONGEST_PATH = 4096
 
@@ -47,7 +94,7 @@ class Artifacts(Store):
     records = (Artifact,)
 
     @writes
-    def add(  # type: ignore[override]
+    def add(
         self,
         run_id: str,
         kind: str,
@@ -86,7 +133,7 @@ class Artifacts(Store):
     ) -> Artifact:
         """Remember a file with its bytes: `add` for callers that have them in memory."""
         details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata or {}}
-        return self.db.write(lambda: self._remember(run_id, kind, path, content, None, None, details))
+        return self._db.write(lambda: self._remember(run_id, kind, path, content, None, None, details))
 
     def _remember(
         self,
@@ -100,20 +147,19 @@ class Artifacts(Store):
     ) -> Artifact:
         if not kind.strip() or not path.strip() or len(path) > LONGEST_PATH:
             raise Invalid(f"an artifact needs a kind and a path of at most {LONGEST_PATH} characters", field="path")
-        lock_run(self, run_id)
+        lock_run(self._db, run_id)
         kept = self._keep(content, digest) if content is not None else {"digest": digest and hex_digest(digest)}
         fields = {**details, **kept}
         is_text = fields.pop("is_text", False)
         fields["media_type"] = fields["media_type"] or media_type_of(path, is_text=is_text)
-        fields["created_at"] = fields.get("created_at") or self.now()
-        artifact = self.once(
+        fields["created_at"] = fields.get("created_at") or self._now()
+        artifact = self._once(
             lambda: self._known(run_id, path, fields["digest"], artifact_id),
-            lambda: Store.add(
-                self,
+            lambda: self._add(
                 Artifact,
-                id=artifact_id or self.ids.new("art"),
+                id=artifact_id or self._ids.new("art"),
                 run_id=run_id,
-                number=next_number(self, Artifact, run_id),
+                number=next_number(self._db, Artifact, run_id),
                 kind=kind,
                 path=path,
                 **fields,
@@ -130,12 +176,12 @@ class Artifacts(Store):
         text = _text(content)
         redacted = False
         if text is not None:
-            text, redacted = self.db.values.text("content", text)
+            text, redacted = self._db.values.text("content", text)
             content = text.encode()
         else:
-            self.db.values.one("content", content)
+            self._db.values.one("content", content)
         return {
-            "digest": self.journal.keep(content),
+            "digest": keep(self._db, content),
             "size": len(content),
             "redacted": redacted,
             "is_text": text is not None,
@@ -143,11 +189,11 @@ class Artifacts(Store):
 
     def _known(self, run_id: str, path: str, digest: str | None, artifact_id: str | None) -> Artifact | None:
         """Find the artifact that a repeated call means; without a digest nothing says that it is the same file."""
-        if artifact_id is not None and (artifact := self.seek(Artifact, artifact_id)) is not None:
+        if artifact_id is not None and (artifact := self._seek(Artifact, artifact_id)) is not None:
             return artifact
         if digest is None:
             return None
-        found = self.select(
+        found = self._select(
             Artifact,
             "select * from artifacts where run_id = :run_id and path = :path and digest = :digest",
             run_id=run_id,
@@ -159,7 +205,7 @@ class Artifacts(Store):
     @reads
     def get(self, artifact_id: str) -> Artifact:
         """Get an artifact, without its bytes."""
-        return self.fetch(Artifact, artifact_id)
+        return self._fetch(Artifact, artifact_id)
 
     @reads
     def find(
@@ -179,12 +225,12 @@ class Artifacts(Store):
         where = Where(Artifact)
         where.equal(run_id=run_id, role=role, kind=kind, path=path, task_id=task_id, digest=digest and hex_digest(digest))
         order = ("number",) if run_id is not None else ("created_at", "run_id", "number")
-        return self.page(Artifact, where, order=order, limit=limit, after=after, descending=not oldest_first)
+        return self._page(Artifact, where, order=order, limit=limit, after=after, descending=not oldest_first)
 
     @reads
     def content(self, artifact_id: str) -> dict[str, object]:
         """Get an artifact's content: as text when it is text, and as base64 otherwise."""
-        artifact = self.fetch(Artifact, artifact_id)
+        artifact = self._fetch(Artifact, artifact_id)
         content = self._bytes(artifact)
         text = _text(content)
         return {
@@ -199,10 +245,10 @@ class Artifacts(Store):
 
     def content_bytes(self, artifact_id: str) -> bytes:
         """Get an artifact's bytes: `content` for callers that want them in memory."""
-        return self.db.read(lambda: self._bytes(self.fetch(Artifact, artifact_id)))
+        return self._db.read(lambda: self._bytes(self._fetch(Artifact, artifact_id)))
 
     def _bytes(self, artifact: Artifact) -> bytes:
-        content = self.journal.kept(artifact.digest) if artifact.digest else None
+        content = kept(self._db, artifact.digest) if artifact.digest else None
         if content is None:
             raise NotFound(
                 f"the bytes of artifact {artifact.id} are not kept; it is the file {artifact.path}",

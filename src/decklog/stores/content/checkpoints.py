@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from decklog.clock import from_text
+from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores import documents
-from decklog.stores.base import Store, Where
-from decklog.stores.journal.writer import STREAM_SIZE
-from decklog.stores.numbers import lock_run, next_number
+from decklog.stores.base import Store
+from decklog.stores.journal.rows import STREAM_SIZE, newest_position
+from decklog.stores.of_run import lock_run, next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,46 +77,46 @@ class Checkpoints(Store):
         created_at: datetime | None = None,
     ) -> Checkpoint:
         """Mark where a run stands now: the number of its newest entry, and whatever it needs to go on."""
-        stream = lock_run(self, run_id)
-        placed = documents.place(self, "payload", {} if payload is None else payload)
-        checkpoint = self.once(
+        stream = lock_run(self._db, run_id)
+        placed = documents.place(self._db, "payload", {} if payload is None else payload)
+        checkpoint = self._once(
             lambda: self._marked(run_id, checkpoint_id, key),
-            lambda: self.add(
+            lambda: self._add(
                 Checkpoint,
                 note=name or status,
-                id=checkpoint_id or self.ids.new("chk"),
+                id=checkpoint_id or self._ids.new("chk"),
                 run_id=run_id,
-                number=next_number(self, Checkpoint, run_id),
-                seq=self.journal.newest_position(stream) % STREAM_SIZE,
+                number=next_number(self._db, Checkpoint, run_id),
+                seq=newest_position(self._db, stream) % STREAM_SIZE,
                 name=name,
                 status=status,
                 payload=placed.inline,
                 digest=placed.digest,
                 redacted=placed.redacted,
                 key=key,
-                created_at=created_at or self.now(),
+                created_at=created_at or self._now(),
             ),
         )
         if checkpoint.run_id != run_id:
             raise Conflict(f"checkpoint {checkpoint.id} belongs to run {checkpoint.run_id}", id=checkpoint.id)
-        documents.fill(self, checkpoint, "payload", checkpoint.digest)
+        documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
         return checkpoint
 
     def _marked(self, run_id: str, checkpoint_id: str | None, key: str | None) -> Checkpoint | None:
         """Find the checkpoint that a repeated call means."""
-        if checkpoint_id is not None and (checkpoint := self.seek(Checkpoint, checkpoint_id)) is not None:
+        if checkpoint_id is not None and (checkpoint := self._seek(Checkpoint, checkpoint_id)) is not None:
             return checkpoint
         if key is None:
             return None
         sql = "select * from checkpoints where run_id = :run_id and key = :key"
-        found = self.select(Checkpoint, sql, run_id=run_id, key=key)
+        found = self._select(Checkpoint, sql, run_id=run_id, key=key)
         return found[0] if found else None
 
     @reads
     def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
         """Get a checkpoint with its payload."""
-        checkpoint = self.fetch(Checkpoint, checkpoint_id)
-        documents.fill(self, checkpoint, "payload", checkpoint.digest)
+        checkpoint = self._fetch(Checkpoint, checkpoint_id)
+        documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
         return checkpoint
 
     @reads
@@ -131,7 +132,7 @@ class Checkpoints(Store):
         """List a run's checkpoints, newest first; a payload too long for a list is left to `get_checkpoint`."""
         where = Where(Checkpoint)
         where.equal(run_id=run_id, name=name, status=status)
-        return self.page(Checkpoint, where, order=("number",), limit=limit, after=after, descending=True)
+        return self._page(Checkpoint, where, order=("number",), limit=limit, after=after, descending=True)
 
     @writes
     def save_snapshot(self, run_id: str, task_id: str, document: dict[str, object]) -> Snapshot:
@@ -141,12 +142,12 @@ class Checkpoints(Store):
         """
         _check_task_id(task_id)
         paused_at = _check_snapshot(task_id, document)
-        lock_run(self, run_id)
-        placed = documents.keep(self, "document", document)
-        present = self.seek(Snapshot, (run_id, task_id))
+        lock_run(self._db, run_id)
+        placed = documents.keep(self._db, "document", document)
+        present = self._seek(Snapshot, (run_id, task_id))
         if present is not None and present.digest == placed.digest:
             return self._with_document(present.marked_already())
-        changed = self.change_all(
+        changed = self._change_all(
             Snapshot,
             """
             insert into snapshots (run_id, task_id, paused_at, reason, pauses, digest, redacted, saved_at)
@@ -163,19 +164,19 @@ class Checkpoints(Store):
             reason=document["reason"],
             digest=placed.digest,
             redacted=placed.redacted,
-            now=self.now(),
+            now=self._now(),
         )
         return self._with_document(changed[0])
 
     def _with_document(self, snapshot: Snapshot) -> Snapshot:
-        documents.fill(self, snapshot, "document", snapshot.digest)
+        documents.fill(self._db, snapshot, "document", snapshot.digest)
         return snapshot
 
     @reads
     def get_snapshot(self, run_id: str, task_id: str) -> Snapshot:
         """Get the newest snapshot of a paused task, with its document."""
         _check_task_id(task_id)
-        return self._with_document(self.fetch(Snapshot, (run_id, task_id)))
+        return self._with_document(self._fetch(Snapshot, (run_id, task_id)))
 
     @reads
     def snapshots(
@@ -189,7 +190,7 @@ class Checkpoints(Store):
         """List the tasks that have a snapshot, by task, without the documents."""
         where = Where(Snapshot)
         where.equal(run_id=run_id, task_id=task_id)
-        return self.page(Snapshot, where, order=("task_id", "run_id"), limit=limit, after=after)
+        return self._page(Snapshot, where, order=("task_id", "run_id"), limit=limit, after=after)
 
 
 def _check_task_id(task_id: str) -> None:

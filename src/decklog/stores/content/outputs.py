@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores import documents
-from decklog.stores.base import Store, Where
-from decklog.stores.numbers import check_run, next_number
+from decklog.stores.base import Store
+from decklog.stores.of_run import check_run, next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,24 +61,24 @@ class Outputs(Store):
             "agent": _optional(agent, "agent"),
             "group_id": _optional(group_id, "group_id"),
         }
-        output = self.once(
+        output = self._once(
             lambda: self._known(run_id, key),
-            lambda: self._add(run_id, names, document, key, saved_at or self.now()),
+            lambda: self._add_output(run_id, names, document, key, saved_at or self._now()),
         )
         if output.skill != names["skill"]:
             raise Conflict(f"the key {key!r} is that of an output of {output.skill}", hint="Use another key.", id=output.id)
         return self._filled(output)
 
-    def _add(self, run_id: str, names: "dict[str, Any]", document: object, key: str | None, saved_at: datetime) -> Output:
-        number = next_number(self, Output, run_id)
-        placed = documents.place(self, "document", document)
+    def _add_output(self, run_id: str, names: "dict[str, Any]", document: object, key: str | None, saved_at: datetime) -> Output:
+        number = next_number(self._db, Output, run_id)
+        placed = documents.place(self._db, "document", document)
         within = {name: value or "" for name, value in names.items()}
-        return self.add(
+        return self._add(
             Output,
-            id=self.ids.new("out"),
+            id=self._ids.new("out"),
             run_id=run_id,
             number=number,
-            iteration=next_number(self, Output, run_id, "iteration", **within),
+            iteration=next_number(self._db, Output, run_id, "iteration", **within),
             document=placed.inline,
             digest=placed.digest,
             redacted=placed.redacted,
@@ -89,23 +90,23 @@ class Outputs(Store):
     def _known(self, run_id: str, key: str | None) -> Output | None:
         if key is None:
             return None
-        found = self.select(Output, "select * from outputs where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        found = self._select(Output, "select * from outputs where run_id = :run_id and key = :key", run_id=run_id, key=key)
         return found[0] if found else None
 
     def _filled(self, output: Output) -> Output:
-        documents.fill(self, output, "document", output.digest)
+        documents.fill(self._db, output, "document", output.digest)
         return output
 
     @reads
     def get(self, output_id: str) -> Output:
         """Get one output with its document."""
-        return self._filled(self.fetch(Output, output_id))
+        return self._filled(self._fetch(Output, output_id))
 
     @reads
     def latest(self, run_id: str, skill: str, *, agent: str | None = None, group_id: str | None = None) -> Output | None:
         """Get the newest output of a skill, whatever its agent and group unless they are given; none is null."""
         where = self._where(run_id, skill, agent, group_id)
-        found = self.select(Output, f"select * from outputs {where.sql} order by number desc limit 1", **where.bound)
+        found = self._select(Output, f"select * from outputs {where.sql} order by number desc limit 1", **where.bound)
         return self._filled(found[0]) if found else None
 
     @reads
@@ -121,7 +122,7 @@ class Outputs(Store):
     ) -> Page:
         """List outputs with their documents, newest first."""
         where = self._where(run_id, skill, agent, group_id)
-        page = self.page(Output, where, order=("number",), limit=limit, after=after, descending=True)
+        page = self._page(Output, where, order=("number",), limit=limit, after=after, descending=True)
         return Page((self._filled(output) for output in page), next=page.next)
 
     def _where(self, run_id: str, skill: str | None, agent: str | None, group_id: str | None) -> Where:
@@ -135,13 +136,13 @@ class Outputs(Store):
         self, run_id: str, skills: list[str], *, agent: str | None = None, since_minutes: int = 30
     ) -> dict[str, object]:
         """Check that every skill named gave an output in the last minutes; an empty list is complete."""
-        check_run(self, run_id)
+        check_run(self._db, run_id)
         if type(since_minutes) is not int or not 1 <= since_minutes <= _LONGEST_WINDOW:
             raise Invalid(f"since_minutes is {since_minutes!r}; it is a whole number of 1 or more", field="since_minutes")
         where = self._where(run_id, None, agent, None)
-        where.between("saved_at", self.now() - timedelta(minutes=since_minutes), None)
-        bound, _ = self.db.values.bind(where.bound)
-        _, rows = self.db.rows(f"select distinct skill from outputs {where.sql}", bound)
+        where.between("saved_at", self._now() - timedelta(minutes=since_minutes), None)
+        bound, _ = self._db.values.bind(where.bound)
+        _, rows = self._db.rows(f"select distinct skill from outputs {where.sql}", bound)
         seen = {row[0] for row in rows}
         mandatory = [skill.strip() for skill in skills if skill.strip()]
         missing = [skill for skill in mandatory if skill not in seen]

@@ -5,19 +5,51 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.records import Page, Record
+from decklog.records import Page, Record, to_json
 from decklog.stores import documents
-from decklog.stores.base import Where, enum_of
 from decklog.stores.content.checkpoints import Checkpoint, Checkpoints, Snapshot
-from decklog.stores.content.differences import differences
 from decklog.stores.journal.entry import Entry, Kind
-from decklog.stores.numbers import lock_run
+from decklog.stores.of_run import lock_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
+
+
+_GONE = object()
+
+
+def differences(before: object, after: object) -> "list[dict[str, Any]]":
+    """List what was added, removed or changed, by JSON pointer; objects key by key in order, lists place by place."""
+    return list(_walk("", before, after))
+
+
+def _walk(path: str, before: "Any", after: "Any") -> "Iterator[dict[str, Any]]":
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in sorted(before.keys() | after.keys()):
+            yield from _walk(f"{path}/{_escaped(name)}", before.get(name, _GONE), after.get(name, _GONE))
+    elif isinstance(before, list) and isinstance(after, list):
+        for place in range(max(len(before), len(after))):
+            yield from _walk(f"{path}/{place}", _item(before, place), _item(after, place))
+    elif before is _GONE:
+        yield {"path": path, "change": "added", "before": None, "after": after}
+    elif after is _GONE:
+        yield {"path": path, "change": "removed", "before": before, "after": None}
+    elif to_json(before) != to_json(after):  # Python takes True for 1; JSON does not
+        yield {"path": path, "change": "changed", "before": before, "after": after}
+
+
+def _item(items: "list[Any]", place: int) -> "Any":
+    return items[place] if place < len(items) else _GONE
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
 
 GLOBAL = "global"
 INVESTIGATION = "investigation"
@@ -99,15 +131,15 @@ class States(Checkpoints):
         """
         _check_place(name, group_id)
         place = (run_id, group_id, name)
-        lock_run(self, run_id)
-        placed = documents.keep(self, "document", document)
-        present = self.seek(State, place)
+        lock_run(self._db, run_id)
+        placed = documents.keep(self._db, "document", document)
+        present = self._seek(State, place)
         if present is not None and present.digest == placed.digest:
             return self._version(place, present.version).marked_already()
         version = present.version if present else 0
         if expected_version is not None and expected_version != version:
             raise _overtaken(place, expected_version, version)
-        return self._next(place, version, placed, agent=agent, saved_at=saved_at or self.now())
+        return self._next(place, version, placed, agent=agent, saved_at=saved_at or self._now())
 
     def _next(
         self,
@@ -122,7 +154,7 @@ class States(Checkpoints):
         """Write the version after this one; the caller holds the run's lock."""
         shared: dict[str, Any] = dict(zip(State.identity, place, strict=True))
         shared |= {"version": version + 1, "digest": placed.digest, "iteration": iteration}
-        self.change_all(
+        self._change_all(
             State,
             """
             insert into states (run_id, group_id, name, version, digest, iteration, updated_at)
@@ -134,8 +166,8 @@ class States(Checkpoints):
             now=saved_at,
             **shared,
         )
-        added = self.add(StateVersion, redacted=placed.redacted, agent=agent, saved_at=saved_at, **shared)
-        documents.fill(self, added, "document", placed.digest)
+        added = self._add(StateVersion, redacted=placed.redacted, agent=agent, saved_at=saved_at, **shared)
+        documents.fill(self._db, added, "document", placed.digest)
         return added
 
     @reads
@@ -147,13 +179,13 @@ class States(Checkpoints):
     def _version(self, place: "tuple[str, str, str]", version: int | None) -> StateVersion:
         where = Where(StateVersion)
         where.equal(run_id=place[0], group_id=place[1], name=place[2], version=version)
-        found = self.select(
+        found = self._select(
             StateVersion, f"select * from state_versions {where.sql} order by version desc limit 1", **where.bound
         )
         if not found:
             what = f"state {place[2]!r} of group {place[1]}" + (f" at version {version}" if version is not None else "")
             raise NotFound(f"run {place[0]} has no {what}", hint="decklog states find lists what there is.", id=list(place))
-        documents.fill(self, found[0], "document", found[0].digest)
+        documents.fill(self._db, found[0], "document", found[0].digest)
         return found[0]
 
     @reads
@@ -163,7 +195,7 @@ class States(Checkpoints):
         """List a run's states by group and name, without the documents."""
         where = Where(State)
         where.equal(run_id=run_id, name=name, group_id=group_id)
-        return self.page(State, where, order=("group_id", "name"), limit=limit, after=after)
+        return self._page(State, where, order=("group_id", "name"), limit=limit, after=after)
 
     @reads
     def versions(self, run_id: str, name: str, *, group_id: str = GLOBAL, limit: int = 20, after: str | None = None) -> Page:
@@ -171,7 +203,7 @@ class States(Checkpoints):
         _check_place(name, group_id)
         where = Where(StateVersion)
         where.equal(run_id=run_id, group_id=group_id, name=name)
-        return self.page(StateVersion, where, order=("version",), limit=limit, after=after, descending=True)
+        return self._page(StateVersion, where, order=("version",), limit=limit, after=after, descending=True)
 
     @reads
     def diff(
@@ -201,12 +233,12 @@ class States(Checkpoints):
         _check_iteration(iteration)
         entry = self._investigated(run_id, group_id, iteration, known, event)
         place = (run_id, group_id, INVESTIGATION)
-        present = self.seek(State, place)
+        present = self._seek(State, place)
         is_newer = not entry.already and (present is None or (present.iteration or 0) < iteration)
         version, redacted = present.version if present else 0, entry.redacted
         if is_newer:
-            placed = documents.keep(self, "state", state)
-            self._next(place, version, placed, agent="investigator", saved_at=self.now(), iteration=iteration)
+            placed = documents.keep(self._db, "state", state)
+            self._next(place, version, placed, agent="investigator", saved_at=self._now(), iteration=iteration)
             version, redacted = version + 1, redacted or placed.redacted
         return {
             "iteration": iteration,
@@ -223,7 +255,7 @@ class States(Checkpoints):
         self, run_id: str, group_id: str, iteration: int, status: InvestigationStatus, event: dict[str, object]
     ) -> Entry:
         """Append the event of an iteration, or find it. Either way nobody else writes to the run until we are done."""
-        return self.journal.append(
+        return self._journal.append(
             run_id,
             f"Investigation iteration {iteration}: {status}",
             kind=Kind.EVENT,

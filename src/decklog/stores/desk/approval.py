@@ -7,8 +7,8 @@ from enum import StrEnum
 from decklog.clock import to_text
 from decklog.errors import Conflict, Denied, Invalid
 from decklog.records import Record, to_json
+from decklog.stores.checks import is_same
 from decklog.stores.documents import hex_digest
-from decklog.stores.people import is_same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

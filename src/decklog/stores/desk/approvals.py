@@ -4,10 +4,12 @@ import time
 from datetime import datetime
 
 from decklog.clock import to_text
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid, StillPending
 from decklog.operations import reads, reads_in_steps, writes
 from decklog.records import Page
-from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.base import Store
+from decklog.stores.checks import is_same, name_of
 from decklog.stores.desk.approval import (
     UNANSWERED,
     Approval,
@@ -23,8 +25,7 @@ from decklog.stores.desk.approval import (
     settled,
 )
 from decklog.stores.documents import hex_digest
-from decklog.stores.numbers import next_number
-from decklog.stores.people import is_same, name_of
+from decklog.stores.of_run import next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Approvals(Store):
         When the thing changes, ask anew: an approval serves its own digest alone. With a key or an id that is known, the first
         question comes back. `default_verdict` is what counts when the time runs out without an answer.
         """
-        now = self.now()
+        now = self._now()
         fields = {
             "question": _question(question),
             "subject": subject,
@@ -80,17 +81,17 @@ class Approvals(Store):
             **_parties(by, asked_of),
         }
         self._record_lapsed(run_id)
-        return self._once(run_id, approval_id, {**fields, "state": ApprovalState.OPEN, "asked_at": now})
+        return self._ask_once(run_id, approval_id, {**fields, "state": ApprovalState.OPEN, "asked_at": now})
 
-    def _once(self, run_id: str, approval_id: str | None, fields: "dict[str, Any]") -> Approval:
-        approval = self.once(
+    def _ask_once(self, run_id: str, approval_id: str | None, fields: "dict[str, Any]") -> Approval:
+        approval = self._once(
             lambda: self._known(run_id, approval_id, fields["key"]),
-            lambda: self.add(
+            lambda: self._add(
                 Approval,
                 note=fields.get("question") or fields.get("verdict"),
-                id=approval_id or self.ids.new("apr"),
+                id=approval_id or self._ids.new("apr"),
                 run_id=run_id,
-                number=next_number(self, Approval, run_id),
+                number=next_number(self._db, Approval, run_id),
                 **fields,
             ),
         )
@@ -101,15 +102,15 @@ class Approvals(Store):
                 id=approval.id,
                 digest=approval.subject_digest,
             )
-        return approval.seen_at(self.now()).marked_already() if approval.already else approval
+        return approval.seen_at(self._now()).marked_already() if approval.already else approval
 
     def _known(self, run_id: str, approval_id: str | None, key: str | None) -> Approval | None:
         """Find the approval that a repeated question means."""
-        if approval_id is not None and (approval := self.seek(Approval, approval_id)) is not None:
+        if approval_id is not None and (approval := self._seek(Approval, approval_id)) is not None:
             return approval
         if key is None:
             return None
-        found = self.select(Approval, "select * from approvals where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        found = self._select(Approval, "select * from approvals where run_id = :run_id and key = :key", run_id=run_id, key=key)
         return found[0] if found else None
 
     @writes
@@ -136,7 +137,7 @@ class Approvals(Store):
         if not source.strip() or not verdict.strip():
             raise Invalid("a verdict needs a source and words", field="verdict" if source.strip() else "source")
         plain = Verdict.GRANTED if verdict.strip().casefold() in _YES else Verdict.DENIED
-        moment = at or self.now()
+        moment = at or self._now()
         fields: dict[str, Any] = {
             "state": ApprovalState(enum_of(Verdict, counts_as or plain, "counts_as")),
             "source": source.strip(),
@@ -150,7 +151,7 @@ class Approvals(Store):
             "key": key,
         }
         self._record_lapsed(run_id)
-        return self._once(run_id, approval_id, fields)
+        return self._ask_once(run_id, approval_id, fields)
 
     @writes(manager_only=True)
     def decide(
@@ -168,11 +169,11 @@ class Approvals(Store):
         decider again changes nothing.
         """
         chosen, decider = enum_of(Verdict, verdict, "verdict"), name_of(by, "by")
-        asked = self.fetch(Approval, approval_id)
+        asked = self._fetch(Approval, approval_id)
         check_decider(asked, decider)
         check_digest(asked, digest)
         self._record_lapsed(asked.run_id)
-        changed = self.change_all(
+        changed = self._change_all(
             Approval,
             """
             update approvals
@@ -185,12 +186,12 @@ class Approvals(Store):
             verdict=chosen,
             by=decider,
             rationale=rationale,
-            now=self.now(),
+            now=self._now(),
         )
         return changed[0] if changed else self._repeated(approval_id, chosen, decider)
 
     def _repeated(self, approval_id: str, verdict: Verdict, decider: str) -> Approval:
-        present = self.fetch(Approval, approval_id)
+        present = self._fetch(Approval, approval_id)
         if present.state == verdict.value and is_same(present.decided_by, decider):
             return present.marked_already()
         raise settled(present)
@@ -198,11 +199,11 @@ class Approvals(Store):
     @writes
     def withdraw(self, approval_id: str, *, reason: str | None = None) -> Approval:
         """Take back an open question; one that was taken back already comes back as it is."""
-        asked = self.fetch(Approval, approval_id)
+        asked = self._fetch(Approval, approval_id)
         if asked.state is ApprovalState.WITHDRAWN:
             return asked.marked_already()
         self._record_lapsed(asked.run_id)
-        changed = self.change_all(
+        changed = self._change_all(
             Approval,
             """
             update approvals set state = 'withdrawn', decided_at = :now, rationale = :reason
@@ -212,10 +213,10 @@ class Approvals(Store):
             note=reason,
             id=approval_id,
             reason=reason,
-            now=self.now(),
+            now=self._now(),
         )
         if not changed:
-            raise settled(self.fetch(Approval, approval_id))
+            raise settled(self._fetch(Approval, approval_id))
         return changed[0]
 
     @writes
@@ -228,7 +229,7 @@ class Approvals(Store):
 
     def _record_lapsed(self, run_id: str | None) -> list[Approval]:
         narrowed = {} if run_id is None else {"run_id": run_id}
-        lapsed = self.change_all(
+        lapsed = self._change_all(
             Approval,
             f"""
             update approvals
@@ -241,7 +242,7 @@ class Approvals(Store):
             """,
             note=UNANSWERED,
             unanswered=UNANSWERED,
-            now=self.now(),
+            now=self._now(),
             **narrowed,
         )
         return sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))
@@ -260,18 +261,18 @@ class Approvals(Store):
                     hint=f"Wait again, or ask {approval.asked_of or 'a manager'} directly.",
                     id=approval_id,
                 )
-            self.db.wait_for_change(min(left, self._until_expiry(approval), _LONGEST_STEP))
+            self._db.wait_for_change(min(left, self._until_expiry(approval), _LONGEST_STEP))
         return approval
 
     def _until_expiry(self, approval: Approval) -> float:
         if approval.expires_at is None:
             return _LONGEST_STEP
-        return max(0.001, (approval.expires_at - self.now()).total_seconds())
+        return max(0.001, (approval.expires_at - self._now()).total_seconds())
 
     @reads
     def get(self, approval_id: str) -> Approval:
         """Get an approval as it counts now."""
-        return self.fetch(Approval, approval_id).seen_at(self.now())
+        return self._fetch(Approval, approval_id).seen_at(self._now())
 
     @reads
     def find(
@@ -288,31 +289,31 @@ class Approvals(Store):
         after: str | None = None,
     ) -> Page:
         """List approvals as they count now, newest first."""
-        now = self.now()
+        now = self._now()
         where = Where(Approval)
         where.equal(run_id=run_id, asked_of=asked_of and name_of(asked_of, "asked_of"), source=source, task_id=task_id)
         where.equal(subject_digest=digest and hex_digest(digest))
         if state is not None:
             where.add(condition_for(enum_of(ApprovalState, state, "state")), state=state, now=to_text(now))
         order = ("number",) if run_id is not None else ("asked_at", "run_id", "number")
-        page = self.page(Approval, where, order=order, limit=limit, after=after, descending=not oldest_first)
+        page = self._page(Approval, where, order=order, limit=limit, after=after, descending=not oldest_first)
         return Page((approval.seen_at(now) for approval in page), next=page.next)
 
     @reads
     def latest(self, run_id: str, source: str) -> Approval | None:
         """Get a run's newest approval from one source; none is null."""
-        found = self.select(
+        found = self._select(
             Approval,
             "select * from approvals where run_id = :run_id and source = :source order by number desc limit 1",
             run_id=run_id,
             source=source.strip(),
         )
-        return found[0].seen_at(self.now()) if found else None
+        return found[0].seen_at(self._now()) if found else None
 
     @reads
     def grants(self, approval_id: str, action: str) -> bool:
         """Say whether an approval was granted, and for exactly this action as its subject."""
-        approval = self.seek(Approval, approval_id)
+        approval = self._seek(Approval, approval_id)
         if approval is None or approval.decided_by is None:
             return False  # silence is no consent, whatever the question's default says
         return approval.subject == action and approval.state == ApprovalState.GRANTED
@@ -323,13 +324,13 @@ class Approvals(Store):
 
         The newest answer counts. Silence never does, unless nobody answered at all and `or_by_default` lets the default stand.
         """
-        asked = self.select(
+        asked = self._select(
             Approval,
             "select * from approvals where run_id = :run_id and subject_digest = :digest",
             run_id=run_id,
             digest=hex_digest(digest),
         )
-        settled_now = [approval.seen_at(self.now()) for approval in asked]
+        settled_now = [approval.seen_at(self._now()) for approval in asked]
         answers = [approval for approval in settled_now if approval.verdict and not approval.is_expired]
         if or_by_default and not answers:
             answers = [approval for approval in settled_now if approval.verdict]

@@ -1,17 +1,86 @@
 """Feedback: a correction from a person, followed from triage to a fix that a regression test proves."""
 
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from decklog.clock import to_text
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.records import Page
-from decklog.stores.base import Store, Where, enum_of
-from decklog.stores.desk.feedback_record import BACK, MOVES, Feedback, FeedbackSeverity, FeedbackState, FixClass
+from decklog.records import Page, Record
+from decklog.stores.base import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+class FeedbackSeverity(StrEnum):
+    LOW = "low"
+    MED = "med"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class FixClass(StrEnum):
+    PROMPT = "prompt"
+    DOC = "doc"
+    TEST = "test"
+    TOOL = "tool"
+    POLICY = "policy"
+    ARCHITECTURAL = "architectural"
+    STATE_MACHINE = "state-machine"
+    OUT_OF_SCOPE = "out-of-scope"
+
+
+class FeedbackState(StrEnum):
+    PENDING = "pending"
+    TRIAGED = "triaged"
+    IN_FIX = "in-fix"
+    FIX_PR_OPEN = "fix-pr-open"
+    VERIFIED = "verified"
+    REJECTED = "rejected"
+    CLOSED = "closed"
+
+
+# Where feedback may go from each state: triage, fix, pull request, verdict, end. What is out of scope is rejected without a fix.
+MOVES = {
+    FeedbackState.PENDING: (FeedbackState.TRIAGED,),
+    FeedbackState.TRIAGED: (FeedbackState.IN_FIX, FeedbackState.REJECTED),
+    FeedbackState.IN_FIX: (FeedbackState.FIX_PR_OPEN, FeedbackState.REJECTED),
+    FeedbackState.FIX_PR_OPEN: (FeedbackState.VERIFIED, FeedbackState.REJECTED),
+    FeedbackState.VERIFIED: (FeedbackState.CLOSED,),
+    FeedbackState.REJECTED: (FeedbackState.CLOSED,),
+    FeedbackState.CLOSED: (),
+}
+# The one way back, always with a reason: a fix that fails must not stay in its state for ever.
+BACK = {FeedbackState.FIX_PR_OPEN: FeedbackState.IN_FIX, FeedbackState.IN_FIX: FeedbackState.TRIAGED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feedback(Record):
+    table = "feedback"
+    home = "@desk"
+
+    id: str
+    from_handle: str
+    channel: str
+    severity: FeedbackSeverity
+    body: str
+    received_at: datetime
+    updated_at: datetime
+    state: FeedbackState = FeedbackState.PENDING
+    message_id: str | None = None
+    fix_class: FixClass | None = None
+    context_url: str | None = None
+    root_cause: str | None = None
+    success_criterion: str | None = None
+    fix_pr_url: str | None = None
+    regression_test_path: str | None = None
+    notes: list[object] = field(default_factory=list)
+    key: str | None = None
+    closed_at: datetime | None = None
 
 
 class FeedbackStore(Store):
@@ -36,13 +105,13 @@ class FeedbackStore(Store):
         for name, text in (("from_handle", from_handle), ("body", body), ("channel", channel)):
             if not text.strip():
                 raise Invalid(f"feedback needs a {name}", field=name)
-        now = self.now()
-        return self.once(
+        now = self._now()
+        return self._once(
             lambda: self._known(feedback_id, key),
-            lambda: self.add(
+            lambda: self._add(
                 Feedback,
                 note=body,
-                id=feedback_id or self.ids.new("fb"),
+                id=feedback_id or self._ids.new("fb"),
                 from_handle=from_handle.strip(),
                 channel=channel.strip(),
                 severity=enum_of(FeedbackSeverity, severity, "severity"),
@@ -55,15 +124,15 @@ class FeedbackStore(Store):
         )
 
     def _known(self, feedback_id: str | None, key: str | None) -> Feedback | None:
-        if feedback_id is not None and (known := self.seek(Feedback, feedback_id)) is not None:
+        if feedback_id is not None and (known := self._seek(Feedback, feedback_id)) is not None:
             return known
-        found = self.select(Feedback, "select * from feedback where key = :key", key=key) if key is not None else []
+        found = self._select(Feedback, "select * from feedback where key = :key", key=key) if key is not None else []
         return found[0] if found else None
 
     @reads
     def get(self, feedback_id: str) -> Feedback:
         """Get one piece of feedback."""
-        return self.fetch(Feedback, feedback_id)
+        return self._fetch(Feedback, feedback_id)
 
     @reads
     def find(
@@ -83,7 +152,7 @@ class FeedbackStore(Store):
             fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"),
             severity=severity and enum_of(FeedbackSeverity, severity, "severity"),
         )
-        return self.page(Feedback, where, order=("received_at", "id"), limit=limit, after=after, descending=not oldest_first)
+        return self._page(Feedback, where, order=("received_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
     @writes
     def triage(
@@ -161,24 +230,24 @@ class FeedbackStore(Store):
         """Step back from a fix that did not work: from its pull request to the fix, from the fix to triage."""
         known = self._locked(feedback_id)
         if known.state not in BACK:
-            raise self.refusal(Feedback, feedback_id)
+            raise self._refusal(Feedback, feedback_id)
         to = BACK[known.state]
-        return self._set(known, {"state": to, **_noted(known, to, by, _reason(reason), self.now())}, reason)
+        return self._set(known, {"state": to, **_noted(known, to, by, _reason(reason), self._now())}, reason)
 
     @writes
     def close(self, feedback_id: str, *, by: str | None = None, note: str | None = None) -> Feedback:
         """Close feedback that was verified or rejected."""
-        return self._move(feedback_id, FeedbackState.CLOSED, by, note, closed_at=self.now())
+        return self._move(feedback_id, FeedbackState.CLOSED, by, note, closed_at=self._now())
 
     @writes
     def add_note(self, feedback_id: str, text: str, *, by: str | None = None) -> Feedback:
         """Add a note without moving anything. Notes are never changed and never go."""
         known = self._locked(feedback_id)
-        return self._set(known, _noted(known, known.state, by, _reason(text), self.now()), text)
+        return self._set(known, _noted(known, known.state, by, _reason(text), self._now()), text)
 
     def _locked(self, feedback_id: str) -> Feedback:
         """Read the feedback so that nobody else moves it until this transaction ends."""
-        found = self.select(Feedback, "select * from feedback where id = :id for update", id=feedback_id)
+        found = self._select(Feedback, "select * from feedback where id = :id for update", id=feedback_id)
         if not found:
             raise NotFound(f"there is no feedback {feedback_id}", hint="decklog feedback find lists it all.", id=feedback_id)
         return found[0]
@@ -197,17 +266,17 @@ class FeedbackStore(Store):
             )
         if to is FeedbackState.IN_FIX and known.fix_class is FixClass.OUT_OF_SCOPE:
             raise Conflict(f"feedback {feedback_id} is out of scope, so it gets no fix; reject it", state=known.state)
-        return self._set(known, {"state": to, **given, **_noted(known, to, by, note, self.now())}, note or f"{to}")
+        return self._set(known, {"state": to, **given, **_noted(known, to, by, note, self._now())}, note or f"{to}")
 
     def _set(self, known: Feedback, changes: "dict[str, Any]", note: str) -> Feedback:
         assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
-        return self.change(
+        return self._change(
             Feedback,
             known.id,
             f"update feedback set {assignments}, updated_at = :now where id = :id and state = :known returning *",
             note=note,
             known=known.state,
-            now=self.now(),
+            now=self._now(),
             **{f"new_{name}": value for name, value in changes.items()},
         )
 

@@ -1,27 +1,86 @@
 """The inbox: messages from people to agents, acknowledged at once and read at the next break in the work."""
 
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.records import Page
-from decklog.stores.base import Store, Where, enum_of
-from decklog.stores.desk.feedback_record import Feedback, FeedbackSeverity, FixClass
-from decklog.stores.desk.message_record import Message, MessageChannel, MessageSeverity, MessageState
+from decklog.records import Page, Record
+from decklog.stores.base import Store
+from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FixClass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Protocol
+
+    from decklog.stores.base import Parts
 
     class Pauses(Protocol):
         """Pauses a task; the tasks store can."""
 
-        def pause(self, task_id: str, *, reason: str, by: str) -> object: ...
+        def pause(self, task_id: str, *, reason: str) -> object: ...
 
     class Senders(Protocol):
         """Knows whose word counts; the trust store does."""
 
         def recognises(self, handle: str) -> bool: ...
+
+
+class MessageChannel(StrEnum):
+    CLI = "cli"
+    TUI = "tui"
+    GH_COMMENT = "gh-comment"
+    EMAIL = "email"
+    DAILY_STANDUP_REPLY = "daily-standup-reply"
+
+
+class MessageSeverity(StrEnum):
+    INFO = "info"
+    QUESTION = "question"
+    CRITICAL = "critical"
+
+
+class MessageState(StrEnum):
+    PENDING = "pending"
+    SEEN = "seen"
+    ANSWERED = "answered"
+    ESCALATED = "escalated"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message(Record):
+    table = "messages"
+    home = "@desk"
+
+    id: str
+    from_handle: str
+    is_authorised: bool
+    channel: MessageChannel
+    severity: MessageSeverity
+    body: str
+    ack: str
+    ack_sent_at: datetime
+    received_at: datetime
+    state: MessageState = MessageState.PENDING
+    agent: str | None = None
+    run_id: str | None = None
+    task_id: str | None = None
+    context_url: str | None = None
+    paused_task_id: str | None = None
+    pause_problem: str | None = None
+    seen_by: str | None = None
+    seen_at: datetime | None = None
+    answer: str | None = None
+    answered_by: str | None = None
+    answered_at: datetime | None = None
+    escalated_to: str | None = None
+    escalated_at: datetime | None = None
+    closed_at: datetime | None = None
+    key: str | None = None
 
 
 _FEEDBACK_SEVERITY = {
@@ -43,8 +102,11 @@ class Inbox(Store):
     """
 
     records = (Message,)
-    pauses: "Pauses | None" = None
-    senders: "Senders | None" = None
+
+    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Pauses]", trust: "Callable[[], Senders]") -> None:
+        super().__init__(parts)
+        self._tasks = tasks
+        self._trust = trust
 
     @writes
     def post(
@@ -68,12 +130,12 @@ class Inbox(Store):
         It is for everybody, or for the agent, run or task it names. A critical one pauses its task, if the sender is the
         manager or a reviewer. With an id or a key that is known already, that message comes back as it is.
         """
-        now = self.now()
+        now = self._now()
         severity = enum_of(MessageSeverity, severity, "severity")
-        is_authorised = self.senders is not None and self.senders.recognises(from_handle)
+        is_authorised = self._trust().recognises(from_handle)
         about = {"agent": agent, "run_id": run_id, "task_id": task_id, "context_url": context_url}
         fields = {
-            "id": message_id or self.ids.new("msg"),
+            "id": message_id or self._ids.new("msg"),
             "from_handle": _text(from_handle, "from_handle"),
             "is_authorised": is_authorised,
             "channel": enum_of(MessageChannel, channel, "channel"),
@@ -85,21 +147,19 @@ class Inbox(Store):
             "received_at": received_at or now,
             "key": key,
         }
-        return self.once(lambda: self._known(message_id, key), lambda: self._post(fields))
+        return self._once(lambda: self._known(message_id, key), lambda: self._post(fields))
 
     def _post(self, fields: "dict[str, Any]") -> Message:
         if fields["severity"] is MessageSeverity.CRITICAL and fields["is_authorised"] and fields["task_id"] is not None:
             fields = {**fields, **self._pause(fields)}
-        return self.add(Message, note=fields["body"], **fields)
+        return self._add(Message, note=fields["body"], **fields)
 
     def _pause(self, fields: "dict[str, Any]") -> "dict[str, str]":
         """Pause the task; when it can't be paused the message still goes in, and says why."""
         task_id = fields["task_id"]
-        if self.pauses is None:
-            return {"pause_problem": "nothing here can pause a task"}
         reason = f"critical message {fields['id']} from {fields['from_handle']}"
         try:
-            self.pauses.pause(task_id, reason=reason, by=fields["from_handle"])
+            self._tasks().pause(task_id, reason=reason)
         except (Conflict, NotFound) as problem:
             if problem.retryable:
                 raise
@@ -107,15 +167,15 @@ class Inbox(Store):
         return {"paused_task_id": task_id}
 
     def _known(self, message_id: str | None, key: str | None) -> Message | None:
-        if message_id is not None and (known := self.seek(Message, message_id)) is not None:
+        if message_id is not None and (known := self._seek(Message, message_id)) is not None:
             return known
-        found = self.select(Message, "select * from messages where key = :key", key=key) if key is not None else []
+        found = self._select(Message, "select * from messages where key = :key", key=key) if key is not None else []
         return found[0] if found else None
 
     @reads
     def get(self, message_id: str) -> Message:
         """Get a message."""
-        return self.fetch(Message, message_id)
+        return self._fetch(Message, message_id)
 
     @reads
     def pending_for(
@@ -136,7 +196,7 @@ class Inbox(Store):
         for name, value in (("agent", agent), ("run_id", run_id), ("task_id", task_id)):
             if value is not None:
                 where.add(f"({name} is null or {name} = :{name})", **{name: value})
-        return self.page(Message, where, order=("received_at", "id"), limit=limit, after=after)
+        return self._page(Message, where, order=("received_at", "id"), limit=limit, after=after)
 
     @reads
     def recent(
@@ -157,7 +217,7 @@ class Inbox(Store):
             run_id=run_id,
             from_handle=from_handle,
         )
-        return self.page(Message, where, order=("received_at", "id"), limit=limit, after=after, descending=True)
+        return self._page(Message, where, order=("received_at", "id"), limit=limit, after=after, descending=True)
 
     @writes
     def mark_seen(self, message_id: str, *, by: str | None = None) -> Message:
@@ -165,13 +225,13 @@ class Inbox(Store):
         known = self._locked(message_id)
         if known.state is not MessageState.PENDING:
             return known.marked_already()
-        return self.change(
+        return self._change(
             Message,
             message_id,
             "update messages set state = 'seen', seen_by = :by, seen_at = :now where id = :id and state = 'pending' returning *",
             note="seen",
             by=by,
-            now=self.now(),
+            now=self._now(),
         )
 
     @writes
@@ -180,7 +240,7 @@ class Inbox(Store):
         known = self._locked(message_id)
         if known.state is MessageState.ANSWERED and known.answer == answer:
             return known.marked_already()
-        return self.change(
+        return self._change(
             Message,
             message_id,
             """
@@ -193,7 +253,7 @@ class Inbox(Store):
             note=_text(answer, "answer"),
             answer=answer,
             by=by,
-            now=self.now(),
+            now=self._now(),
         )
 
     @writes
@@ -208,14 +268,14 @@ class Inbox(Store):
         """Make a message feedback, in its sender's words; asking again gives the same feedback back."""
         known = self._locked(message_id)
         if known.escalated_to is not None:
-            return self.fetch(Feedback, known.escalated_to).marked_already()
+            return self._fetch(Feedback, known.escalated_to).marked_already()
         if known.state not in (MessageState.PENDING, MessageState.SEEN):
-            raise self.refusal(Message, message_id)
-        now = self.now()
-        feedback = self.add(
+            raise self._refusal(Message, message_id)
+        now = self._now()
+        feedback = self._add(
             Feedback,
             note=known.body,
-            id=self.ids.new("fb"),
+            id=self._ids.new("fb"),
             message_id=known.id,
             from_handle=known.from_handle,
             channel=known.channel.value,
@@ -230,7 +290,7 @@ class Inbox(Store):
         return feedback
 
     def _escalated(self, known: Message, feedback_id: str, by: str | None, now: datetime) -> None:
-        self.change(
+        self._change(
             Message,
             known.id,
             """
@@ -252,7 +312,7 @@ class Inbox(Store):
         known = self._locked(message_id)
         if known.state is MessageState.CLOSED:
             return known.marked_already()
-        return self.change(
+        return self._change(
             Message,
             message_id,
             """
@@ -261,12 +321,12 @@ class Inbox(Store):
             returning *
             """,
             note="closed",
-            now=self.now(),
+            now=self._now(),
         )
 
     def _locked(self, message_id: str) -> Message:
         """Read the message so that nobody else moves it until this transaction ends."""
-        found = self.select(Message, "select * from messages where id = :id for update", id=message_id)
+        found = self._select(Message, "select * from messages where id = :id for update", id=message_id)
         if not found:
             raise NotFound(f"there is no message {message_id}", hint="decklog inbox recent lists them.", id=message_id)
         return found[0]

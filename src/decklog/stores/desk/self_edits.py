@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from decklog.clock import from_text
+from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
-from decklog.stores.base import Store, Where, enum_of
-from decklog.stores.desk.feedback_record import FixClass
+from decklog.stores.base import Store
+from decklog.stores.desk.feedback import FixClass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,11 +73,11 @@ class SelfEdits(Store):
             "em_review": _words(em_review, "em_review"),
             "auto_merged": auto_merged,
             "feedback_id": feedback_id,
-            "ts": ts or self.now(),
+            "ts": ts or self._now(),
         }
-        return self.once(
+        return self._once(
             lambda: self._known(fields["pr"], fields["after_sha"]),
-            lambda: self.add(SelfEdit, note=f"{fields['fix_class']}: {pr}", id=self.ids.new("edit"), **fields),
+            lambda: self._add(SelfEdit, note=f"{fields['fix_class']}: {pr}", id=self._ids.new("edit"), **fields),
         )
 
     @writes
@@ -99,7 +100,7 @@ class SelfEdits(Store):
         return self.record(**given)
 
     def _known(self, pr: str, after_sha: str) -> SelfEdit | None:
-        found = self.select(
+        found = self._select(
             SelfEdit, "select * from self_edits where pr = :pr and after_sha = :after_sha", pr=pr, after_sha=after_sha
         )
         return found[0] if found else None
@@ -107,7 +108,7 @@ class SelfEdits(Store):
     @reads
     def get(self, edit_id: str) -> SelfEdit:
         """Get one self-edit."""
-        return self.fetch(SelfEdit, edit_id)
+        return self._fetch(SelfEdit, edit_id)
 
     @reads
     def find(
@@ -123,7 +124,7 @@ class SelfEdits(Store):
         """List self-edits, newest first."""
         where = Where(SelfEdit)
         where.equal(fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"), feedback_id=feedback_id, pr=pr)
-        return self.page(SelfEdit, where, order=("ts", "id"), limit=limit, after=after, descending=not oldest_first)
+        return self._page(SelfEdit, where, order=("ts", "id"), limit=limit, after=after, descending=not oldest_first)
 
 
 def _words(value: object, field: str) -> str:

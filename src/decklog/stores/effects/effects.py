@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record, from_json
-from decklog.stores.base import Store, Where, enum_of
-from decklog.stores.journal.writer import INLINE_CHARACTERS
+from decklog.stores.base import Store
+from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep, kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,12 +82,12 @@ class Effects(Store):
         """Write down that an effect is about to be made. With a key that the run knows, that effect comes back as it is."""
         if not step.strip():
             raise Invalid("an effect needs the name of its step", field="step")
-        return self.once(
+        return self._once(
             lambda: self._known(run_id, key),
-            lambda: self.add(
+            lambda: self._add(
                 Effect,
                 note=f"{tool} in {step}",
-                id=self.ids.new("eff"),
+                id=self._ids.new("eff"),
                 run_id=run_id,
                 task_id=task_id,
                 step=step,
@@ -96,12 +97,12 @@ class Effects(Store):
                 arguments=arguments or {},
                 facts=facts or {},
                 actor=actor,
-                intended_at=self.now(),
+                intended_at=self._now(),
             ),
         )
 
     def _known(self, run_id: str, key: str) -> Effect | None:
-        found = self.select(Effect, "select * from effects where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        found = self._select(Effect, "select * from effects where run_id = :run_id and key = :key", run_id=run_id, key=key)
         return self._filled(found[0]) if found else None
 
     @reads
@@ -115,7 +116,7 @@ class Effects(Store):
 
         `attempts` is how many the caller saw: when another has taken it up meanwhile, nothing changes.
         """
-        return self.change(
+        return self._change(
             Effect,
             effect_id,
             """
@@ -129,14 +130,14 @@ class Effects(Store):
             actor=actor,
             attempts=attempts,
             facts=facts,
-            now=self.now(),
+            now=self._now(),
         )
 
     @writes
     def settle(self, effect_id: str, *, actor: str, result: object = None, error: dict[str, object] | None = None) -> Effect:
         """Write down what an effect's own actor made of it: a result, or the error it ended in."""
         inline, digest = self._kept(result)
-        changed = self.change(
+        changed = self._change(
             Effect,
             effect_id,
             """
@@ -150,7 +151,7 @@ class Effects(Store):
             result=inline,
             digest=digest,
             error=error,
-            now=self.now(),
+            now=self._now(),
         )
         return self._filled(changed)
 
@@ -159,24 +160,24 @@ class Effects(Store):
         if result is None:
             return None, None
         # A text is wrapped, so that the column always holds JSON.
-        text, _ = self.db.values.json("result", [result])
+        text, _ = self._db.values.json("result", [result])
         if len(text) > INLINE_CHARACTERS:
-            return None, self.journal.keep(text.encode())
+            return None, keep(self._db, text.encode())
         return [result], None
 
     def _filled(self, effect: Effect) -> Effect:
-        if effect.result_digest is not None and (content := self.journal.kept(effect.result_digest)) is not None:
+        if effect.result_digest is not None and (content := kept(self._db, effect.result_digest)) is not None:
             object.__setattr__(effect, "result", from_json(content))
         return _unwrapped(effect)
 
     def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page:
-        page = self.page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
+        page = self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
         return Page(map(_unwrapped, page), next=page.next)
 
     @writes
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
         """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""
-        return self.change(
+        return self._change(
             Effect,
             effect_id,
             """
@@ -193,7 +194,7 @@ class Effects(Store):
     def confirm(self, effect_id: str, *, attempts: int, result: object = None, by: str = "check") -> Effect:
         """Write down that a check found the effect done; `attempts` is how many the checker saw."""
         inline, digest = self._kept(result)
-        changed = self.change(
+        changed = self._change(
             Effect,
             effect_id,
             """
@@ -207,7 +208,7 @@ class Effects(Store):
             result=inline,
             digest=digest,
             by=by,
-            now=self.now(),
+            now=self._now(),
         )
         return self._filled(changed)
 
@@ -223,7 +224,7 @@ class Effects(Store):
         if not by.strip():
             raise Invalid("say who looked", field="by")
         inline, digest = self._kept(result)
-        changed = self.change(
+        changed = self._change(
             Effect,
             effect_id,
             """
@@ -239,14 +240,14 @@ class Effects(Store):
             digest=digest,
             by=by,
             reason=reason,
-            settled_at=self.now() if answer is Happened.YES else None,
+            settled_at=self._now() if answer is Happened.YES else None,
         )
         return self._filled(changed)
 
     @reads
     def get(self, effect_id: str) -> Effect:
         """Get an effect, with its result."""
-        return self._filled(self.fetch(Effect, effect_id))
+        return self._filled(self._fetch(Effect, effect_id))
 
     @reads
     def open(self, run_id: str | None = None, *, limit: int = 20, after: str | None = None) -> Page:

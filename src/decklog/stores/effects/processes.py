@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
-from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.base import Store
 
 
 class ProcessState(StrEnum):
@@ -69,9 +70,9 @@ class Processes(Store):
         task_id: str | None = None,
     ) -> Process:
         """Record a process that was started; one that is known already comes back as it is."""
-        return self.once(
-            lambda: self.seek(Process, process_id),
-            lambda: self.add(
+        return self._once(
+            lambda: self._seek(Process, process_id),
+            lambda: self._add(
                 Process,
                 id=process_id,
                 run_id=run_id,
@@ -84,7 +85,7 @@ class Processes(Store):
                 state=ProcessState.RUNNING,
                 keeper=keeper,
                 pid=pid,
-                started_at=self.now(),
+                started_at=self._now(),
             ),
         )
 
@@ -102,7 +103,7 @@ class Processes(Store):
         how = enum_of(ProcessState, state, "state")
         if how is ProcessState.RUNNING:
             raise Invalid("a process does not end as running", field="state")
-        changed = self.change_all(
+        changed = self._change_all(
             Process,
             """
             update processes
@@ -115,14 +116,14 @@ class Processes(Store):
             exit_code=exit_code,
             signal=signal,
             signals_sent=signals_sent or [],
-            now=self.now(),
+            now=self._now(),
         )
-        return changed[0] if changed else self.fetch(Process, process_id).marked_already()
+        return changed[0] if changed else self._fetch(Process, process_id).marked_already()
 
     @reads
     def get(self, process_id: str) -> Process:
         """Get a process as it was last seen."""
-        return self.fetch(Process, process_id)
+        return self._fetch(Process, process_id)
 
     @reads
     def find(
@@ -137,4 +138,4 @@ class Processes(Store):
         """List processes as they were last seen, newest first."""
         where = Where(Process)
         where.equal(run_id=run_id, state=state and enum_of(ProcessState, state, "state"), task_id=task_id)
-        return self.page(Process, where, order=("started_at", "id"), limit=limit, after=after, descending=True)
+        return self._page(Process, where, order=("started_at", "id"), limit=limit, after=after, descending=True)

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
-from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.base import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Ci(Store):
         known = self._locked(key)
         if known is None:
             try:
-                return self.db.write(lambda: self._start(key, given))
+                return self._db.write(lambda: self._start(key, given))
             except Conflict:
                 known = self._locked(key)
                 if known is None:
@@ -76,10 +77,10 @@ class Ci(Store):
         return self._complete(known, given)
 
     def _start(self, key: "dict[str, Any]", given: "dict[str, Any]") -> CiRun:
-        now = self.now()
+        now = self._now()
         fields = {**given, "started_at": given["started_at"] or now}
         fields["duration_s"] = _duration(fields)
-        return self.add(CiRun, note=_note(fields), updated_at=now, **key, **fields)
+        return self._add(CiRun, note=_note(fields), updated_at=now, **key, **fields)
 
     def _complete(self, known: CiRun, given: "dict[str, Any]") -> CiRun:
         """Fill in what is not known yet."""
@@ -100,7 +101,7 @@ class Ci(Store):
         if not changes:
             return known.marked_already()
         assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
-        return self.change(
+        return self._change(
             CiRun,
             (known.workflow_name, known.branch, known.ci_run_id),  # type: ignore[arg-type]
             f"""
@@ -109,12 +110,12 @@ class Ci(Store):
             returning *
             """,
             note=_note(fields),
-            now=self.now(),
+            now=self._now(),
             **{f"new_{name}": value for name, value in changes.items()},
         )
 
     def _locked(self, key: "dict[str, Any]") -> CiRun | None:
-        found = self.select(
+        found = self._select(
             CiRun,
             """
             select * from ci_runs
@@ -127,7 +128,7 @@ class Ci(Store):
     @reads
     def get(self, workflow_name: str, branch: str, ci_run_id: int) -> CiRun:
         """Get one CI run by the three parts of its key."""
-        found = self.seek(CiRun, (workflow_name, branch, ci_run_id))  # type: ignore[arg-type]
+        found = self._seek(CiRun, (workflow_name, branch, ci_run_id))  # type: ignore[arg-type]
         if found is None:
             raise NotFound(
                 f"there is no run {ci_run_id} of {workflow_name} on {branch}", hint="decklog ci find lists what is there."
@@ -155,7 +156,7 @@ class Ci(Store):
         )
         where.between("started_at", since, until)
         order = ("started_at", "ci_run_id", "workflow_name", "branch")
-        return self.page(CiRun, where, order=order, limit=limit, after=after, descending=True)
+        return self._page(CiRun, where, order=order, limit=limit, after=after, descending=True)
 
     @reads
     def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> "dict[str, Any]":
@@ -178,7 +179,7 @@ class Ci(Store):
         }
 
     def _durations(self, workflow_name: str, on: str, branch: str, last: int) -> list[int]:
-        runs = self.select(
+        runs = self._select(
             CiRun,
             f"""
             select * from ci_runs

@@ -1,9 +1,10 @@
 """Context packages: what one agent leaves for the next ones, offered to each in the order of its worth."""
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page
-from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.base import Store
 from decklog.stores.flow.context_package import (
     Consumer,
     ConsumingAgent,
@@ -73,34 +74,34 @@ class Context(Store):
         agents = None if consumers is None else sorted({_agent(agent, "consumers") for agent in consumers})
         if not agents and (supersedes is None or agents == []):
             raise Invalid("a package needs at least one consumer", field="consumers")
-        return self.once(lambda: self._known(run_id, key), lambda: self._save(fields, agents, supersedes, number))
+        return self._once(lambda: self._known(run_id, key), lambda: self._save(fields, agents, supersedes, number))
 
     def _save(
         self, fields: "dict[str, Any]", agents: list[ContextAgent] | None, supersedes: str | None, number: int | None
     ) -> Package:
         old = None if supersedes is None else self._replaceable(supersedes, fields["run_id"])
-        package = self.add(
+        package = self._add(
             Package,
             note=fields["summary"],
-            id=self.ids.new("pkg"),
-            number=number if number is not None else next_number(self.db),
+            id=self._ids.new("pkg"),
+            number=number if number is not None else next_number(self._db),
             version=1 if old is None else old.version + 1,
             supersedes_id=old and old.id,
-            created_at=self.now(),
+            created_at=self._now(),
             **fields,
         )
         if old is not None:
             self._retire(old, package.id)
             agents = agents or [consumer.agent for consumer in self._consumers(old.id)]
         for agent in agents or []:
-            self.add(Consumer, package_id=package.id, agent=agent, run_id=package.run_id)
+            self._add(Consumer, package_id=package.id, agent=agent, run_id=package.run_id)
         return package
 
     def _known(self, run_id: str, key: str | None) -> Package | None:
         if key is None:
             return None
         sql = "select * from context_packages where run_id = :run_id and key = :key"
-        found = self.select(Package, sql, run_id=run_id, key=key)
+        found = self._select(Package, sql, run_id=run_id, key=key)
         return found[0] if found else None
 
     def _replaceable(self, reference: str, run_id: str) -> Package:
@@ -117,7 +118,7 @@ class Context(Store):
         return old
 
     def _retire(self, old: Package, new_id: str) -> None:
-        self.change(
+        self._change(
             Package,
             old.id,
             """
@@ -136,7 +137,7 @@ class Context(Store):
 
     def _package(self, reference: str, *, for_update: bool = False) -> Package:
         is_number = reference.isascii() and reference.isdigit() and len(reference) < 19
-        found = self.select(
+        found = self._select(
             Package,
             f"""
             select * from context_packages
@@ -171,7 +172,7 @@ class Context(Store):
         )
         if not include_superseded:
             where.add("superseded_by_id is null")
-        return self.page(Package, where, order=("number",), limit=limit, after=after, descending=True)
+        return self._page(Package, where, order=("number",), limit=limit, after=after, descending=True)
 
     @reads
     def offer(
@@ -184,7 +185,7 @@ class Context(Store):
         include_consumed: bool = False,
     ) -> list[Package]:
         """Offer an agent the packages left for it and not read yet: of its group and of the whole run, most urgent first."""
-        return self.select(
+        return self._select(
             Package,
             f"""
             select p.*
@@ -208,12 +209,12 @@ class Context(Store):
 
         Worth most is a high priority, then the agent's own group, then being meant for the agent, then being new.
         """
-        agent, group, now = _agent(agent, "agent"), group_of(group_id), self.now()
-        packages = self.select(
+        agent, group, now = _agent(agent, "agent"), group_of(group_id), self._now()
+        packages = self._select(
             Package, "select * from context_packages where run_id = :run_id and superseded_by_id is null", run_id=run_id
         )
         sql = "select * from context_consumers where run_id = :run_id and agent = :agent"
-        mine = {consumer.package_id for consumer in self.select(Consumer, sql, run_id=run_id, agent=agent)}
+        mine = {consumer.package_id for consumer in self._select(Consumer, sql, run_id=run_id, agent=agent)}
         scored = [(score_of(p, group_id=group, is_consumer=p.id in mine, now=now), p) for p in packages]
         scored.sort(key=lambda pair: (pair[0], pair[1].created_at, pair[1].number), reverse=True)
         return [{"score": round(score, 6), "package": package.as_dict()} for score, package in scored[: _limit(limit)]]
@@ -227,13 +228,13 @@ class Context(Store):
 
     def _consumers(self, package_id: str) -> list[Consumer]:
         sql = "select * from context_consumers where package_id = :package_id order by agent"
-        return self.select(Consumer, sql, package_id=package_id)
+        return self._select(Consumer, sql, package_id=package_id)
 
     @writes
     def consume(self, package_id: str, agent: ContextAgent, *, iteration: int = 1) -> Consumer:
         """Mark a package as read by one of its consumers; one who read it already is told so."""
         package, agent = self._package(package_id), _agent(agent, "agent")
-        changed = self.change_all(
+        changed = self._change_all(
             Consumer,
             """
             update context_consumers set consumed_at = :now, iteration = :iteration
@@ -243,11 +244,11 @@ class Context(Store):
             package_id=package.id,
             agent=agent,
             iteration=_whole(iteration, "iteration"),
-            now=self.now(),
+            now=self._now(),
         )
         if changed:
             return changed[0]
-        known = self.seek(Consumer, (package.id, agent))
+        known = self._seek(Consumer, (package.id, agent))
         if known is None:
             names = ", ".join(consumer.agent for consumer in self._consumers(package.id))
             raise NotFound(f"package {package.number} is not for {agent}; it is for {names}", id=package.id, agent=agent)
@@ -267,23 +268,23 @@ class Context(Store):
         if package.run_id != run_id:
             raise Invalid(f"package {package.number} belongs to run {package.run_id}, not to {run_id}", field="package_id")
         scope_id = scope_id_of(run_id, group, agent, iteration, package.number)
-        return self.once(
+        return self._once(
             lambda: self._consumption(scope_id),
-            lambda: self.add(
+            lambda: self._add(
                 Consumption,
-                id=self.ids.new("use"),
+                id=self._ids.new("use"),
                 scope_id=scope_id,
                 run_id=run_id,
                 group_id=group,
                 agent=agent,
                 iteration=iteration,
                 package_id=package.id,
-                consumed_at=self.now(),
+                consumed_at=self._now(),
             ),
         )
 
     def _consumption(self, scope_id: str) -> Consumption | None:
-        found = self.select(Consumption, "select * from context_consumptions where scope_id = :scope_id", scope_id=scope_id)
+        found = self._select(Consumption, "select * from context_consumptions where scope_id = :scope_id", scope_id=scope_id)
         return found[0] if found else None
 
     @reads
@@ -305,7 +306,7 @@ class Context(Store):
             agent=agent and enum_of(ConsumingAgent, agent, "agent"),
             iteration=iteration,
         )
-        return self.page(Consumption, where, order=("consumed_at", "id"), limit=limit, after=after, descending=True)
+        return self._page(Consumption, where, order=("consumed_at", "id"), limit=limit, after=after, descending=True)
 
 
 def _agent(name: str, field: str) -> ContextAgent:

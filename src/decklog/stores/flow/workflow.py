@@ -3,23 +3,33 @@
 import re
 from enum import StrEnum
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
-from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.base import Store
 from decklog.stores.flow.document import digest_of, records_of, shipped
 from decklog.stores.flow.records import PARTS, Definition, Marker, ModelAssignment, Rule, Transition, WorkflowVersion
 from decklog.stores.flow.router import Decision, Group, Question, TestingMode, decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any, Protocol
 
-    class GroupFacts(Protocol):
-        """Knows the groups of a run; each has what `router.Group` names."""
+    from decklog.stores.base import Parts
 
-        def of_run(self, run_id: str) -> Iterable[object]: ...
+    class GroupFact(Protocol):
+        """A group of a run, with what `router.Group` names."""
+
+        @property
+        def group_id(self) -> str: ...
+        def as_dict(self) -> dict[str, Any]: ...
+
+    class GroupFacts(Protocol):
+        """Knows the groups of a run."""
+
+        def of_run(self, run_id: str) -> Iterable[GroupFact]: ...
 
 
 class Drawing(StrEnum):
@@ -31,7 +41,10 @@ class Workflow(Store):
     """Keeps one workflow, as it was loaded or as it comes with the package, and routes by it."""
 
     records = (WorkflowVersion, *PARTS)
-    groups: "GroupFacts | None" = None
+
+    def __init__(self, parts: "Parts", *, groups: "Callable[[], GroupFacts]") -> None:
+        super().__init__(parts)
+        self._known_groups = groups
 
     # The definition
 
@@ -51,7 +64,7 @@ class Workflow(Store):
         for part in reversed(PARTS):
             self._drop(part, [record for record in records if isinstance(record, part)])
         for part in PARTS:
-            self._put(part, [record for record in records if isinstance(record, part)])
+            self._put_parts(part, [record for record in records if isinstance(record, part)])
         return version
 
     def _add_version(self, name: str, digest: str, records: list[Record], by: str | None) -> WorkflowVersion:
@@ -61,16 +74,16 @@ class Workflow(Store):
             name: sum(isinstance(record, part) for record in records) for name, part in zip(names, PARTS, strict=True)
         }
         try:
-            return self.db.write(
-                lambda: self.add(
+            return self._db.write(
+                lambda: self._add(
                     WorkflowVersion,
                     note=f"loaded {name}",
-                    id=self.ids.new("wf"),
+                    id=self._ids.new("wf"),
                     number=present.number + 1 if present else 1,
                     name=name,
                     digest=digest,
                     loaded_by=by,
-                    loaded_at=self.now(),
+                    loaded_at=self._now(),
                     **counts,
                 )
             )
@@ -85,9 +98,9 @@ class Workflow(Store):
         for record in self._rows(part):
             if (key := _key(record)) not in keep:
                 sql = f"delete from {part.table} where {condition} returning *"
-                self.remove(part, sql, **dict(zip(part.identity, key, strict=True)))
+                self._remove(part, sql, **dict(zip(part.identity, key, strict=True)))
 
-    def _put(self, part: type[Record], wanted: list[Record]) -> None:
+    def _put_parts(self, part: type[Record], wanted: list[Record]) -> None:
         """Add what is new and change what is different; what is the same leaves no entry."""
         present = {_key(record): record for record in self._rows(part)}
         others = [name for name in part.columns() if name not in part.identity]
@@ -96,16 +109,16 @@ class Workflow(Store):
         for record in wanted:
             known, values = present.get(_key(record)), record.values()
             if known is None:
-                self.add(part, **values)
+                self._add(part, **values)
             elif known != record:
                 sql = f"update {part.table} set {assignments} where {condition} returning *"
-                self.change(part, _key(record), sql, **{f"new_{name}": values[name] for name in others})
+                self._change(part, _key(record), sql, **{f"new_{name}": values[name] for name in others})
 
     def _rows(self, part: type[Record]) -> list[Record]:
-        return self.select(part, f"select * from {part.table} order by {', '.join(part.identity)}")
+        return self._select(part, f"select * from {part.table} order by {', '.join(part.identity)}")
 
     def _version(self) -> WorkflowVersion | None:
-        found = self.select(WorkflowVersion, "select * from workflow_versions order by number desc limit 1")
+        found = self._select(WorkflowVersion, "select * from workflow_versions order by number desc limit 1")
         return found[0] if found else None
 
     def _definition(self) -> Definition:
@@ -117,7 +130,7 @@ class Workflow(Store):
     def versions(self, *, limit: int = 20, after: str | None = None) -> Page:
         """List the workflows that were loaded, newest first."""
         where = Where(WorkflowVersion)
-        return self.page(WorkflowVersion, where, order=("number",), limit=limit, after=after, descending=True)
+        return self._page(WorkflowVersion, where, order=("number",), limit=limit, after=after, descending=True)
 
     @reads
     def transitions(self, *, agent: str | None = None) -> list[Transition]:
@@ -184,9 +197,9 @@ class Workflow(Store):
             if not isinstance(given, list):
                 raise Invalid("groups is a list of objects, each with an id", field="groups")
             return [Group.of(one) for one in given]
-        if self.groups is None or run_id is None:
+        if run_id is None:
             return None
-        return [Group.of(one) for one in self.groups.of_run(run_id)]
+        return [Group.of({**one.as_dict(), "id": one.group_id}) for one in self._known_groups().of_run(run_id)]
 
     @reads
     def check_prompt(self, agent: str, text: str) -> "dict[str, Any]":

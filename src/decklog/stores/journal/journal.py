@@ -4,27 +4,91 @@ from datetime import datetime
 
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
-from decklog.operations import reads, reads_in_steps
+from decklog.operations import reads, reads_in_steps, writes
 from decklog.records import Page, Record
-from decklog.stores.journal.entry import Entry, Kind, Phase
-from decklog.stores.journal.receiving import Receiving
+from decklog.stores.journal.entry import Confidence, Entry, Kind, Phase
+from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, newest_position, number_of
 from decklog.stores.journal.time_index import Times
-from decklog.stores.journal.writer import SELECT, STREAM_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
+    from decklog.db.base import Database
     from decklog.stores.journal.verify import Verification
+    from decklog.stores.journal.writer import Writer, Written
 
 _TAGS = ("kind", "agent", "agent_id", "phase")
 _INDEXED = {"subtype", "group_id", "task_id"}
 _LOOK_BACK = 2000
 
 
-class Journal(Receiving):
+class Journal:
     """Appends entries and finds them again."""
+
+    # Entries are what records are made from; the journal keeps no record besides them.
+    records = ()  # type: tuple[type[Record], ...]
+
+    def __init__(self, db: "Database", writer: "Writer", record_classes: "Callable[[], dict[str, type[Record]]]") -> None:
+        self._db = db
+        self._writer = writer
+        self.record_classes = record_classes
+
+    @writes
+    def append(
+        self,
+        stream: str,
+        body: str | None = None,
+        *,
+        kind: Kind = Kind.INTERACTION,
+        subtype: str | None = None,
+        agent: str | None = None,
+        agent_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        iteration: int | None = None,
+        payload: object = None,
+        phase: Phase | None = None,
+        confidence: Confidence | None = None,
+        refs: list[str] | None = None,
+        key: str | None = None,
+        at: datetime | None = None,
+    ) -> Entry:
+        """Append one entry to a run's stream.
+
+        With a key, the first entry with the same stream, subtype, group and key comes back, marked `already`.
+        """
+        given = {
+            "stream": stream,
+            "body": body,
+            "kind": kind,
+            "subtype": subtype,
+            "agent": agent,
+            "agent_id": agent_id,
+            "group_id": group_id,
+            "task_id": task_id,
+            "iteration": iteration,
+            "payload": payload,
+            "phase": phase,
+            "confidence": confidence,
+            "refs": refs,
+            "key": key,
+            "at": at,
+        }
+        return self._writer.append(given)
+
+    @writes
+    def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
+        """Append several entries in one transaction, each given as the arguments of `append`.
+
+        For a key that is known, in the journal or earlier in the list, the first entry with it comes back, marked `already`.
+        """
+        known = {*Journal.append.__wrapped__.__kwdefaults__, "stream", "body"}  # type: ignore[attr-defined]
+        for given in entries:
+            if not given.keys() <= known or "stream" not in given:
+                raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
+        return self._writer.append_many(entries)
 
     @reads
     def get(self, stream: str, seq: int) -> Entry:
@@ -32,11 +96,11 @@ class Journal(Receiving):
         if not 0 < seq < STREAM_SIZE:
             # Such a number would be a position in another stream.
             raise NotFound(f"there is no entry {stream}:{seq}")
-        number = self.number_of(stream)
-        _, rows = self.db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
+        number = number_of(self._db, stream)
+        _, rows = self._db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
         if number is None or not rows:
             raise NotFound(f"there is no entry {stream}:{seq}", hint="decklog journal find lists what is there.")
-        return self.load(rows[0])
+        return load(self._db, rows[0])
 
     @reads_in_steps
     def find(
@@ -75,16 +139,16 @@ class Journal(Receiving):
             where.add("kind <> 'change'")  # tells the planner that the indexes on agent and subtype hold all there is
         search = _Search(text, oldest_first, page_size(limit), cursor_of(after))
         number = None
-        if stream is not None and (number := self.db.read(lambda: self.number_of(stream))) is None:
+        if stream is not None and (number := self._db.read(lambda: number_of(self._db, stream))) is None:
             return Page()
         if search.text is not None:
-            self.db.prepare_search(number)
-        page = self.db.read(lambda: self._find(where, number, (since, until), search))
+            self._db.prepare_search(number)
+        page = self._db.read(lambda: self._find(where, number, (since, until), search))
         if page is None:
             # The index is brought up to date outside of the read, which sees only one moment.
-            self.db.prepare_search(number)
+            self._db.prepare_search(number)
             search.text = ""
-            page = self.db.read(lambda: self._find(where, number, (None, None), search))
+            page = self._db.read(lambda: self._find(where, number, (None, None), search))
             assert page is not None
         return page
 
@@ -95,7 +159,7 @@ class Journal(Receiving):
         span: "tuple[datetime | None, datetime | None]",
         search: "_Search",
     ) -> Page | None:
-        Times(self.db).narrow(where, number, *span)
+        Times(self._db).narrow(where, number, *span)
         if number is not None:
             where.replace("pos >= :start and pos < :end", start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
         found = self._found(where, number, search)
@@ -109,16 +173,16 @@ class Journal(Receiving):
         tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
         if search.text is not None:
             return self._by_search(where, tags, search)
-        if not tags or not self.db.finds_tags_by_search or _INDEXED & where.bound.keys():
+        if not tags or not self._db.finds_tags_by_search or _INDEXED & where.bound.keys():
             return self._in_order(where, search)
         recent = self._recent(where, number, search)
         return recent if len(recent) > search.limit else None
 
     def _by_search(self, where: Where, tags: "dict[str, str]", search: "_Search") -> "list[tuple[Entry, int]]":
-        _, rows = self.db.search(
+        _, rows = self._db.search(
             SELECT,
             search.text or "",
-            tags=tags if self.db.finds_tags_by_search else {},
+            tags=tags if self._db.finds_tags_by_search else {},
             condition=where.condition,
             bound=where.bound,
             oldest_first=search.oldest_first,
@@ -131,7 +195,7 @@ class Journal(Receiving):
         """Look through the latest entries of a stream: what many entries share is usually found there."""
         if number is None or search.oldest_first:
             return []
-        top = search.after or self.newest_position(number) + 1
+        top = search.after or newest_position(self._db, number) + 1
         near = Where(Entry)
         near.clauses, near.bound = list(where.clauses), dict(where.bound)
         near.add("pos >= :near", near=top - _LOOK_BACK)
@@ -144,15 +208,10 @@ class Journal(Receiving):
         return self._select(f"{SELECT} {where.sql} order by pos {direction} limit {search.limit + 1}", where.bound)
 
     def _select(self, sql: str, bound: "Mapping[str, Any]") -> "list[tuple[Entry, int]]":
-        return self._loaded(self.db.rows(sql, bound)[1])
+        return self._loaded(self._db.rows(sql, bound)[1])
 
     def _loaded(self, rows: "list[tuple[Any, ...]]") -> "list[tuple[Entry, int]]":
-        return [(self.load(row), row[0]) for row in rows]
-
-    def entries_between(self, start: int, until: int) -> list[Entry]:
-        """List the entries after one position up to another, oldest first."""
-        sql = f"{SELECT} where pos > :start and pos <= :until order by pos"
-        return [entry for entry, _ in self._select(sql, {"start": start, "until": until})]
+        return [(load(self._db, row), row[0]) for row in rows]
 
     @reads_in_steps
     def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page:
@@ -176,22 +235,12 @@ class Journal(Receiving):
         """
         from decklog.stores.journal.tail import Tail
 
-        return Tail(self).entries(stream, after=after, follow=follow, timeout_seconds=timeout_seconds)
+        return Tail(self._db).entries(stream, after=after, follow=follow, timeout_seconds=timeout_seconds)
 
     @reads
     def heads(self) -> "list[dict[str, Any]]":
         """List every stream with the number and hash of its last entry."""
-        _, rows = self.db.rows(
-            f"""
-            select s.name, e.seq, e.hash
-              from streams s
-              join entries e on e.pos =
-                   (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
-             order by s.name
-            """,
-            {},
-        )
-        return [{"stream": stream, "seq": seq, "hash": hash} for stream, seq, hash in rows]
+        return heads(self._db)
 
     @reads
     def history(self, table: str, record_id: str, *, limit: int = 20, after: str | None = None) -> Page:
@@ -238,7 +287,7 @@ class Journal(Receiving):
         """
         from decklog.stores.journal.verify import Verifier
 
-        return Verifier(self).run(stream, anchor)
+        return Verifier(self._db, self.record_classes()).run(stream, anchor)
 
 
 class _Search:

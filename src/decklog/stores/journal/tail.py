@@ -6,14 +6,14 @@ Numbers within a stream are given out under that stream's lock and have no gap, 
 import time
 
 from decklog.errors import NotFound
-from decklog.stores.journal.writer import SELECT, STREAM_SIZE
+from decklog.stores.journal.rows import SELECT, STREAM_SIZE, load, number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from decklog.db.base import Database
     from decklog.stores.journal.entry import Entry
-    from decklog.stores.journal.journal import Journal
 
 _BATCH = 500
 _LONGEST_WAIT = 5.0
@@ -22,9 +22,8 @@ _LONGEST_WAIT = 5.0
 class Tail:
     """One reader's place in the streams it follows."""
 
-    def __init__(self, journal: "Journal") -> None:
-        self._journal = journal
-        self._db = journal.db
+    def __init__(self, db: "Database") -> None:
+        self._db = db
         self._places: dict[str, int] = {}
 
     def entries(self, stream: str | None, *, after: int | None, follow: bool, timeout_seconds: float | None) -> "Iterator[Entry]":
@@ -43,7 +42,7 @@ class Tail:
                 self._db.wait_for_change(min(deadline.left(), _LONGEST_WAIT))
 
     def _known(self, stream: str) -> None:
-        number = self._db.read(lambda: self._journal.number_of(stream))
+        number = self._db.read(lambda: number_of(self._db, stream))
         if number is None and not stream.startswith("@"):
             raise NotFound(f"there is no run {stream!r} to follow")
 
@@ -67,7 +66,7 @@ class Tail:
         return [name for name, newest in rows if (newest or 0) % STREAM_SIZE > self._places.get(name, 0)]
 
     def _batch(self, stream: str) -> "list[Entry]":
-        number = self._journal.number_of(stream)
+        number = number_of(self._db, stream)
         if number is None:
             return []
         _, rows = self._db.rows(
@@ -79,7 +78,7 @@ class Tail:
         )
         if rows:
             self._places[stream] = rows[-1][0] % STREAM_SIZE
-        return [self._journal.load(row) for row in rows]
+        return [load(self._db, row) for row in rows]
 
 
 class _Deadline:

@@ -1,7 +1,7 @@
 """From times to positions: where a stream's times only grow, a time is found by halving and needs no index."""
 
 from decklog.clock import to_text
-from decklog.stores.journal.writer import STREAM_SIZE
+from decklog.stores.journal.rows import STREAM_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,16 +10,15 @@ from decklog.errors import NotFound
 from decklog.records import Record
 from decklog.stores.journal import chain
 from decklog.stores.journal.anchors import Anchors
-from decklog.stores.journal.links import AT, HASH, SEQ, STREAM, flaw
-from decklog.stores.journal.writer import SELECT, STREAM_SIZE
+from decklog.stores.journal.chain import AT, HASH, SEQ, STREAM, flaw
+from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.stores.journal.journal import Journal
-    from decklog.stores.journal.links import Row
+    from decklog.db.base import Database, Row
 
     # The value of a primary key, or the values of one with several parts.
     Key = Any
@@ -79,16 +78,16 @@ class Verification:
 class Verifier:
     """Walks one stream or all of them, in one consistent read."""
 
-    def __init__(self, journal: "Journal") -> None:
-        self._journal = journal
-        self._db = journal.db
+    def __init__(self, db: "Database", record_classes: "dict[str, type[Record]]") -> None:
+        self._db = db
+        self._classes = record_classes
         self.result = Verification()
 
     def run(self, stream: str | None, anchor: str | None) -> Verification:
         anchors = Anchors(anchor) if anchor else None
         self._db.read(lambda: self._check(stream, anchors))
         if anchors is not None and self.result.ok:
-            anchors.keep(self._journal.heads())
+            anchors.keep(self._db.read(lambda: heads(self._db)))
         return self.result
 
     def run_chains(self) -> Verification:
@@ -119,16 +118,16 @@ class Verifier:
             self._find_stray_entries()
 
     def _check_tables(self) -> None:
-        for record_class in self._journal.record_classes().values():
+        for record_class in self._classes.values():
             self._compare(record_class)
         self._check_blobs()
 
     def _check_records_of(self, stream: str) -> None:
         """Compare the records that one stream tells of."""
-        classes = self._journal.record_classes()
         for table, images in self._images_of(self._streams(stream)[stream][0]).items():
-            if table in classes:
-                self._compare_with(classes[table], (Image(classes[table], *image) for image in images))
+            if table in self._classes:
+                record_class = self._classes[table]
+                self._compare_with(record_class, (Image(record_class, *image) for image in images))
             else:
                 self._bad(f"there is no table {table}", stream=stream, seq=images[0][2])
 
@@ -300,7 +299,7 @@ class Verifier:
     def _check_anchors(self, anchors: "Anchors") -> None:
         for stream, seq, expected in anchors.kept():
             self.result.anchored += 1
-            number = self._journal.number_of(stream) or 0
+            number = number_of(self._db, stream) or 0
             row = self._db.one("select hash from entries where pos = :pos", {"pos": number * STREAM_SIZE + seq})
             if row is None:
                 self._bad("entries up to the anchored one are cut off", stream=stream, seq=seq)

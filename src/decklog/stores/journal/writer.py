@@ -1,15 +1,14 @@
 """Writing the journal: every entry of every stream passes through here."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from decklog.clock import to_text
 from decklog.db.where import enum_of
 from decklog.errors import Conflict, Invalid, NotFound
-from decklog.operations import writes
-from decklog.records import Record, from_json
 from decklog.stores.journal import attribution, chain
+from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.stores.journal.entry import Confidence, Entry, Kind, Phase
+from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, entry_at, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,101 +18,42 @@ if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.base import Database
 
-RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger"})
-INLINE_CHARACTERS = 64 * 1024
-
-STREAM_SIZE = 2**32
-COLUMNS = (
-    *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
-    *("confidence", "redacted", "key", "record_table", "record_id", "refs", "body_digest", "payload_digest", "body", "payload"),
-)
 INSERT = f"""
 insert into entries ({", ".join(COLUMNS)})
 values ({", ".join(":" + name for name in COLUMNS)})
 """
 _INSERT_ONCE = INSERT + "on conflict do nothing"
-_HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
-SELECT = f"select {', '.join(COLUMNS)} from entries"
-_FIELDS = COLUMNS[1:]
-_BODY_DIGEST, _PAYLOAD_DIGEST = COLUMNS.index("body_digest"), COLUMNS.index("payload_digest")
 _NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
 
 
-class JournalWriter:
+class Writer:
     """Appends entries, each chained to the one before it in its stream."""
 
-    def __init__(self, db: "Database", clock: "Clock", record_classes: "Callable[[], dict[str, type[Record]]]") -> None:
-        self.db = db
-        self.clock = clock
-        self.record_classes = record_classes
+    def __init__(self, db: "Database", clock: "Clock") -> None:
+        self._db = db
+        self._clock = clock
 
-    @writes
-    def append(
-        self,
-        stream: str,
-        body: str | None = None,
-        *,
-        kind: Kind = Kind.INTERACTION,
-        subtype: str | None = None,
-        agent: str | None = None,
-        agent_id: str | None = None,
-        group_id: str | None = None,
-        task_id: str | None = None,
-        iteration: int | None = None,
-        payload: object = None,
-        phase: Phase | None = None,
-        confidence: Confidence | None = None,
-        refs: list[str] | None = None,
-        key: str | None = None,
-        at: datetime | None = None,
-    ) -> Entry:
-        """Append one entry to a run's stream.
+    def append(self, given: "dict[str, Any]") -> Entry:
+        """Append one entry, or give the first one with its key."""
+        values = self._bind(_checked(given), to_text(self._clock.now()))
+        return load(self._db, tuple(values.values())) if self._insert(values) else self._first(values)
 
-        With a key, the first entry with the same stream, subtype, group and key comes back, marked `already`.
-        """
-        given = {
-            "stream": stream,
-            "body": body,
-            "kind": kind,
-            "subtype": subtype,
-            "agent": agent,
-            "agent_id": agent_id,
-            "group_id": group_id,
-            "task_id": task_id,
-            "iteration": iteration,
-            "payload": payload,
-            "phase": phase,
-            "confidence": confidence,
-            "refs": refs,
-            "key": key,
-            "at": at,
-        }
-        return self._append(given)
-
-    @writes
     def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
-        """Append several entries in one transaction, each given as the arguments of `append`.
-
-        For a key that is known, in the journal or earlier in the list, the first entry with it comes back, marked `already`.
-        """
-        known = {*JournalWriter.append.__wrapped__.__kwdefaults__, "stream", "body"}  # type: ignore[attr-defined]
-        for given in entries:
-            if not given.keys() <= known or "stream" not in given:
-                raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
-        now = to_text(self.clock.now())
+        """Append several entries; for a key that came before, the first entry with it stands in the place."""
+        now = to_text(self._clock.now())
         batch = [self._bind(_checked({"kind": Kind.INTERACTION, **given}), now) for given in entries]
         for stream in dict.fromkeys(values["stream"] for values in batch):
             # Before the keys are looked up: from here on nobody else adds one.
-            self.db.memo["head", stream] = self._head(stream)
+            self._db.memo["head", stream] = self.head(stream)
         repeated, found = self._known(batch)
         fresh = [values for place, values in enumerate(batch) if place not in found and place not in repeated]
         for values in fresh:
-            self._link(values, self._head(values["stream"]))
-        self.db.many(INSERT, fresh)
+            self._link(values, self.head(values["stream"]))
+        self._db.many(INSERT, fresh)
         for stream in dict.fromkeys(values["stream"] for values in fresh):
-            self.db.announce(stream)
+            self._db.announce(stream)
         first = {place: batch[earlier]["pos"] for place, earlier in repeated.items() if place not in found}
-        return Written(batch, {**found, **first}, self)
+        return Written(batch, {**found, **first}, self._db)
 
     def _known(self, batch: "list[dict[str, Any]]") -> "tuple[dict[int, int], dict[int, int]]":
         """Find which of a batch have a key that came before: in the batch, with its place; in the journal, with its position."""
@@ -121,15 +61,9 @@ class JournalWriter:
             return {}, {}
         from decklog.stores.journal import known_keys
 
-        return known_keys.find(self.db, batch)
+        return known_keys.find(self._db, batch)
 
-    def _append(self, given: "dict[str, Any]") -> Entry:
-        return self._written(self._bind(_checked(given), to_text(self.clock.now())))
-
-    def _written(self, values: "dict[str, Any]") -> Entry:
-        return self._entry(values) if self._insert(values) else self._first(values)
-
-    def write_change(
+    def change(
         self,
         *,
         stream: str,
@@ -146,13 +80,13 @@ class JournalWriter:
         """Write what a record became. Only the stores call it, in the transaction that changes the row."""
         body = None
         if note is not None:
-            body, cleaned = self.db.values.text("note", note)
+            body, cleaned = self._db.values.text("note", note)
             redacted = redacted or cleaned
         # Image and ids are made of column values, which were redacted on their way to the row.
         values: dict[str, Any] = {
             **_NOTHING,
             "stream": stream,
-            "at": to_text(self.clock.now()),
+            "at": to_text(self._clock.now()),
             "kind": "change",
             "subtype": did,
             "redacted": int(redacted),
@@ -163,7 +97,7 @@ class JournalWriter:
         }
         who = attribution.acting.get()
         if who is not None:
-            values.update(self.db.values.bind(who)[0])
+            values.update(self._db.values.bind(who)[0])
         if group_id is not None:
             values["group_id"] = group_id
         if task_id is not None:
@@ -174,7 +108,7 @@ class JournalWriter:
         who = attribution.acting.get()
         if who is not None:
             given = {**who, **{name: value for name, value in given.items() if value is not None}}
-        bound, cleaned = self.db.values.bind(given)
+        bound, cleaned = self._db.values.bind(given)
         values = {**_NOTHING, **bound}
         values["redacted"] = int(cleaned)
         if values["at"] is None:
@@ -183,17 +117,17 @@ class JournalWriter:
 
     def _insert(self, values: "dict[str, Any]", new_stream: bool = False) -> bool:
         """Chain and insert one entry; say whether it is new, rather than known by its key."""
-        if (append := self.db.append_entry) is not None:
+        if (append := self._db.append_entry) is not None:
             return self._insert_there(append, values, new_stream)
         stream = values["stream"]
-        before = self._head(stream, new_stream)
+        before = self.head(stream, new_stream)
         self._link(values, before)
         if values["key"] is None:
-            self.db.count(INSERT, values)
-        elif not self.db.count(_INSERT_ONCE, values):
-            self.db.memo["head", stream] = before
+            self._db.count(INSERT, values)
+        elif not self._db.count(_INSERT_ONCE, values):
+            self._db.memo["head", stream] = before
             return False
-        self.db.announce(stream)
+        self._db.announce(stream)
         return True
 
     def _insert_there(self, append: "Callable[..., Any]", values: "dict[str, Any]", new_stream: bool) -> bool:
@@ -210,7 +144,7 @@ class JournalWriter:
                 raise Conflict(f"an entry of {stream} could not be written in its place; try again", stream=stream)
             return False
         values.update(pos=position, seq=position % STREAM_SIZE, hash=hashed)
-        self.db.memo["head", stream] = (position, hashed, values["at"])
+        self._db.memo["head", stream] = (position, hashed, values["at"])
         return True
 
     def _digested(self, values: "dict[str, Any]") -> "dict[str, Any]":
@@ -228,30 +162,30 @@ class JournalWriter:
         values["seq"] = values["pos"] % STREAM_SIZE
         values["hash"] = chain.link(head[1], self._digested(values))
         if values["at"] < head[2]:
-            self._out_of_order(stream)
-        self.db.memo["head", stream] = (values["pos"], values["hash"], values["at"])
+            self.out_of_order(stream)
+        self._db.memo["head", stream] = (values["pos"], values["hash"], values["at"])
 
     def _move_long(self, values: "dict[str, Any]", name: str, digest: str | None) -> None:
         """Move a text that is too long for a row to blobs."""
         text = values[name]
         if text is not None and len(text) > INLINE_CHARACTERS and values["record_table"] is None:
-            values[f"{name}_digest"] = self.keep(text.encode(), digest)
+            values[f"{name}_digest"] = keep(self._db, text.encode(), digest)
             values[name] = None
 
-    def _head(self, stream: str, new_stream: bool = False) -> "tuple[Any, ...]":
+    def head(self, stream: str, new_stream: bool = False) -> "tuple[Any, ...]":
         """Find a stream's last entry; nobody else appends to it until this transaction ends."""
-        head: tuple[Any, ...] | None = self.db.memo.get(("head", stream))
+        head: tuple[Any, ...] | None = self._db.memo.get(("head", stream))
         if head is None:
-            number = self.db.lock_stream(stream)
+            number = self._db.lock_stream(stream)
             if number is None:
                 number = self._start(stream, new_stream)
             start = number * STREAM_SIZE
-            head = self.db.one(_HEAD, {"start": start, "end": start + STREAM_SIZE}) or (start, chain.START, "")
+            head = self._db.one(HEAD, {"start": start, "end": start + STREAM_SIZE}) or (start, chain.START, "")
         return head
 
-    def _out_of_order(self, stream: str) -> None:
+    def out_of_order(self, stream: str) -> None:
         """Remember that this stream's times do not only grow, so that nobody searches them by halves."""
-        self.db.count("update streams set in_order = 0 where name = :stream and in_order = 1", {"stream": stream})
+        self._db.count("update streams set in_order = 0 where name = :stream and in_order = 1", {"stream": stream})
 
     def _start(self, stream: str, new_stream: bool) -> int:
         if not (new_stream or stream in RESERVED):
@@ -260,16 +194,16 @@ class JournalWriter:
                 hint="Start it first: decklog runs start GOAL --run-id ID",
                 stream=stream,
             )
-        self.db.count(
+        self._db.count(
             "insert into streams (name, created_at, in_order) values (:stream, :now, 1) on conflict do nothing",
-            {"stream": stream, "now": to_text(self.clock.now())},
+            {"stream": stream, "now": to_text(self._clock.now())},
         )
-        number = self.db.lock_stream(stream)
+        number = self._db.lock_stream(stream)
         assert number is not None
         return number
 
     def _first(self, values: "Mapping[str, Any]") -> Entry:
-        _, rows = self.db.rows(
+        _, rows = self._db.rows(
             f"""
             {SELECT}
              where stream = :stream
@@ -281,64 +215,15 @@ class JournalWriter:
         )
         if not rows:
             raise Conflict(f"an entry of {values['stream']} was written twice at {values['seq']}; try again")
-        return self.load(rows[0]).marked_already()
-
-    def keep(self, content: bytes, digest: str | None = None) -> str:
-        """Store bytes once, under their digest."""
-        from hashlib import sha256
-
-        digest = digest or sha256(content).hexdigest()
-        self.db.rows(
-            "insert into blobs (digest, size, bytes) values (:digest, :size, :bytes) on conflict do nothing",
-            {"digest": digest, "size": len(content), "bytes": content},
-        )
-        return digest
-
-    def kept(self, digest: str) -> bytes | None:
-        """Give the bytes with a digest; None when retention dropped them."""
-        row = self.db.one("select bytes from blobs where digest = :digest", {"digest": digest})
-        return bytes(row[0]) if row else None
-
-    def number_of(self, stream: str) -> int | None:
-        """Look up the number a stream has in this database."""
-        row = self.db.one("select no from streams where name = :stream", {"stream": stream})
-        return row[0] if row else None
-
-    def newest_position(self, number: int) -> int:
-        start = number * STREAM_SIZE
-        row = self.db.one(_HEAD, {"start": start, "end": start + STREAM_SIZE})
-        return row[0] if row else start
-
-    def entry_at(self, position: int) -> Entry:
-        """Give the entry at a position."""
-        _, rows = self.db.read(lambda: self.db.rows(f"{SELECT} where pos = :pos", {"pos": position}))
-        return self.load(rows[0])
-
-    def _entry(self, values: "dict[str, Any]") -> Entry:
-        """Make the entry that was just written."""
-        return self.load(tuple(values.values()))
-
-    def load(self, row: "tuple[Any, ...]") -> Entry:
-        """Make an entry from a whole row, with what it names by digest."""
-        entry = Entry.from_row(_FIELDS, row[1:])
-        if row[_BODY_DIGEST] is not None or row[_PAYLOAD_DIGEST] is not None:
-            self._fill(entry)
-        return entry
-
-    def _fill(self, entry: Entry) -> None:
-        """Fetch what the entry names by its digest."""
-        if entry.body is None and entry.body_digest and (content := self.kept(entry.body_digest)) is not None:
-            object.__setattr__(entry, "body", content.decode())
-        if entry.payload is None and entry.payload_digest and (content := self.kept(entry.payload_digest)):
-            object.__setattr__(entry, "payload", from_json(content))
+        return load(self._db, rows[0]).marked_already()
 
 
 class Written(Sequence):  # type: ignore[type-arg]
     """Entries that were just written or known by their keys, each made when it is looked at: of thousands few are."""
 
-    def __init__(self, batch: "list[dict[str, Any]]", known: "dict[int, int]", writer: JournalWriter) -> None:
+    def __init__(self, batch: "list[dict[str, Any]]", known: "dict[int, int]", db: "Database") -> None:
         self._batch = batch
-        self._writer = writer
+        self._db = db
         # The places of those that were known, with their positions in the journal.
         self.known = known
 
@@ -350,8 +235,8 @@ class Written(Sequence):  # type: ignore[type-arg]
             return [self[one] for one in range(*place.indices(len(self)))]
         place = range(len(self))[place]
         if place in self.known:
-            return self._writer.entry_at(self.known[place]).marked_already()
-        return self._writer.load(tuple(self._batch[place].values()))
+            return entry_at(self._db, self.known[place]).marked_already()
+        return load(self._db, tuple(self._batch[place].values()))
 
 
 def _checked(given: "dict[str, Any]") -> "dict[str, Any]":

@@ -58,7 +58,7 @@ class MemoryWriter(Store):
         given["payload"] = self._payload(topic, {} if payload is None else payload, body)
         # Embedding may take seconds, and nobody else can write while a transaction is open.
         vectors = embedded(self.embedder, [body]) if self.embedder else []
-        return self.db.write(lambda: self._remember(given, refs or [], key, vectors))
+        return self._db.write(lambda: self._remember(given, refs or [], key, vectors))
 
     def _checked(self, topic: str, body: str, project: str | None, confidence: int, source_kind: str) -> "dict[str, Any]":
         if not words_of(body):
@@ -94,21 +94,21 @@ class MemoryWriter(Store):
         self._check_topic(given["topic"])
         self._check_refs(refs)
         self._alone()
-        if key is not None and (seen := self.select(Sighting, "select * from sightings where key = :key", key=key)):
-            return self.fetch(Lesson, seen[0].lesson_id).marked_already()
+        if key is not None and (seen := self._select(Sighting, "select * from sightings where key = :key", key=key)):
+            return self._fetch(Lesson, seen[0].lesson_id).marked_already()
         known = self._same(given)
         lesson = self._count(known, given) if known else self._write(given)
         self._see(lesson, given, refs, key, again=known is not None)
         if vectors and known is None and self.embedder:
-            LessonVectors(self.db).put(lesson.id, self.embedder.name, vectors[0])
+            LessonVectors(self._db).put(lesson.id, self.embedder.name, vectors[0])
         return lesson
 
     def _alone(self) -> None:
         """Be the only one who adds or supersedes lessons until this transaction ends."""
-        self.db.rows("select id from lesson_desk where id = 1 for update", {})
+        self._db.rows("select id from lesson_desk where id = 1 for update", {})
 
     def _check_topic(self, name: str) -> None:
-        if name not in topics.TOPICS and self.seek(Topic, name) is None:
+        if name not in topics.TOPICS and self._seek(Topic, name) is None:
             raise NotFound(
                 f"there is no topic {name!r}; there are {', '.join(sorted([*topics.TOPICS, *self._added_topics()]))}",
                 hint=f"Add it first: decklog memory add-topic {name} DESCRIPTION",
@@ -116,7 +116,7 @@ class MemoryWriter(Store):
             )
 
     def _added_topics(self) -> dict[str, str]:
-        _, rows = self.db.rows("select name, description from topics order by name", {})
+        _, rows = self._db.rows("select name, description from topics order by name", {})
         return dict(rows)
 
     def _check_refs(self, refs: list[str]) -> None:
@@ -124,19 +124,19 @@ class MemoryWriter(Store):
             parts = _REF.fullmatch(ref)
             if parts is None:
                 raise Invalid(f"{ref!r} names no journal entry; write STREAM:NUMBER", field="refs")
-            self.journal.get(parts[1], int(parts[2]))
+            self._journal.get(parts[1], int(parts[2]))
 
     def _same(self, given: "dict[str, Any]") -> Lesson | None:
         """Find the lesson that says this already: word for word, or nearly."""
         # What is compared must be what is stored: a secret that was taken out makes no difference.
-        (body, _), (project, _) = self.db.values.text("body", given["body"]), self.db.values.one("project", given["project"])
+        (body, _), (project, _) = self._db.values.text("body", given["body"]), self._db.values.one("project", given["project"])
         for lesson in self._lessons_like(given["topic"], project, body):
             if similarity.alike(lesson.body, body):
                 return lesson
         return None
 
     def _lessons_like(self, topic: str, project: str | None, body: str) -> "Iterator[Lesson]":
-        exact = self.select(
+        exact = self._select(
             Lesson,
             """
             select * from lessons
@@ -148,7 +148,7 @@ class MemoryWriter(Store):
             topic=topic,
         )
         yield from (lesson for lesson in exact if lesson.project == project)
-        found = lesson_search(self.db).containing(similarity.groups_of(body), topic=topic, project=project, limit=_CANDIDATES)
+        found = lesson_search(self._db).containing(similarity.groups_of(body), topic=topic, project=project, limit=_CANDIDATES)
         yield from self._lessons(found)
 
     def _lessons(self, lesson_ids: "list[str]") -> "list[Lesson]":
@@ -157,21 +157,21 @@ class MemoryWriter(Store):
         # Ids of our own making, so there is nothing to check or redact in them.
         bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         marks = ", ".join(f":{name}" for name in bound)
-        names, rows = self.db.rows(f"select * from lessons where id in ({marks}) order by created_at, id", bound)
+        names, rows = self._db.rows(f"select * from lessons where id in ({marks}) order by created_at, id", bound)
         return [Lesson.from_row(names, row) for row in rows]
 
     def _write(self, given: "dict[str, Any]", **more: "Any") -> Lesson:
-        now = self.now()
-        body, _ = self.db.values.text("body", given["body"])
-        fields = {"id": self.ids.new("lesson"), "created_at": now, "last_seen_at": now, **given, **more}
-        lesson = self.add(Lesson, note=given["topic"], fingerprint=similarity.fingerprint(body), **fields)
+        now = self._now()
+        body, _ = self._db.values.text("body", given["body"])
+        fields = {"id": self._ids.new("lesson"), "created_at": now, "last_seen_at": now, **given, **more}
+        lesson = self._add(Lesson, note=given["topic"], fingerprint=similarity.fingerprint(body), **fields)
         self._index(lesson)
         return lesson
 
     def _count(self, known: Lesson, given: "dict[str, Any]") -> Lesson:
         """Count one more sighting; what the new one knows beyond the old is added, and the surer of the two stands."""
         payload = {**given["payload"], **known.payload}
-        lesson = self.change(
+        lesson = self._change(
             Lesson,
             known.id,
             """
@@ -180,7 +180,7 @@ class MemoryWriter(Store):
             returning *
             """,
             note="seen again",
-            now=self.now(),
+            now=self._now(),
             payload=payload,
             confidence=max(known.confidence, given["confidence"]),
         )
@@ -189,9 +189,9 @@ class MemoryWriter(Store):
         return lesson
 
     def _see(self, lesson: Lesson, given: "dict[str, Any]", refs: list[str], key: str | None, *, again: bool) -> None:
-        self.add(
+        self._add(
             Sighting,
-            id=self.ids.new("sighting"),
+            id=self._ids.new("sighting"),
             lesson_id=lesson.id,
             body=given["body"] if again and given["body"] != lesson.body else None,
             source_kind=given["source_kind"],
@@ -207,25 +207,25 @@ class MemoryWriter(Store):
         words = words_of(lesson.body)
         said = set(words)
         words += [word for word in words_of(" ".join(_texts(lesson.payload))) if word not in said]
-        lesson_search(self.db).put(lesson.id, lesson.topic, lesson.project, words, senses_of(words))
+        lesson_search(self._db).put(lesson.id, lesson.topic, lesson.project, words, senses_of(words))
 
     @writes
     def supersede(self, lesson_id: str, by: str) -> Lesson:
         """Replace a lesson by another one: it stays on record, and is no longer recalled."""
         self._alone()
-        lesson = self.fetch(Lesson, lesson_id)
+        lesson = self._fetch(Lesson, lesson_id)
         if lesson.superseded_by == by:
             return lesson.marked_already()
         if lesson.superseded_by is not None:
             raise Conflict(f"lesson {lesson_id} is superseded by {lesson.superseded_by} already", id=lesson_id)
         self._refuse_circle(lesson_id, by)
-        changed = self.change(
+        changed = self._change(
             Lesson,
             lesson_id,
             "update lessons set superseded_by = :by where id = :id and superseded_by is null returning *",
             by=by,
         )
-        lesson_search(self.db).drop(lesson_id)
+        lesson_search(self._db).drop(lesson_id)
         return changed
 
     def _refuse_circle(self, lesson_id: str, by: str) -> None:
@@ -238,7 +238,7 @@ class MemoryWriter(Store):
                     else f"lesson {lesson_id} can't supersede itself",
                     field="by",
                 )
-            following = self.fetch(Lesson, following).superseded_by
+            following = self._fetch(Lesson, following).superseded_by
 
 
 def _texts(value: object) -> "Iterator[str]":

@@ -1,20 +1,155 @@
 """Learnings: observations from tasks, until someone makes them part of a document or a skill, or dismisses them."""
 
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 from decklog.clock import from_text, to_text
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
-from decklog.stores.base import Store, Where, enum_of
-from decklog.stores.memory import learning_line
-from decklog.stores.memory.learning_line import DISMISSED, DOCUMENT, LearningLine, format_entry
+from decklog.stores.base import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any
+
+
+DOCUMENT = "GAIA.md"
+DISMISSED = "dismissed"
+
+_SKILL = re.compile(r"skill:[A-Za-z0-9._-]+")
+_TASK = re.compile(r"[^\]\s\x00-\x1f\x7f]+")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|\+00:00)")
+_LINE = re.compile(r'(\S+) \[task=([^\]]*)\] Observed: "(.*)" → (\S+)')
+_ESCAPED = re.compile(r'[^"\\]|\\["\\]')
+
+
+class BadLine(Invalid, ValueError):
+    """A line, or a field of one, that is not a learning."""
+
+
+@dataclass(frozen=True)
+class LearningLine:
+    """What one line says; every field is checked when it is made."""
+
+    timestamp: str
+    task_id: str
+    observation: str
+    candidate: str
+
+    def __post_init__(self) -> None:
+        check_timestamp(self.timestamp)
+        check_task(self.task_id)
+        check_observation(self.observation)
+        check_candidate(self.candidate)
+
+
+def check_timestamp(text: str) -> None:
+    """Refuse what is not a time in UTC or a date."""
+    try:
+        if _DATE.fullmatch(text):
+            date.fromisoformat(text)
+            return
+        if _MOMENT.fullmatch(text):
+            from_text(text)
+            return
+    except ValueError:
+        raise BadLine(f"{text!r} is not a day or an hour that exists", field="timestamp") from None
+    raise BadLine(f"{text!r} is no time in UTC such as 2026-11-15T08:30:00Z, and no date", field="timestamp")
+
+
+def check_task(text: str) -> None:
+    """Refuse a task's id that would end its bracket or its line."""
+    if not _TASK.fullmatch(text) or not _is_one_line(text):
+        raise BadLine(f"{text!r} can't be a task's id here: no blanks, no ] and no line breaks", field="task_id")
+
+
+def check_observation(text: str) -> None:
+    """Refuse an observation that is empty or more than one line."""
+    if not text.strip():
+        raise BadLine("a learning needs an observation", field="observation")
+    if not _is_one_line(text):
+        raise BadLine("an observation is one line; replace its line breaks by blanks", field="observation")
+
+
+def check_candidate(text: str) -> None:
+    """Refuse what is neither the document, nor dismissed, nor a skill."""
+    if text not in (DOCUMENT, DISMISSED) and not _SKILL.fullmatch(text):
+        raise BadLine(
+            f"{text!r} is no place for a learning; it is {DOCUMENT}, {DISMISSED} or skill:NAME (letters, digits, . _ -)",
+            field="candidate",
+        )
+
+
+def _is_one_line(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadLine("a line can't hold half of a surrogate pair") from None
+    return text.splitlines() == [text] and "\x00" not in text
+
+
+def format_entry(entry: LearningLine) -> str:
+    """Write a learning as its line, without the line break."""
+    escaped = entry.observation.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{entry.timestamp} [task={entry.task_id}] Observed: "{escaped}" → {entry.candidate}'
+
+
+def parse_line(line: str, *, tolerant: bool = False) -> LearningLine | None:
+    """Read a line back; a blank one is None, and anything else that is no learning raises `BadLine`.
+
+    Logs from elsewhere leave quotes and backslashes bare; `tolerant` takes such an observation as it stands.
+    """
+    line = line.removesuffix("\n").removesuffix("\r")
+    if not line.strip():
+        return None
+    parts = _LINE.fullmatch(line)
+    if parts is None:
+        raise BadLine('not a learning; it goes: TIME [task=ID] Observed: "TEXT" → CANDIDATE')
+    timestamp, task_id, written, candidate = parts.groups()
+    return LearningLine(timestamp, task_id, _observation(written, tolerant), candidate)
+
+
+def _observation(written: str, tolerant: bool) -> str:
+    pieces = _ESCAPED.findall(written)
+    if "".join(pieces) == written:
+        return "".join(piece[-1] for piece in pieces)
+    if tolerant:
+        return written
+    raise BadLine('a " or a \\ inside the observation has no \\ before it', field="observation")
+
+
+def iter_entries(lines: "Iterable[str]", *, tolerant: bool = False) -> "Iterator[LearningLine]":
+    """Read lines one by one; the error for a bad one names its number. `tolerant` leaves bad lines out instead."""
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = parse_line(line, tolerant=tolerant)
+        except BadLine as problem:
+            if tolerant:
+                continue
+            raise BadLine(f"line {number}: {problem.message}", **{**problem.details, "line": number}) from None
+        if entry is not None:
+            yield entry
+
+
+def read_all(text: str, *, tolerant: bool = False) -> "tuple[list[LearningLine], list[tuple[int, str]]]":
+    """Read a whole log; also list the numbers of bad lines with what is wrong, which only a tolerant reading has."""
+    entries, bad = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            entry = parse_line(line, tolerant=tolerant)
+        except BadLine as problem:
+            if not tolerant:
+                raise BadLine(f"line {number}: {problem.message}", **{**problem.details, "line": number}) from None
+            bad.append((number, problem.message))
+        else:
+            entries += [entry] if entry else []
+    return entries, bad
 
 
 class LearningState(StrEnum):
@@ -67,15 +202,15 @@ class Learnings(Store):
 
         It is one line of text. With a key that is known already, that learning comes back as it is.
         """
-        noted = noted_at or self.now()
-        clean, _ = self.db.values.text("observation", observation)
+        noted = noted_at or self._now()
+        clean, _ = self._db.values.text("observation", observation)
         LearningLine(to_text(noted), task_id, clean, candidate)
         gone = candidate == DISMISSED
-        return self.once(
+        return self._once(
             lambda: self._known(key),
-            lambda: self.add(
+            lambda: self._add(
                 Learning,
-                id=self.ids.new("learning"),
+                id=self._ids.new("learning"),
                 task_id=task_id,
                 observation=observation,
                 candidate=candidate,
@@ -90,15 +225,15 @@ class Learnings(Store):
     def _known(self, key: str | None) -> Learning | None:
         if key is None:
             return None
-        found = self.select(Learning, "select * from learnings where key = :key", key=key)
+        found = self._select(Learning, "select * from learnings where key = :key", key=key)
         return found[0] if found else None
 
     @writes
     def promote(self, learning_id: str, *, to: str | None = None, by: str | None = None) -> Learning:
         """Make a learning part of where it was meant to go, or of `to`: GAIA.md or skill:NAME."""
-        learning = self.fetch(Learning, learning_id)
+        learning = self._fetch(Learning, learning_id)
         place = to or learning.candidate
-        learning_line.check_candidate(place)
+        check_candidate(place)
         if place == DISMISSED:
             raise Invalid("promoting means a document or a skill; use dismiss", field="to")
         if learning.state is LearningState.PROMOTED and learning.candidate == place:
@@ -108,7 +243,7 @@ class Learnings(Store):
     @writes
     def dismiss(self, learning_id: str, *, by: str | None = None, reason: str | None = None) -> Learning:
         """Decide that nothing is made of a learning."""
-        learning = self.fetch(Learning, learning_id)
+        learning = self._fetch(Learning, learning_id)
         if learning.state is LearningState.DISMISSED:
             return learning.marked_already()
         return self._decide(learning, LearningState.DISMISSED, DISMISSED, by, reason)
@@ -116,7 +251,7 @@ class Learnings(Store):
     def _decide(self, learning: Learning, state: LearningState, place: str, by: str | None, reason: str | None) -> Learning:
         if learning.state is LearningState.PROMOTED:
             raise Conflict(f"learning {learning.id} is in {learning.candidate} already", id=learning.id, state=learning.state)
-        return self.change(
+        return self._change(
             Learning,
             learning.id,
             """
@@ -127,7 +262,7 @@ class Learnings(Store):
             note=f"{state}: {place}",
             state=state,
             place=place,
-            now=self.now(),
+            now=self._now(),
             by=by,
             reason=reason,
             was=learning.state,
@@ -136,7 +271,7 @@ class Learnings(Store):
     @reads
     def get(self, learning_id: str) -> Learning:
         """Get a learning."""
-        return self.fetch(Learning, learning_id)
+        return self._fetch(Learning, learning_id)
 
     @reads
     def find(
@@ -155,12 +290,12 @@ class Learnings(Store):
         where = Where(Learning)
         where.equal(state=state and enum_of(LearningState, state, "state"), task_id=task_id, run_id=run_id)
         where.between("noted_at", since, until)
-        return self.page(Learning, where, order=("noted_at", "id"), limit=limit, after=after, descending=not oldest_first)
+        return self._page(Learning, where, order=("noted_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
     @reads
     def lines(self) -> str:
         """Write all learnings as a plain-text log, one line each, oldest first."""
-        learnings = self.select(Learning, "select * from learnings order by noted_at, id")
+        learnings = self._select(Learning, "select * from learnings order by noted_at, id")
         return "".join(learning.line() + "\n" for learning in learnings)
 
     @writes
@@ -169,7 +304,7 @@ class Learnings(Store):
 
         A bad line is an error that names its number, and nothing is taken; `tolerant` takes the rest and lists the bad ones.
         """
-        entries, bad = learning_line.read_all(text, tolerant=tolerant)
+        entries, bad = read_all(text, tolerant=tolerant)
         taken = [self._take(entry) for entry in entries]
         known = sum(learning.already for learning in taken)
         return {

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from decklog.db.text.lessons import lesson_search
 from decklog.db.text.vectors import LessonVectors
+from decklog.db.where import Where
 from decklog.errors import Invalid
 from decklog.operations import reads, writes, writes_in_steps
 from decklog.records import Page
-from decklog.stores.base import Where
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory.embedding import embedded
 from decklog.stores.memory.lesson import Hit, Lesson, Sighting
@@ -45,7 +45,7 @@ class Memory(MemoryUpkeep):
         hits = self._hits(query, topic, project, limit, budget_tokens)
         if not hits:
             return []
-        counted = self.db.write(lambda: self._count_recalls([hit.id for hit in hits]))
+        counted = self._db.write(lambda: self._count_recalls([hit.id for hit in hits]))
         return [hit for hit in hits if hit.id in counted]
 
     @reads
@@ -71,18 +71,18 @@ class Memory(MemoryUpkeep):
         if topic is not None:
             topics.check_name(topic)
         vector = embedded(self.embedder, [query])[0] if self.embedder else []
-        return self.db.read(lambda: self._best(query, topic, project, vector, limit, budget))
+        return self._db.read(lambda: self._best(query, topic, project, vector, limit, budget))
 
     def _best(
         self, query: str, topic: str | None, project: str | None, vector: "list[float]", limit: int, budget: int | None
     ) -> list[Hit]:
-        question = ranking.Question(query, self.now(), self._added_topics())
+        question = ranking.Question(query, self._now(), self._added_topics())
         narrowing: dict[str, Any] = {"topic": topic, "project": project, "limit": _CANDIDATES}
-        scored = lesson_search(self.db).ranked(question.words, question.senses, **narrowing)
+        scored = lesson_search(self._db).ranked(question.words, question.senses, **narrowing)
         match = ranking.relative(scored)
         parts: dict[str, Mapping[str, float]] = {"text": match}
         if any(vector) and self.embedder:
-            near = LessonVectors(self.db).nearest(self.embedder.name, vector, **narrowing)
+            near = LessonVectors(self._db).nearest(self.embedder.name, vector, **narrowing)
             match = ranking.fused(match, [lesson_id for lesson_id, _ in near])
             parts["vector"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in near}
         ranked = ranking.rank(self._lessons(list(match)), question, match, parts)
@@ -93,7 +93,7 @@ class Memory(MemoryUpkeep):
 
     def _evidence(self, lesson_id: str) -> "list[dict[str, object]]":
         """List what a lesson rests on, the newest sightings first."""
-        found = self.select(
+        found = self._select(
             Sighting,
             f"""
             select * from sightings
@@ -112,8 +112,8 @@ class Memory(MemoryUpkeep):
         names = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         among = ", ".join(f":{name}" for name in names)
         # Locked in one order by all, two recalls of the same lessons wait for each other and never cross.
-        self.db.rows(f"select id from lessons where id in ({among}) order by id for update", names)
-        changed = self.change_all(
+        self._db.rows(f"select id from lessons where id in ({among}) order by id for update", names)
+        changed = self._change_all(
             Lesson,
             f"""
             update lessons set recall_count = recall_count + 1, last_recalled_at = :now
@@ -122,7 +122,7 @@ class Memory(MemoryUpkeep):
             returning *
             """,
             note="recalled",
-            now=self.now(),
+            now=self._now(),
             **names,
         )
         return {lesson.id for lesson in changed}
@@ -131,7 +131,7 @@ class Memory(MemoryUpkeep):
     def mark(self, lesson_id: str, useful: bool) -> Lesson:
         """Say whether a lesson helped; those that help are recalled before those that harm."""
         column = "useful_count" if useful else "harmful_count"
-        return self.change(
+        return self._change(
             Lesson,
             lesson_id,
             f"update lessons set {column} = {column} + 1 where id = :id returning *",
@@ -141,7 +141,7 @@ class Memory(MemoryUpkeep):
     @reads
     def get(self, lesson_id: str) -> Lesson:
         """Get a lesson."""
-        return self.fetch(Lesson, lesson_id)
+        return self._fetch(Lesson, lesson_id)
 
     @reads
     def find(
@@ -169,12 +169,12 @@ class Memory(MemoryUpkeep):
             where.add("confidence >= :least", least=min_confidence)
         if not include_superseded:
             where.add("superseded_by is null")
-        return self.page(Lesson, where, order=("created_at", "id"), limit=limit, after=after, descending=not oldest_first)
+        return self._page(Lesson, where, order=("created_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
     @reads
     def evidence(self, lesson_id: str, *, limit: int = 20, after: str | None = None) -> Page:
         """List when and from what a lesson was learned, newest first."""
-        self.fetch(Lesson, lesson_id)
+        self._fetch(Lesson, lesson_id)
         where = Where(Sighting)
         where.equal(lesson_id=lesson_id)
-        return self.page(Sighting, where, order=("seen_at", "id"), limit=limit, after=after, descending=True)
+        return self._page(Sighting, where, order=("seen_at", "id"), limit=limit, after=after, descending=True)

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 
 from decklog.clock import to_text
+from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Record
-from decklog.stores.base import Store, Where, enum_of, page_size
+from decklog.stores.base import Store
 from decklog.stores.memory.error_signatures import classic_message, message_pattern, pattern_hash
 
 TYPE_CHECKING = False
@@ -79,10 +80,10 @@ class Patterns(Store):
         """
         _check(project, solution, ttl_days)
         signature = self._signature(error_type, message, context_hints, stack_pattern)
-        if not classic and self.seek(ErrorPattern, (pattern_hash(*_identity(signature)), project)) is None:
+        if not classic and self._seek(ErrorPattern, (pattern_hash(*_identity(signature)), project)) is None:
             signature["message_pattern"] = message_pattern(self._clean("message", message))
-        now = self.now()
-        recorded = self.change_all(
+        now = self._now()
+        recorded = self._change_all(
             ErrorPattern,
             """
             insert into error_patterns
@@ -119,7 +120,7 @@ class Patterns(Store):
         }
 
     def _clean(self, name: str, text: str) -> str:
-        return self.db.values.text(name, text)[0]
+        return self._db.values.text(name, text)[0]
 
     @writes
     def judge(self, pattern_hash: str, project: str, outcome: Outcome) -> ErrorPattern:
@@ -127,7 +128,7 @@ class Patterns(Store):
         worked = enum_of(Outcome, outcome, "outcome") is Outcome.SUCCESS
         # Tenths add up crookedly in binary; rounded to four places they are what a person would have written.
         moved = _SURER if worked else _LESS_SURE
-        return self.change(
+        return self._change(
             ErrorPattern,
             (pattern_hash, project),
             f"""
@@ -141,7 +142,7 @@ class Patterns(Store):
     @reads
     def get(self, pattern_hash: str, project: str) -> ErrorPattern:
         """Get one pattern of a project."""
-        return self.fetch(ErrorPattern, (pattern_hash, project))
+        return self._fetch(ErrorPattern, (pattern_hash, project))
 
     @reads
     def find(
@@ -162,7 +163,7 @@ class Patterns(Store):
         if not include_expired:
             expired, bound = self._expired()
             where.add(f"not ({expired})", **bound)
-        return self.select(
+        return self._select(
             ErrorPattern,
             f"""
             select * from error_patterns {where.sql}
@@ -179,13 +180,13 @@ class Patterns(Store):
         where = Where(ErrorPattern)
         where.equal(project=project)
         where.add(f"({expired})", **bound)
-        removed = self.remove(ErrorPattern, f"delete from error_patterns {where.sql} returning *", note="expired", **where.bound)
+        removed = self._remove(ErrorPattern, f"delete from error_patterns {where.sql} returning *", note="expired", **where.bound)
         return len(removed)
 
     def _expired(self) -> "tuple[str, dict[str, Any]]":
         """Spell the condition that a pattern expired, one clause for each lifetime in use."""
-        _, rows = self.db.rows("select distinct ttl_days from error_patterns order by ttl_days", {})
-        now = self.now()
+        _, rows = self._db.rows("select distinct ttl_days from error_patterns order by ttl_days", {})
+        now = self._now()
         clauses = [f"(ttl_days = {days} and last_seen_at < :oldest_{days})" for (days,) in rows]
         bound = {f"oldest_{days}": to_text(_oldest(now, days)) for (days,) in rows}
         return " or ".join(clauses) or "1 = 0", bound
@@ -207,9 +208,9 @@ class Patterns(Store):
     ) -> ErrorPattern:
         """Take over a pattern from another system as it is; a known one comes back as it is."""
         _check(project, solution, ttl_days)
-        return self.once(
-            lambda: self.seek(ErrorPattern, (pattern_hash, project)),
-            lambda: self.add(
+        return self._once(
+            lambda: self._seek(ErrorPattern, (pattern_hash, project)),
+            lambda: self._add(
                 ErrorPattern,
                 pattern_hash=pattern_hash,
                 project=project,

@@ -5,10 +5,11 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 
+from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Record
-from decklog.stores.base import Store, Where, enum_of, page_size
+from decklog.stores.base import Store
 from decklog.stores.journal.entry import Entry, Kind, Phase
 
 TYPE_CHECKING = False
@@ -86,8 +87,8 @@ class Strategies(Store):
         if not insight.strip():
             raise Invalid("a strategy needs an insight", field="insight")
         # Hashed as it will be stored: a secret that was in it is in no id either.
-        clean, _ = self.db.values.text("insight", insight)
-        recorded = self.change_all(
+        clean, _ = self._db.values.text("insight", insight)
+        recorded = self._change_all(
             Strategy,
             """
             insert into strategies (id, project, topic, insight, helpfulness, lang, framework, refs, created_at, last_seen_at)
@@ -106,14 +107,14 @@ class Strategies(Store):
             lang=lang,
             framework=framework,
             refs=refs or [],
-            now=self.now(),
+            now=self._now(),
         )
         return recorded[0]
 
     @reads
     def get(self, strategy_id: str) -> Strategy:
         """Get a strategy."""
-        return self.fetch(Strategy, strategy_id)
+        return self._fetch(Strategy, strategy_id)
 
     @reads
     def find(
@@ -132,7 +133,7 @@ class Strategies(Store):
             where.add("(lang = :lang or lang is null)", lang=lang)
         if framework is not None:
             where.add("(framework = :framework or framework is null)", framework=framework)
-        return self.select(
+        return self._select(
             Strategy,
             f"""
             select * from strategies {where.sql}
@@ -147,13 +148,13 @@ class Strategies(Store):
         """Say that a strategy helped, once or several times."""
         if not 0 <= by <= MOST_CREDIT:
             raise Invalid(f"a strategy is credited by 0 to {MOST_CREDIT}, not by {by}", field="by")
-        return self.change(
+        return self._change(
             Strategy,
             strategy_id,
             "update strategies set helpfulness = helpfulness + :by, last_seen_at = :now where id = :id returning *",
             note=f"helped {by}",
             by=by,
-            now=self.now(),
+            now=self._now(),
         )
 
     @writes
@@ -166,13 +167,13 @@ class Strategies(Store):
         """
         if not group_id.strip():
             raise Invalid("strategies are extracted from one group", field="group_id")
-        self.db.rows("select id from lesson_desk where id = 1 for update", {})
+        self._db.rows("select id from lesson_desk where id = 1 for update", {})
         return [self._extracted(entry, project, lang, framework) for entry in self._reasoning(run_id, group_id)]
 
     def _reasoning(self, run_id: str, group_id: str) -> list[Entry]:
         found: list[Entry] = []
         for phase in TOPIC_OF_PHASE:
-            found += self.journal.find(run_id, kind=Kind.REASONING, group_id=group_id, phase=phase, limit=_EXTRACTED)
+            found += self._journal.find(run_id, kind=Kind.REASONING, group_id=group_id, phase=phase, limit=_EXTRACTED)
         newest = sorted(found, key=lambda entry: entry.seq, reverse=True)
         return [entry for entry in newest if (entry.body or "").strip()][:_EXTRACTED]
 
@@ -180,7 +181,7 @@ class Strategies(Store):
         assert entry.phase is not None
         assert entry.body is not None
         topic = TOPIC_OF_PHASE[entry.phase]
-        known = self.seek(Strategy, strategy_id_of(project, topic, entry.body))
+        known = self._seek(Strategy, strategy_id_of(project, topic, entry.body))
         refs = known.refs if known else []
         if known is not None and entry.id in refs:
             return known.marked_already()
@@ -212,7 +213,7 @@ class Strategies(Store):
             "created_at": created_at,
             "last_seen_at": last_seen_at,
         }
-        return self.once(lambda: self.seek(Strategy, strategy_id), lambda: self.add(Strategy, **given))
+        return self._once(lambda: self._seek(Strategy, strategy_id), lambda: self._add(Strategy, **given))
 
 
 def strategy_id_of(project: str, topic: str, insight: str) -> str:

@@ -29,23 +29,23 @@ class MemoryUpkeep(MemoryWriter):
             raise Invalid(f"every log knows the topic {name} already: {topics.TOPICS[name].about}", field="name")
         if not description.strip():
             raise Invalid("a topic needs a description", field="description")
-        return self.once(
-            lambda: self.seek(Topic, name),
-            lambda: self.add(Topic, name=name, description=description, created_at=self.now()),
+        return self._once(
+            lambda: self._seek(Topic, name),
+            lambda: self._add(Topic, name=name, description=description, created_at=self._now()),
         )
 
     @reads
     def topics(self) -> "list[dict[str, Any]]":
         """List the topics with what each is about and how many lessons of it hold."""
         about = {name: shape.about for name, shape in topics.TOPICS.items()} | self._added_topics()
-        _, rows = self.db.rows("select topic, count(*) from lessons where superseded_by is null group by topic", {})
+        _, rows = self._db.rows("select topic, count(*) from lessons where superseded_by is null group by topic", {})
         counts: dict[str, int] = dict(rows)
         return [{"topic": name, "about": text, "lessons": counts.get(name, 0)} for name, text in about.items()]
 
     @reads
     def health(self) -> "dict[str, Any]":
         """Say how the memory is used: useful recalls should be 15 to 40 in a hundred, and stale lessons under 30."""
-        _, rows = self.db.rows(
+        _, rows = self._db.rows(
             """
             select count(*),
                    cast(coalesce(sum(recall_count), 0) as bigint),
@@ -55,7 +55,7 @@ class MemoryUpkeep(MemoryWriter):
               from lessons
              where superseded_by is null
             """,
-            self.db.values.bind({"stale": self.now() - timedelta(days=HALF_LIFE_DAYS)})[0],
+            self._db.values.bind({"stale": self._now() - timedelta(days=HALF_LIFE_DAYS)})[0],
         )
         lessons, recalls, useful, harmful, stale = rows[0]
         return {
@@ -68,15 +68,15 @@ class MemoryUpkeep(MemoryWriter):
             "stale_share": round(stale / lessons, 4) if lessons else None,
             "consolidate": bool(lessons) and stale / lessons > 0.3,
             "embedder": self.embedder.name if self.embedder else None,
-            "vectors_by": LessonVectors(self.db).engine() if self.embedder else None,
+            "vectors_by": LessonVectors(self._db).engine() if self.embedder else None,
         }
 
     @writes
     def reindex(self) -> int:
         """Build the full-text index anew from the lessons that hold; say how many there are."""
-        lesson_search(self.db).clear()
+        lesson_search(self._db).clear()
         last, count = "", 0
-        while batch := self.select(
+        while batch := self._select(
             Lesson,
             f"select * from lessons where superseded_by is null and id > :last order by id limit {_BATCH}",
             last=last,
@@ -92,8 +92,8 @@ class MemoryUpkeep(MemoryWriter):
         embedder = self.embedder
         if embedder is None:
             raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
-        kept = LessonVectors(self.db)
-        missing = self.db.read(lambda: kept.without(embedder.name, limit))
+        kept = LessonVectors(self._db)
+        missing = self._db.read(lambda: kept.without(embedder.name, limit))
         vectors = embedded(embedder, [body for _, body in missing]) if missing else []
 
         def keep() -> int:
@@ -101,7 +101,7 @@ class MemoryUpkeep(MemoryWriter):
                 kept.put(lesson_id, embedder.name, vector)
             return len(missing)
 
-        return self.db.write(keep)
+        return self._db.write(keep)
 
     @writes
     def adopt(
@@ -124,7 +124,7 @@ class MemoryUpkeep(MemoryWriter):
 
         It is neither compared with others nor held to its topic's shape: nothing that was on record may get lost.
         """
-        if (known := self.seek(Lesson, lesson_id)) is not None:
+        if (known := self._seek(Lesson, lesson_id)) is not None:
             return known.marked_already()
         given = self._checked(topic, body, project, confidence, source_kind)
         self._check_topic(topic)

@@ -2,11 +2,12 @@
 
 from datetime import datetime, timedelta
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
-from decklog.stores.base import Store, Where, enum_of
-from decklog.stores.money.budget import Action, Budget, Period, Scope, Unit
+from decklog.stores.base import Store
 from decklog.stores.money.meter import Meter, Standing
+from decklog.stores.money.records import Action, Budget, Period, Scope, Unit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,13 +59,13 @@ class Budgets(Store):
 
     def _closed(self) -> Meter:
         """Take the locks in the order in which everybody takes them, so that nothing is spent meanwhile."""
-        meter = Meter(self.db, self.clock)
+        meter = Meter(self._db, self._clock)
         meter.enter("@ledger")
         meter.close_gates()
         return meter
 
     def _replace(self, given: "dict[str, Any]") -> Budget | None:
-        changed = self.change_all(
+        changed = self._change_all(
             Budget,
             """
             update budgets set ceiling = :ceiling, action = :action, warn_percent = :warn_percent, set_at = :now
@@ -72,13 +73,13 @@ class Budgets(Store):
             returning *
             """,
             whose=f"{given['scope']} {given['scope_id'] or ''}",
-            now=self.now(),
+            now=self._now(),
             **given,
         )
         return changed[0] if changed else None
 
     def _begin(self, meter: Meter, given: "dict[str, Any]") -> Budget:
-        budget = self.add(Budget, id=self.ids.new("budget"), set_at=self.now(), **given)
+        budget = self._add(Budget, id=self._ids.new("budget"), set_at=self._now(), **given)
         meter.count_anew(budget)
         return budget
 
@@ -86,29 +87,29 @@ class Budgets(Store):
     def lift(self, budget_id: str) -> Budget:
         """Remove a budget: nothing is held against it any more."""
         self._closed()
-        gone = self.remove(Budget, "delete from budgets where id = :id returning *", id=budget_id)
+        gone = self._remove(Budget, "delete from budgets where id = :id returning *", id=budget_id)
         if not gone:
-            raise self.refusal(Budget, budget_id)
+            raise self._refusal(Budget, budget_id)
         return gone[0]
 
     @reads
     def get(self, budget_id: str) -> Budget:
         """Get a budget."""
-        return self.fetch(Budget, budget_id)
+        return self._fetch(Budget, budget_id)
 
     @reads
     def find(self, *, scope: Scope | None = None, scope_id: str | None = None) -> list[Budget]:
         """List the budgets, those of everything first."""
         where = Where(Budget)
         where.equal(scope=scope and enum_of(Scope, scope, "scope"), scope_id=scope_id)
-        found = self.select(Budget, f"select * from budgets {where.sql} order by id", **where.bound)
+        found = self._select(Budget, f"select * from budgets {where.sql} order by id", **where.bound)
         order = list(Scope)
         return sorted(found, key=lambda budget: order.index(budget.scope))
 
     @reads
     def burn(self, *, scope: Scope | None = None, scope_id: str | None = None) -> list[dict[str, object]]:
         """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
-        meter, now = Meter(self.db, self.clock), self.now()
+        meter, now = Meter(self._db, self._clock), self._now()
         shown = []
         for budget in self.find(scope=scope, scope_id=scope_id):
             standing = meter.standing(budget, now)
@@ -117,7 +118,7 @@ class Budgets(Store):
 
     def _days(self, budget: Budget, now: datetime) -> "list[dict[str, Any]]":
         days = [(now - timedelta(days=back)).date().isoformat() for back in reversed(range(CHART_DAYS))]
-        _, rows = self.db.rows(
+        _, rows = self._db.rows(
             f"select day, {budget.unit} from budget_days where budget_id = :id and day >= :first and day <= :last",
             {"id": budget.id, "first": days[0], "last": days[-1]},
         )
@@ -127,12 +128,12 @@ class Budgets(Store):
     @reads
     def check(self) -> dict[str, object]:
         """Compare every budget's running sums with its charges, and name the days that differ."""
-        meter, budgets = Meter(self.db, self.clock), self.find()
+        meter, budgets = Meter(self._db, self._clock), self.find()
         problems = [problem for budget in budgets for problem in self._differing(meter, budget)]
         return {"ok": not problems, "budgets": len(budgets), "problems": problems}
 
     def _differing(self, meter: Meter, budget: Budget) -> "list[dict[str, Any]]":
-        _, rows = self.db.rows(
+        _, rows = self._db.rows(
             "select day, microdollars, tokens, calls, unpriced_calls from budget_days where budget_id = :id",
             {"id": budget.id},
         )

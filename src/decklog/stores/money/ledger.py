@@ -3,17 +3,16 @@
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page
-from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.base import Store
 from decklog.stores.journal.attribution import acting
 from decklog.stores.journal.entry import Kind
-from decklog.stores.money.budget import Reservation, day_of, place_of
-from decklog.stores.money.charge import TOKENS, Charge, check
-from decklog.stores.money.meter import Meter
-from decklog.stores.money.price_list import PriceList
-from decklog.stores.money.spending import Spending
+from decklog.stores.money.meter import Meter, Spending
+from decklog.stores.money.prices import PriceList
+from decklog.stores.money.records import TOKENS, Charge, Reservation, check, day_of, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,15 +85,15 @@ class Ledger(Store):
         for name in ("agent", "agent_id", "group_id", "task_id"):
             given[name] = who.get(name) if given[name] is None else given[name]
         reservation = self._inherit(given)
-        meter, stream = Meter(self.db, self.clock), given["run_id"] or "@ledger"
+        meter, stream = Meter(self._db, self._clock), given["run_id"] or "@ledger"
         meter.enter(stream)
         known = self._known(given)
         if known is not None:
             return known.marked_already()
-        given["occurred_at"] = given["occurred_at"] or self.now()
+        given["occurred_at"] = given["occurred_at"] or self._now()
         tokens = tuple(given[name] for name in TOKENS)
         if given["cost_microdollars"] is None:
-            given["cost_microdollars"] = PriceList(self.db, remember=True).cost(given["model"], given["occurred_at"], tokens)
+            given["cost_microdollars"] = PriceList(self._db, remember=True).cost(given["model"], given["occurred_at"], tokens)
         spending = Spending(meter, given, sum(tokens), reservation and self._lock(reservation))
         spending.admit(enforce=enforce)
         return self._write(given, spending)
@@ -103,12 +102,12 @@ class Ledger(Store):
         held = spending.paying
         if held is not None and day_of(held.reserved_at) != day_of(given["occurred_at"]):
             given["counted_at"] = held.reserved_at
-        charge = self.add(Charge, id=self.ids.new("charge"), overdrew=bool(spending.overdrawn), **given)
+        charge = self._add(Charge, id=self._ids.new("charge"), overdrew=bool(spending.overdrawn), **given)
         spending.count()
         if held is not None:
             self._use(held, charge)
         for subtype, body, payload in spending.news():
-            self.journal.append(
+            self._journal.append(
                 Charge.stream_of(given),
                 body,
                 kind=Kind.EVENT,
@@ -121,7 +120,7 @@ class Ledger(Store):
         return charge
 
     def _use(self, reservation: Reservation, charge: Charge) -> None:
-        self.change(
+        self._change(
             Reservation,
             reservation.id,
             """
@@ -137,7 +136,7 @@ class Ledger(Store):
         """Take over what the reservation says of the run, group, task and agent; refuse to spend it elsewhere."""
         if given["reservation_id"] is None:
             return None
-        reservation = self.fetch(Reservation, given["reservation_id"])
+        reservation = self._fetch(Reservation, given["reservation_id"])
         for name, held in place_of(reservation.values()).items():
             # A run and its reservations tell their story in one stream, so here even none is a value.
             if given[name] not in (None, held) and (held is not None or name == "run_id"):
@@ -152,7 +151,7 @@ class Ledger(Store):
         """Find the charge that a repeated call means; the same key for another call is an error, not a repetition."""
         if given["key"] is None:
             return None
-        found = self.select(
+        found = self._select(
             Charge,
             "select * from charges where coalesce(run_id, '') = :run_id and key = :key",
             run_id=given["run_id"] or "",
@@ -171,12 +170,12 @@ class Ledger(Store):
         return found[0]
 
     def _lock(self, reservation: Reservation) -> Reservation:
-        return self.select(Reservation, "select * from reservations where id = :id for update", id=reservation.id)[0]
+        return self._select(Reservation, "select * from reservations where id = :id for update", id=reservation.id)[0]
 
     @reads
     def get(self, charge_id: str) -> Charge:
         """Get a charge."""
-        return self.fetch(Charge, charge_id)
+        return self._fetch(Charge, charge_id)
 
     @reads
     def find(
@@ -201,7 +200,7 @@ class Ledger(Store):
         where.equal(run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
         where.equal(call_site=call_site, model=model, reservation_id=reservation_id)
         where.between("occurred_at", since, until)
-        return self.page(Charge, where, order=("occurred_at", "id"), limit=limit, after=after, descending=not oldest_first)
+        return self._page(Charge, where, order=("occurred_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
     @reads
     def summary(
@@ -234,9 +233,9 @@ class Ledger(Store):
         return {"by": by.value, "rows": rows, "total": total}
 
     def _sums(self, by: By, where: Where) -> "list[dict[str, Any]]":
-        bound, _ = self.db.values.bind(where.bound)
+        bound, _ = self._db.values.bind(where.bound)
         sums = ", ".join(f"cast(sum({name}) as bigint)" for name in TOKENS)
-        _, rows = self.db.rows(
+        _, rows = self._db.rows(
             f"""
             select {_GROUPED.get(by, by.value)} as key, count(*), {sums},
                    cast(coalesce(sum(cost_microdollars), 0) as bigint), count(*) - count(cost_microdollars)

@@ -1,17 +1,122 @@
 """Prices: what a million tokens cost, by model and date."""
 
+import json
+import os
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from decklog.clock import from_text
+from decklog.db.where import Where
 from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.stores.base import Store, Where
-from decklog.stores.money.charge import aware
-from decklog.stores.money.price_list import Price, PriceList, shipped
+from decklog.records import Record
+from decklog.stores.base import Store
+from decklog.stores.money.records import aware
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from decklog.db.base import Database
+
+    Tokens = tuple[int, int, int, int]
+
+
+_MILLION = 1_000_000
+_SHIPPED = os.path.join(os.path.dirname(__file__), "prices.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price(Record):
+    """What a model's tokens cost from a day on, in micro-dollars per million.
+
+    `over_tokens` makes it the price of calls whose prompt is longer than that. A cache price of None is not known.
+    """
+
+    table = "prices"
+    identity = ("model", "valid_from", "over_tokens")
+    home = "@ledger"
+
+    model: str
+    valid_from: datetime
+    over_tokens: int = 0
+    input_price: int
+    cache_read_price: int | None = None
+    cache_create_price: int | None = None
+    output_price: int
+    source: str | None = None
+    sourced_on: str | None = None
+
+    def cost(self, tokens: "Tokens") -> int | None:
+        """Give a call's cost in micro-dollars; None when a kind of token it used has no known price."""
+        prices = (self.input_price, self.cache_read_price, self.cache_create_price, self.output_price)
+        total = 0
+        for count, price in zip(tokens, prices, strict=True):
+            if count:
+                if price is None:
+                    return None
+                total += count * price
+        return (total + _MILLION // 2) // _MILLION
+
+
+class PriceList:
+    """Finds the price that holds for a call. A model without one has no price: nothing is guessed from its name.
+
+    Whoever writes may `remember` what was found, for as long as the database says that it still holds.
+    """
+
+    def __init__(self, db: "Database", *, remember: bool = False) -> None:
+        self._db = db
+        self._remember = remember
+
+    def find(self, model: str, at: datetime, prompt_tokens: int) -> Price | None:
+        own = self._remembered(model) if self._remember else self._own(model)
+        return _holding(own, at, prompt_tokens) or _holding(shipped().get(model, ()), at, prompt_tokens)
+
+    def cost(self, model: str, at: datetime, tokens: "Tokens") -> int | None:
+        """Give a call's cost in micro-dollars; None when it is not known."""
+        price = self.find(model, at, sum(tokens[:3]))
+        return None if price is None else price.cost(tokens)
+
+    def _own(self, model: str) -> tuple[Price, ...]:
+        names, rows = self._db.rows(
+            "select * from prices where model = :model order by valid_from desc, over_tokens desc", {"model": model}
+        )
+        return tuple(Price.from_row(names, row) for row in rows)
+
+    def _remembered(self, model: str) -> tuple[Price, ...]:
+        known: tuple[Price, ...] | None = self._db.memo.get(("prices", model))
+        if known is None:
+            known = self._db.memo["prices", model] = self._own(model)
+        return known
+
+    def forget(self, model: str) -> None:
+        """Look a model's prices up again: they were changed in this transaction."""
+        self._db.memo.pop(("prices", model), None)
+
+
+def _holding(prices: tuple[Price, ...], at: datetime, prompt_tokens: int) -> Price | None:
+    """Choose from prices that stand newest first, and the longest prompts first."""
+    for price in prices:
+        if price.valid_from <= at and (price.over_tokens == 0 or price.over_tokens < prompt_tokens):
+            return price
+    return None
+
+
+@lru_cache
+def shipped() -> dict[str, tuple[Price, ...]]:
+    """Read the prices that come with Decklog, by model, the newest and longest prompts first."""
+    with open(_SHIPPED, encoding="utf-8") as file:
+        rows = json.load(file)["prices"]
+    listed: dict[str, list[Price]] = {}
+    for row in rows:
+        price = Price(**{**row, "valid_from": from_text(row["valid_from"])})
+        listed.setdefault(price.model, []).append(price)
+    for prices in listed.values():
+        prices.sort(key=lambda price: (price.valid_from, price.over_tokens), reverse=True)
+    return {model: tuple(prices) for model, prices in listed.items()}
+
 
 MOST_PRICE = 10**12
 _AMOUNTS = ("over_tokens", "input_price", "cache_read_price", "cache_create_price", "output_price")
@@ -43,7 +148,7 @@ class Prices(Store):
 
         `over_tokens` sets the price of calls with a longer prompt than that. What was charged before keeps its cost.
         """
-        today = self.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        today = self._now().replace(hour=0, minute=0, second=0, microsecond=0)
         return self._set(
             {
                 "model": model,
@@ -70,9 +175,9 @@ class Prices(Store):
 
     def _set(self, row: "dict[str, Any]") -> Price:
         _check(row)
-        PriceList(self.db).forget(row["model"])
+        PriceList(self._db).forget(row["model"])
         names = Price.columns()
-        changed = self.change_all(
+        changed = self._change_all(
             Price,
             f"""
             insert into prices ({", ".join(names)})
@@ -88,8 +193,8 @@ class Prices(Store):
     @writes(manager_only=True)
     def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = 0) -> Price:
         """Remove one of the log's own prices; the price that held before it holds again."""
-        PriceList(self.db).forget(model)
-        gone = self.remove(
+        PriceList(self._db).forget(model)
+        gone = self._remove(
             Price,
             "delete from prices where model = :model and valid_from = :valid_from and over_tokens = :over returning *",
             model=model,
@@ -104,7 +209,7 @@ class Prices(Store):
     def get(self, model: str, *, at: datetime | None = None, prompt_tokens: int = 0) -> Price:
         """Get the price that holds for a model, now or at a time, for a prompt of that length."""
         aware("at", at)
-        price = PriceList(self.db).find(model, at or self.now(), prompt_tokens)
+        price = PriceList(self._db).find(model, at or self._now(), prompt_tokens)
         if price is None:
             raise _unknown(model)
         return price
@@ -114,7 +219,7 @@ class Prices(Store):
         """List every price, the log's own and those that come with Decklog, by model and the newest first."""
         where = Where(Price)
         where.equal(model=model)
-        own = self.select(Price, f"select * from prices {where.sql}", **where.bound)
+        own = self._select(Price, f"select * from prices {where.sql}", **where.bound)
         keys = {(price.model, price.valid_from, price.over_tokens) for price in own}
         listed = shipped().get(model, ()) if model is not None else [price for many in shipped().values() for price in many]
         own += [price for price in listed if (price.model, price.valid_from, price.over_tokens) not in keys]
@@ -136,7 +241,7 @@ class Prices(Store):
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
         if min(tokens) < 0:
             raise Invalid("a call can't use fewer than 0 tokens", field="input_tokens")
-        cost = PriceList(self.db).cost(model, at or self.now(), tokens)
+        cost = PriceList(self._db).cost(model, at or self._now(), tokens)
         if cost is None:
             raise _unknown(model)
         return cost

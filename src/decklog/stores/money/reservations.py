@@ -6,14 +6,14 @@ last three: its reservation holds nothing after `expires_at`, and needs nobody t
 
 from datetime import datetime
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page
-from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.base import Store
 from decklog.stores.journal.attribution import acting
-from decklog.stores.money.budget import Action, Reservation, ReservationState, Unit, place_of
-from decklog.stores.money.charge import MOST, aware
 from decklog.stores.money.meter import Meter
+from decklog.stores.money.records import MOST, Action, Reservation, ReservationState, Unit, aware, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Reservations(Store):
         who = acting.get() or {}
         for name in ("agent", "group_id", "task_id"):
             given[name] = who.get(name) if given[name] is None else given[name]
-        meter = Meter(self.db, self.clock)
+        meter = Meter(self._db, self._clock)
         meter.enter(run_id or "@ledger")
         known = self._known(run_id, key)
         return known.marked_already() if known is not None else self._hold(meter, given, expires_at)
@@ -67,12 +67,12 @@ class Reservations(Store):
         if key is None:
             return None
         sql = "select * from reservations where coalesce(run_id, '') = :run_id and key = :key"
-        found = self.select(Reservation, sql, run_id=run_id or "", key=key)
+        found = self._select(Reservation, sql, run_id=run_id or "", key=key)
         return found[0] if found else None
 
     def _hold(self, meter: Meter, given: "dict[str, Any]", expires_at: datetime) -> Reservation:
         budgets = meter.budgets(place_of(given))
-        now = self.now()
+        now = self._now()
         if expires_at <= now:
             raise Invalid(f"a reservation can't expire at {expires_at}, which is over", field="expires_at")
         standings = [meter.standing(budget, now) for budget in budgets]
@@ -83,9 +83,9 @@ class Reservations(Store):
                 raise standing.exceeded(asked)
         for standing in standings:
             meter.add(standing, now)
-        return self.add(
+        return self._add(
             Reservation,
-            id=self.ids.new("reservation"),
+            id=self._ids.new("reservation"),
             state=ReservationState.OPEN,
             reserved_at=now,
             expires_at=expires_at,
@@ -96,7 +96,7 @@ class Reservations(Store):
     def extend(self, reservation_id: str, expires_at: datetime) -> Reservation:
         """Hold an open reservation until a later time; one that has expired is gone and must be made anew."""
         aware("expires_at", expires_at)
-        meter = Meter(self.db, self.clock)
+        meter = Meter(self._db, self._clock)
         reservation = self._enter(meter, reservation_id)
         budgets = meter.budgets(place_of(reservation.values()))
         if not meter.holds(reservation, [meter.standing(budget, reservation.reserved_at) for budget in budgets]):
@@ -109,7 +109,7 @@ class Reservations(Store):
             )
         if expires_at <= reservation.expires_at:
             return reservation.marked_already()
-        return self.change(
+        return self._change(
             Reservation,
             reservation_id,
             "update reservations set expires_at = :expires_at where id = :id returning *",
@@ -127,27 +127,27 @@ class Reservations(Store):
         return self._end(reservation_id, ReservationState.RELEASED)
 
     def _end(self, reservation_id: str, state: ReservationState) -> Reservation:
-        reservation = self._enter(Meter(self.db, self.clock), reservation_id)
+        reservation = self._enter(Meter(self._db, self._clock), reservation_id)
         # Whoever gave it back may still end the task it was for: then there is nothing left to settle.
         if reservation.state in (state, ReservationState.RELEASED):
             return reservation.marked_already()
-        return self.change(
+        return self._change(
             Reservation,
             reservation_id,
             "update reservations set state = :state, ended_at = :now where id = :id and state = 'open' returning *",
             state=state,
-            now=self.now(),
+            now=self._now(),
         )
 
     def _enter(self, meter: Meter, reservation_id: str) -> Reservation:
         """Lock a reservation, its stream first."""
-        meter.enter(Reservation.stream_of(self.fetch(Reservation, reservation_id).values()))
-        return self.select(Reservation, "select * from reservations where id = :id for update", id=reservation_id)[0]
+        meter.enter(Reservation.stream_of(self._fetch(Reservation, reservation_id).values()))
+        return self._select(Reservation, "select * from reservations where id = :id for update", id=reservation_id)[0]
 
     @reads
     def get(self, reservation_id: str) -> Reservation:
         """Get a reservation."""
-        return self.fetch(Reservation, reservation_id)
+        return self._fetch(Reservation, reservation_id)
 
     @reads
     def find(
@@ -167,7 +167,7 @@ class Reservations(Store):
         where = Where(Reservation)
         where.equal(state=state and enum_of(ReservationState, state, "state"), run_id=run_id, group_id=group_id)
         where.equal(task_id=task_id, agent=agent, holder=holder)
-        return self.page(Reservation, where, order=("reserved_at", "id"), limit=limit, after=after, descending=not oldest_first)
+        return self._page(Reservation, where, order=("reserved_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
 
 def _amount(name: str, value: int) -> int:

@@ -2,28 +2,36 @@
 
 from datetime import datetime
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page
-from decklog.stores.base import Where, enum_of
-from decklog.stores.runs.fork import TimeTravel
+from decklog.stores.base import Store
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunStatus, check_run_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import Any, Protocol
+
+    from decklog.stores.base import Parts
+    from decklog.stores.runs.snapshot import AttemptReader, Past, Snapshot
 
     class Criteria(Protocol):
         """What stands between a run and its end."""
 
-        def open_required(self, run_id: str) -> list[Any]: ...
+        def open_required(self, run_id: str) -> Sequence[Any]: ...
 
 
-class Runs(TimeTravel):
+class Runs(Store):
     """Starts runs, follows what becomes of them, and remembers who worked in them."""
 
     records = (Run, Agent)
-    criteria = None  # type: Criteria | None
+
+    def __init__(self, parts: "Parts", *, criteria: "Callable[[], Criteria]", tasks: "Callable[[], AttemptReader]") -> None:
+        super().__init__(parts)
+        self._criteria = criteria
+        self._tasks = tasks
 
     @writes
     def start(
@@ -47,14 +55,14 @@ class Runs(TimeTravel):
             raise Invalid(f"a run can't start as {status}; start it and then finish it", field="status")
         if run_id is not None:
             check_run_id(run_id)
-        now = self.now()
-        return self.once(
+        now = self._now()
+        return self._once(
             lambda: self._known(run_id, key),
-            lambda: self.add(
+            lambda: self._add(
                 Run,
                 new_stream=True,
                 note=goal,
-                id=run_id or self.ids.new("run"),
+                id=run_id or self._ids.new("run"),
                 goal=goal,
                 status=enum_of(RunStatus, status, "status"),
                 mode=mode and enum_of(RunMode, mode, "mode"),
@@ -70,17 +78,17 @@ class Runs(TimeTravel):
 
     def _known(self, run_id: str | None, key: str | None) -> Run | None:
         """Find the run that a repeated start means."""
-        if run_id is not None and (run := self.seek(Run, run_id)) is not None:
+        if run_id is not None and (run := self._seek(Run, run_id)) is not None:
             return run
         if key is None:
             return None
-        found = self.select(Run, "select * from runs where key = :key", key=key)
+        found = self._select(Run, "select * from runs where key = :key", key=key)
         return found[0] if found else None
 
     @reads
     def get(self, run_id: str) -> Run:
         """Get a run."""
-        return self.fetch(Run, run_id)
+        return self._fetch(Run, run_id)
 
     @reads
     def find(
@@ -98,7 +106,7 @@ class Runs(TimeTravel):
         where = Where(Run)
         where.equal(status=status and enum_of(RunStatus, status, "status"), parent_run_id=parent_run_id)
         where.between("started_at", since, until)
-        return self.page(Run, where, order=("started_at", "id"), limit=limit, after=after, descending=not oldest_first)
+        return self._page(Run, where, order=("started_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
     @writes
     def update(
@@ -139,12 +147,12 @@ class Runs(TimeTravel):
         if not changes:
             raise Invalid("nothing to change was given", field="run_id")
         assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
-        return self.change(
+        return self._change(
             Run,
             run_id,
             f"update runs set {assignments}, updated_at = :now where id = :id returning *",
             note=note,
-            now=self.now(),
+            now=self._now(),
             **{f"new_{name}": value for name, value in changes.items()},
         )
 
@@ -166,19 +174,19 @@ class Runs(TimeTravel):
             raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
         if force and not (reason or "").strip():
             raise Invalid("to force the end of a run, give a reason", field="reason")
-        run = self.fetch(Run, run_id)
+        run = self._fetch(Run, run_id)
         if run.status == status and summary in (None, run.summary):
             return run.marked_already()
         if status == RunStatus.COMPLETED and not force:
             self._check_criteria(run_id)
-        changes: dict[str, Any] = {"status": status, "ended_at": self.now()}
+        changes: dict[str, Any] = {"status": status, "ended_at": self._now()}
         if summary is not None:
             changes["summary"] = summary
         note = ", ".join(part for part in (str(status), summary, f"forced: {reason}" if force else None) if part)
         return self._set(run_id, changes, note=note)
 
     def _check_criteria(self, run_id: str) -> None:
-        still_open = self.criteria.open_required(run_id) if self.criteria is not None else []
+        still_open = self._criteria().open_required(run_id)
         if still_open:
             names = "; ".join(criterion.criterion for criterion in still_open[:5])
             raise Conflict(
@@ -198,11 +206,11 @@ class Runs(TimeTravel):
         return self._count(run_id, "replans")
 
     def _count(self, run_id: str, column: str) -> Run:
-        return self.change(
+        return self._change(
             Run,
             run_id,
             f"update runs set {column} = {column} + 1, updated_at = :now where id = :id returning *",
-            now=self.now(),
+            now=self._now(),
         )
 
     @writes
@@ -218,10 +226,10 @@ class Runs(TimeTravel):
         last_response_path: str | None = None,
     ) -> Agent:
         """Record an agent's session and counts; what is not given stays as it was."""
-        self.fetch(Run, run_id)
+        self._fetch(Run, run_id)
         if not role.strip():
             raise Invalid("an agent needs a role", field="role")
-        changed = self.change_all(
+        changed = self._change_all(
             Agent,
             """
             insert into agents (run_id, role, session, turns, rotations, last_prompt_path, last_response_path, updated_at)
@@ -242,24 +250,24 @@ class Runs(TimeTravel):
             rotations=rotations,
             prompt=last_prompt_path,
             response=last_response_path,
-            now=self.now(),
+            now=self._now(),
         )
         return changed[0]
 
     @writes
     def count_turn(self, run_id: str, role: str) -> Agent:
         """Count one more turn of an agent."""
-        return self.change(
+        return self._change(
             Agent,
             (run_id, role),
             "update agents set turns = turns + 1, updated_at = :now where run_id = :run_id and role = :role returning *",
-            now=self.now(),
+            now=self._now(),
         )
 
     @writes
     def rotate_agent(self, run_id: str, role: str, session: str) -> Agent:
         """Give an agent a fresh session and count the rotation; its turns start again at 0."""
-        return self.change(
+        return self._change(
             Agent,
             (run_id, role),
             """
@@ -268,14 +276,65 @@ class Runs(TimeTravel):
             returning *
             """,
             session=session,
-            now=self.now(),
+            now=self._now(),
         )
 
     @reads
     def agents(self, run_id: str) -> list[Agent]:
         """List the agents of a run."""
-        self.fetch(Run, run_id)
-        return self.select(Agent, "select * from agents where run_id = :run_id order by role", run_id=run_id)
+        self._fetch(Run, run_id)
+        return self._select(Agent, "select * from agents where run_id = :run_id order by role", run_id=run_id)
+
+    # The run as it was
+
+    @reads
+    def snapshot(self, run_id: str, *, at: str | None = None) -> "Snapshot":
+        """Give the whole picture of a run, now or as of an entry or a time."""
+        return self._past().take(run_id, at)
+
+    @reads
+    def diff(self, before: str, after: str) -> "list[dict[str, Any]]":
+        """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME."""
+        from decklog.stores.runs.snapshot import difference
+
+        past = self._past()
+        return difference(past.moment(before), past.moment(after))
+
+    def _past(self) -> "Past":
+        # Imported when it is needed: most calls about runs only look at the row.
+        from decklog.stores.runs.snapshot import Past
+
+        return Past(self._db, self._journal.record_classes(), self._tasks)
+
+    @writes
+    def fork(
+        self,
+        run_id: str,
+        *,
+        at: str | None = None,
+        new_run_id: str | None = None,
+        goal: str | None = None,
+        branch: str | None = None,
+        worktree: str | None = None,
+    ) -> Run:
+        """Start a new run from a run as it was at an entry or a time; the git branch and worktree are yours to make.
+
+        Every record of the run is copied under a new id; money that was spent is not.
+        """
+        from decklog.stores.runs.fork import copies
+
+        past = self._past()
+        start, until = past.span(run_id, at)
+        new_id = self._ids.new("run") if new_run_id is None else new_run_id
+        check_run_id(new_id, "new_run_id")
+        if self._seek(Run, new_id) is not None:
+            raise Invalid(f"there is a run {new_id} already; choose another id", field="new_run_id")
+        note = f"forked from {run_id}:{until - start}"
+        for record_class, image in copies(past.newest(start, until), run_id, new_id, self._ids, self._db):
+            self._put(record_class, image, note=note, new_stream=record_class is Run)
+        changes = {"goal": goal, "branch": branch, "worktree": worktree}
+        given = {name: value for name, value in changes.items() if value is not None}
+        return self._set(new_id, {**given, "parent_run_id": run_id, "parent_seq": until - start}, note)
 
 
 _CLEARABLE = ("summary", "repo", "branch", "worktree", "current_task_id")

@@ -1,17 +1,28 @@
 """A run as it was: every record of its stream at one moment, made from the journal alone."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
+from decklog.db.where import moment_of
+from decklog.errors import NotFound
 from decklog.records import Record, from_json
-from decklog.stores.work.task import Attempt, Task, attempts_from
+from decklog.stores.journal.rows import STREAM_SIZE, entries_between, newest_position, number_of
+from decklog.stores.journal.time_index import Times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, Protocol
 
+    from decklog.db.base import Database
     from decklog.stores.journal.entry import Entry
-    from decklog.stores.journal.journal import Journal
+    from decklog.stores.work.task import Attempt
+
+    class AttemptReader(Protocol):
+        """Knows what attempts a task's images tell of."""
+
+        def attempts_in(self, images: Iterable[dict[str, Any]]) -> list[Attempt]: ...
+
 
 _RECENT = 50
 
@@ -23,7 +34,7 @@ class Snapshot:
     run_id: str
     seq: int
     records: dict[str, list[Record]]
-    attempts: list[Attempt]
+    attempts: "list[Attempt]"
     recent: "list[Entry]" = field(default_factory=list)
 
     @property
@@ -57,14 +68,56 @@ class Snapshot:
         }
 
 
-class Photographer:
-    """Takes snapshots. It runs inside the caller's read."""
+class Past:
+    """Runs as the journal tells them at any entry. It works inside the caller's read."""
 
-    def __init__(self, journal: "Journal") -> None:
-        self._journal = journal
-        self._db = journal.db
+    def __init__(self, db: "Database", classes: "dict[str, type[Record]]", tasks: "Callable[[], AttemptReader]") -> None:
+        self._db = db
+        self._classes = classes
+        self._tasks = tasks
 
-    def images(self, start: int, until: int) -> "Iterator[tuple[str, str, dict[str, Any]]]":
+    def span(self, run_id: str, at: str | None) -> tuple[int, int]:
+        """Give the positions right before a run's first entry and of the entry that is meant."""
+        number = number_of(self._db, run_id)
+        if number is None:
+            raise NotFound(f"there is no run {run_id}", table="runs", id=run_id)
+        start, newest = number * STREAM_SIZE, newest_position(self._db, number)
+        if at is None:
+            return start, newest
+        moment = moment_of(at)
+        until = Times(self._db).last_until(number, moment) if isinstance(moment, datetime) else start + moment
+        if not start < until <= newest:
+            raise NotFound(f"run {run_id} has entries 1 to {newest - start}; there is none for {at}", run_id=run_id)
+        return start, until
+
+    def moment(self, text: str) -> Snapshot:
+        """Read RUN, RUN:ENTRY or RUN@TIME, and take the picture that is meant."""
+        run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
+        return self.take(run_id, when, recent=False) if mark else self.take(text, None, recent=False)
+
+    def take(self, run_id: str, at: str | None, *, recent: bool = True) -> Snapshot:
+        """Read the newest image of every record of a run, now or as of an entry or a time."""
+        start, until = self.span(run_id, at)
+        records: dict[str, list[Record]] = {}
+        for record_class, image in self.newest(start, until):
+            records.setdefault(record_class.table, []).append(record_class.from_row(image.keys(), image.values()))
+        attempts = self._tasks().attempts_in(image for table, _, image in self._images(start, until) if table == "tasks")
+        return Snapshot(
+            run_id=run_id,
+            seq=until - start,
+            records=records,
+            attempts=attempts,
+            recent=entries_between(self._db, max(start, until - _RECENT), until) if recent else [],
+        )
+
+    def newest(self, start: int, until: int) -> "list[tuple[type[Record], dict[str, Any]]]":
+        """List the newest image of every record that is there, those that others refer to first."""
+        newest = {(table, record_id): image for table, record_id, image in self._images(start, until)}
+        order = {table: place for place, table in enumerate(self._classes)}
+        found = [(self._classes[table], image) for (table, _), image in newest.items() if not image.get("removed")]
+        return sorted(found, key=lambda pair: order[pair[0].table])
+
+    def _images(self, start: int, until: int) -> "Iterator[tuple[str, str, dict[str, Any]]]":
         """Give every image in a span of positions, oldest first: its table, its record's id, and its columns."""
         _, rows = self._db.rows(
             """
@@ -79,34 +132,6 @@ class Photographer:
         )
         for table, record_id, payload in rows:
             yield table, record_id, from_json(payload)
-
-    def take(self, run_id: str, start: int, until: int, *, recent: bool = True) -> Snapshot:
-        """Read the newest image of every record from a stream's start up to a position."""
-        newest: dict[tuple[str, str], dict[str, Any]] = {}
-        versions: dict[str, list[Task]] = {}
-        for table, record_id, image in self.images(start, until):
-            newest[table, record_id] = image
-            if table == Task.table:
-                versions.setdefault(record_id, []).append(Task.from_row(image.keys(), image.values()))
-        attempts = [attempt for tasks in versions.values() for attempt in attempts_from(tasks)]
-        return Snapshot(
-            run_id=run_id,
-            seq=until - start,
-            records=self._records(newest),
-            attempts=sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.task_id)),
-            recent=self._recent(start, until) if recent else [],
-        )
-
-    def _records(self, newest: "dict[tuple[str, str], dict[str, Any]]") -> "dict[str, list[Record]]":
-        classes = self._journal.record_classes()
-        records: dict[str, list[Record]] = {}
-        for (table, _), image in newest.items():
-            if not image.get("removed"):
-                records.setdefault(table, []).append(classes[table].from_row(image.keys(), image.values()))
-        return records
-
-    def _recent(self, start: int, until: int) -> "list[Entry]":
-        return self._journal.entries_between(max(start, until - _RECENT), until)
 
 
 def difference(before: Snapshot, after: Snapshot) -> "list[dict[str, Any]]":

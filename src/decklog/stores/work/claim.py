@@ -6,10 +6,29 @@ from decklog.errors import DecklogError, LeaseLost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Any, Protocol, Self
 
-    from decklog.stores.work.leases import Leases
     from decklog.stores.work.task import Task
+
+    class Ending(Protocol):
+        """What a claim needs of the tasks: to keep one, and to end it in one of these ways."""
+
+        def extend(
+            self, task_id: str, *, fence: int, lease_seconds: float, stage: str | None = None, state_name: str | None = None
+        ) -> Task: ...
+        def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task: ...
+        def fail(
+            self,
+            task_id: str,
+            *,
+            fence: int,
+            summary: str | None = None,
+            blocker: str | None = None,
+            retry_after_seconds: float = 0.0,
+        ) -> Task: ...
+        def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = None) -> Task: ...
+        def release(self, task_id: str, *, fence: int, reason: str | None = None) -> Task: ...
+        def park(self, task_id: str, *, fence: int, reason: str) -> Task: ...
 
 
 class Claim:
@@ -19,7 +38,7 @@ class Claim:
     when the block raises. What the block already ended (`finish`, `fail`, `block`, `release`, `park`) stays so.
     """
 
-    def __init__(self, leases: "Leases", task: "Task", lease_seconds: float) -> None:
+    def __init__(self, leases: "Ending", task: "Task", lease_seconds: float) -> None:
         self._leases = leases
         self._lease_seconds = lease_seconds
         # Made on entering the block: most claims are never used as one.

@@ -1,30 +1,215 @@
 """Groups: the parts of a run that are worked on, reviewed and merged one by one."""
 
+import posixpath
+import re
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+from functools import partial
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
-from decklog.records import Page
-from decklog.stores.base import Where, enum_of
-from decklog.stores.checks import whole
-from decklog.stores.numbers import next_number
-from decklog.stores.of_run import RunBound, cleared, given_of, missing
-from decklog.stores.work.group import (
-    CLEARABLE,
-    STATUS_WHILE,
-    Group,
-    GroupStatus,
-    MergeStatus,
-    ReviewStatus,
-    Tier,
-    check_merge,
-    checked,
-)
-from decklog.stores.work.group_rules import check_group_id, check_task_group_id, normal_specialization
+from decklog.records import Page, Record
+from decklog.stores.checks import filled, flag, text, texts, whole
+from decklog.stores.of_run import RunBound, cleared, given_of, missing, next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+
+LONGEST_ID = 64
+RESERVED_IDS = frozenset({"global", "session", "all", "default"})
+SPECIALIZATIONS = "bazinga/templates/specializations/"
+
+_ID = re.compile(r"[A-Za-z0-9_-]+")
+_PATH = re.compile(r"[A-Za-z0-9/_.-]+")
+_SHORT_FORMS = (SPECIALIZATIONS, "templates/specializations/", "specializations/")
+
+
+def check_group_id(text: object) -> str:
+    """Check the id of a group or a scope: 1 to 64 letters, digits, underscores and hyphens."""
+    if text is None:
+        raise Invalid("a group id can't be None", field="group_id")
+    if not isinstance(text, str):
+        raise Invalid(f"a group id must be a text, got {type(text).__name__}", field="group_id")
+    if not text.strip():
+        raise Invalid("a group id can't be empty", field="group_id")
+    if len(text) > LONGEST_ID:
+        raise Invalid(f"a group id has at most {LONGEST_ID} characters, this one has {len(text)}", field="group_id")
+    if not _ID.fullmatch(text):
+        raise Invalid(f"group id {text!r} may have only letters, digits, underscores and hyphens", field="group_id")
+    return text
+
+
+def check_task_group_id(text: object) -> str:
+    """Check the id of a task group, which may not be one of the words that mean more than one group."""
+    group_id = check_group_id(text)
+    if group_id.lower() in RESERVED_IDS:
+        raise Invalid(
+            f"{group_id!r} is a reserved identifier and can't name a group",
+            hint=f"Choose another id; these are reserved in any case: {', '.join(sorted(RESERVED_IDS))}",
+            field="group_id",
+        )
+    return group_id
+
+
+def normal_specialization(path: object) -> str:
+    """Give a specialisation's template path in its one full form; refuse what leaves the templates' folder.
+
+    `specializations/…`, `templates/specializations/…` and bare names mean the same file as the full path.
+    """
+    if not isinstance(path, str) or not path.strip():
+        raise Invalid(f"a specialisation is the path of a template; got {path!r}", field="specializations")
+    if not _PATH.fullmatch(path):
+        raise Invalid(f"specialisation {path!r} may have only letters, digits and / _ . -", field="specializations")
+    if ".." in path or path.startswith("/"):
+        raise Invalid(f"specialisation {path!r} leads out of {SPECIALIZATIONS}", field="specializations")
+    inner = posixpath.normpath(path) + ("/" if path.endswith("/") else "")
+    for prefix in _SHORT_FORMS:
+        if inner.startswith(prefix):
+            inner = inner.removeprefix(prefix)
+            break
+    inner = inner.strip("/")
+    if inner in ("", "."):
+        raise Invalid(f"specialisation {path!r} names the folder and no template in it", field="specializations")
+    return SPECIALIZATIONS + inner
+
+
+class GroupStatus(StrEnum):
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    APPROVED_PENDING_MERGE = "approved_pending_merge"
+    MERGING = "merging"
+
+
+class ReviewStatus(StrEnum):
+    APPROVED = "APPROVED"
+    CHANGES_REQUESTED = "CHANGES_REQUESTED"
+
+
+class MergeStatus(StrEnum):
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    MERGED = "merged"
+    CONFLICT = "conflict"
+    TEST_FAILURE = "test_failure"
+
+
+class Tier(StrEnum):
+    DEVELOPER = "Developer"
+    SENIOR = "Senior Software Engineer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group(Record):
+    table = "groups"
+    identity = ("run_id", "group_id")
+
+    run_id: str
+    group_id: str
+    number: int
+    name: str
+    created_at: datetime
+    updated_at: datetime
+    status: GroupStatus = GroupStatus.PENDING
+    assigned_to: str | None = None
+    revision_count: int = 0
+    last_review_status: ReviewStatus | None = None
+    feature_branch: str | None = None
+    merge_status: MergeStatus | None = None
+    complexity: int | None = None
+    initial_tier: Tier = Tier.DEVELOPER
+    context_references: list[str] | None = None
+    specializations: list[str] | None = None
+    item_count: int = 1
+    security_sensitive: bool = False
+    qa_attempts: int = 0
+    tl_review_attempts: int = 0
+    component_path: str | None = None
+    review_iteration: int = 1
+    no_progress_count: int = 0
+    blocking_issues_count: int = 0
+    speckit_task_ids: list[str] | None = None
+
+
+# What a merge may become; None is a group whose merge nobody has thought of yet.
+_NEXT_MERGE = {
+    None: (MergeStatus.PENDING, MergeStatus.IN_PROGRESS),
+    MergeStatus.PENDING: (MergeStatus.IN_PROGRESS,),
+    MergeStatus.IN_PROGRESS: (MergeStatus.MERGED, MergeStatus.CONFLICT, MergeStatus.TEST_FAILURE),
+    MergeStatus.CONFLICT: (MergeStatus.IN_PROGRESS,),
+    MergeStatus.TEST_FAILURE: (MergeStatus.IN_PROGRESS,),
+    MergeStatus.MERGED: (),
+}
+
+# A conflict or a failing test sends the group back to whoever works on it.
+STATUS_WHILE = {
+    MergeStatus.PENDING: GroupStatus.APPROVED_PENDING_MERGE,
+    MergeStatus.IN_PROGRESS: GroupStatus.MERGING,
+    MergeStatus.MERGED: GroupStatus.COMPLETED,
+    MergeStatus.CONFLICT: GroupStatus.IN_PROGRESS,
+    MergeStatus.TEST_FAILURE: GroupStatus.IN_PROGRESS,
+}
+
+
+def check_merge(group: Group, merge_status: MergeStatus) -> None:
+    """Refuse a step that a merge can't take from where it is."""
+    lawful = _NEXT_MERGE[group.merge_status]
+    if merge_status is group.merge_status or merge_status in lawful:
+        return
+    raise Conflict(
+        f"the merge of group {group.group_id} is {group.merge_status or 'not begun'} and can't become {merge_status}",
+        hint=f"Next can be {' or '.join(lawful)}." if lawful else "A merged group stays merged.",
+        group_id=group.group_id,
+        merge_status=group.merge_status,
+    )
+
+
+def _templates(name: str, value: object) -> list[str]:
+    return [normal_specialization(path) for path in texts(name, value)]
+
+
+def _one_of(enumeration: type[StrEnum]) -> "Callable[[str, Any], StrEnum]":
+    return lambda name, value: enum_of(enumeration, value, name)
+
+
+CLEARABLE = (
+    *("assigned_to", "last_review_status", "feature_branch", "complexity", "component_path"),
+    *("context_references", "specializations", "speckit_task_ids"),
+)
+_CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
+    "name": filled,
+    "status": _one_of(GroupStatus),
+    "assigned_to": filled,
+    "revision_count": whole,
+    "last_review_status": _one_of(ReviewStatus),
+    "feature_branch": filled,
+    "merge_status": _one_of(MergeStatus),
+    "complexity": partial(whole, low=1, high=10),
+    "initial_tier": _one_of(Tier),
+    "context_references": texts,
+    "specializations": _templates,
+    "item_count": partial(whole, low=1),
+    "security_sensitive": flag,
+    "qa_attempts": whole,
+    "tl_review_attempts": whole,
+    "component_path": text,
+    "review_iteration": partial(whole, low=1),
+    "no_progress_count": whole,
+    "blocking_issues_count": whole,
+    "speckit_task_ids": texts,
+}
+
+
+def checked(given: "dict[str, Any]") -> "dict[str, Any]":
+    """Check the fields that were given, and give them in their one form."""
+    return {name: _CHECKS[name](name, value) for name, value in given.items()}
+
 
 __all__ = [
     "Group",
@@ -76,21 +261,21 @@ class Groups(RunBound):
         fields = checked(given_of(locals(), "run_id", "group_id", "created_at"))
         check_task_group_id(group_id)
         self.hold(run_id)
-        group = self.seek(Group, (run_id, group_id))
+        group = self._seek(Group, (run_id, group_id))
         if group is not None:
             return self._apply(group, fields)
         fields.setdefault("name", f"Task Group {group_id}")
-        return self._begin(run_id, group_id, created_at or self.now(), fields)
+        return self._begin(run_id, group_id, created_at or self._now(), fields)
 
     def _begin(self, run_id: str, group_id: str, created_at: datetime, fields: "dict[str, Any]") -> Group:
-        return self.add(
+        return self._add(
             Group,
             note=fields["name"],
             run_id=run_id,
             group_id=group_id,
-            number=next_number(self, Group, run_id),
+            number=next_number(self._db, Group, run_id),
             created_at=created_at,
-            updated_at=self.now(),
+            updated_at=self._now(),
             **fields,
         )
 
@@ -143,7 +328,7 @@ class Groups(RunBound):
         return self._get(run_id, group_id)
 
     def _get(self, run_id: str, group_id: str) -> Group:
-        group = self.seek(Group, (run_id, group_id))
+        group = self._seek(Group, (run_id, group_id))
         if group is None:
             raise missing(Group, run_id, group_id)
         return group
@@ -155,7 +340,7 @@ class Groups(RunBound):
 
     def of_run(self, run_id: str) -> list[Group]:
         """List all groups of a run, in the order they were made."""
-        return self.select(Group, "select * from groups where run_id = :run_id order by number", run_id=run_id)
+        return self._select(Group, "select * from groups where run_id = :run_id order by number", run_id=run_id)
 
     @reads
     def find(
@@ -176,7 +361,7 @@ class Groups(RunBound):
             assigned_to=assigned_to,
             merge_status=None if merge_status is None else enum_of(MergeStatus, merge_status, "merge_status"),
         )
-        return self.page(Group, where, order=("run_id", "number"), limit=limit, after=after)
+        return self._page(Group, where, order=("run_id", "number"), limit=limit, after=after)
 
     @writes
     def record_review(
@@ -245,7 +430,7 @@ class Groups(RunBound):
 
     def _count(self, run_id: str, group_id: str, column: str) -> Group:
         self.hold(run_id)
-        return self.change(
+        return self._change(
             Group,
             (run_id, group_id),
             f"""
@@ -254,5 +439,5 @@ class Groups(RunBound):
             returning *
             """,
             note=f"{column} + 1",
-            now=self.now(),
+            now=self._now(),
         )

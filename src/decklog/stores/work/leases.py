@@ -7,20 +7,43 @@ from datetime import timedelta
 from functools import cache
 
 from decklog.errors import Invalid, LeaseLost
-from decklog.operations import writes
+from decklog.operations import writes, writes_in_steps
+from decklog.records import to_json
 from decklog.stores.base import Store
+from decklog.stores.of_run import check_run
+from decklog.stores.work.claim import Claim
 from decklog.stores.work.task import Outcome, Task, TaskState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
     from typing import Any, Protocol
+
+    from decklog.stores.base import Parts
 
     class Reserving(Protocol):
         """Budgets that money can be held from."""
 
-        def reserve(self, expires_at: Any, **amounts_and_place: Any) -> Any: ...
+        def reserve(
+            self,
+            expires_at: datetime,
+            *,
+            amount_microdollars: int,
+            tokens: int,
+            run_id: str,
+            group_id: str | None,
+            task_id: str,
+            agent: str | None,
+            holder: str,
+        ) -> Any: ...
         def extend(self, reservation_id: str, expires_at: Any) -> Any: ...
         def settle(self, reservation_id: str) -> Any: ...
+
+    class Recalling(Protocol):
+        """A memory of what went wrong before."""
+
+        def recall(self, query: str) -> list[Any]: ...
 
 
 DEFAULT_LEASE_SECONDS = 300.0
@@ -28,14 +51,161 @@ LONGEST_SECONDS = 366 * 86400.0
 
 
 class Leases(Store):
-    """Lets a worker extend, finish, fail or give back what it has claimed."""
+    """Gives tasks to workers, lets them extend, finish, fail or give back what they have, and takes it back when they died."""
 
-    reservations = None  # type: Reserving | None
+    def __init__(self, parts: "Parts", *, reservations: "Callable[[], Reserving]", lessons: "Callable[[], Recalling]") -> None:
+        super().__init__(parts)
+        self._reservations = reservations
+        self._lessons = lessons
+
+    @writes_in_steps
+    def claim(
+        self,
+        run_id: str | None = None,
+        *,
+        worker: str,
+        group_id: str | None = None,
+        role: str | None = None,
+        tag: str | None = None,
+        lease_seconds: float = DEFAULT_LEASE_SECONDS,
+        wait_seconds: float = 0.0,
+        reserve_microdollars: int | None = None,
+        reserve_tokens: int | None = None,
+        recall: bool = False,
+    ) -> Claim | None:
+        """Take the most urgent, oldest ready task; None when there is none.
+
+        The task is yours until the lease ends: extend it, and show its fence with every later call. With `wait_seconds`, wait
+        so long for a task to become ready.
+
+        With `reserve_…`, that much of the budgets is reserved in the same transaction, or nothing is claimed; it is settled when
+        the task ends and free again when the lease expires. With `recall`, lessons from work like this come along.
+        """
+        if not worker.strip():
+            raise Invalid("a worker needs a name", field="worker")
+        check_span(lease_seconds, "lease_seconds")
+        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
+        patience = _Patience(wait_seconds)
+        while True:
+            task = self._db.write(lambda: self._claim(run_id, worker, wanted, lease_seconds, amounts))
+            if task is not None:
+                claim = Claim(self, task, lease_seconds)
+                if recall:
+                    claim.lessons = self._lessons().recall(f"{task.title} {task.objective}")
+                return claim
+            if patience.over():
+                return None
+            self._db.wait_for_change(patience.left())
+
+    def _claim(
+        self,
+        run_id: str | None,
+        worker: str,
+        wanted: "dict[str, str | None]",
+        lease_seconds: float,
+        amounts: "dict[str, int | None] | None" = None,
+    ) -> Task | None:
+        for run in [run_id] if run_id is not None else self._runs_with_work():
+            self._take_back(run)
+            if (task := self._take(run, worker, wanted, lease_seconds)) is not None:
+                return self._reserve(task, amounts) if amounts and any(amounts.values()) else task
+        if run_id is not None:
+            # An empty answer would be taken for a run with nothing left to do.
+            check_run(self._db, run_id)
+        return None
+
+    def _reserve(self, task: Task, amounts: "dict[str, int | None]") -> Task:
+        """Hold money for a task that was just taken; when a budget says no, the claim never happened."""
+        assert task.leased_until is not None
+        reservation = self._reservations().reserve(
+            task.leased_until,
+            amount_microdollars=amounts["microdollars"] or 0,
+            tokens=amounts["tokens"] or 0,
+            run_id=task.run_id,
+            group_id=task.group_id,
+            task_id=task.id,
+            agent=task.worker,
+            holder=f"{task.id}#{task.fence}",
+        )
+        return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
+
+    def _runs_with_work(self) -> list[str]:
+        """Name the runs that go on and have tasks that are ready or running, in order of urgency."""
+        _, rows = self._db.rows(
+            f"""
+            select run_id, max(priority) as urgency, min(created_at) as oldest
+              from tasks
+             where ((state = 'pending' and open_dependencies = 0) or state = 'running')
+               and run_id in (select id from runs where {GOES_ON})
+             group by run_id
+             order by urgency desc, oldest, run_id
+            """,
+            {},
+        )
+        return [row[0] for row in rows]
+
+    def _take_back(self, run_id: str) -> None:
+        now = self._now()
+        bound, _ = self._db.values.bind({"run_id": run_id, "now": now})
+        late = self._db.one(
+            "select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :now limit 1", bound
+        )
+        if late is not None:
+            self._change_all(Task, _EXPIRED, note="lease expired", run_id=run_id, now=now)
+
+    def _take(self, run_id: str, worker: str, wanted: "dict[str, str | None]", lease_seconds: float) -> Task | None:
+        """Take the next task that is ready; those that others are taking at this moment are passed over."""
+        narrowed = {name: value for name, value in wanted.items() if value is not None}
+        if "tag" in narrowed:
+            narrowed["tag"] = to_json(narrowed["tag"])
+        now = self._now()
+        taken = self._change_all(
+            Task,
+            _take_next(tuple(narrowed)),
+            note=f"claimed by {worker}",
+            run_id=run_id,
+            worker=worker,
+            now=now,
+            until=now + timedelta(seconds=lease_seconds),
+            **narrowed,
+        )
+        return taken[0] if taken else None
+
+    @writes
+    def finish_and_claim(
+        self,
+        task_id: str,
+        *,
+        fence: int,
+        summary: str | None = None,
+        result: object = None,
+        group_id: str | None = None,
+        role: str | None = None,
+        tag: str | None = None,
+        lease_seconds: float = DEFAULT_LEASE_SECONDS,
+        reserve_microdollars: int | None = None,
+        reserve_tokens: int | None = None,
+    ) -> Claim | None:
+        """End a task as done and take the next of its run for the same worker, in one transaction.
+
+        The next may be narrowed, and budget reserved for it, as in `claim`; when a budget says no, the first is not ended either.
+        """
+        check_span(lease_seconds, "lease_seconds")
+        holder = self._db.one("select worker from tasks where id = :task_id", {"task_id": task_id})
+        done = self._finish(task_id, fence, summary, result)
+        worker = holder[0] if holder else ""
+        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
+        task = self._claim(done.run_id, worker or "", wanted, lease_seconds, amounts)
+        return None if task is None else Claim(self, task, lease_seconds)
+
+    # What a worker does with what it has
 
     def _settle(self, task: Task) -> None:
         """End a task's reservation: what was charged under it stays, the rest is free again."""
-        if task.reservation_id is not None and self.reservations is not None:
-            self.reservations.settle(task.reservation_id)
+        if task.reservation_id is not None:
+            self._reservations().settle(task.reservation_id)
 
     @writes
     def extend(
@@ -49,14 +219,14 @@ class Leases(Store):
     ) -> Task:
         """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
         check_span(lease_seconds, "lease_seconds")
-        changes: dict[str, Any] = {"leased_until": self.now() + timedelta(seconds=lease_seconds)}
+        changes: dict[str, Any] = {"leased_until": self._now() + timedelta(seconds=lease_seconds)}
         if stage is not None:
             changes["stage"] = stage
         if state_name is not None:
             changes["state_name"] = state_name
         task = self._held(task_id, fence, changes)
-        if task.reservation_id is not None and self.reservations is not None:
-            self.reservations.extend(task.reservation_id, task.leased_until)
+        if task.reservation_id is not None:
+            self._reservations().extend(task.reservation_id, task.leased_until)
         return task
 
     @writes
@@ -68,7 +238,7 @@ class Leases(Store):
         try:
             return self._finish(task_id, fence, summary, result)
         except LeaseLost:
-            task = self.fetch(Task, task_id)
+            task = self._fetch(Task, task_id)
             if task.state == TaskState.DONE and task.fence == fence:
                 return task.marked_already()
             raise
@@ -81,8 +251,8 @@ class Leases(Store):
 
     def _free_dependents(self, task_id: str) -> None:
         bound = {"task_id": task_id}
-        if self.db.one("select 1 from dependencies where depends_on = :task_id limit 1", bound) is not None:
-            self.change_all(
+        if self._db.one("select 1 from dependencies where depends_on = :task_id limit 1", bound) is not None:
+            self._change_all(
                 Task,
                 """
                 update tasks set open_dependencies = open_dependencies - 1, updated_at = :now
@@ -92,7 +262,7 @@ class Leases(Store):
                 """,
                 note=f"{task_id} is done",
                 task_id=task_id,
-                now=self.now(),
+                now=self._now(),
             )
 
     @writes
@@ -125,7 +295,7 @@ class Leases(Store):
             blocker_repeats=repeats,
             failures=task.failures + 1,
             reason=reason or summary,
-            not_before=self.now() + timedelta(seconds=retry_after_seconds) if retry_after_seconds > 0 else None,
+            not_before=self._now() + timedelta(seconds=retry_after_seconds) if retry_after_seconds > 0 else None,
         )
         return self._held(task_id, fence, ending, note=f"failed: {summary or blocker or ''}")
 
@@ -157,27 +327,27 @@ class Leases(Store):
 
     def _must_hold(self, task_id: str, fence: int) -> Task:
         """Read a task for a decision, and make sure that this worker has it."""
-        found = self.select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
+        found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
         if not found:
-            raise self.refusal(Task, task_id)
+            raise self._refusal(Task, task_id)
         if found[0].state != TaskState.RUNNING or found[0].fence != fence:
             raise _lost(found[0], fence)
         return found[0]
 
     def _held(self, task_id: str, fence: int, changes: "dict[str, Any]", note: str | None = None) -> Task:
         """Change a task only if this worker still has it."""
-        changed = self.change_all(
+        changed = self._change_all(
             Task,
             _held_update(tuple(changes)),
             note=note,
             task_id=task_id,
             fence=fence,
-            now=self.now(),
+            now=self._now(),
             **{f"new_{name}": value for name, value in changes.items()},
         )
         if not changed:
-            present = self.seek(Task, task_id)
-            raise self.refusal(Task, task_id) if present is None else _lost(present, fence)
+            present = self._seek(Task, task_id)
+            raise self._refusal(Task, task_id) if present is None else _lost(present, fence)
         if changed[0].state != TaskState.RUNNING:
             self._settle(changed[0])
         return changed[0]
@@ -214,3 +384,75 @@ def _lost(task: Task, fence: int) -> LeaseLost:
         fence=task.fence,
         yours=fence,
     )
+
+
+_EXPIRED = """
+update tasks set
+  state = case when failures + 1 >= max_attempts then 'blocked' else 'pending' end,
+  reason = 'the lease of ' || worker || ' expired'
+    || case when failures + 1 >= max_attempts then '; all ' || max_attempts || ' attempts are used' else '' end,
+  failures = failures + 1,
+  outcome = 'expired',
+  summary = null,
+  result = null,
+  worker = null,
+  leased_until = null,
+  updated_at = :now
+where run_id = :run_id
+  and state = 'running'
+  and leased_until < :now
+returning *
+"""
+
+
+# Tags are a JSON list, and a tag that is bound as JSON has its quotes: a part of another tag is not met.
+TAGGED = "replace(tags, :tag, '') <> tags"
+# A run that is paused or over gives out no work.
+GOES_ON = "(status = 'planning' or status = 'active')"
+
+
+@cache
+def _take_next(narrowed: "tuple[str, ...]") -> str:
+    """Write the update that takes the most urgent, oldest task that is ready, of those with a group, role or tag."""
+    more = "".join(f" and {TAGGED if name == 'tag' else f'{name} = :{name}'}" for name in narrowed)
+    return f"""
+    update tasks set
+      state = 'running',
+      worker = :worker,
+      fence = fence + 1,
+      attempts = attempts + 1,
+      leased_at = :now,
+      leased_until = :until,
+      outcome = null,
+      reason = null,
+      reservation_id = null,
+      updated_at = :now
+    where id = (
+      select id from tasks
+       where run_id = (select id from runs where id = :run_id and {GOES_ON})
+         and state = 'pending'
+         and open_dependencies = 0
+         and (not_before is null or not_before <= :now)
+         {more}
+       order by priority desc, created_at, id
+       limit 1 for update skip locked
+    )
+      and state = 'pending'
+    returning *
+    """
+
+
+class _Patience:
+    """How long a claim may wait, in steps short enough to notice expired leases and start times."""
+
+    def __init__(self, seconds: float) -> None:
+        import time
+
+        self._clock = time.monotonic
+        self._end = self._clock() + seconds
+
+    def left(self) -> float:
+        return min(1.0, max(0.0, self._end - self._clock()))
+
+    def over(self) -> bool:
+        return self._clock() >= self._end

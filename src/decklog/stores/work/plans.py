@@ -1,18 +1,160 @@
 """Plans: what a run means to do, phase by phase, and how far each phase is."""
 
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
+from decklog.db.where import enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.stores.base import enum_of
-from decklog.stores.checks import filled, mapping, text, whole
+from decklog.records import Record
+from decklog.stores.checks import filled, mapping, moment, text, whole
 from decklog.stores.of_run import RunBound, cleared, given_of, missing
-from decklog.stores.work.plan import Phase, PhaseStatus, Plan, check_percent, continued, moved, read_phases, same_phases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+
+class PhaseStatus(StrEnum):
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Record):
+    table = "plans"
+    identity = ("run_id",)
+
+    run_id: str
+    original_prompt: str
+    plan_text: str
+    total_phases: int
+    created_at: datetime
+    updated_at: datetime
+    current_phase: int | None = None
+    metadata: dict[str, object] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase(Record):
+    table = "phases"
+    identity = ("run_id", "number")
+
+    run_id: str
+    number: int
+    name: str
+    updated_at: datetime
+    status: PhaseStatus = PhaseStatus.PENDING
+    progress_percent: int = 0
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+
+
+def moved(phase: Phase, status: PhaseStatus, percent: int | None, now: datetime) -> "dict[str, Any]":
+    """Say what changes when a phase is given a status: its times and, unless it is given too, its progress."""
+    changes: dict[str, Any] = {"status": status}
+    if percent is not None:
+        changes["progress_percent"] = percent
+    if status is phase.status:
+        return changes
+    if status is PhaseStatus.COMPLETED:
+        changes.setdefault("progress_percent", 100)
+    elif status is PhaseStatus.PENDING or phase.status is PhaseStatus.COMPLETED:
+        # What is taken up again is not done any more, and nobody said how far it is.
+        changes.setdefault("progress_percent", 0)
+    changes["completed_at"] = now if status is PhaseStatus.COMPLETED else None
+    if status is PhaseStatus.IN_PROGRESS and phase.started_at is None:
+        changes["started_at"] = now
+    elif status is PhaseStatus.PENDING:
+        changes["started_at"] = None
+    return changes
+
+
+def check_percent(value: object) -> int:
+    """Check how far a phase is."""
+    return whole("progress_percent", value, high=100)
+
+
+def read_phases(given: object) -> "list[dict[str, Any]]":
+    """Read a list of phases, each an object or just a name; numbers that are not given follow their place."""
+    if not isinstance(given, (list, tuple)):
+        raise Invalid(f"phases are a list of names or objects; got {given!r}", field="phases")
+    phases = [_read_phase(item, place) for place, item in enumerate(given, 1)]
+    seen: set[int] = set()
+    for phase in phases:
+        if phase["number"] in seen:
+            raise Invalid(f"two phases have the number {phase['number']}; give each its own", field="phases")
+        seen.add(phase["number"])
+    return phases
+
+
+def _read_phase(item: object, place: int) -> "dict[str, Any]":
+    """Read one phase; what has no field of its own goes to `extra`, and null means not given."""
+    left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(mapping(f"phase {place}", item))
+    if left.get("number") is None:
+        left["number"] = left.pop("phase", None)
+    number = _number(_taken(left, "number", place))
+    phase: dict[str, Any] = {"number": number, "name": filled("a phase's name", _taken(left, "name", f"Phase {number}"))}
+    if (status := left.pop("status", None)) is not None:
+        phase["status"] = enum_of(PhaseStatus, str(status), "status")
+    if (percent := left.pop("progress_percent", None)) is not None:
+        phase["progress_percent"] = check_percent(percent)
+    for name in ("started_at", "completed_at"):
+        if (time := left.pop(name, None)) is not None:
+            phase[name] = moment(name, time)
+    phase["extra"] = mapping("extra", _taken(left, "extra", {})) | left
+    return phase
+
+
+def _taken(left: "dict[str, Any]", name: str, default: object) -> object:
+    value = left.pop(name, None)
+    return default if value is None else value
+
+
+def _number(value: object) -> int:
+    if isinstance(value, str) and len(value) < 19 and value.isascii() and value.isdecimal():
+        value = int(value)
+    return whole("a phase's number", value)
+
+
+def same_phases(wanted: dict[int, str], present: list[Phase]) -> dict[int, Phase]:
+    """Say which present phase each wanted one, a number with a name, continues; one that is new has none.
+
+    A phase is known by its name; among several of one name, the one that kept its number comes first.
+    """
+    same: dict[int, Phase] = {}
+    left = list(present)
+    for by_number in (True, False):
+        for number in sorted(wanted.keys() - same.keys()):
+            for old in left:
+                if old.name == wanted[number] and (old.number == number or not by_number):
+                    same[number] = old
+                    left.remove(old)
+                    break
+    return same
+
+
+def continued(wanted: "dict[str, Any]", old: Phase | None, now: datetime) -> "dict[str, Any]":
+    """Complete a wanted phase with the progress of the one it continues; what the plan says itself comes first."""
+    if old is None:
+        status = wanted.get("status", PhaseStatus.PENDING)
+        percent = 100 if status is PhaseStatus.COMPLETED else 0
+        # A plan that calls a new phase begun or done does not say when that was, so neither do we.
+        kept = {"status": status, "progress_percent": percent, "started_at": None, "completed_at": None}
+    else:
+        status = wanted.get("status", old.status)
+        kept = {name: getattr(old, name) for name in ("progress_percent", "started_at", "completed_at")}
+        kept |= moved(old, status, None, now)
+    phase = kept | wanted
+    if phase["completed_at"] is not None and status is not PhaseStatus.COMPLETED:
+        raise Invalid(f"phase {phase['number']} is {status} and can't have been completed already", field="completed_at")
+    return phase
+
 
 __all__ = ["Phase", "PhaseStatus", "Plan", "Plans"]
 
@@ -46,9 +188,9 @@ class Plans(RunBound):
             total_phases = len(wanted)
         fields = _checked(given_of(locals(), "run_id", "phases", "created_at", "wanted"))
         self.hold(run_id)
-        plan = self.seek(Plan, run_id)
+        plan = self._seek(Plan, run_id)
         if plan is None:
-            plan = self.add(Plan, run_id=run_id, created_at=created_at or self.now(), updated_at=self.now(), **fields)
+            plan = self._add(Plan, run_id=run_id, created_at=created_at or self._now(), updated_at=self._now(), **fields)
             self._replace_phases(run_id, wanted)
             return plan
         replaced = self._replace_phases(run_id, wanted)
@@ -57,7 +199,7 @@ class Plans(RunBound):
 
     def _replace_phases(self, run_id: str, wanted: "list[dict[str, Any]]") -> bool:
         """Make the phases of a plan what is wanted, row by row; say whether any of them changed."""
-        present, now = self._phases(run_id), self.now()
+        present, now = self._phases(run_id), self._now()
         same = same_phases({fields["number"]: self.as_stored(fields["name"]) for fields in wanted}, present)
         rows = {phase.number: phase for phase in present}
         changed = False
@@ -65,10 +207,10 @@ class Plans(RunBound):
             fields = continued(fields, same.get(fields["number"]), now)
             row = rows.pop(fields["number"], None)
             if row is None:
-                self.add(Phase, run_id=run_id, updated_at=now, **fields)
+                self._add(Phase, run_id=run_id, updated_at=now, **fields)
             changed = row is None or not self.set_fields(row, fields).already or changed
         for number in rows:
-            self.remove(
+            self._remove(
                 Phase,
                 "delete from phases where run_id = :run_id and number = :number returning *",
                 note="not in the new plan",
@@ -109,7 +251,7 @@ class Plans(RunBound):
             check_percent(progress_percent)
         self.hold(run_id)
         present = self._phase(run_id, phase)
-        return self.set_fields(present, moved(present, status, progress_percent, self.now()), note=f"{present.name}: {status}")
+        return self.set_fields(present, moved(present, status, progress_percent, self._now()), note=f"{present.name}: {status}")
 
     @reads
     def get(self, run_id: str) -> Plan:
@@ -130,7 +272,7 @@ class Plans(RunBound):
         return self._phase(run_id, phase)
 
     def _plan(self, run_id: str) -> Plan:
-        plan = self.seek(Plan, run_id)
+        plan = self._seek(Plan, run_id)
         if plan is None:
             raise NotFound(
                 f"run {run_id} has no plan",
@@ -140,7 +282,7 @@ class Plans(RunBound):
         return plan
 
     def _phases(self, run_id: str) -> list[Phase]:
-        return self.select(Phase, "select * from phases where run_id = :run_id order by number", run_id=run_id)
+        return self._select(Phase, "select * from phases where run_id = :run_id order by number", run_id=run_id)
 
     def _phase(self, run_id: str, phase: str) -> Phase:
         self._plan(run_id)

@@ -2,18 +2,17 @@
 
 from datetime import datetime
 
+from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Conflict, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, from_json, to_json
-from decklog.stores.base import Where, enum_of, page_size
-from decklog.stores.numbers import check_run
-from decklog.stores.work.claiming import GOES_ON, TAGGED, Claiming
-from decklog.stores.work.task import Attempt, Dependency, Outcome, Task, TaskState, attempts_from
-from decklog.stores.work.task_shape import checked, listed
+from decklog.stores.of_run import check_run
+from decklog.stores.work.leases import GOES_ON, TAGGED, Leases
+from decklog.stores.work.task import Attempt, Dependency, Outcome, Task, TaskState, attempts_from, checked, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
@@ -26,13 +25,13 @@ _CLAIMABLE = f"""
 """
 
 
-class Tasks(Claiming):
+class Tasks(Leases):
     """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
 
     records = (Task, Dependency)
 
     @writes
-    def add(  # type: ignore[override]  # a person adds tasks; the store's own `add` is reached through super()
+    def add(
         self,
         run_id: str,
         title: str,
@@ -58,9 +57,9 @@ class Tasks(Claiming):
     ) -> Task:
         """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
         given = checked({name: value for name, value in locals().items() if name not in ("self", "run_id", "__class__")})
-        needed, now = given.pop("depends_on"), self.now()
-        identity = given.pop("task_id") or self.ids.new("task")
-        task = self._once(
+        needed, now = given.pop("depends_on"), self._now()
+        identity = given.pop("task_id") or self._ids.new("task")
+        task = self._add_once(
             run_id,
             lambda: self._known(run_id, task_id, key),
             lambda: self.add_record(
@@ -75,23 +74,23 @@ class Tasks(Claiming):
         )
         if not task.already:
             for other in needed:
-                super().add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
+                self._add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
         return task
 
     def add_record(self, **fields: "Any") -> Task:
         """Insert a task as it is given. Importers use it; others use `add`."""
-        return super().add(Task, note=fields["title"], **fields)
+        return self._add(Task, note=fields["title"], **fields)
 
-    def _once(self, run_id: str, find: "Callable[[], Task | None]", add: "Callable[[], Task]") -> Task:
+    def _add_once(self, run_id: str, find: "Callable[[], Task | None]", add: "Callable[[], Task]") -> Task:
         """Add a task unless it is known; when something it refers to is missing, look first whether that is its run."""
         try:
-            return self.once(find, add)
+            return self._once(find, add)
         except NotFound:
-            check_run(self, run_id)
+            check_run(self._db, run_id)
             raise
 
     def _known(self, run_id: str, task_id: str | None, key: str | None) -> Task | None:
-        if task_id is not None and (task := self.seek(Task, task_id)) is not None:
+        if task_id is not None and (task := self._seek(Task, task_id)) is not None:
             if task.run_id != run_id:
                 raise Conflict(
                     f"task {task_id} is of run {task.run_id}, not of {run_id}; an id is good for one task in the whole log",
@@ -102,14 +101,14 @@ class Tasks(Claiming):
             return task
         if key is None:
             return None
-        found = self.select(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        found = self._select(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
         return found[0] if found else None
 
     def _count_open(self, needed: list[str]) -> int:
         """Count what a task has to wait for; what does not exist can't be waited for."""
         count = 0
         for task_id in needed:
-            found = self.select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
+            found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
             if not found:
                 raise NotFound(f"there is no task {task_id} to depend on", task_id=task_id)
             count += found[0].state != TaskState.DONE
@@ -123,20 +122,20 @@ class Tasks(Claiming):
     @writes
     def depend(self, task_id: str, depends_on: str) -> Task:
         """Make a pending task wait for another one; a circle is refused."""
-        task = self.fetch(Task, task_id)
+        task = self._fetch(Task, task_id)
         # Two that are added at once may close a circle together: a run's plan is changed by one at a time.
-        self.select(
+        self._select(
             Task, "select * from tasks where id = :one or id = :other order by id for update", one=task_id, other=depends_on
         )
-        self.db.lock_stream(task.run_id)
+        self._db.lock_stream(task.run_id)
         circle = self._path(depends_on, task_id)
         if circle is not None:
             raise Conflict(f"this would be a circle: {' -> '.join([task_id, *circle])}", circle=[task_id, *circle])
-        if self.seek(Dependency, (task_id, depends_on)) is not None:
+        if self._seek(Dependency, (task_id, depends_on)) is not None:
             return task.marked_already()
         still_open = self._count_open([depends_on])
-        super().add(Dependency, run_id=task.run_id, task_id=task_id, depends_on=depends_on)
-        return self.change(
+        self._add(Dependency, run_id=task.run_id, task_id=task_id, depends_on=depends_on)
+        return self._change(
             Task,
             task_id,
             """
@@ -146,7 +145,7 @@ class Tasks(Claiming):
             """,
             note=f"waits for {depends_on}",
             more=still_open,
-            now=self.now(),
+            now=self._now(),
         )
 
     def _path(self, start: str, goal: str) -> list[str] | None:
@@ -165,7 +164,7 @@ class Tasks(Claiming):
     @reads
     def dependencies(self, task_id: str) -> list[str]:
         """List the tasks that a task depends on."""
-        _, rows = self.db.rows(
+        _, rows = self._db.rows(
             "select depends_on from dependencies where task_id = :task_id order by depends_on", {"task_id": task_id}
         )
         return [row[0] for row in rows]
@@ -173,7 +172,7 @@ class Tasks(Claiming):
     @reads
     def get(self, task_id: str) -> Task:
         """Get a task."""
-        return self.fetch(Task, task_id)
+        return self._fetch(Task, task_id)
 
     @reads
     def find(
@@ -189,20 +188,20 @@ class Tasks(Claiming):
         after: str | None = None,
     ) -> Page:
         """List a run's tasks in the order they were added."""
-        check_run(self, run_id)
+        check_run(self._db, run_id)
         where = Where(Task)
         where.equal(
             run_id=run_id, state=state and enum_of(TaskState, state, "state"), group_id=group_id, role=role, worker=worker
         )
         if tag is not None:
             where.add(TAGGED, tag=to_json(tag))
-        return self.page(Task, where, order=("created_at", "id"), limit=limit, after=after)
+        return self._page(Task, where, order=("created_at", "id"), limit=limit, after=after)
 
     @reads
     def ready(self, run_id: str, *, limit: int = 20) -> "dict[str, Any]":
         """List what could be claimed now, most urgent first, and why the rest can't."""
-        check_run(self, run_id)
-        now = self.now()
+        check_run(self._db, run_id)
+        now = self._now()
         return {
             "ready": [task.as_dict() for task in self._open(run_id, _CLAIMABLE, now, limit)],
             "not_ready": [
@@ -213,7 +212,7 @@ class Tasks(Claiming):
 
     def _open(self, run_id: str, condition: str, now: datetime, limit: int) -> list[Task]:
         """List the most urgent of a run's open tasks that meet a condition."""
-        return self.select(
+        return self._select(
             Task,
             f"""
             select * from tasks
@@ -241,7 +240,7 @@ class Tasks(Claiming):
         return f"{task.state}: {task.reason}" if task.reason else str(task.state)
 
     def _unfinished(self, task_id: str) -> list[str]:
-        _, rows = self.db.rows(
+        _, rows = self._db.rows(
             """
             select d.depends_on, t.state
               from dependencies d join tasks t on t.id = d.depends_on
@@ -269,10 +268,10 @@ class Tasks(Claiming):
     @writes
     def resume(self, task_id: str) -> Task:
         """Make a paused, waiting or blocked task ready again; its snapshot is there for the next worker."""
-        task = self.fetch(Task, task_id)
+        task = self._fetch(Task, task_id)
         if task.state == TaskState.PENDING:
             return task.marked_already()
-        return self.change(
+        return self._change(
             Task,
             task_id,
             """
@@ -282,13 +281,13 @@ class Tasks(Claiming):
             returning *
             """,
             note="resumed",
-            now=self.now(),
+            now=self._now(),
         )
 
     @writes
     def abandon(self, task_id: str, *, reason: str) -> Task:
         """Give a task up for good; whoever has it loses it."""
-        task = self.fetch(Task, task_id)
+        task = self._fetch(Task, task_id)
         if task.state == TaskState.ABANDONED:
             return task.marked_already()
         lawful = ("pending", "running", "waiting", "blocked", "paused")
@@ -306,7 +305,7 @@ class Tasks(Claiming):
         """Move a task from outside; the fence grows, so that a worker who has it finds out."""
         kept = "snapshot = :snapshot," if snapshot is not None else ""
         lawful_states = " or ".join(f"state = '{name}'" for name in lawful)
-        moved = self.change(
+        moved = self._change(
             Task,
             task_id,
             f"""
@@ -321,7 +320,7 @@ class Tasks(Claiming):
             outcome=outcome,
             reason=reason,
             snapshot=snapshot,
-            now=self.now(),
+            now=self._now(),
         )
         self._settle(moved)
         return moved
@@ -331,9 +330,9 @@ class Tasks(Claiming):
         self, run_id: str, tasks: list[dict[str, object]], *, reason: str = "replanned", include_running: bool = False
     ) -> list[Task]:
         """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
-        check_run(self, run_id)
+        check_run(self._db, run_id)
         also = " or state = 'running'" if include_running else ""
-        abandoned = self.change_all(
+        abandoned = self._change_all(
             Task,
             f"""
             update tasks set
@@ -345,7 +344,7 @@ class Tasks(Claiming):
             note=f"abandoned: {reason}",
             run_id=run_id,
             reason=reason,
-            now=self.now(),
+            now=self._now(),
         )
         for task in abandoned:
             self._settle(task)
@@ -354,8 +353,8 @@ class Tasks(Claiming):
     @reads
     def attempts(self, task_id: str) -> list[Attempt]:
         """List the attempts at a task, oldest first, as the journal tells them."""
-        self.fetch(Task, task_id)
-        _, rows = self.db.rows(
+        self._fetch(Task, task_id)
+        _, rows = self._db.rows(
             """
             select payload from entries
              where record_table = 'tasks' and record_id = :task_id
@@ -363,8 +362,15 @@ class Tasks(Claiming):
             """,
             {"task_id": task_id},
         )
-        images = [from_json(row[0]) for row in rows]
-        return attempts_from([Task.from_row(image.keys(), image.values()) for image in images])
+        return self.attempts_in(from_json(row[0]) for row in rows)
+
+    def attempts_in(self, images: "Iterable[dict[str, Any]]") -> list[Attempt]:
+        """Read the attempts that tasks' images tell of, given in their order; the earliest comes first."""
+        versions: dict[str, list[Task]] = {}
+        for image in images:
+            versions.setdefault(image["id"], []).append(Task.from_row(image.keys(), image.values()))
+        attempts = [attempt for tasks in versions.values() for attempt in attempts_from(tasks)]
+        return sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.task_id))
 
 
 def _in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":

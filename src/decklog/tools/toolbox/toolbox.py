@@ -159,7 +159,7 @@ class Toolbox:
             root=self.root,
             guard=self._guard,
             shell=self._shell,
-            mark=self.log.ids.new("proc"),
+            mark=self.log.parts.ids.new("proc"),
             step=step,
             notes={"guard": {}},
         )

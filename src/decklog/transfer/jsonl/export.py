@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from decklog.errors import Conflict, NotFound
 from decklog.records import to_json
+from decklog.stores.journal.replication import Replication
 from decklog.transfer.jsonl.file_names import file_of
 from decklog.transfer.move.reading import digests_in, digests_of, entries_of
 from decklog.transfer.progress import Progress, silent
@@ -81,7 +82,7 @@ class JsonlExport:
             return
         try:
             seq, hash = json.loads(last)["seq"], json.loads(last)["hash"]
-            ours = self._log.journal.given_out(stream, after=seq - 1, limit=1)
+            ours = Replication.of(self._log).given_out(stream, after=seq - 1, limit=1)
         except (ValueError, KeyError, TypeError):
             ours, hash = [], None
         if not ours or ours[0]["hash"] != hash:
@@ -94,7 +95,7 @@ class JsonlExport:
 
     def _write_blob(self, digest: str) -> None:
         path = os.path.join(self._folder, BLOBS, digest)
-        for _, content in [] if os.path.lexists(path) else self._log.journal.blobs([digest]):
+        for _, content in [] if os.path.lexists(path) else Replication.of(self._log).blobs([digest]):
             with os.fdopen(_fresh(path + ".partial"), "wb") as file:
                 file.write(content)
             os.replace(path + ".partial", path)

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 
 from decklog.clock import from_text, to_text
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound, TooLarge
-from decklog.stores.journal.receiving import FIELDS
-from decklog.stores.journal.writer import RESERVED
+from decklog.stores.journal.replication import FIELDS, Replication
+from decklog.stores.journal.rows import RESERVED
 from decklog.transfer.jsonl.export import BLOBS
 from decklog.transfer.jsonl.file_names import SUFFIX, file_of, is_digest
 from decklog.transfer.move.reading import has_blob
@@ -85,7 +85,7 @@ class JsonlImport:
         if not batch:
             return
         try:
-            new = self._log.journal.receive([entry for _, entry in batch])
+            new = Replication.of(self._log).receive([entry for _, entry in batch])
         except DecklogError as problem:
             raise self._explained(problem, name, batch) from problem
         self._done.entries += new
@@ -106,7 +106,7 @@ class JsonlImport:
             with self._log.transaction():
                 for number, entry in batch:
                     try:
-                        self._log.journal.receive([entry])
+                        Replication.of(self._log).receive([entry])
                     except DecklogError as closer:
                         return number, closer
                 raise Conflict("only the whole batch fails")
@@ -134,7 +134,7 @@ class JsonlImport:
         if len(content) > LARGEST_BLOB:
             raise TooLarge(f"{path} has more than {LARGEST_BLOB} bytes", path=path)
         try:
-            self._log.journal.receive_blob(digest, content)
+            Replication.of(self._log).take_blobs([(digest, content)])
         except DecklogError as problem:
             raise _at(problem, path, None) from problem
         self._done.blobs += 1

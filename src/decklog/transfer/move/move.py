@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 
 from decklog.errors import Conflict, Invalid
 from decklog.stores.journal import chain
-from decklog.stores.journal.links import HASH, SEQ, Stretch
+from decklog.stores.journal.chain import HASH, SEQ, Stretch
+from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.proof import Proof
 from decklog.transfer.move.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of, rows_of
 from decklog.transfer.progress import Progress, silent
@@ -84,7 +85,7 @@ class Move:
     def _copy_blobs(self) -> None:
         for digests in digest_batches_of(self._source):
             waiting: list[tuple[str, bytes]] = []
-            for blob in self._source.journal.blobs(self._target.journal.lacking_blobs(digests)):
+            for blob in Replication.of(self._source).blobs(Replication.of(self._target).lacking_blobs(digests)):
                 waiting.append(blob)
                 if sum(len(content) for _, content in waiting) > MOST_CHARACTERS:
                     self._take_blobs(waiting)
@@ -93,7 +94,7 @@ class Move:
 
     def _take_blobs(self, blobs: "list[tuple[str, bytes]]") -> None:
         if blobs:
-            self._target.journal.take_blobs(blobs)
+            Replication.of(self._target).take_blobs(blobs)
             self._done.blobs += len(blobs)
             self._progress("moving blobs", self._done.blobs, 0)
 
@@ -118,7 +119,7 @@ class Move:
             for batch in batches:
                 if pending is not None:
                     yield pending.result()
-                pending = writing.submit(copy_context().run, self._target.journal.take, batch)
+                pending = writing.submit(copy_context().run, Replication.of(self._target).take, batch)
             if pending is not None:
                 yield pending.result()
 
@@ -132,7 +133,7 @@ class Move:
         """Say after which entry to go on, and its hash; where the two meet they must have the same entry."""
         if here is None:
             return 0, chain.START
-        meeting = self._source.journal.rows_after(head["stream"], here["seq"] - 1, 1)
+        meeting = Replication.of(self._source).rows_after(head["stream"], here["seq"] - 1, 1)
         if not meeting or meeting[0][SEQ] != here["seq"] or meeting[0][HASH] != here["hash"]:
             raise Conflict(
                 f"{head['stream']} in the target is not the beginning of {head['stream']} in the source",

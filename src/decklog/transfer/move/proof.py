@@ -8,6 +8,7 @@ has.
 """
 
 from decklog.errors import Damaged
+from decklog.stores.journal.replication import Replication
 from decklog.stores.journal.verify import Verifier
 from decklog.transfer.move.reading import digest_batches_of
 from decklog.transfer.move.table_check import table_check
@@ -45,7 +46,7 @@ class Proof:
         return walked
 
     def _walk(self, heads: "list[Head]") -> int:
-        result = Verifier(self._target.journal).run_chains()
+        result = Verifier(self._target.db, self._target.record_classes()).run_chains()
         _refuse(result)
         self.compare(heads)
         return result.entries
@@ -60,7 +61,7 @@ class Proof:
     def _look_for_blobs(self, heads: "list[Head]") -> None:
         """Make sure that the target lacks no blob of the source, but for those that came with entries after these heads."""
         for digests in digest_batches_of(self._source):
-            lacking = self._target.journal.lacking_blobs(digests)
+            lacking = Replication.of(self._target).lacking_blobs(digests)
             if lacking and self._source.journal.heads() == heads:
                 raise Damaged(f"blob {lacking[0]} did not arrive in the target", hint=_HINT, digest=lacking[0])
 
@@ -68,9 +69,9 @@ class Proof:
         """Make sure that the target lacks no text that the source still has."""
         for head in heads:
             stream = head["stream"]
-            in_source = self._source.journal.lacking_texts(stream)
+            in_source = Replication.of(self._source).lacking_texts(stream)
             latest = 0
-            for seq in self._target.journal.lacking_texts(stream):
+            for seq in Replication.of(self._target).lacking_texts(stream):
                 while latest < seq:
                     latest = next(in_source, seq + 1)
                 if latest != seq:

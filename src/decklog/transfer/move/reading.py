@@ -2,8 +2,8 @@
 
 import re
 
-from decklog.stores.journal.links import SEQ, size_of
-from decklog.stores.journal.receiving import FIELDS
+from decklog.stores.journal.chain import SEQ, size_of
+from decklog.stores.journal.replication import FIELDS, Replication
 from decklog.transfer.jsonl.file_names import DIGEST
 
 TYPE_CHECKING = False
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
-    from decklog.stores.journal.links import Row
+    from decklog.stores.journal.chain import Row
 
     Entry = dict[str, Any]
 
@@ -31,7 +31,7 @@ def rows_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator
     """Give a stream's entries as rows; a batch is smaller where entries are large."""
     limit = 100
     while after < until:
-        rows = log.journal.rows_after(stream, after, min(limit, until - after))
+        rows = Replication.of(log).rows_after(stream, after, min(limit, until - after))
         if not rows:
             return
         yield rows
@@ -49,7 +49,7 @@ def digests_of(log: "Decklog") -> "Iterator[str]":
 def digest_batches_of(log: "Decklog") -> "Iterator[list[str]]":
     """Give the digests of all blobs in their order, some at a time."""
     after = ""
-    while batch := log.journal.blob_digests(after=after, limit=1000):
+    while batch := Replication.of(log).blob_digests(after=after, limit=1000):
         yield batch
         after = batch[-1]
 

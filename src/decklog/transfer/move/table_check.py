@@ -26,7 +26,7 @@ WORTH_A_PROCESS = 50_000
 def table_check(log: "Decklog", entries: int) -> "Iterator[Callable[[], Verification]]":
     """Begin to compare the tables of a log with so many entries; what is given waits for the result."""
     if entries < WORTH_A_PROCESS:
-        yield lambda: Verifier(log.journal).run_tables()
+        yield lambda: Verifier(log.db, log.record_classes()).run_tables()
         return
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     child = subprocess.Popen(
@@ -59,7 +59,7 @@ def main() -> None:
     from decklog.app import Decklog
 
     with Decklog.open(json.load(sys.stdin), read_only=True) as log:
-        json.dump(Verifier(log.journal).run_tables().as_dict(), sys.stdout)
+        json.dump(Verifier(log.db, log.record_classes()).run_tables().as_dict(), sys.stdout)
 
 
 if __name__ == "__main__":

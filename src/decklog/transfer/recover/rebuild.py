@@ -6,8 +6,8 @@ from decklog.clock import to_text
 from decklog.errors import DecklogError, NotFound
 from decklog.records import Record, from_json, to_json
 from decklog.stores.journal import chain
-from decklog.stores.journal.receiving import linked
-from decklog.stores.journal.writer import COLUMNS
+from decklog.stores.journal.replication import Replication, linked
+from decklog.stores.journal.rows import COLUMNS
 from decklog.transfer.recover.salvage import Found
 
 TYPE_CHECKING = False
@@ -85,7 +85,7 @@ class Rebuild:
     def _keep(self, batch: "list[Found]") -> bool:
         """Take entries as they are; False when their records can't stand, which only a gap elsewhere explains."""
         try:
-            self._log.journal.receive([found.values for found in batch])
+            Replication.of(self._log).receive([found.values for found in batch])
         except DecklogError:
             return False
         self._seq, self._hash = batch[-1].values["seq"], batch[-1].values["hash"]
@@ -146,7 +146,7 @@ class Rebuild:
             entry = {**values, "stream": self._stream, "seq": seq, "at": at, "redacted": values["redacted"] or 0}
             hash = entry["hash"] = linked(hash, entry)
             linked_ones.append(entry)
-        self._log.journal.receive(linked_ones)
+        Replication.of(self._log).receive(linked_ones)
         self._seq, self._hash = seq, hash
 
     # Records

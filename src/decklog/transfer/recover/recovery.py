@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 from decklog.db.sqlite.backup import publish
 from decklog.errors import Conflict, Damaged, Invalid, NotFound
+from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.recover.rebuild import Rebuild, StreamReport
@@ -78,7 +79,7 @@ def _fill_streams(log: "Decklog", findings: "Findings", report: Recovered, progr
     if not streams:
         raise NotFound(f"nothing of a log can be read in {report.file}", hint="Look for a backup: decklog restore FILE")
     for digest, content in findings.blobs():
-        log.journal.receive_blob(digest, content)
+        Replication.of(log).take_blobs([(digest, content)])
         report.blobs += 1
     classes = list(log.record_classes().values())
     for number, stream in enumerate(streams, 1):

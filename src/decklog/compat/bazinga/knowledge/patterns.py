@@ -85,11 +85,13 @@ class Patterns(Desk):
         """Remove the patterns that were not seen for so many days; say how many there were."""
         from datetime import timedelta
 
+        from decklog.stores.intake import Intake
+
         oldest = self.log.clock.now() - timedelta(days=days)
         sql = "delete from error_patterns where last_seen_at < :oldest and (project = :project or :any_project = 1) returning *"
-        store, project = self.log.patterns, given(project_id)
+        intake, project = Intake(self.log.parts), given(project_id)
         removed = self.log.db.write(
-            lambda: store.remove(
+            lambda: intake.remove(
                 ErrorPattern,
                 sql,
                 note=f"not seen for {days} days",

@@ -70,7 +70,7 @@ def _key(name: str | None) -> str:
 
 
 def _tokens(row: "dict[str, Any]") -> int:
-    from decklog.stores.money.charge import TOKENS
+    from decklog.stores.money.records import TOKENS
 
     return sum(int(row[name]) for name in TOKENS)
 

@@ -3,7 +3,7 @@
 from decklog.compat.bazinga.base import Desk, Refusal, answers, filled, one_of, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import CRITERION_STATUSES
-from decklog.stores.work.criterion import Criterion, CriterionStatus
+from decklog.stores.work.criteria import Criterion, CriterionStatus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from decklog.compat.bazinga.base import Desk, Refusal, answers, check, given, js
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import TIERS, validate_complexity, validate_task_group_id
 from decklog.errors import NotFound
-from decklog.stores.work.group import Group
+from decklog.stores.work.groups import Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from decklog.compat.bazinga.base import Desk, Refusal, answers, from_json_text, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.errors import NotFound
-from decklog.stores.work.plan import Phase, PhaseStatus
+from decklog.stores.journal.rows import number_of
+from decklog.stores.work.plans import Phase, PhaseStatus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Plans(Desk):
         plan, phases = self.log.plans.get(session_id), self.log.plans.phases(session_id)
         return {
             # A session has one plan, so the session's own number names it.
-            "id": self.log.journal.number_of(session_id),
+            "id": number_of(self.log.db, session_id),
             "session_id": session_id,
             "original_prompt": plan.original_prompt,
             "plan_text": plan.plan_text,

@@ -3,10 +3,11 @@
 import os
 from datetime import timedelta
 
+from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid
 from decklog.operations import reads, writes, writes_in_steps
 from decklog.records import Page, from_json
-from decklog.stores.base import Store, Where, enum_of
+from decklog.stores.base import Store
 from decklog.stores.desk.trust import signatures, statements, tiers
 from decklog.stores.desk.trust.records import ChangeKind, Contract, Proposal, SignedChange, TrustChange
 from decklog.stores.journal.entry import Kind
@@ -15,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol, TypeVar
+
+    from decklog.stores.base import Parts
 
     F = TypeVar("F", bound=Callable[..., Any])
     T = TypeVar("T")
@@ -35,7 +38,10 @@ class Trust(Store):
     """
 
     records = (Contract, Proposal, TrustChange)
-    approvals: "Approvals | None" = None
+
+    def __init__(self, parts: "Parts", *, approvals: "Callable[[], Approvals]") -> None:
+        super().__init__(parts)
+        self._approvals = approvals
 
     # Reading
 
@@ -73,7 +79,7 @@ class Trust(Store):
         """List every change of trust, oldest first."""
         where = Where(TrustChange)
         where.equal(kind=kind and enum_of(ChangeKind, kind, "kind"))
-        return self.page(TrustChange, where, order=("revision",), limit=limit, after=after)
+        return self._page(TrustChange, where, order=("revision",), limit=limit, after=after)
 
     @reads
     def explain(self, tier: int) -> "dict[str, Any]":
@@ -87,7 +93,7 @@ class Trust(Store):
         Without a manager the tier is 0. Some actions also need an approval, dev mode, or a fix class the manager listed.
         """
         contract = self._contract()
-        is_approved = approval_id is not None and self.approvals is not None and self.approvals.grants(approval_id, action)
+        is_approved = approval_id is not None and self._approvals().grants(approval_id, action)
         return tiers.decide(
             action,
             contract.tier if contract else 0,
@@ -117,16 +123,16 @@ class Trust(Store):
         if not asked["channel"].strip():
             raise Invalid("a manager needs a channel, such as gh-comment or email", field="channel")
         fields: dict[str, Any] = {
-            "id": self.ids.new("log"),
+            "id": self._ids.new("log"),
             "handle": statements.handle_of(asked["handle"]),
             "channel": asked["channel"].strip(),
             "public_key": signatures.public_key_of(asked["public_key"]),
             "persona_name": persona_name,
         }
-        now = self.now()
+        now = self._now()
         note = f"bound to {fields['handle']}"
         try:
-            contract = self.db.write(lambda: self.add(Contract, note=note, bound_at=now, updated_at=now, **fields))
+            contract = self._db.write(lambda: self._add(Contract, note=note, bound_at=now, updated_at=now, **fields))
         except Conflict:
             self._refuse_second_bind()
             raise
@@ -180,13 +186,13 @@ class Trust(Store):
         return self._attempt("propose", asked, lambda: self._propose(change, reason.strip(), given, minutes, by))
 
     def _propose(self, change: SignedChange, reason: str, given: "dict[str, Any]", minutes: int, by: str | None) -> Proposal:
-        contract, now = self._bound(), self.now()
+        contract, now = self._bound(), self._now()
         terms = statements.terms_of(change, contract, given)
         nonce, expires = os.urandom(16).hex(), now + timedelta(minutes=minutes)
         statement = statements.statement_of(change, contract, terms, reason=reason, nonce=nonce, expires_at=expires)
         # Redacted as a value, before it becomes the text that is signed: the text must be what the log keeps.
-        text, _ = self.db.values.json("statement", statement)
-        return self.add(
+        text, _ = self._db.values.json("statement", statement)
+        return self._add(
             Proposal,
             note=f"{change}: {reason}",
             nonce=nonce,
@@ -214,10 +220,10 @@ class Trust(Store):
     def _apply(self, statement: str, signature: str) -> Contract:
         contract = self._bound()
         proposal, said = self._proposal(statement)
-        statements.check(contract, proposal, said, self.now())
+        statements.check(contract, proposal, said, self._now())
         if not signatures.is_signed(statement, signature, contract.public_key):
             raise Denied(f"the signature is not {contract.handle}'s of this statement", manager=contract.handle)
-        self.change(
+        self._change(
             Proposal,
             proposal.nonce,
             """
@@ -227,7 +233,7 @@ class Trust(Store):
             """,
             note=f"signed by {contract.handle}",
             signature=signature,
-            now=self.now(),
+            now=self._now(),
         )
         changed = self._set(contract, said["terms"], f"{said['change']}: {said['reason']}")
         self._remember(
@@ -250,7 +256,7 @@ class Trust(Store):
         nonce = said.get("nonce") if isinstance(said, dict) else None
         if not isinstance(nonce, str) or not nonce.isalnum() or not nonce.isascii():
             raise Denied("this is not a statement that the log wrote; use the one that propose gave")
-        found = self.select(Proposal, "select * from trust_proposals where nonce = :nonce for update", nonce=nonce)
+        found = self._select(Proposal, "select * from trust_proposals where nonce = :nonce for update", nonce=nonce)
         if not found:
             raise Denied("this log never wrote this statement; use the one that propose gave here", nonce=nonce)
         if found[0].statement != statement:
@@ -289,7 +295,7 @@ class Trust(Store):
     # The contract
 
     def _contract(self, *, for_update: bool = False) -> Contract | None:
-        found = self.select(Contract, f"select * from trust_contract where one = 1{' for update' if for_update else ''}")
+        found = self._select(Contract, f"select * from trust_contract where one = 1{' for update' if for_update else ''}")
         return found[0] if found else None
 
     def _bound(self) -> Contract:
@@ -300,7 +306,7 @@ class Trust(Store):
 
     def _set(self, contract: Contract, terms: "dict[str, Any]", note: str) -> Contract:
         assignments = ", ".join(f"{name} = :new_{name}" for name in terms)
-        return self.change(
+        return self._change(
             Contract,
             contract.id,
             f"""
@@ -310,15 +316,15 @@ class Trust(Store):
             """,
             note=note,
             revision=contract.revision,
-            now=self.now(),
+            now=self._now(),
             **{f"new_{name}": value for name, value in terms.items()},
         )
 
     def _remember(self, contract: Contract, kind: ChangeKind, from_tier: int, reason: str, **more: "Any") -> None:
-        self.add(
+        self._add(
             TrustChange,
             note=f"{kind}: {reason}",
-            id=self.ids.new("tc"),
+            id=self._ids.new("tc"),
             contract_id=contract.id,
             revision=contract.revision,
             kind=kind,
@@ -326,12 +332,12 @@ class Trust(Store):
             to_tier=contract.tier,
             handle=contract.handle,
             reason=reason,
-            at=self.now(),
+            at=self._now(),
             **more,
         )
 
     def _last(self, kind: ChangeKind) -> "dict[str, Any] | None":
-        found = self.select(
+        found = self._select(
             TrustChange, "select * from trust_changes where kind = :kind order by revision desc limit 1", kind=kind
         )
         return found[0].as_dict() if found else None
@@ -339,12 +345,12 @@ class Trust(Store):
     def _attempt(self, verb: str, asked: "dict[str, Any]", job: "Callable[[], T]") -> "T":
         """Do the job, all or nothing; a refusal goes on record in a transaction of its own."""
         try:
-            return self.db.write(job)
+            return self._db.write(job)
         except Denied as refusal:
             why = refusal.message
-            self.db.write(lambda: self._record_refusal(verb, asked, why))
+            self._db.write(lambda: self._record_refusal(verb, asked, why))
             raise
 
     def _record_refusal(self, verb: str, asked: "dict[str, Any]", why: str) -> None:
         payload = {"verb": verb, "why": why, "asked": {name: statements.excerpt(value) for name, value in asked.items()}}
-        self.journal.append("@desk", f"refused to {verb}: {why}", kind=Kind.EVENT, subtype="trust.refused", payload=payload)
+        self._journal.append("@desk", f"refused to {verb}: {why}", kind=Kind.EVENT, subtype="trust.refused", payload=payload)

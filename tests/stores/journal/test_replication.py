@@ -2,6 +2,7 @@ import pytest
 
 from decklog import Conflict, Decklog, ManualClock
 from decklog.errors import Damaged
+from decklog.stores.journal.replication import Replication
 
 
 @pytest.fixture
@@ -17,13 +18,13 @@ def source(tmp_path, clock: ManualClock) -> Decklog:
 
 
 def test_a_received_stream_is_the_same_to_the_byte(log: Decklog, source: Decklog) -> None:
-    for digest, content in source.journal.blobs(source.journal.blob_digests()):
+    for digest, content in Replication.of(source).blobs(Replication.of(source).blob_digests()):
         log.journal.receive_blob(digest, content)
-    entries = source.journal.given_out("moved")
-    assert log.journal.receive(entries[:4]) == 4
-    assert log.journal.receive(entries) == len(entries) - 4
-    assert log.journal.receive(entries) == 0
-    assert log.journal.given_out("moved") == entries
+    entries = Replication.of(source).given_out("moved")
+    assert Replication.of(log).receive(entries[:4]) == 4
+    assert Replication.of(log).receive(entries) == len(entries) - 4
+    assert Replication.of(log).receive(entries) == 0
+    assert Replication.of(log).given_out("moved") == entries
     assert log.journal.verify().as_dict() == source.journal.verify().as_dict()
     assert log.tasks.find("moved") == source.tasks.find("moved")
     assert log.journal.append("moved", "again", key="k").already
@@ -31,13 +32,13 @@ def test_a_received_stream_is_the_same_to_the_byte(log: Decklog, source: Decklog
 
 
 def test_a_gap_a_change_or_another_history_is_refused(log: Decklog, source: Decklog) -> None:
-    entries = source.journal.given_out("moved")
+    entries = Replication.of(source).given_out("moved")
     with pytest.raises(Conflict, match="gap"):
-        log.journal.receive(entries[1:])
+        Replication.of(log).receive(entries[1:])
     with pytest.raises(Damaged, match="moved:2"):
-        log.journal.receive([entries[0], {**entries[1], "agent": "someone else"}])
-    log.journal.receive(entries)
+        Replication.of(log).receive([entries[0], {**entries[1], "agent": "someone else"}])
+    Replication.of(log).receive(entries)
     with pytest.raises(Conflict, match="another one"):
-        log.journal.receive([{**entries[0], "hash": "0" * 64}])
+        Replication.of(log).receive([{**entries[0], "hash": "0" * 64}])
     with pytest.raises(Damaged):
         log.journal.receive_blob("0" * 64, b"other")

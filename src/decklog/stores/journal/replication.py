@@ -7,52 +7,74 @@ is put into the table it is about, so the projections of the receiving log are m
 from operator import gt
 
 from decklog.errors import Conflict, Damaged, Invalid, NotFound
-from decklog.operations import reads, writes
 from decklog.records import Record
 from decklog.stores.journal import chain
-from decklog.stores.journal.links import AT, HASH, RECORD_ID, RECORD_TABLE, SEQ, STREAM, flaw, flawed, image_of, unusable
-from decklog.stores.journal.writer import COLUMNS, SELECT, STREAM_SIZE, JournalWriter
+from decklog.stores.journal.blobs import keep, kept
+from decklog.stores.journal.chain import AT, HASH, RECORD_ID, RECORD_TABLE, SEQ, STREAM, flaw, flawed, image_of, unusable
+from decklog.stores.journal.rows import COLUMNS, SELECT, STREAM_SIZE, number_of
+from decklog.stores.journal.writer import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterator
+    from typing import Any, Protocol, Self
 
-    from decklog.stores.journal.links import Row, Stretch
+    from decklog.clock import Clock
+    from decklog.db.base import Database
+    from decklog.stores.journal.chain import Row, Stretch
+
+    class Log(Protocol):
+        @property
+        def db(self) -> Database: ...
+        @property
+        def clock(self) -> Clock: ...
+        def record_classes(self) -> dict[str, type[Record]]: ...
+
 
 FIELDS = tuple(name for name in COLUMNS if name != "pos")
 _NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
 
 
-class Receiving(JournalWriter):
+class Replication:
     """Gives entries out and takes them in, column by column."""
 
-    @reads
+    def __init__(self, db: "Database", clock: "Clock", record_classes: "Callable[[], dict[str, type[Record]]]") -> None:
+        self._db = db
+        self._writer = Writer(db, clock)
+        self._record_classes = record_classes
+
+    @classmethod
+    def of(cls, log: "Log") -> "Self":
+        """Give entries of a log out, or take them in."""
+        return cls(log.db, log.clock, log.record_classes)
+
     def given_out(self, stream: str, *, after: int = 0, limit: int = 1000) -> "list[dict[str, Any]]":
         """List a stream's entries after a number as plain columns, oldest first, exactly as they are stored."""
         return [dict(zip(FIELDS, row[1:], strict=True)) for row in self.rows_after(stream, after, limit)]
 
     def rows_after(self, stream: str, after: int, limit: int) -> "list[Row]":
         """List a stream's entries after a number as rows; their positions are of this database alone."""
-        return self.db.read(lambda: self._rows_after(stream, after, limit))
+        return self._db.read(lambda: self._rows_after(stream, after, limit))
 
     def _rows_after(self, stream: str, after: int, limit: int) -> "list[Row]":
-        number = self.number_of(stream)
+        number = number_of(self._db, stream)
         if number is None:
             return []
         start = number * STREAM_SIZE
-        _, rows = self.db.rows(
+        _, rows = self._db.rows(
             f"{SELECT} where pos > :after and pos < :end order by pos limit {limit}",
             {"after": start + after, "end": start + STREAM_SIZE},
         )
         return rows
 
-    @writes(manager_only=True)
-    def receive(self, entries: list[dict[str, object]]) -> int:
-        """Take entries of another log in, in their order; give how many were new.
+    def receive(self, entries: "list[dict[str, Any]]") -> int:
+        """Take entries of another log in, in their order, all or nothing; give how many were new.
 
         Each must follow from the one before it. Entries that are here already are compared and skipped.
         """
+        return self._db.write(lambda: self._receive(entries))
+
+    def _receive(self, entries: "list[dict[str, Any]]") -> int:
         known: dict[int, Row] = {}
         fresh: list[Row] = []
         for entry in entries:
@@ -70,7 +92,7 @@ class Receiving(JournalWriter):
 
     def take(self, stretches: "list[Stretch]") -> int:
         """Take checked stretches of another log in, all or nothing; each must begin where its stream ends here."""
-        return self.db.write(lambda: self._take(stretches))
+        return self._db.write(lambda: self._take(stretches))
 
     def _take(self, stretches: "list[Stretch]") -> int:
         fresh: list[Row] = []
@@ -86,7 +108,7 @@ class Receiving(JournalWriter):
     def _joined(self, stretch: "Stretch") -> "list[Row]":
         """Put a stretch behind its stream's head and make its last row the head; give the rows in their new places."""
         stream, seq = stretch.stream, stretch.rows[0][SEQ]
-        pos, hash, at = self._head(stream, new_stream=True)
+        pos, hash, at = self._writer.head(stream, new_stream=True)
         start = pos - pos % STREAM_SIZE
         if start + seq != pos + 1 or stretch.previous != hash:
             raise Conflict(
@@ -98,24 +120,24 @@ class Receiving(JournalWriter):
         rows = [(start + row[SEQ], *row[1:]) for row in stretch.rows]
         times = [at, *(row[AT] for row in rows)]
         if any(map(gt, times, times[1:])):
-            self._out_of_order(stream)
-        self.db.memo["head", stream] = (rows[-1][0], rows[-1][HASH], rows[-1][AT])
+            self._writer.out_of_order(stream)
+        self._db.memo["head", stream] = (rows[-1][0], rows[-1][HASH], rows[-1][AT])
         return rows
 
     def _write_rows(self, rows: "list[Row]", images: "dict[int, Any]") -> None:
         """Insert rows and, by their positions, what records became; and let those know who wait for them."""
-        self.db.insert("entries", COLUMNS, rows)
+        self._db.insert("entries", COLUMNS, rows)
         self._project([row for row in rows if row[RECORD_TABLE] is not None], images)
         for stream in dict.fromkeys(row[STREAM] for row in rows):
-            self.db.announce(stream)
+            self._db.announce(stream)
         # What stores remember of their tables may be old now; the heads are what was just written.
-        for key in [key for key in self.db.memo if key[0] != "head"]:
-            del self.db.memo[key]
+        for key in [key for key in self._db.memo if key[0] != "head"]:
+            del self._db.memo[key]
 
     def _placed(self, row: "Row") -> "tuple[Row, bool]":
         """Check a row against its stream's head and make it the head, unless it is here already; say whether it is new."""
         stream, seq = row[STREAM], row[SEQ]
-        head = self._head(stream, new_stream=True)
+        head = self._writer.head(stream, new_stream=True)
         seen = head[0] % STREAM_SIZE
         row = (head[0] - seen + seq, *row[1:])
         if seq <= seen:
@@ -126,15 +148,15 @@ class Receiving(JournalWriter):
         if what is not None:
             raise flawed(row, what)
         if row[AT] < head[2]:
-            self._out_of_order(stream)
-        self.db.memo["head", stream] = (row[0], row[HASH], row[AT])
+            self._writer.out_of_order(stream)
+        self._db.memo["head", stream] = (row[0], row[HASH], row[AT])
         return row, True
 
     def _compare(self, known: "dict[int, Row]") -> None:
         """Make sure that entries which are here already are the same ones."""
         if not known:
             return
-        _, rows = self.db.rows(f"select pos, hash from entries where pos in ({', '.join(map(str, known))})", {})
+        _, rows = self._db.rows(f"select pos, hash from entries where pos in ({', '.join(map(str, known))})", {})
         here: dict[int, str] = dict(rows)
         for pos, row in known.items():
             if here.get(pos) != row[HASH]:
@@ -150,7 +172,7 @@ class Receiving(JournalWriter):
         if not changes:
             return
         try:
-            self.db.write(lambda: self._put_newest(changes, images))
+            self._db.write(lambda: self._put_newest(changes, images))
         except (Conflict, NotFound):
             # Something unique passed from one record to another within the batch: only their own order shows how.
             for row in changes:
@@ -159,7 +181,7 @@ class Receiving(JournalWriter):
     def _put_newest(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
         """Put each record's last image; removals go first, so that what they held is free."""
         newest = {(row[RECORD_TABLE], row[RECORD_ID]): row for row in changes}
-        classes = self.record_classes()
+        classes = self._record_classes()
         kept: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
         removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
         for (table, _), row in newest.items():
@@ -175,32 +197,32 @@ class Receiving(JournalWriter):
     def _remove_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
         if images:
             condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
-            self.db.many(f"delete from {record_class.table} where {condition}", images)
+            self._db.many(f"delete from {record_class.table} where {condition}", images)
 
     def _put_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
         if images:
             names = record_class.columns()
             nothing, all_names = dict.fromkeys(names), set(names)
             whole = [image if image.keys() >= all_names else {**nothing, **image} for image in images]
-            self.db.put(record_class.table, names, record_class.identity, whole)
+            self._db.put(record_class.table, names, record_class.identity, whole)
 
-    @reads
     def blob_digests(self, *, after: str = "", limit: int | None = None) -> list[str]:
         """List the digests of kept texts and bytes in their order, all of them or so many after one."""
         most = "" if limit is None else f"limit {limit}"
-        _, rows = self.db.rows(f"select digest from blobs where digest > :after order by digest {most}", {"after": after})
+        sql = f"select digest from blobs where digest > :after order by digest {most}"
+        _, rows = self._db.read(lambda: self._db.rows(sql, {"after": after}))
         return [row[0] for row in rows]
 
     def lacking_blobs(self, digests: list[str]) -> list[str]:
         """List those of some digests whose bytes are not here."""
         bound = {f"d{place}": digest for place, digest in enumerate(digests)}
         sql = f"select digest from blobs where digest in ({', '.join(':' + name for name in bound)})"
-        here = {row[0] for row in self.db.read(lambda: self.db.rows(sql, bound))[1]}
+        here = {row[0] for row in self._db.read(lambda: self._db.rows(sql, bound))[1]}
         return [digest for digest in digests if digest not in here]
 
     def lacking_texts(self, stream: str) -> "Iterator[int]":
         """Give the numbers of entries that have only the digest of a text, in their order; call it inside of a read."""
-        start = (self.number_of(stream) or 0) * STREAM_SIZE
+        start = (number_of(self._db, stream) or 0) * STREAM_SIZE
         gone = "{0} is null and {0}_digest is not null and not exists (select 1 from blobs where digest = {0}_digest)"
         sql = f"""
             select seq
@@ -210,24 +232,19 @@ class Receiving(JournalWriter):
                and (({gone.format("body")}) or ({gone.format("payload")}))
              order by pos
         """
-        for row in self.db.each(sql, {"start": start, "end": start + STREAM_SIZE}):
+        for row in self._db.each(sql, {"start": start, "end": start + STREAM_SIZE}):
             yield row[0]
 
     def blobs(self, digests: list[str]) -> "Iterator[tuple[str, bytes]]":
         """Give kept bytes by their digests."""
         for digest in digests:
-            content = self.db.read(lambda digest=digest: self.kept(digest))  # type: ignore[misc]
+            content = self._db.read(lambda digest=digest: kept(self._db, digest))  # type: ignore[misc]
             if content is not None:
                 yield digest, content
 
-    @writes(manager_only=True)
-    def receive_blob(self, digest: str, content: bytes) -> None:
-        """Take kept bytes of another log in; they must match their digest."""
-        self._keep_all([(digest, content)])
-
     def take_blobs(self, blobs: "list[tuple[str, bytes]]") -> None:
         """Take kept bytes of another log in, all or nothing; each must match its digest."""
-        self.db.write(lambda: self._keep_all(blobs))
+        self._db.write(lambda: self._keep_all(blobs))
 
     def _keep_all(self, blobs: "list[tuple[str, bytes]]") -> None:
         from hashlib import sha256
@@ -235,7 +252,7 @@ class Receiving(JournalWriter):
         for digest, content in blobs:
             if sha256(content).hexdigest() != digest:
                 raise Damaged(f"blob {digest} does not match its digest", digest=digest)
-            self.keep(content, digest)
+            keep(self._db, content, digest)
 
 
 def linked(previous: str, values: "dict[str, Any]") -> str:

@@ -1,0 +1,80 @@
+"""Entries as rows of a database: where they lie, and how one is read."""
+
+from decklog.records import from_json
+from decklog.stores.journal.blobs import kept
+from decklog.stores.journal.entry import Entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+
+# Streams that belong to no run.
+RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger"})
+# A position is the stream's number times this, and the entry's number within the stream.
+STREAM_SIZE = 2**32
+COLUMNS = (
+    *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
+    *("confidence", "redacted", "key", "record_table", "record_id", "refs", "body_digest", "payload_digest", "body", "payload"),
+)
+SELECT = f"select {', '.join(COLUMNS)} from entries"
+HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
+_FIELDS = COLUMNS[1:]
+_BODY_DIGEST, _PAYLOAD_DIGEST = COLUMNS.index("body_digest"), COLUMNS.index("payload_digest")
+
+
+def number_of(db: "Database", stream: str) -> int | None:
+    """Look up the number a stream has in this database."""
+    row = db.one("select no from streams where name = :stream", {"stream": stream})
+    return row[0] if row else None
+
+
+def newest_position(db: "Database", number: int) -> int:
+    """Give the position of a stream's last entry; its start when it has none."""
+    start = number * STREAM_SIZE
+    row = db.one(HEAD, {"start": start, "end": start + STREAM_SIZE})
+    return row[0] if row else start
+
+
+def heads(db: "Database") -> "list[dict[str, Any]]":
+    """List every stream with the number and hash of its last entry."""
+    _, rows = db.rows(
+        f"""
+        select s.name, e.seq, e.hash
+          from streams s
+          join entries e on e.pos =
+               (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
+         order by s.name
+        """,
+        {},
+    )
+    return [{"stream": stream, "seq": seq, "hash": hash} for stream, seq, hash in rows]
+
+
+def load(db: "Database", row: "Row") -> Entry:
+    """Make an entry from a whole row, with what it names by digest."""
+    entry = Entry.from_row(_FIELDS, row[1:])
+    if row[_BODY_DIGEST] is not None or row[_PAYLOAD_DIGEST] is not None:
+        _fill(db, entry)
+    return entry
+
+
+def _fill(db: "Database", entry: Entry) -> None:
+    """Fetch what the entry names by its digest."""
+    if entry.body is None and entry.body_digest and (content := kept(db, entry.body_digest)) is not None:
+        object.__setattr__(entry, "body", content.decode())
+    if entry.payload is None and entry.payload_digest and (content := kept(db, entry.payload_digest)):
+        object.__setattr__(entry, "payload", from_json(content))
+
+
+def entry_at(db: "Database", position: int) -> Entry:
+    """Give the entry at a position."""
+    _, rows = db.read(lambda: db.rows(f"{SELECT} where pos = :pos", {"pos": position}))
+    return load(db, rows[0])
+
+
+def entries_between(db: "Database", start: int, until: int) -> list[Entry]:
+    """List the entries after one position up to another, oldest first."""
+    _, rows = db.rows(f"{SELECT} where pos > :start and pos <= :until order by pos", {"start": start, "until": until})
+    return [load(db, row) for row in rows]
