@@ -1,4 +1,7 @@
-"""Decklog: the system of record for autonomous coding agents."""
+"""Decklog: the system of record for autonomous coding agents.
+
+Everything a program needs is a name of this module: `Decklog`, every record, enumeration and error. Modules below may move.
+"""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -6,46 +9,295 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.clock import Clock, ManualClock
-    from decklog.errors import BudgetExceeded, Busy, Conflict, DecklogError, Denied, Invalid, LeaseLost, NotFound, SchemaTooNew
+    from decklog.errors import (
+        BudgetExceeded,
+        Busy,
+        Closed,
+        Conflict,
+        Damaged,
+        DecklogError,
+        Denied,
+        DiskFull,
+        EngineTooOld,
+        Invalid,
+        LeaseLost,
+        NetworkFilesystem,
+        NotADatabase,
+        NotFound,
+        OutcomeUnknown,
+        ReadOnly,
+        Refused,
+        SchemaTooNew,
+        SchemaTooOld,
+        StillPending,
+        TimedOut,
+        TooLarge,
+        Unavailable,
+    )
     from decklog.ids import Ids
     from decklog.records import Page, Record
+    from decklog.stores.content.artifacts import Artifact
+    from decklog.stores.content.checkpoints import Checkpoint, TaskSnapshot
+    from decklog.stores.content.outputs import SkillOutput
+    from decklog.stores.content.states import InvestigationStatus, State, StateVersion
+    from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
+    from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
+    from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
+    from decklog.stores.desk.self_edits import SelfEdit
+    from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
+    from decklog.stores.effects.effects import Effect, EffectOutcome, EffectState
+    from decklog.stores.effects.processes import Process, ProcessState
+    from decklog.stores.flow.ci import CiConclusion, CiRun
+    from decklog.stores.flow.context_package import (
+        ConsumingAgent,
+        ContextAgent,
+        ContextConsumer,
+        ContextConsumption,
+        ContextPackage,
+        ContextScope,
+        PackagePriority,
+        PackageType,
+    )
+    from decklog.stores.flow.records import (
+        ModelAssignment,
+        PromptMarker,
+        RouteAction,
+        RouteThen,
+        WorkflowAlias,
+        WorkflowRule,
+        WorkflowRuleName,
+        WorkflowTransition,
+        WorkflowVersion,
+    )
+    from decklog.stores.flow.router import TestingMode
+    from decklog.stores.flow.workflow import WorkflowDrawing
+    from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
+    from decklog.stores.journal.verify import Problem, Verification
+    from decklog.stores.memory.embedding import Embedder
+    from decklog.stores.memory.learnings import Learning, LearningState
+    from decklog.stores.memory.lesson import Hit, Lesson, Sighting, Topic
+    from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
+    from decklog.stores.memory.strategies import Strategy, StrategyTopic
+    from decklog.stores.money.ledger import SpendBy
+    from decklog.stores.money.prices import Price
+    from decklog.stores.money.records import (
+        Budget,
+        BudgetAction,
+        BudgetPeriod,
+        BudgetScope,
+        BudgetUnit,
+        Charge,
+        Reservation,
+        ReservationState,
+    )
+    from decklog.stores.runs.run import Agent, Run, RunMode, RunStatus
+    from decklog.stores.runs.snapshot import RunSnapshot
+    from decklog.stores.work.claim import Claim
+    from decklog.stores.work.criteria import Criterion, CriterionStatus
+    from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
+    from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase
+    from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, Task, TaskState
+    from decklog.tools.policy.policy import Policy
+    from decklog.tools.policy.verdict import Decision
+    from decklog.tools.sandbox.sandbox import Sandbox
+    from decklog.tools.toolbox.guard import Unrestricted
+    from decklog.tools.toolbox.tool import Tool
+    from decklog.tools.toolbox.toolbox import Toolbox
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Decklog": "app",
-    "Clock": "clock",
-    "ManualClock": "clock",
-    "Ids": "ids",
-    "Page": "records",
-    "Record": "records",
-    "BudgetExceeded": "errors",
-    "Busy": "errors",
-    "Conflict": "errors",
-    "DecklogError": "errors",
-    "Denied": "errors",
-    "Invalid": "errors",
-    "LeaseLost": "errors",
-    "NotFound": "errors",
-    "SchemaTooNew": "errors",
+# Names are imported when they are used: a command-line call pays only for what it needs.
+_NAMES = {
+    "app": "Decklog",
+    "clock": "Clock ManualClock",
+    "errors": (
+        "BudgetExceeded Busy Closed Conflict Damaged DecklogError Denied DiskFull EngineTooOld Invalid LeaseLost "
+        "NetworkFilesystem NotADatabase NotFound OutcomeUnknown ReadOnly Refused SchemaTooNew SchemaTooOld StillPending "
+        "TimedOut TooLarge Unavailable"
+    ),
+    "ids": "Ids",
+    "records": "Page Record",
+    "stores.content.artifacts": "Artifact",
+    "stores.content.checkpoints": "Checkpoint TaskSnapshot",
+    "stores.content.outputs": "SkillOutput",
+    "stores.content.states": "InvestigationStatus State StateVersion",
+    "stores.desk.approval": "Approval ApprovalState Verdict",
+    "stores.desk.feedback": "Feedback FeedbackSeverity FeedbackState FixClass",
+    "stores.desk.inbox": "Message MessageChannel MessageSeverity MessageState",
+    "stores.desk.self_edits": "SelfEdit",
+    "stores.desk.trust.records": "ChangeKind SignedChange TrustChange TrustContract TrustProposal",
+    "stores.effects.effects": "Effect EffectOutcome EffectState",
+    "stores.effects.processes": "Process ProcessState",
+    "stores.flow.ci": "CiConclusion CiRun",
+    "stores.flow.context_package": (
+        "ConsumingAgent ContextAgent ContextConsumer ContextConsumption ContextPackage ContextScope PackagePriority PackageType"
+    ),
+    "stores.flow.records": (
+        "ModelAssignment PromptMarker RouteAction RouteThen WorkflowAlias WorkflowRule WorkflowRuleName "
+        "WorkflowTransition WorkflowVersion"
+    ),
+    "stores.flow.router": "TestingMode",
+    "stores.flow.workflow": "WorkflowDrawing",
+    "stores.journal.entry": "Confidence Entry EntryKind ReasoningPhase",
+    "stores.journal.verify": "Problem Verification",
+    "stores.memory.embedding": "Embedder",
+    "stores.memory.learnings": "Learning LearningState",
+    "stores.memory.lesson": "Hit Lesson Sighting Topic",
+    "stores.memory.patterns": "ErrorPattern PatternOutcome",
+    "stores.memory.strategies": "Strategy StrategyTopic",
+    "stores.money.ledger": "SpendBy",
+    "stores.money.prices": "Price",
+    "stores.money.records": "Budget BudgetAction BudgetPeriod BudgetScope BudgetUnit Charge Reservation ReservationState",
+    "stores.runs.run": "Agent Run RunMode RunStatus",
+    "stores.runs.snapshot": "RunSnapshot",
+    "stores.work.claim": "Claim",
+    "stores.work.criteria": "Criterion CriterionStatus",
+    "stores.work.groups": "Group GroupStatus GroupTier MergeStatus ReviewStatus",
+    "stores.work.plans": "PhaseStatus Plan PlanPhase",
+    "stores.work.task": "Attempt AttemptOutcome Dependency Task TaskState",
+    "tools.policy.policy": "Policy",
+    "tools.policy.verdict": "Decision",
+    "tools.sandbox.sandbox": "Sandbox",
+    "tools.toolbox.guard": "Unrestricted",
+    "tools.toolbox.tool": "Tool",
+    "tools.toolbox.toolbox": "Toolbox",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
+    "Agent",
+    "Approval",
+    "ApprovalState",
+    "Artifact",
+    "Attempt",
+    "AttemptOutcome",
+    "Budget",
+    "BudgetAction",
     "BudgetExceeded",
+    "BudgetPeriod",
+    "BudgetScope",
+    "BudgetUnit",
     "Busy",
+    "ChangeKind",
+    "Charge",
+    "Checkpoint",
+    "CiConclusion",
+    "CiRun",
+    "Claim",
     "Clock",
+    "Closed",
+    "Confidence",
     "Conflict",
+    "ConsumingAgent",
+    "ContextAgent",
+    "ContextConsumer",
+    "ContextConsumption",
+    "ContextPackage",
+    "ContextScope",
+    "Criterion",
+    "CriterionStatus",
+    "Damaged",
+    "Decision",
     "Decklog",
     "DecklogError",
     "Denied",
+    "Dependency",
+    "DiskFull",
+    "Effect",
+    "EffectOutcome",
+    "EffectState",
+    "Embedder",
+    "EngineTooOld",
+    "Entry",
+    "EntryKind",
+    "ErrorPattern",
+    "Feedback",
+    "FeedbackSeverity",
+    "FeedbackState",
+    "FixClass",
+    "Group",
+    "GroupStatus",
+    "GroupTier",
+    "Hit",
     "Ids",
     "Invalid",
+    "InvestigationStatus",
+    "Learning",
+    "LearningState",
     "LeaseLost",
+    "Lesson",
     "ManualClock",
+    "MergeStatus",
+    "Message",
+    "MessageChannel",
+    "MessageSeverity",
+    "MessageState",
+    "ModelAssignment",
+    "NetworkFilesystem",
+    "NotADatabase",
     "NotFound",
+    "OutcomeUnknown",
+    "PackagePriority",
+    "PackageType",
     "Page",
+    "PatternOutcome",
+    "PhaseStatus",
+    "Plan",
+    "PlanPhase",
+    "Policy",
+    "Price",
+    "Problem",
+    "Process",
+    "ProcessState",
+    "PromptMarker",
+    "ReadOnly",
+    "ReasoningPhase",
     "Record",
+    "Refused",
+    "Reservation",
+    "ReservationState",
+    "ReviewStatus",
+    "RouteAction",
+    "RouteThen",
+    "Run",
+    "RunMode",
+    "RunSnapshot",
+    "RunStatus",
+    "Sandbox",
     "SchemaTooNew",
+    "SchemaTooOld",
+    "SelfEdit",
+    "Sighting",
+    "SignedChange",
+    "SkillOutput",
+    "SpendBy",
+    "State",
+    "StateVersion",
+    "StillPending",
+    "Strategy",
+    "StrategyTopic",
+    "Task",
+    "TaskSnapshot",
+    "TaskState",
+    "TestingMode",
+    "TimedOut",
+    "TooLarge",
+    "Tool",
+    "Toolbox",
+    "Topic",
+    "TrustChange",
+    "TrustContract",
+    "TrustProposal",
+    "Unavailable",
+    "Unrestricted",
+    "Verdict",
+    "Verification",
+    "WorkflowAlias",
+    "WorkflowDrawing",
+    "WorkflowRule",
+    "WorkflowRuleName",
+    "WorkflowTransition",
+    "WorkflowVersion",
     "open",
 ]
 
@@ -58,9 +310,12 @@ def open(target: "Any", **settings: "Any") -> "Decklog":
 
 
 def __getattr__(name: str) -> "Any":
-    # Names are imported when they are used: a command-line call pays only for what it needs.
     if name not in _HOMES:
         raise AttributeError(f"module 'decklog' has no attribute {name!r}")
     from importlib import import_module
 
     return getattr(import_module(f"decklog.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

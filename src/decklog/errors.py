@@ -1,4 +1,4 @@
-"""What can go wrong, as four roots with stable codes.
+"""What can go wrong, as five roots with stable codes.
 
 Every message names the thing, its present state and the next thing to do; the same facts are in `details` as data.
 """
@@ -19,6 +19,8 @@ class DecklogError(Exception):
         self.message = message
         self.hint = hint
         self.details = details
+        if hint is not None:
+            self.add_note(hint)  # a traceback shows it too
 
     def as_dict(self) -> "dict[str, Any]":
         """Give the error as data, in the shape every surface shows."""
@@ -55,20 +57,18 @@ class Denied(DecklogError):
     code = "denied"
 
 
+class Unavailable(DecklogError):
+    """Trouble that is not the caller's: something is missing, out of reach, full, damaged, busy or closed."""
+
+    code = "unavailable"
+
+
 class TooLarge(Invalid):
     code = "too_large"
 
 
-class Closed(Invalid):
-    code = "closed"
-
-
 class NotADatabase(Invalid):
     code = "not_a_database"
-
-
-class Damaged(Invalid):
-    code = "damaged"
 
 
 class SchemaTooNew(Invalid):
@@ -79,21 +79,6 @@ class SchemaTooOld(Invalid):
     code = "schema_too_old"
 
 
-class EngineTooOld(Invalid):
-    code = "engine_too_old"
-
-
-class Unavailable(Invalid):
-    """Something the operation needs is not installed or can't be reached."""
-
-    code = "unavailable"
-
-
-class Busy(Conflict):
-    code = "busy"
-    retryable = True
-
-
 class TimedOut(Conflict):
     code = "timed_out"
     retryable = True
@@ -101,11 +86,6 @@ class TimedOut(Conflict):
 
 class StillPending(Conflict):
     code = "pending"
-    retryable = True
-
-
-class DiskFull(Conflict):
-    code = "disk_full"
     retryable = True
 
 
@@ -129,3 +109,31 @@ class Refused(Denied):
 
 class BudgetExceeded(Refused):
     code = "budget_exceeded"
+
+
+class EngineTooOld(Unavailable):
+    code = "engine_too_old"
+
+
+class Closed(Unavailable):
+    code = "closed"
+
+
+class Damaged(Unavailable):
+    code = "damaged"
+
+
+class Busy(Unavailable):
+    code = "busy"
+    retryable = True
+
+
+class DiskFull(Unavailable):
+    code = "disk_full"
+    retryable = True
+
+
+class OutcomeUnknown(Unavailable):
+    """The connection was lost while a transaction was being committed: it may be on record or not."""
+
+    code = "outcome_unknown"

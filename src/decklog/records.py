@@ -17,7 +17,9 @@ from decklog.errors import Invalid, TooLarge
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Self
+    from typing import Any, Self, TypeVar
+
+    T = TypeVar("T")
 
 DEFAULT_LIMIT_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 200
@@ -273,7 +275,7 @@ class Record:
             own = self.__dict__
             held = _HELD + name
             if held not in own:
-                raise AttributeError(f"a {type(self).__name__.lower()} has no {name!r}")
+                raise AttributeError(f"a {self.noun()} has no {name!r}")
             raw = own[held]
             value = own[name] = None if raw is None else self._decoders()[name](raw)
             return value
@@ -300,6 +302,11 @@ class Record:
             for start, value in zip(starts, in_order(row), strict=True)
         ]
         return "{" + ",".join(parts) + "}"
+
+    @classmethod
+    def noun(cls) -> str:
+        """Name the kind of record in words: a `ContextPackage` is a context package."""
+        return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in cls.__name__).strip()
 
     @classmethod
     def id_of(cls, values: "Mapping[str, Any]") -> str:
@@ -357,9 +364,9 @@ def _jsonable(value: "Any") -> "Any":
     return value
 
 
-class Page(list):  # type: ignore[type-arg]
+class Page(list["T"]):
     """A list of records and the cursor after which the next page starts (None at the end)."""
 
-    def __init__(self, items: "Iterable[Any]" = (), next: "str | None" = None) -> None:
+    def __init__(self, items: "Iterable[T]" = (), next: "str | None" = None) -> None:
         super().__init__(items)
         self.next = next

@@ -19,6 +19,8 @@ EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.NotFound, 3),
     (errors.Denied, 4),
     (errors.Conflict, 5),
+    (errors.DiskFull, 5),
+    (errors.Unavailable, 1),
     (errors.Invalid, 1),
     (KeyboardInterrupt, 130),
     (BaseException, 1),

@@ -8,7 +8,7 @@ import time
 
 from decklog.app import Decklog
 from decklog.errors import NotFound
-from decklog.stores.journal.entry import Kind
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.work.task import TaskState
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ class Demo:
     def _busy(self, log: Decklog, run_id: str) -> "Task | None":
         """Find a worker that has written something about a task it has not finished."""
         running: list[Task] = log.tasks.find(run_id, state=TaskState.RUNNING)
-        busy = (task for task in running if task.worker and log.journal.find(run_id, task_id=task.id, kind=Kind.TOOL))
+        busy = (task for task in running if task.worker and log.journal.find(run_id, task_id=task.id, kind=EntryKind.TOOL))
         return next(busy, None)
 
     def _wait(self, log: Decklog, run_id: str, processes: "dict[str, subprocess.Popen[bytes]]") -> None:

@@ -5,7 +5,7 @@ import time
 
 from decklog.app import Decklog
 from decklog.demo import LEASE_SECONDS
-from decklog.stores.journal.entry import Kind
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.work.claim import Claim
 from decklog.stores.work.task import TaskState
 
@@ -24,7 +24,7 @@ def work(target: str, run_id: str, name: str) -> None:
 
 def _work_on(log: Decklog, claim: Claim) -> None:
     for step in _STEPS:
-        log.journal.append(claim.task.run_id, f"{claim.task.title}: {step}", kind=Kind.TOOL, subtype="step")
+        log.journal.append(claim.task.run_id, f"{claim.task.title}: {step}", kind=EntryKind.TOOL, subtype="step")
         time.sleep(0.12)
     claim.finish(f"{claim.task.title}: done")
 

@@ -141,7 +141,7 @@ class Store:
     def _refusal(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> DecklogError:
         """Explain why a conditional change met no row."""
         present = self._seek(record_class, record_id)
-        name = record_class.__name__.lower()
+        name = record_class.noun()
         if present is None:
             return NotFound(f"there is no {name} {record_id}", table=record_class.table, id=record_id)
         state = getattr(present, "state", None) or getattr(present, "status", None)
@@ -166,7 +166,7 @@ class Store:
         found = self._seek(record_class, record_id)
         if found is None:
             raise NotFound(
-                f"there is no {record_class.__name__.lower()} {record_id}",
+                f"there is no {record_class.noun()} {record_id}",
                 table=record_class.table,
                 id=record_id,
             )
@@ -187,7 +187,7 @@ class Store:
         limit: int,
         after: str | None,
         descending: bool = False,
-    ) -> Page:
+    ) -> "Page[R]":
         """List records by columns that together are unique; the cursor is their values in the last row."""
         size = page_size(limit)
         if after is not None:

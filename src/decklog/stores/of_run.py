@@ -108,7 +108,7 @@ class RunBound(Store):
 
 def missing(record_class: type[Record], run_id: str, part: object, *, listed_by: str | None = None) -> NotFound:
     """Say that a run has no such part, and which command lists those it has."""
-    kind = record_class.__name__.lower()
+    kind = record_class.noun()
     return NotFound(
         f"run {run_id} has no {kind} {part!r}",
         hint=f"List what it has: decklog {listed_by or record_class.table + ' find'} {run_id}",

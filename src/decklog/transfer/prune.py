@@ -7,7 +7,7 @@ from decklog.clock import to_text
 from decklog.db.where import enum_of
 from decklog.errors import Invalid, NotFound
 from decklog.stores.journal import chain
-from decklog.stores.journal.entry import Kind
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.rows import STREAM_SIZE, number_of
 from decklog.transfer.move.reading import NAMED
 from decklog.transfer.progress import Progress, silent
@@ -61,8 +61,8 @@ class Prune:
         stream: str | None = None,
         progress: Progress = silent,
     ) -> None:
-        kind = kind and enum_of(Kind, kind, "kind").value
-        if kind == Kind.CHANGE:
+        kind = kind and enum_of(EntryKind, kind, "kind").value
+        if kind == EntryKind.CHANGE:
             raise Invalid("entries of kind change say what records were, and are never dropped", field="kind")
         self._log = log
         self._db = log.db
@@ -147,7 +147,7 @@ class Prune:
         self._log.journal.append(
             stream,
             f"Dropped {what} from before {self._bound['before']}; their digests stay.",
-            kind=Kind.EVENT,
+            kind=EntryKind.EVENT,
             subtype="pruned",
             payload={"before": self._bound["before"], "kind": self._kind, "entries": count},
         )

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.stores.flow.context_package import ConsumingAgent, ContextAgent, Package, PackageType, Priority
+from decklog.stores.flow.context_package import ConsumingAgent, ContextAgent, ContextPackage, PackagePriority, PackageType
 
 
-def save(log: Decklog, summary: str = "The lexer is slow", **more: Any) -> Package:
+def save(log: Decklog, summary: str = "The lexer is slow", **more: Any) -> ContextPackage:
     given: dict[str, Any] = {"consumers": ["developer"], "group_id": "A", **more}
     return log.context.save("run_1", "research", f"artifacts/{summary}.md", "investigator", summary, **given)
 
@@ -326,7 +326,7 @@ def test_packages_can_be_seen_as_they_were_at_each_entry(log: Decklog) -> None:
 
 def test_the_tables_allow_just_the_words_of_the_enumerations(log: Decklog) -> None:
     package = save(log)
-    for column, words in (("package_type", PackageType), ("priority", Priority), ("producer", ContextAgent)):
+    for column, words in (("package_type", PackageType), ("priority", PackagePriority), ("producer", ContextAgent)):
         for word in words:
             with log.transaction():
                 log.db.rows(f"update context_packages set {column} = :word", {"word": word.value})

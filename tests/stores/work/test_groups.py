@@ -9,9 +9,9 @@ from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.records import to_json
 from decklog.stores.work.groups import (
     GroupStatus,
+    GroupTier,
     MergeStatus,
     ReviewStatus,
-    Tier,
     check_group_id,
     check_task_group_id,
     normal_specialization,
@@ -69,7 +69,7 @@ def fields_of(group: object) -> dict[str, object]:
 
 def test_a_new_group_has_the_known_defaults(log: Decklog, run_id: str, clock: ManualClock) -> None:
     group = log.groups.create(run_id, "A")
-    assert (group.name, group.status, group.initial_tier) == ("Task Group A", GroupStatus.PENDING, Tier.DEVELOPER)
+    assert (group.name, group.status, group.initial_tier) == ("Task Group A", GroupStatus.PENDING, GroupTier.DEVELOPER)
     assert (group.item_count, group.review_iteration, group.revision_count) == (1, 1, 0)
     assert (group.context_references, group.specializations, group.speckit_task_ids) == (None, None, None)
     assert group.security_sensitive is False

@@ -6,12 +6,12 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.records import to_json
-from decklog.stores.work.plans import Phase, PhaseStatus
+from decklog.stores.work.plans import PhaseStatus, PlanPhase
 
 PHASES = ["Design", "Build", "Ship"]
 
 
-def recorded(log: Decklog, run_id: str, phases: object = PHASES, **more: object) -> list[Phase]:
+def recorded(log: Decklog, run_id: str, phases: object = PHASES, **more: object) -> list[PlanPhase]:
     log.plans.record(run_id, "Make it fast", "First measure, then cut", phases, **more)  # type: ignore[arg-type]
     return log.plans.phases(run_id)
 
@@ -42,7 +42,7 @@ def test_a_phase_keeps_its_own_facts_and_everything_else_as_extra(log: Decklog, 
     ]
     zero, one, three = recorded(log, run_id, given, total_phases=9)
     assert (zero.number, zero.status, zero.extra) == (0, PhaseStatus.PENDING, {"a": 1, "b": 2})
-    assert (one.name, one.progress_percent) == ("Phase 1", 100)
+    assert (one.name, one.progress_percent) == ("PlanPhase 1", 100)
     assert one.completed_at == datetime(2025, 6, 1, 10, tzinfo=UTC)
     assert one.started_at == datetime(2025, 5, 1, tzinfo=UTC)
     assert (three.status, three.progress_percent, three.extra) == ("blocked", 40, {"risk": "high", "steps": [1, None]})

@@ -5,14 +5,14 @@ from decklog.importers.bazinga.base import BazingaTables
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.stores.flow.context_package import (
-    Consumer,
     ConsumingAgent,
-    Consumption,
     ContextAgent,
-    Package,
+    ContextConsumer,
+    ContextConsumption,
+    ContextPackage,
+    ContextScope,
+    PackagePriority,
     PackageType,
-    Priority,
-    Scope,
 )
 
 _LONGEST_SUMMARY = 200
@@ -30,21 +30,21 @@ class ContextTables(BazingaTables):
         number = row.take("id")
         package_id = package_id_of(run_id, number)
         group_id = row.text("group_id")
-        if (row.take("scope", "group") == Scope.GLOBAL) != (group_id is None):
-            row.replace("scope", Scope.GLOBAL.value if group_id is None else Scope.GROUP.value)
+        if (row.take("scope", "group") == ContextScope.GLOBAL) != (group_id is None):
+            row.replace("scope", ContextScope.GLOBAL.value if group_id is None else ContextScope.GROUP.value)
         if row.take("version", 1) != 1:
             row.replace("version", 1)
         fate = self.landing.record(
-            Package,
+            ContextPackage,
             id=package_id,
             number=self._number(package_id, number),
             run_id=run_id,
             group_id=group_id,
-            scope=Scope.GLOBAL if group_id is None else Scope.GROUP,
+            scope=ContextScope.GLOBAL if group_id is None else ContextScope.GROUP,
             package_type=row.needed("package_type", PackageType),
             file_path=row.text("file_path", ""),
             producer=row.needed("producer_agent", ContextAgent),
-            priority=row.one_of("priority", Priority, Priority.MEDIUM),
+            priority=row.one_of("priority", PackagePriority, PackagePriority.MEDIUM),
             summary=_summary(row),
             size_bytes=row.whole("size_bytes"),
             created_at=row.time("created_at", EPOCH),
@@ -56,7 +56,7 @@ class ContextTables(BazingaTables):
         """Give the file's number when nobody here has it, and the next one otherwise."""
         if type(number) is int and number > 0:
             try:
-                present: Package = self.log.context.get(str(number))
+                present: ContextPackage = self.log.context.get(str(number))
             except NotFound:
                 return number
             if present.id == package_id:
@@ -73,10 +73,10 @@ class ContextTables(BazingaTables):
         if not self.landing.first_time(row):
             row.left = {}
             return Fate.ALREADY
-        if self.landing.intake.seek(Consumer, (package_id, agent)) is not None:
+        if self.landing.intake.seek(ContextConsumer, (package_id, agent)) is not None:
             raise Conflict(f"{agent} is a consumer of package {row.columns['package_id']} already")
         return self.landing.record(
-            Consumer,
+            ContextConsumer,
             package_id=package_id,
             agent=agent,
             run_id=run_id,
@@ -90,7 +90,7 @@ class ContextTables(BazingaTables):
         row.take("session_id")
         scope_id = row.text("scope_id")
         return self.landing.record(
-            Consumption,
+            ContextConsumption,
             id=f"use_{scope_id}",
             scope_id=scope_id,
             run_id=run_id,

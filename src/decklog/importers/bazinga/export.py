@@ -3,9 +3,9 @@
 from decklog.importers.bazinga.ddl import STATEMENTS
 from decklog.importers.engine.exporting import Export, every, text_of
 from decklog.importers.engine.landing import key_start
-from decklog.stores.flow.context_package import Consumption
+from decklog.stores.flow.context_package import ContextConsumption
 from decklog.stores.intake import Intake
-from decklog.stores.journal.entry import Kind
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy
 from decklog.stores.runs.run import ENDED, RunStatus
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Columns = dict[str, Any]
 
 SYSTEM = "bazinga"
-_KINDS = (Kind.INTERACTION, Kind.REASONING, Kind.EVENT)
+_KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
 # The kinds of record that have a table there.
 _PLACED = (
     *("runs", "groups", "plans", "phases", "criteria", "states", "state_versions", "charges", "outputs"),
@@ -190,7 +190,7 @@ class BazingaExport:
                 row["consumed_at"] = _time(reader.consumed_at)
                 self.out.write("context_package_consumers", f"consumer {package.id} {reader.agent}", row)
         sql = "select * from context_consumptions where run_id = :run_id order by consumed_at, id"
-        for use in self._select(Consumption, sql, run_id=run_id):
+        for use in self._select(ContextConsumption, sql, run_id=run_id):
             row = {"scope_id": use.scope_id, "session_id": run_id, "group_id": use.group_id, "agent_type": use.agent.value}
             row |= {"iteration": use.iteration, "package_id": numbers[use.package_id], "consumed_at": _time(use.consumed_at)}
             self.out.write("consumption_scope", f"consumption_scope {use.scope_id}", row)

@@ -6,13 +6,12 @@ from decklog.importers.engine.draft import Draft, describes
 from decklog.importers.engine.landing import run_id_of, told
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
-from decklog.stores.journal.entry import Confidence, Kind, Phase
+from decklog.stores.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
 from decklog.stores.work.criteria import Criterion, CriterionStatus
-from decklog.stores.work.groups import Group, GroupStatus, MergeStatus, ReviewStatus, Tier
-from decklog.stores.work.plans import Phase as PlanPhase
-from decklog.stores.work.plans import Plan, read_phases
+from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
+from decklog.stores.work.plans import Plan, PlanPhase, read_phases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
 _JSON = (dict, list, str, int, float, bool)
 # An enumeration looks its members up at every mention, and logs have a great many rows.
-_INTERACTION, _EVENT = Kind.INTERACTION, Kind.EVENT
-_KINDS = (Kind.INTERACTION, Kind.REASONING, Kind.EVENT)
+_INTERACTION, _EVENT = EntryKind.INTERACTION, EntryKind.EVENT
+_KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
 UNKNOWN_MODEL = "unknown"
 UNKNOWN_AGENT = "unknown"
 
@@ -86,7 +85,7 @@ class WorkTables(BazingaTables):
     def log_entry(self, row: Row) -> Draft:
         """Make a log row an entry; its kind says whether it is an interaction, a reasoning or an event."""
         self.in_run(row)
-        kind = row.one_of("log_type", Kind, _INTERACTION) or _INTERACTION
+        kind = row.one_of("log_type", EntryKind, _INTERACTION) or _INTERACTION
         if kind not in _KINDS:
             row.replace("log_type", _INTERACTION.value)
             kind = _INTERACTION
@@ -99,7 +98,7 @@ class WorkTables(BazingaTables):
             "group_id": row.text("group_id", "global" if kind is _EVENT else None),
             "iteration": row.whole("iteration", low=-(2**63)),
             "payload": row.json("event_payload", (dict, list)),
-            "phase": row.one_of("reasoning_phase", Phase, None),
+            "phase": row.one_of("reasoning_phase", ReasoningPhase, None),
             "confidence": row.one_of("confidence_level", Confidence, None),
             "refs": row.texts("references_json"),
             "at": row.time("timestamp"),
@@ -108,7 +107,7 @@ class WorkTables(BazingaTables):
             row.replace("redacted", 0)
         return self._with_key(row, kind, entry)
 
-    def _with_key(self, row: Row, kind: Kind, entry: "dict[str, Any]") -> Draft:
+    def _with_key(self, row: Row, kind: EntryKind, entry: "dict[str, Any]") -> Draft:
         given = row.text("idempotency_key")
         row.take("id")
         if given is not None and kind is _EVENT:
@@ -231,7 +230,7 @@ def _group_words(row: Row) -> "dict[str, Any]":
         "last_review_status": row.one_of("last_review_status", ReviewStatus, None),
         "feature_branch": row.text("feature_branch"),
         "merge_status": row.one_of("merge_status", MergeStatus, None),
-        "initial_tier": row.one_of("initial_tier", Tier, Tier.DEVELOPER),
+        "initial_tier": row.one_of("initial_tier", GroupTier, GroupTier.DEVELOPER),
         "context_references": row.texts("context_references"),
         "specializations": row.texts("specializations"),
         "component_path": row.text("component_path"),

@@ -10,7 +10,7 @@ from decklog.importers.engine.report import Fate, Report
 from decklog.importers.engine.row import Row, plain
 from decklog.records import Record
 from decklog.stores.intake import Intake
-from decklog.stores.journal.entry import Kind
+from decklog.stores.journal.entry import EntryKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Landing:
     def _as_it_was(self, row: Row, subtype: str, payload: "dict[str, Any]", body: str, at: "datetime | None" = None) -> Draft:
         named = {"system": self.report.system, "table": row.table, "id": row.id}
         key = f"{self.key(row)}:{row.digest()}"
-        entry = {"stream": row.stream, "body": body, "kind": Kind.EVENT, "subtype": subtype, "payload": {**named, **payload}}
+        entry = {"stream": row.stream, "body": body, "kind": EntryKind.EVENT, "subtype": subtype, "payload": {**named, **payload}}
         return Draft(row, {**entry, "key": key, "at": at})
 
     def keep(self, row: Row, why: str, at: "datetime | None" = None) -> Fate:
@@ -191,7 +191,7 @@ class Landing:
         marked = self.log.journal.append(
             row.stream,
             f"{row} was taken over",
-            kind=Kind.EVENT,
+            kind=EntryKind.EVENT,
             subtype="imported",
             payload={"system": self.report.system, "table": row.table, "id": row.id},
             key=self.key(row),

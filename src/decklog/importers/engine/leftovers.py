@@ -77,7 +77,7 @@ def _name(payload: "dict[str, Any]") -> str:
     return payload.get("made") or f"{payload['table']} {row_id}"
 
 
-def every(find: "Callable[..., Page]") -> "Iterator[Any]":
+def every(find: "Callable[..., Page[Any]]") -> "Iterator[Any]":
     """Give every record of a list, page after page."""
     after = None
     while True:

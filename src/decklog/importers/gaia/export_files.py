@@ -13,7 +13,7 @@ from decklog.importers.engine.exporting import each
 from decklog.importers.engine.leftovers import Kept, every
 from decklog.importers.gaia import files
 from decklog.importers.gaia.spelling import as_it_was, time_text, times
-from decklog.stores.content.checkpoints import Snapshot
+from decklog.stores.content.checkpoints import TaskSnapshot
 from decklog.stores.desk.self_edits import PASSES, SelfEdit
 from decklog.stores.memory.learnings import DISMISSED, Learning, LearningLine, format_entry
 from decklog.stores.work.task import Task, TaskState
@@ -63,14 +63,14 @@ class HomeFiles:
             known = {"task_id": task.id, "paused_at": time_text(task.updated_at), "reason": task.reason or "paused"}
             self._snapshot(task.id, {**known, **(task.snapshot or {})})
         before = None
-        for snapshot in each(self.log, Snapshot, "task_id, saved_at, run_id"):
+        for snapshot in each(self.log, TaskSnapshot, "task_id, saved_at, run_id"):
             self._snapshot(snapshot.task_id, self._document(snapshot))
             self.report.leave_out("snapshots of a task in another run", int(snapshot.task_id == before))
             before = snapshot.task_id
         for _ in os.listdir(os.path.join(self.folder, files.PAUSED)):
             self.report.count(SNAPSHOTS)
 
-    def _document(self, snapshot: Snapshot) -> "Any":
+    def _document(self, snapshot: TaskSnapshot) -> "Any":
         try:
             return self.log.states.get_snapshot(snapshot.run_id, snapshot.task_id).document
         except NotFound as problem:

@@ -8,8 +8,8 @@ from decklog.importers.engine.draft import Draft, describes
 from decklog.importers.engine.landing import Landing, told
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
-from decklog.stores.flow.ci import CiRun, Conclusion
-from decklog.stores.journal.entry import Kind
+from decklog.stores.flow.ci import CiConclusion, CiRun
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.work.task import Task, TaskState
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ class GaiaWorkTables:
             **{name: value for name, value in call.items() if value is not None},
         }
         entry = {
-            "kind": Kind.TOOL,
+            "kind": EntryKind.TOOL,
             "subtype": row.text("tool_name"),
             "task_id": row.text("task_id"),
             "payload": payload,
@@ -115,7 +115,7 @@ class GaiaWorkTables:
             started_at=started,
             completed_at=completed,
             duration_s=row.whole("duration_s"),
-            conclusion=row.one_of("conclusion", Conclusion, None),
+            conclusion=row.one_of("conclusion", CiConclusion, None),
             updated_at=completed or started,
         )
 

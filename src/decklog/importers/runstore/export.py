@@ -8,7 +8,7 @@ from decklog.importers.runstore.ddl import STATEMENTS
 from decklog.importers.runstore.export_tasks import AttemptTrail, write_attempt, write_tasks
 from decklog.importers.runstore.importer import TABLES
 from decklog.stores.content.checkpoints import Checkpoint
-from decklog.stores.journal.entry import Kind
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import Agent, Run
 
 TYPE_CHECKING = False
@@ -102,7 +102,7 @@ class RunStoreExport:
             ended = trail.follow(entry)
             if ended is not None:
                 write_attempt(self.out, *ended, there)
-            elif entry.kind is not Kind.CHANGE and not (entry.subtype or "").startswith("imported"):
+            elif entry.kind is not EntryKind.CHANGE and not (entry.subtype or "").startswith("imported"):
                 self._event(entry, there)
 
     def _event(self, entry: "Entry", there: str) -> None:

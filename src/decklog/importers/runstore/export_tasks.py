@@ -3,7 +3,7 @@
 from decklog.importers.engine.exporting import Export, each, text_of
 from decklog.importers.engine.row import EPOCH
 from decklog.importers.runstore.tasks import WAS_RUNNING
-from decklog.stores.work.task import Attempt, Outcome, Task, TaskState, attempts_from
+from decklog.stores.work.task import Attempt, AttemptOutcome, Task, TaskState, attempts_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ STATUS = {
     TaskState.ABANDONED: "abandoned",
 }
 # Its program has one word of its own for an attempt's success; the others are whatever their caller says.
-_OUTCOMES = {Outcome.DONE: "completed"}
+_OUTCOMES = {AttemptOutcome.DONE: "completed"}
 # What has a column, and what says nothing where there are no leases.
 _PLACED = (
     *("id", "run_id", "title", "objective", "state", "acceptance", "verification", "allowed_paths", "attempts", "summary"),

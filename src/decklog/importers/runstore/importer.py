@@ -11,7 +11,7 @@ from decklog.importers.engine.row import EPOCH, Row
 from decklog.importers.engine.source import Source
 from decklog.importers.runstore.tasks import TaskTables
 from decklog.stores.content.artifacts import Artifact, media_type_of
-from decklog.stores.journal.entry import Kind
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.rows import number_of
 from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Agent, Run, RunStatus
@@ -146,7 +146,7 @@ class RunStoreImport(Import, TaskTables):
         row.take("id")
         entry = {
             "body": row.text("message", ""),
-            "kind": Kind.EVENT,
+            "kind": EntryKind.EVENT,
             "subtype": row.text("kind"),
             "agent": row.text("source"),
             "payload": row.json("payload_json", (dict, list)),

@@ -7,7 +7,7 @@ from decklog.errors import NotFound
 from decklog.importers.engine.landing import Landing
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
-from decklog.stores.work.task import Outcome, Task, TaskState
+from decklog.stores.work.task import AttemptOutcome, Task, TaskState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ STATES = {
 WAS_RUNNING = "it was in progress when it was imported, and nobody here holds it; resume it when nobody there does"
 WORKER = "imported"
 _OUTCOMES = {
-    **dict.fromkeys(("completed", "complete", "done", "success", "succeeded", "passed"), Outcome.DONE),
-    "blocked": Outcome.BLOCKED,
-    "abandoned": Outcome.ABANDONED,
+    **dict.fromkeys(("completed", "complete", "done", "success", "succeeded", "passed"), AttemptOutcome.DONE),
+    "blocked": AttemptOutcome.BLOCKED,
+    "abandoned": AttemptOutcome.ABANDONED,
 }
 _JSON = (dict, list, str, int, float, bool)
 _LEASE = timedelta(minutes=1)
@@ -122,7 +122,7 @@ class TaskTables(ABC):
         for name in ("task_id", "summary", "created_at"):
             row.take(name)
         row.json("result_json", _JSON)
-        if outcome_of(row.columns.get("status")) in (Outcome.FAILED, Outcome.BLOCKED):
+        if outcome_of(row.columns.get("status")) in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED):
             row.take("blocker_signature")
         return self.attempt_fates[row.id]
 
@@ -131,6 +131,6 @@ class TaskTables(ABC):
 _FREE: "dict[str, Any]" = {"worker": None, "leased_until": None, "leased_at": None, "outcome": None, "result": None}
 
 
-def outcome_of(word: object) -> Outcome:
+def outcome_of(word: object) -> AttemptOutcome:
     """Read an attempt's status, which is the caller's own word; what is no success counts as failed."""
-    return _OUTCOMES.get(str(word).strip().casefold(), Outcome.FAILED)
+    return _OUTCOMES.get(str(word).strip().casefold(), AttemptOutcome.FAILED)

@@ -220,7 +220,7 @@ class Artifacts(Store):
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Artifact]:
         """List artifacts, newest first, without their bytes."""
         where = Where(Artifact)
         where.equal(run_id=run_id, role=role, kind=kind, path=path, task_id=task_id, digest=digest and hex_digest(digest))

@@ -41,7 +41,7 @@ class Checkpoint(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshot(Record):
+class TaskSnapshot(Record):
     """What a paused task needs to go on; `document` is filled in where one snapshot is given."""
 
     table = "snapshots"
@@ -128,14 +128,14 @@ class Checkpoints(Store):
         status: str | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Checkpoint]:
         """List a run's checkpoints, newest first; a payload too long for a list is left to `get_checkpoint`."""
         where = Where(Checkpoint)
         where.equal(run_id=run_id, name=name, status=status)
         return self._page(Checkpoint, where, order=("number",), limit=limit, after=after, descending=True)
 
     @writes
-    def save_snapshot(self, run_id: str, task_id: str, document: dict[str, object]) -> Snapshot:
+    def save_snapshot(self, run_id: str, task_id: str, document: dict[str, object]) -> TaskSnapshot:
         """Keep what a paused task needs to go on; the newest snapshot of a task is the one that counts.
 
         The document has at least task_id, paused_at (a time) and reason. Saving the same one again changes nothing.
@@ -144,11 +144,11 @@ class Checkpoints(Store):
         paused_at = _check_snapshot(task_id, document)
         lock_run(self._db, run_id)
         placed = documents.keep(self._db, "document", document)
-        present = self._seek(Snapshot, (run_id, task_id))
+        present = self._seek(TaskSnapshot, (run_id, task_id))
         if present is not None and present.digest == placed.digest:
             return self._with_document(present.marked_already())
         changed = self._change_all(
-            Snapshot,
+            TaskSnapshot,
             """
             insert into snapshots (run_id, task_id, paused_at, reason, pauses, digest, redacted, saved_at)
             values (:run_id, :task_id, :paused_at, :reason, 1, :digest, :redacted, :now)
@@ -168,15 +168,15 @@ class Checkpoints(Store):
         )
         return self._with_document(changed[0])
 
-    def _with_document(self, snapshot: Snapshot) -> Snapshot:
+    def _with_document(self, snapshot: TaskSnapshot) -> TaskSnapshot:
         documents.fill(self._db, snapshot, "document", snapshot.digest)
         return snapshot
 
     @reads
-    def get_snapshot(self, run_id: str, task_id: str) -> Snapshot:
+    def get_snapshot(self, run_id: str, task_id: str) -> TaskSnapshot:
         """Get the newest snapshot of a paused task, with its document."""
         _check_task_id(task_id)
-        return self._with_document(self._fetch(Snapshot, (run_id, task_id)))
+        return self._with_document(self._fetch(TaskSnapshot, (run_id, task_id)))
 
     @reads
     def snapshots(
@@ -186,11 +186,11 @@ class Checkpoints(Store):
         task_id: str | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[TaskSnapshot]:
         """List the tasks that have a snapshot, by task, without the documents."""
-        where = Where(Snapshot)
+        where = Where(TaskSnapshot)
         where.equal(run_id=run_id, task_id=task_id)
-        return self._page(Snapshot, where, order=("task_id", "run_id"), limit=limit, after=after)
+        return self._page(TaskSnapshot, where, order=("task_id", "run_id"), limit=limit, after=after)
 
 
 def _check_task_id(task_id: str) -> None:

@@ -19,7 +19,7 @@ _LONGEST_WINDOW = 10 * 365 * 24 * 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output(Record):
+class SkillOutput(Record):
     """One output of a skill; `iteration` counts those of the same skill, agent and group."""
 
     table = "outputs"
@@ -41,7 +41,7 @@ class Output(Record):
 class Outputs(Store):
     """Keeps every output of every skill of a run."""
 
-    records = (Output,)
+    records = (SkillOutput,)
 
     @writes
     def save(
@@ -54,7 +54,7 @@ class Outputs(Store):
         group_id: str | None = None,
         key: str | None = None,
         saved_at: datetime | None = None,
-    ) -> Output:
+    ) -> SkillOutput:
         """Save what a skill gave back, as the next iteration of this skill, agent and group."""
         names: dict[str, Any] = {
             "skill": _name(skill, "skill"),
@@ -69,16 +69,18 @@ class Outputs(Store):
             raise Conflict(f"the key {key!r} is that of an output of {output.skill}", hint="Use another key.", id=output.id)
         return self._filled(output)
 
-    def _add_output(self, run_id: str, names: "dict[str, Any]", document: object, key: str | None, saved_at: datetime) -> Output:
-        number = next_number(self._db, Output, run_id)
+    def _add_output(
+        self, run_id: str, names: "dict[str, Any]", document: object, key: str | None, saved_at: datetime
+    ) -> SkillOutput:
+        number = next_number(self._db, SkillOutput, run_id)
         placed = documents.place(self._db, "document", document)
         within = {name: value or "" for name, value in names.items()}
         return self._add(
-            Output,
+            SkillOutput,
             id=self._ids.new("out"),
             run_id=run_id,
             number=number,
-            iteration=next_number(self._db, Output, run_id, "iteration", **within),
+            iteration=next_number(self._db, SkillOutput, run_id, "iteration", **within),
             document=placed.inline,
             digest=placed.digest,
             redacted=placed.redacted,
@@ -87,26 +89,26 @@ class Outputs(Store):
             **names,
         )
 
-    def _known(self, run_id: str, key: str | None) -> Output | None:
+    def _known(self, run_id: str, key: str | None) -> SkillOutput | None:
         if key is None:
             return None
-        found = self._select(Output, "select * from outputs where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        found = self._select(SkillOutput, "select * from outputs where run_id = :run_id and key = :key", run_id=run_id, key=key)
         return found[0] if found else None
 
-    def _filled(self, output: Output) -> Output:
+    def _filled(self, output: SkillOutput) -> SkillOutput:
         documents.fill(self._db, output, "document", output.digest)
         return output
 
     @reads
-    def get(self, output_id: str) -> Output:
+    def get(self, output_id: str) -> SkillOutput:
         """Get one output with its document."""
-        return self._filled(self._fetch(Output, output_id))
+        return self._filled(self._fetch(SkillOutput, output_id))
 
     @reads
-    def latest(self, run_id: str, skill: str, *, agent: str | None = None, group_id: str | None = None) -> Output | None:
+    def latest(self, run_id: str, skill: str, *, agent: str | None = None, group_id: str | None = None) -> SkillOutput | None:
         """Get the newest output of a skill, whatever its agent and group unless they are given; none is null."""
         where = self._where(run_id, skill, agent, group_id)
-        found = self._select(Output, f"select * from outputs {where.sql} order by number desc limit 1", **where.bound)
+        found = self._select(SkillOutput, f"select * from outputs {where.sql} order by number desc limit 1", **where.bound)
         return self._filled(found[0]) if found else None
 
     @reads
@@ -119,14 +121,14 @@ class Outputs(Store):
         group_id: str | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[SkillOutput]:
         """List outputs with their documents, newest first."""
         where = self._where(run_id, skill, agent, group_id)
-        page = self._page(Output, where, order=("number",), limit=limit, after=after, descending=True)
+        page = self._page(SkillOutput, where, order=("number",), limit=limit, after=after, descending=True)
         return Page((self._filled(output) for output in page), next=page.next)
 
     def _where(self, run_id: str, skill: str | None, agent: str | None, group_id: str | None) -> Where:
-        where = Where(Output)
+        where = Where(SkillOutput)
         where.equal(run_id=run_id, skill=_optional(skill, "skill"), agent=_optional(agent, "agent"))
         where.equal(group_id=_optional(group_id, "group_id"))
         return where

@@ -10,8 +10,8 @@ from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, Record, to_json
 from decklog.stores import documents
-from decklog.stores.content.checkpoints import Checkpoint, Checkpoints, Snapshot
-from decklog.stores.journal.entry import Entry, Kind
+from decklog.stores.content.checkpoints import Checkpoint, Checkpoints, TaskSnapshot
+from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.of_run import lock_run
 
 TYPE_CHECKING = False
@@ -111,7 +111,7 @@ class StateVersion(Record):
 class States(Checkpoints):
     """Keeps state documents and their versions, checkpoints of runs and snapshots of paused tasks."""
 
-    records = (State, StateVersion, Checkpoint, Snapshot)
+    records = (State, StateVersion, Checkpoint, TaskSnapshot)
 
     @writes
     def save(
@@ -191,14 +191,16 @@ class States(Checkpoints):
     @reads
     def find(
         self, run_id: str, *, name: str | None = None, group_id: str | None = None, limit: int = 20, after: str | None = None
-    ) -> Page:
+    ) -> Page[State]:
         """List a run's states by group and name, without the documents."""
         where = Where(State)
         where.equal(run_id=run_id, name=name, group_id=group_id)
         return self._page(State, where, order=("group_id", "name"), limit=limit, after=after)
 
     @reads
-    def versions(self, run_id: str, name: str, *, group_id: str = GLOBAL, limit: int = 20, after: str | None = None) -> Page:
+    def versions(
+        self, run_id: str, name: str, *, group_id: str = GLOBAL, limit: int = 20, after: str | None = None
+    ) -> Page[StateVersion]:
         """List a state's versions, newest first, without the documents."""
         _check_place(name, group_id)
         where = Where(StateVersion)
@@ -258,7 +260,7 @@ class States(Checkpoints):
         return self._journal.append(
             run_id,
             f"Investigation iteration {iteration}: {status}",
-            kind=Kind.EVENT,
+            kind=EntryKind.EVENT,
             subtype=_ITERATION,
             agent="investigator",
             group_id=group_id,

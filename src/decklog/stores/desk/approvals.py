@@ -287,7 +287,7 @@ class Approvals(Store):
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Approval]:
         """List approvals as they count now, newest first."""
         now = self._now()
         where = Where(Approval)

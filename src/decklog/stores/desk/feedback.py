@@ -144,7 +144,7 @@ class FeedbackStore(Store):
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Feedback]:
         """List feedback, newest first."""
         where = Where(Feedback)
         where.equal(

@@ -186,7 +186,7 @@ class Inbox(Store):
         task_id: str | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Message]:
         """List what an agent should read at a break in its work, oldest first.
 
         A message is left out when it names another agent, or another run or task than those given here.
@@ -208,7 +208,7 @@ class Inbox(Store):
         from_handle: str | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Message]:
         """List messages, newest first."""
         where = Where(Message)
         where.equal(

@@ -120,7 +120,7 @@ class SelfEdits(Store):
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[SelfEdit]:
         """List self-edits, newest first."""
         where = Where(SelfEdit)
         where.equal(fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"), feedback_id=feedback_id, pr=pr)

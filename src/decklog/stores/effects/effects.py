@@ -24,7 +24,7 @@ class EffectState(StrEnum):
     CLEARED = "cleared"
 
 
-class Happened(StrEnum):
+class EffectOutcome(StrEnum):
     """What came of an effect that nobody settled."""
 
     YES = "yes"
@@ -170,7 +170,7 @@ class Effects(Store):
             object.__setattr__(effect, "result", from_json(content))
         return _unwrapped(effect)
 
-    def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page:
+    def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page[Effect]:
         page = self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
         return Page(map(_unwrapped, page), next=page.next)
 
@@ -214,13 +214,13 @@ class Effects(Store):
 
     @writes(manager_only=True)
     def reconcile(
-        self, effect_id: str, happened: Happened, *, by: str, result: object = None, reason: str | None = None
+        self, effect_id: str, happened: EffectOutcome, *, by: str, result: object = None, reason: str | None = None
     ) -> Effect:
         """Say whether an effect of unknown outcome happened: `yes` settles it, `no` lets the next call act.
 
         An effect that is still marked as intended may be reconciled too, when its actor ran where nobody can look.
         """
-        answer = enum_of(Happened, happened, "happened")
+        answer = enum_of(EffectOutcome, happened, "happened")
         if not by.strip():
             raise Invalid("say who looked", field="by")
         inline, digest = self._kept(result)
@@ -234,13 +234,13 @@ class Effects(Store):
              where id = :id and (state = 'unknown' or state = 'intended')
             returning *
             """,
-            note=f"{by}: it {'happened' if answer is Happened.YES else 'did not happen'}",
-            state=EffectState.DONE if answer is Happened.YES else EffectState.CLEARED,
+            note=f"{by}: it {'happened' if answer is EffectOutcome.YES else 'did not happen'}",
+            state=EffectState.DONE if answer is EffectOutcome.YES else EffectState.CLEARED,
             result=inline,
             digest=digest,
             by=by,
             reason=reason,
-            settled_at=self._now() if answer is Happened.YES else None,
+            settled_at=self._now() if answer is EffectOutcome.YES else None,
         )
         return self._filled(changed)
 
@@ -250,7 +250,7 @@ class Effects(Store):
         return self._filled(self._fetch(Effect, effect_id))
 
     @reads
-    def open(self, run_id: str | None = None, *, limit: int = 20, after: str | None = None) -> Page:
+    def open(self, run_id: str | None = None, *, limit: int = 20, after: str | None = None) -> Page[Effect]:
         """List the effects that are intended or of unknown outcome, oldest first."""
         where = Where(Effect)
         where.equal(run_id=run_id)
@@ -268,7 +268,7 @@ class Effects(Store):
         task_id: str | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Effect]:
         """List effects, newest first."""
         where = Where(Effect)
         where.equal(run_id=run_id, state=state and enum_of(EffectState, state, "state"), tool=tool, step=step, task_id=task_id)

@@ -134,7 +134,7 @@ class Processes(Store):
         task_id: str | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Process]:
         """List processes as they were last seen, newest first."""
         where = Where(Process)
         where.equal(run_id=run_id, state=state and enum_of(ProcessState, state, "state"), task_id=task_id)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Conclusion(StrEnum):
+class CiConclusion(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
     CANCELLED = "cancelled"
@@ -35,7 +35,7 @@ class CiRun(Record):
     updated_at: datetime
     completed_at: datetime | None = None
     duration_s: int | None = None
-    conclusion: Conclusion | None = None
+    conclusion: CiConclusion | None = None
 
 
 class Ci(Store):
@@ -53,7 +53,7 @@ class Ci(Store):
         started_at: datetime | None = None,
         completed_at: datetime | None = None,
         duration_s: int | None = None,
-        conclusion: Conclusion | None = None,
+        conclusion: CiConclusion | None = None,
     ) -> CiRun:
         """Record a CI run, or complete one that is known; what is known already may be said again, not changed.
 
@@ -64,7 +64,7 @@ class Ci(Store):
             "started_at": started_at,
             "completed_at": completed_at,
             "duration_s": _seconds(duration_s),
-            "conclusion": conclusion and enum_of(Conclusion, conclusion, "conclusion"),
+            "conclusion": conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
         }
         known = self._locked(key)
         if known is None:
@@ -141,18 +141,18 @@ class Ci(Store):
         *,
         workflow_name: str | None = None,
         branch: str | None = None,
-        conclusion: Conclusion | None = None,
+        conclusion: CiConclusion | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[CiRun]:
         """List CI runs, the newest start first."""
         where = Where(CiRun)
         where.equal(
             workflow_name=workflow_name,
             branch=branch,
-            conclusion=conclusion and enum_of(Conclusion, conclusion, "conclusion"),
+            conclusion=conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
         )
         where.between("started_at", since, until)
         order = ("started_at", "ci_run_id", "workflow_name", "branch")

@@ -6,14 +6,14 @@ from decklog.operations import reads, writes
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.flow.context_package import (
-    Consumer,
     ConsumingAgent,
-    Consumption,
     ContextAgent,
-    Package,
+    ContextConsumer,
+    ContextConsumption,
+    ContextPackage,
+    ContextScope,
+    PackagePriority,
     PackageType,
-    Priority,
-    Scope,
     group_of,
     next_number,
     path_of,
@@ -35,7 +35,7 @@ _BY_WORTH = """
 class Context(Store):
     """Keeps packages, offers each agent what is for it, and remembers who read what."""
 
-    records = (Package, Consumer, Consumption)
+    records = (ContextPackage, ContextConsumer, ContextConsumption)
 
     @writes
     def save(
@@ -48,12 +48,12 @@ class Context(Store):
         *,
         consumers: list[str] | None = None,
         group_id: str | None = None,
-        priority: Priority = Priority.MEDIUM,
+        priority: PackagePriority = PackagePriority.MEDIUM,
         size_bytes: int | None = None,
         supersedes: str | None = None,
         number: int | None = None,
         key: str | None = None,
-    ) -> Package:
+    ) -> ContextPackage:
         """Leave a package for other agents; it is about one group, or about the whole run.
 
         `supersedes` names the package (id or number) that this one replaces: the old one is offered no more, and its consumers
@@ -66,8 +66,8 @@ class Context(Store):
             "producer": _agent(producer, "producer"),
             "summary": summary_of(summary),
             "group_id": group_of(group_id),
-            "scope": Scope.GLOBAL if group_of(group_id) is None else Scope.GROUP,
-            "priority": enum_of(Priority, priority, "priority"),
+            "scope": ContextScope.GLOBAL if group_of(group_id) is None else ContextScope.GROUP,
+            "priority": enum_of(PackagePriority, priority, "priority"),
             "size_bytes": _whole(size_bytes, "size_bytes"),
             "key": key,
         }
@@ -78,10 +78,10 @@ class Context(Store):
 
     def _save(
         self, fields: "dict[str, Any]", agents: list[ContextAgent] | None, supersedes: str | None, number: int | None
-    ) -> Package:
+    ) -> ContextPackage:
         old = None if supersedes is None else self._replaceable(supersedes, fields["run_id"])
         package = self._add(
-            Package,
+            ContextPackage,
             note=fields["summary"],
             id=self._ids.new("pkg"),
             number=number if number is not None else next_number(self._db),
@@ -94,17 +94,17 @@ class Context(Store):
             self._retire(old, package.id)
             agents = agents or [consumer.agent for consumer in self._consumers(old.id)]
         for agent in agents or []:
-            self._add(Consumer, package_id=package.id, agent=agent, run_id=package.run_id)
+            self._add(ContextConsumer, package_id=package.id, agent=agent, run_id=package.run_id)
         return package
 
-    def _known(self, run_id: str, key: str | None) -> Package | None:
+    def _known(self, run_id: str, key: str | None) -> ContextPackage | None:
         if key is None:
             return None
         sql = "select * from context_packages where run_id = :run_id and key = :key"
-        found = self._select(Package, sql, run_id=run_id, key=key)
+        found = self._select(ContextPackage, sql, run_id=run_id, key=key)
         return found[0] if found else None
 
-    def _replaceable(self, reference: str, run_id: str) -> Package:
+    def _replaceable(self, reference: str, run_id: str) -> ContextPackage:
         old = self._package(reference, for_update=True)
         if old.run_id != run_id:
             raise Invalid(f"package {old.number} belongs to run {old.run_id}, not to {run_id}", field="supersedes")
@@ -117,9 +117,9 @@ class Context(Store):
             )
         return old
 
-    def _retire(self, old: Package, new_id: str) -> None:
+    def _retire(self, old: ContextPackage, new_id: str) -> None:
         self._change(
-            Package,
+            ContextPackage,
             old.id,
             """
             update context_packages set superseded_by_id = :new_id
@@ -131,14 +131,14 @@ class Context(Store):
         )
 
     @reads
-    def get(self, package_id: str) -> Package:
+    def get(self, package_id: str) -> ContextPackage:
         """Get a package by its id or its number."""
         return self._package(package_id)
 
-    def _package(self, reference: str, *, for_update: bool = False) -> Package:
+    def _package(self, reference: str, *, for_update: bool = False) -> ContextPackage:
         is_number = reference.isascii() and reference.isdigit() and len(reference) < 19
         found = self._select(
-            Package,
+            ContextPackage,
             f"""
             select * from context_packages
              where {"number" if is_number else "id"} = :reference{" for update" if for_update else ""}
@@ -160,19 +160,19 @@ class Context(Store):
         include_superseded: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[ContextPackage]:
         """List a run's packages, newest first; superseded ones only when asked for."""
-        where = Where(Package)
+        where = Where(ContextPackage)
         where.equal(
             run_id=run_id,
             group_id=group_of(group_id),
             package_type=package_type and enum_of(PackageType, package_type, "package_type"),
             producer=producer and _agent(producer, "producer"),
-            scope=Scope.GLOBAL if group_id == "global" else None,
+            scope=ContextScope.GLOBAL if group_id == "global" else None,
         )
         if not include_superseded:
             where.add("superseded_by_id is null")
-        return self._page(Package, where, order=("number",), limit=limit, after=after, descending=True)
+        return self._page(ContextPackage, where, order=("number",), limit=limit, after=after, descending=True)
 
     @reads
     def offer(
@@ -183,10 +183,10 @@ class Context(Store):
         group_id: str | None = None,
         limit: int = 3,
         include_consumed: bool = False,
-    ) -> list[Package]:
+    ) -> list[ContextPackage]:
         """Offer an agent the packages left for it and not read yet: of its group and of the whole run, most urgent first."""
         return self._select(
-            Package,
+            ContextPackage,
             f"""
             select p.*
               from context_packages p
@@ -211,10 +211,10 @@ class Context(Store):
         """
         agent, group, now = _agent(agent, "agent"), group_of(group_id), self._now()
         packages = self._select(
-            Package, "select * from context_packages where run_id = :run_id and superseded_by_id is null", run_id=run_id
+            ContextPackage, "select * from context_packages where run_id = :run_id and superseded_by_id is null", run_id=run_id
         )
         sql = "select * from context_consumers where run_id = :run_id and agent = :agent"
-        mine = {consumer.package_id for consumer in self._select(Consumer, sql, run_id=run_id, agent=agent)}
+        mine = {consumer.package_id for consumer in self._select(ContextConsumer, sql, run_id=run_id, agent=agent)}
         scored = [(score_of(p, group_id=group, is_consumer=p.id in mine, now=now), p) for p in packages]
         scored.sort(key=lambda pair: (pair[0], pair[1].created_at, pair[1].number), reverse=True)
         return [{"score": round(score, 6), "package": package.as_dict()} for score, package in scored[: _limit(limit)]]
@@ -222,20 +222,20 @@ class Context(Store):
     # Reading a package
 
     @reads
-    def consumers(self, package_id: str) -> list[Consumer]:
+    def consumers(self, package_id: str) -> list[ContextConsumer]:
         """List the agents a package is for, and when each read it."""
         return self._consumers(self._package(package_id).id)
 
-    def _consumers(self, package_id: str) -> list[Consumer]:
+    def _consumers(self, package_id: str) -> list[ContextConsumer]:
         sql = "select * from context_consumers where package_id = :package_id order by agent"
-        return self._select(Consumer, sql, package_id=package_id)
+        return self._select(ContextConsumer, sql, package_id=package_id)
 
     @writes
-    def consume(self, package_id: str, agent: ContextAgent, *, iteration: int = 1) -> Consumer:
+    def consume(self, package_id: str, agent: ContextAgent, *, iteration: int = 1) -> ContextConsumer:
         """Mark a package as read by one of its consumers; one who read it already is told so."""
         package, agent = self._package(package_id), _agent(agent, "agent")
         changed = self._change_all(
-            Consumer,
+            ContextConsumer,
             """
             update context_consumers set consumed_at = :now, iteration = :iteration
              where package_id = :package_id and agent = :agent and consumed_at is null
@@ -248,7 +248,7 @@ class Context(Store):
         )
         if changed:
             return changed[0]
-        known = self._seek(Consumer, (package.id, agent))
+        known = self._seek(ContextConsumer, (package.id, agent))
         if known is None:
             names = ", ".join(consumer.agent for consumer in self._consumers(package.id))
             raise NotFound(f"package {package.number} is not for {agent}; it is for {names}", id=package.id, agent=agent)
@@ -257,7 +257,7 @@ class Context(Store):
     @writes
     def record_consumption(
         self, run_id: str, group_id: str, agent: ConsumingAgent, iteration: int, package_id: str
-    ) -> Consumption:
+    ) -> ContextConsumption:
         """Record that an agent used a package in one iteration of a group's work; recording it again changes nothing."""
         agent = enum_of(ConsumingAgent, agent, "agent")
         iteration = _whole(iteration, "iteration") or 0
@@ -271,7 +271,7 @@ class Context(Store):
         return self._once(
             lambda: self._consumption(scope_id),
             lambda: self._add(
-                Consumption,
+                ContextConsumption,
                 id=self._ids.new("use"),
                 scope_id=scope_id,
                 run_id=run_id,
@@ -283,8 +283,10 @@ class Context(Store):
             ),
         )
 
-    def _consumption(self, scope_id: str) -> Consumption | None:
-        found = self._select(Consumption, "select * from context_consumptions where scope_id = :scope_id", scope_id=scope_id)
+    def _consumption(self, scope_id: str) -> ContextConsumption | None:
+        found = self._select(
+            ContextConsumption, "select * from context_consumptions where scope_id = :scope_id", scope_id=scope_id
+        )
         return found[0] if found else None
 
     @reads
@@ -297,16 +299,16 @@ class Context(Store):
         iteration: int | None = None,
         limit: int = 50,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[ContextConsumption]:
         """List what was used in which iteration, newest first."""
-        where = Where(Consumption)
+        where = Where(ContextConsumption)
         where.equal(
             run_id=run_id,
             group_id=group_of(group_id),
             agent=agent and enum_of(ConsumingAgent, agent, "agent"),
             iteration=iteration,
         )
-        return self._page(Consumption, where, order=("consumed_at", "id"), limit=limit, after=after, descending=True)
+        return self._page(ContextConsumption, where, order=("consumed_at", "id"), limit=limit, after=after, descending=True)
 
 
 def _agent(name: str, field: str) -> ContextAgent:

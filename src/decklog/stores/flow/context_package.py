@@ -27,14 +27,14 @@ class PackageType(StrEnum):
     INVESTIGATION = "investigation"
 
 
-class Priority(StrEnum):
+class PackagePriority(StrEnum):
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
     CRITICAL = "critical"
 
 
-class Scope(StrEnum):
+class ContextScope(StrEnum):
     GROUP = "group"
     GLOBAL = "global"
 
@@ -62,11 +62,11 @@ class ConsumingAgent(StrEnum):
     INVESTIGATOR = "investigator"
 
 
-WEIGHTS = {Priority.CRITICAL: 4, Priority.HIGH: 3, Priority.MEDIUM: 2, Priority.LOW: 1}
+WEIGHTS = {PackagePriority.CRITICAL: 4, PackagePriority.HIGH: 3, PackagePriority.MEDIUM: 2, PackagePriority.LOW: 1}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Package(Record):
+class ContextPackage(Record):
     table = "context_packages"
 
     id: str
@@ -78,8 +78,8 @@ class Package(Record):
     summary: str
     created_at: datetime
     group_id: str | None = None
-    scope: Scope = Scope.GLOBAL
-    priority: Priority = Priority.MEDIUM
+    scope: ContextScope = ContextScope.GLOBAL
+    priority: PackagePriority = PackagePriority.MEDIUM
     size_bytes: int | None = None
     version: int = 1
     supersedes_id: str | None = None
@@ -92,7 +92,7 @@ class Package(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Consumer(Record):
+class ContextConsumer(Record):
     """One agent a package is for; `iteration` is the one it was read in."""
 
     table = "context_consumers"
@@ -106,7 +106,7 @@ class Consumer(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Consumption(Record):
+class ContextConsumption(Record):
     """That an agent used a package in one iteration of a group's work; `scope_id` is a digest of these."""
 
     table = "context_consumptions"
@@ -141,7 +141,7 @@ def scope_id_of(run_id: str, group_id: str, agent: str, iteration: int, number: 
     return sha256(f"{run_id}:{group_id}:{agent}:{iteration}:{number}".encode()).hexdigest()[:32]
 
 
-def score_of(package: Package, *, group_id: str | None, is_consumer: bool, now: datetime) -> float:
+def score_of(package: ContextPackage, *, group_id: str | None, is_consumer: bool, now: datetime) -> float:
     """Say how much a package is worth: its priority first, then that it is about the group, meant for the agent, and new."""
     days = max((now - package.created_at).total_seconds() / 86_400, 0.0)
     same_group = package.group_id is not None and package.group_id == group_id

@@ -11,14 +11,14 @@ from decklog.records import Record, to_json
 from decklog.stores.flow.records import (
     ENDINGS,
     RETURN_TO_BLOCKED,
-    Action,
-    Alias,
-    Marker,
     ModelAssignment,
-    Rule,
-    RuleName,
-    ThenAction,
-    Transition,
+    PromptMarker,
+    RouteAction,
+    RouteThen,
+    WorkflowAlias,
+    WorkflowRule,
+    WorkflowRuleName,
+    WorkflowTransition,
 )
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ _TRANSITION: "dict[str, Callable[[Any], bool]]" = {
     "next_agent": lambda value: (
         value is None or value == RETURN_TO_BLOCKED or (_is_text(value) and bool(_AGENT.fullmatch(value)))
     ),
-    "action": lambda value: value in list(Action),
+    "action": lambda value: value in list(RouteAction),
     "include_context": _is_texts,
     "escalation_check": _is_flag,
     "model_override": _is_text,
@@ -60,17 +60,17 @@ _TRANSITION: "dict[str, Callable[[Any], bool]]" = {
     "bypass_qa": _is_flag,
     "mandatory_review": _is_flag,
     "max_parallel": _is_count,
-    "then_action": lambda value: value in list(ThenAction),
+    "then_action": lambda value: value in list(RouteThen),
     "iteration_budget": _is_count,
     "exhausted_status": _is_text,
 }
 _TESTING: "dict[str, Callable[[Any], bool]]" = {"affected_statuses": _is_texts, "override_next_agent": _is_text}
 _RULES: "dict[str, dict[str, Callable[[Any], bool]]]" = {
-    RuleName.TESTING_MODE_DISABLED: _TESTING,
-    RuleName.TESTING_MODE_MINIMAL: _TESTING,
-    RuleName.ESCALATION_AFTER_FAILURES: {"threshold": _is_count, "escalation_agent": _is_text},
-    RuleName.SECURITY_SENSITIVE: {"force_agent": _is_text, "mandatory_review": _is_flag, "words": _is_texts},
-    RuleName.RESEARCH_TASKS: {"agent": _is_text, "max_parallel": _is_count, "words": _is_texts},
+    WorkflowRuleName.TESTING_MODE_DISABLED: _TESTING,
+    WorkflowRuleName.TESTING_MODE_MINIMAL: _TESTING,
+    WorkflowRuleName.ESCALATION_AFTER_FAILURES: {"threshold": _is_count, "escalation_agent": _is_text},
+    WorkflowRuleName.SECURITY_SENSITIVE: {"force_agent": _is_text, "mandatory_review": _is_flag, "words": _is_texts},
+    WorkflowRuleName.RESEARCH_TASKS: {"agent": _is_text, "max_parallel": _is_count, "words": _is_texts},
 }
 _AGENTS_IN_RULES = ("override_next_agent", "escalation_agent", "force_agent", "agent")
 _OPTIONAL_IN_RULES = ("words", "mandatory_review")
@@ -105,13 +105,13 @@ def records_of(document: "dict[str, Any]") -> list[Record]:
     records: list[Record] = []
     for agent, statuses in said["transitions"].items():
         for status, step in statuses.items():
-            records.append(Transition(agent=agent, status=status, **{**step, "action": Action(step["action"])}))
+            records.append(WorkflowTransition(agent=agent, status=status, **{**step, "action": RouteAction(step["action"])}))
     for agent, words in said.get("aliases", {}).items():
-        records += [Alias(agent=agent, status=word, means=means) for word, means in words.items()]
+        records += [WorkflowAlias(agent=agent, status=word, means=means) for word, means in words.items()]
     for name, rule in said.get("rules", {}).items():
-        records.append(Rule(name=RuleName(name), description=rule.get("description", ""), config=rule["config"]))
+        records.append(WorkflowRule(name=WorkflowRuleName(name), description=rule.get("description", ""), config=rule["config"]))
     for agent, marker in said.get("markers", {}).items():
-        records.append(Marker(agent=agent, required=marker["required"], workflow=marker.get("workflow", [])))
+        records.append(PromptMarker(agent=agent, required=marker["required"], workflow=marker.get("workflow", [])))
     records += [ModelAssignment(agent=agent, model=model) for agent, model in said["models"].items()]
     return records
 

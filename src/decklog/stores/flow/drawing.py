@@ -2,7 +2,7 @@
 
 from html import escape
 
-from decklog.stores.flow.records import RETURN_TO_BLOCKED, Action, Definition, Transition
+from decklog.stores.flow.records import RETURN_TO_BLOCKED, Definition, RouteAction, WorkflowTransition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ _TITLES = {_BACK: "whoever was blocked", _PERSON: "a person", _END: "end of the 
 # A lane for each agent, a row for each report: the arrow says who comes next. Nothing crosses a word.
 _LEFT, _LANE, _ROW, _TOP, _FOOT = 300, 118, 24, 92, 78
 _COLOURS = {
-    Action.SPAWN: "#1f6feb",
-    Action.RESPAWN: "#9a6700",
-    Action.SPAWN_BATCH: "#8250df",
-    Action.SPAWN_MERGE: "#1a7f37",
-    Action.VALIDATE_THEN_END: "#57606a",
-    Action.PAUSE_FOR_USER: "#57606a",
-    Action.END_SESSION: "#57606a",
+    RouteAction.SPAWN: "#1f6feb",
+    RouteAction.RESPAWN: "#9a6700",
+    RouteAction.SPAWN_BATCH: "#8250df",
+    RouteAction.SPAWN_MERGE: "#1a7f37",
+    RouteAction.VALIDATE_THEN_END: "#57606a",
+    RouteAction.PAUSE_FOR_USER: "#57606a",
+    RouteAction.END_SESSION: "#57606a",
 }
 
 
@@ -64,18 +64,18 @@ def svg(definition: Definition) -> str:
     return "\n".join([*parts, *_legend(height - 22), "</svg>"]) + "\n"
 
 
-def _target(step: Transition) -> str:
+def _target(step: WorkflowTransition) -> str:
     if step.next_agent == RETURN_TO_BLOCKED:
         return _BACK
     if step.next_agent is None:
-        return _PERSON if step.action is Action.PAUSE_FOR_USER else _END
+        return _PERSON if step.action is RouteAction.PAUSE_FOR_USER else _END
     return step.next_agent
 
 
 def _lanes(definition: Definition) -> list[str]:
     """Order the agents by how soon the work reaches them, from the one who hands it out."""
     steps = sorted(definition.transitions.values(), key=lambda step: (step.agent, step.status))
-    first = [step.agent for step in steps if step.action is Action.SPAWN_BATCH]
+    first = [step.agent for step in steps if step.action is RouteAction.SPAWN_BATCH]
     waiting, lanes = [*first, *sorted(definition.agents())], dict[str, None]()
     while waiting:
         lane = waiting.pop(0)
@@ -86,7 +86,7 @@ def _lanes(definition: Definition) -> list[str]:
     return [*lanes, *(lane for lane in _TITLES if lane in reached)]
 
 
-def _steps(definition: Definition) -> list[Transition]:
+def _steps(definition: Definition) -> list[WorkflowTransition]:
     lanes = _lanes(definition)
     return sorted(definition.transitions.values(), key=lambda step: (lanes.index(step.agent), step.status))
 
@@ -107,7 +107,7 @@ def _arrow_heads() -> "Iterator[str]":
     yield "</defs>"
 
 
-def _bands(steps: list[Transition], width: int) -> "Iterator[str]":
+def _bands(steps: list[WorkflowTransition], width: int) -> "Iterator[str]":
     """Shade every second agent's rows, and name the agent beside its first one."""
     agents = list(dict.fromkeys(step.agent for step in steps))
     for number, agent in enumerate(agents):
@@ -144,7 +144,7 @@ def _wrapped(name: str) -> list[str]:
     return lines
 
 
-def _arrow(step: Transition, y: int, places: dict[str, int]) -> "Iterator[str]":
+def _arrow(step: WorkflowTransition, y: int, places: dict[str, int]) -> "Iterator[str]":
     colour, start, end = _COLOURS[step.action], places[step.agent], places[_target(step)]
     yield f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end" font-size="11" fill="#24292f">{escape(_report(step))}</text>'
     yield f'<circle cx="{start}" cy="{y}" r="3.5" fill="{colour}"/>'
@@ -155,14 +155,14 @@ def _arrow(step: Transition, y: int, places: dict[str, int]) -> "Iterator[str]":
         yield f'<path d="M{start} {y}L{end - 2 if end > start else end + 2} {y}" {style}/>'
 
 
-def _report(step: Transition) -> str:
+def _report(step: WorkflowTransition) -> str:
     """Name a report with what bends its way."""
     notes = []
     if step.escalation_check:
         notes.append("escalates")
     if step.max_parallel:
         notes.append(f"up to {step.max_parallel}")
-    if step.action is Action.VALIDATE_THEN_END:
+    if step.action is RouteAction.VALIDATE_THEN_END:
         notes.append("validated first")
     if step.bypass_qa:
         notes.append("without QA")
@@ -173,11 +173,11 @@ def _report(step: Transition) -> str:
 
 def _legend(y: int) -> "Iterator[str]":
     shown = {
-        "spawn": Action.SPAWN,
-        "respawn": Action.RESPAWN,
-        "spawn a batch": Action.SPAWN_BATCH,
-        "spawn to merge": Action.SPAWN_MERGE,
-        "pause or end": Action.END_SESSION,
+        "spawn": RouteAction.SPAWN,
+        "respawn": RouteAction.RESPAWN,
+        "spawn a batch": RouteAction.SPAWN_BATCH,
+        "spawn to merge": RouteAction.SPAWN_MERGE,
+        "pause or end": RouteAction.END_SESSION,
     }
     for number, (title, action) in enumerate(shown.items()):
         x = _LEFT + 150 * number

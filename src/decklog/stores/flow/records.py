@@ -9,7 +9,7 @@ from decklog.records import Record
 RETURN_TO_BLOCKED = "_return_to_blocked"
 
 
-class Action(StrEnum):
+class RouteAction(StrEnum):
     SPAWN = "spawn"
     RESPAWN = "respawn"
     SPAWN_BATCH = "spawn_batch"
@@ -19,14 +19,14 @@ class Action(StrEnum):
     END_SESSION = "end_session"
 
 
-ENDINGS = (Action.VALIDATE_THEN_END, Action.PAUSE_FOR_USER, Action.END_SESSION)
+ENDINGS = (RouteAction.VALIDATE_THEN_END, RouteAction.PAUSE_FOR_USER, RouteAction.END_SESSION)
 
 
-class ThenAction(StrEnum):
+class RouteThen(StrEnum):
     CHECK_PHASE = "check_phase"
 
 
-class RuleName(StrEnum):
+class WorkflowRuleName(StrEnum):
     TESTING_MODE_DISABLED = "testing_mode_disabled"
     TESTING_MODE_MINIMAL = "testing_mode_minimal"
     ESCALATION_AFTER_FAILURES = "escalation_after_failures"
@@ -55,14 +55,14 @@ class WorkflowVersion(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transition(Record):
+class WorkflowTransition(Record):
     table = "workflow_transitions"
     identity = ("agent", "status")
     home = "@workflow"
 
     agent: str
     status: str
-    action: Action
+    action: RouteAction
     next_agent: str | None = None
     include_context: list[str] = field(default_factory=list)
     escalation_check: bool = False
@@ -71,13 +71,13 @@ class Transition(Record):
     bypass_qa: bool = False
     mandatory_review: bool = False
     max_parallel: int | None = None
-    then_action: ThenAction | None = None
+    then_action: RouteThen | None = None
     iteration_budget: int | None = None
     exhausted_status: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alias(Record):
+class WorkflowAlias(Record):
     """Another word that an agent uses for a status."""
 
     table = "workflow_aliases"
@@ -90,18 +90,18 @@ class Alias(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule(Record):
+class WorkflowRule(Record):
     table = "workflow_rules"
     identity = ("name",)
     home = "@workflow"
 
-    name: RuleName
+    name: WorkflowRuleName
     description: str
     config: dict[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Marker(Record):
+class PromptMarker(Record):
     """What an agent's prompt must say: the words it reports with, and the ways its work may go."""
 
     table = "workflow_markers"
@@ -124,27 +124,27 @@ class ModelAssignment(Record):
 
 
 # In the order in which rows can be added: an alias refers to a transition.
-PARTS = (Transition, Alias, Rule, Marker, ModelAssignment)
+PARTS = (WorkflowTransition, WorkflowAlias, WorkflowRule, PromptMarker, ModelAssignment)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """A whole workflow."""
 
-    transitions: dict[tuple[str, str], Transition]
+    transitions: dict[tuple[str, str], WorkflowTransition]
     aliases: dict[tuple[str, str], str]
-    rules: dict[str, Rule]
-    markers: dict[str, Marker]
+    rules: dict[str, WorkflowRule]
+    markers: dict[str, PromptMarker]
     models: dict[str, str]
 
     @classmethod
     def of(cls, records: list[Record]) -> "Definition":
         """Put the records of all kinds together."""
         return cls(
-            transitions={(one.agent, one.status): one for one in records if isinstance(one, Transition)},
-            aliases={(one.agent, one.status): one.means for one in records if isinstance(one, Alias)},
-            rules={one.name: one for one in records if isinstance(one, Rule)},
-            markers={one.agent: one for one in records if isinstance(one, Marker)},
+            transitions={(one.agent, one.status): one for one in records if isinstance(one, WorkflowTransition)},
+            aliases={(one.agent, one.status): one.means for one in records if isinstance(one, WorkflowAlias)},
+            rules={one.name: one for one in records if isinstance(one, WorkflowRule)},
+            markers={one.agent: one for one in records if isinstance(one, PromptMarker)},
             models={one.agent: one.model for one in records if isinstance(one, ModelAssignment)},
         )
 

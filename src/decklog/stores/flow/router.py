@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from decklog.errors import Conflict, Invalid, NotFound
-from decklog.stores.flow.records import RETURN_TO_BLOCKED, Action, Definition, RuleName, Transition
+from decklog.stores.flow.records import RETURN_TO_BLOCKED, Definition, RouteAction, WorkflowRuleName, WorkflowTransition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class TestingMode(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class GroupFacts:
     """What the router looks at in a group of tasks."""
 
     id: str
@@ -43,7 +43,7 @@ class Group:
     created_at: str = ""
 
     @classmethod
-    def of(cls, facts: "Any") -> "Group":
+    def of(cls, facts: "Any") -> "GroupFacts":
         """Read the facts from an object with these attributes, or from a mapping; what is not there has its default."""
         if isinstance(facts, cls):
             return facts
@@ -65,17 +65,17 @@ class Question:
     agent: str
     status: str
     group_id: str | None = None
-    groups: list[Group] = field(default_factory=list)
+    groups: list[GroupFacts] = field(default_factory=list)
     testing_mode: TestingMode = TestingMode.FULL
     blocked_agent: str | None = None
     iteration: int | None = None
     unavailable: frozenset[str] = frozenset()
 
     @property
-    def group(self) -> Group | None:
+    def group(self) -> GroupFacts | None:
         return next((group for group in self.groups if group.id == self.group_id), None)
 
-    def rule(self, name: RuleName) -> "Mapping[str, Any] | None":
+    def rule(self, name: WorkflowRuleName) -> "Mapping[str, Any] | None":
         found = self.definition.rules.get(name)
         return found.config if found else None
 
@@ -112,7 +112,7 @@ def decide(question: Question) -> Decision:
     _skip_tests(question, decision)
     _escalate(question, step, decision)
     _protect(question, decision)
-    if decision.action == Action.SPAWN_BATCH:
+    if decision.action == RouteAction.SPAWN_BATCH:
         _hand_out(question, step, decision)
     if step.then_action is not None:
         _check_phase(question, step, decision)
@@ -121,7 +121,7 @@ def decide(question: Question) -> Decision:
     return decision
 
 
-def _transition(question: Question) -> Transition:
+def _transition(question: Question) -> WorkflowTransition:
     """Look the report up, by its own word or by the one it is an alias for."""
     definition, agent, status = question.definition, question.agent, question.status
     found = definition.transitions.get((agent, status))
@@ -138,7 +138,7 @@ def _transition(question: Question) -> Transition:
     )
 
 
-def _spend_iterations(question: Question, step: Transition, decision: Decision) -> Transition:
+def _spend_iterations(question: Question, step: WorkflowTransition, decision: Decision) -> WorkflowTransition:
     """An agent that has used up its iterations goes the way of its exhausted status."""
     budget, exhausted = step.iteration_budget, step.exhausted_status
     if budget is None or exhausted is None or question.iteration is None or question.iteration < budget:
@@ -172,35 +172,41 @@ def _return_to_blocked(question: Question, decision: Decision) -> None:
 def _skip_tests(question: Question, decision: Decision) -> None:
     if question.testing_mode is TestingMode.FULL:
         return
-    rule = question.rule(RuleName(f"testing_mode_{question.testing_mode}"))
+    rule = question.rule(WorkflowRuleName(f"testing_mode_{question.testing_mode}"))
     if rule and decision.applied_status in rule["affected_statuses"] and decision.next_agent == _TESTER:
         why = f"testing mode is {question.testing_mode}, so {_TESTER} is skipped"
-        decision.to(rule["override_next_agent"], why, Action.SPAWN, skip_reason=why)
+        decision.to(rule["override_next_agent"], why, RouteAction.SPAWN, skip_reason=why)
 
 
-def _escalate(question: Question, step: Transition, decision: Decision) -> None:
+def _escalate(question: Question, step: WorkflowTransition, decision: Decision) -> None:
     """Work that failed too often goes to somebody more senior."""
-    rule, group = question.rule(RuleName.ESCALATION_AFTER_FAILURES), question.group
+    rule, group = question.rule(WorkflowRuleName.ESCALATION_AFTER_FAILURES), question.group
     if not step.escalation_check or rule is None or group is None:
         return
     counters = {_TESTER: ("qa_attempts", group.qa_attempts), _REVIEWER: ("tl_review_attempts", group.tl_review_attempts)}
     name, count = counters.get(question.agent, ("revision_count", group.revision_count))
     if count >= rule["threshold"]:
         why = f"{name} is {count}, and {rule['threshold']} failures are enough"
-        decision.to(rule["escalation_agent"], why, Action.SPAWN, escalation_applied=True, escalation_reason=why)
+        decision.to(rule["escalation_agent"], why, RouteAction.SPAWN, escalation_applied=True, escalation_reason=why)
 
 
 def _protect(question: Question, decision: Decision) -> None:
     """Work on security never goes to a plain developer, whichever way it comes."""
-    rule, group = question.rule(RuleName.SECURITY_SENSITIVE), question.group
-    if rule and group and decision.next_agent == _PLAIN and decision.action != Action.SPAWN_BATCH and is_security(group, rule):
+    rule, group = question.rule(WorkflowRuleName.SECURITY_SENSITIVE), question.group
+    if (
+        rule
+        and group
+        and decision.next_agent == _PLAIN
+        and decision.action != RouteAction.SPAWN_BATCH
+        and is_security(group, rule)
+    ):
         decision.to(rule["force_agent"], f"group {group.id} is about security", security_override=True)
 
 
-def _hand_out(question: Question, step: Transition, decision: Decision, but: str | None = None) -> None:
+def _hand_out(question: Question, step: WorkflowTransition, decision: Decision, but: str | None = None) -> None:
     """Name the groups to start, oldest first. Nothing is claimed here: whoever starts a group marks it in progress."""
     pending = [group for group in in_order(question.groups) if group.status == "pending" and group.id != but]
-    rule, most = question.rule(RuleName.RESEARCH_TASKS), step.max_parallel or _BATCH
+    rule, most = question.rule(WorkflowRuleName.RESEARCH_TASKS), step.max_parallel or _BATCH
     spawns: list[dict[str, Any]] = []
     research = 0
     for group in pending:
@@ -215,18 +221,18 @@ def _hand_out(question: Question, step: Transition, decision: Decision, but: str
     if any(one["security_override"] for one in spawns):
         decision.more["security_override"] = True
     agents = {one["agent"] for one in spawns}
-    if decision.action == Action.SPAWN_BATCH and len(agents) == 1:
+    if decision.action == RouteAction.SPAWN_BATCH and len(agents) == 1:
         decision.next_agent = agents.pop()
 
 
-def _spawn(question: Question, group: Group, agent: str) -> "dict[str, Any]":
-    rule = question.rule(RuleName.SECURITY_SENSITIVE)
+def _spawn(question: Question, group: GroupFacts, agent: str) -> "dict[str, Any]":
+    rule = question.rule(WorkflowRuleName.SECURITY_SENSITIVE)
     forced = rule is not None and agent == _PLAIN and is_security(group, rule)
     agent = rule["force_agent"] if forced and rule else agent
     return {"group_id": group.id, "agent": agent, "model": question.definition.models[agent], "security_override": forced}
 
 
-def _check_phase(question: Question, step: Transition, decision: Decision) -> None:
+def _check_phase(question: Question, step: WorkflowTransition, decision: Decision) -> None:
     """After an approval: merge first, start what is pending, and call the project manager when all is merged."""
     others = [group for group in question.groups if group.id != question.group_id]
     goes_on = any(group.status == "pending" or group.status in _UNFINISHED for group in others)
@@ -235,20 +241,20 @@ def _check_phase(question: Question, step: Transition, decision: Decision) -> No
     group = question.group
     is_merged = group is not None and (group.merge_status == "merged" or group.status == "completed")
     if is_merged and not goes_on:
-        decision.to(_MANAGER, f"group {question.group_id} is merged, and every other one is done", Action.SPAWN)
+        decision.to(_MANAGER, f"group {question.group_id} is merged, and every other one is done", RouteAction.SPAWN)
     elif is_merged:
-        decision.next_agent, decision.action = (step.next_agent, Action.SPAWN_BATCH) if pending else (None, "wait")
+        decision.next_agent, decision.action = (step.next_agent, RouteAction.SPAWN_BATCH) if pending else (None, "wait")
         decision.reasons.append(f"group {question.group_id} is merged, and others are not")
     elif not goes_on:
         model = question.definition.models.get(_MANAGER)
-        decision.more["after_merge"] = {"next_agent": _MANAGER, "action": Action.SPAWN.value, "model": model}
+        decision.more["after_merge"] = {"next_agent": _MANAGER, "action": RouteAction.SPAWN.value, "model": model}
         decision.reasons.append(f"the merge comes first, and then the {_MANAGER}: no other group is left")
     if pending:
         _hand_out(question, step, decision, but=question.group_id)
 
 
-def _flag(question: Question, step: Transition, decision: Decision) -> None:
-    rule, group = question.rule(RuleName.SECURITY_SENSITIVE), question.group
+def _flag(question: Question, step: WorkflowTransition, decision: Decision) -> None:
+    rule, group = question.rule(WorkflowRuleName.SECURITY_SENSITIVE), question.group
     is_guarded = rule is not None and group is not None and rule.get("mandatory_review", False) and is_security(group, rule)
     if step.mandatory_review or is_guarded:
         decision.more["mandatory_review"] = True
@@ -256,7 +262,7 @@ def _flag(question: Question, step: Transition, decision: Decision) -> None:
         decision.more["bypass_qa"] = True
 
 
-def _assign_model(question: Question, step: Transition, decision: Decision) -> None:
+def _assign_model(question: Question, step: WorkflowTransition, decision: Decision) -> None:
     """Give the next agent its model, or send its stand-in when it has none or is not there."""
     models = question.definition.models
     wanted = decision.next_agent
@@ -264,8 +270,8 @@ def _assign_model(question: Question, step: Transition, decision: Decision) -> N
         stand_in = step.fallback_agent
         if stand_in is None or stand_in in question.unavailable or stand_in not in models:
             raise Conflict(f"{wanted} comes next but is not available, and nobody stands in", next_agent=wanted)
-        decision.to(stand_in, f"{wanted} is not available, so {stand_in} stands in", Action.SPAWN, fallback_applied=True)
-    if decision.next_agent is not None and decision.action in (Action.SPAWN, Action.RESPAWN, Action.SPAWN_BATCH):
+        decision.to(stand_in, f"{wanted} is not available, so {stand_in} stands in", RouteAction.SPAWN, fallback_applied=True)
+    if decision.next_agent is not None and decision.action in (RouteAction.SPAWN, RouteAction.RESPAWN, RouteAction.SPAWN_BATCH):
         override = step.model_override if decision.next_agent == step.next_agent else None
         decision.more["model"] = override or models[decision.next_agent]
 
@@ -273,17 +279,17 @@ def _assign_model(question: Question, step: Transition, decision: Decision) -> N
 # The facts about groups
 
 
-def in_order(groups: list[Group]) -> list[Group]:
+def in_order(groups: list[GroupFacts]) -> list[GroupFacts]:
     """Order groups by age and then by id, the same whoever asks."""
     return sorted(groups, key=lambda group: (group.created_at, group.id))
 
 
-def is_security(group: Group, rule: "Mapping[str, Any]") -> bool:
+def is_security(group: GroupFacts, rule: "Mapping[str, Any]") -> bool:
     """Tell whether a group is about security: it is marked so, or a whole word of its name says so."""
     return group.security_sensitive or _has_word(group.name, rule.get("words", ()))
 
 
-def is_research(group: Group, rule: "Mapping[str, Any]") -> bool:
+def is_research(group: GroupFacts, rule: "Mapping[str, Any]") -> bool:
     return group.task_type == "research" or (group.task_type is None and _has_word(group.name, rule.get("words", ())))
 
 

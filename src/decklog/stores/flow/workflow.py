@@ -9,8 +9,16 @@ from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.flow.document import digest_of, records_of, shipped
-from decklog.stores.flow.records import PARTS, Definition, Marker, ModelAssignment, Rule, Transition, WorkflowVersion
-from decklog.stores.flow.router import Decision, Group, Question, TestingMode, decide
+from decklog.stores.flow.records import (
+    PARTS,
+    Definition,
+    ModelAssignment,
+    PromptMarker,
+    WorkflowRule,
+    WorkflowTransition,
+    WorkflowVersion,
+)
+from decklog.stores.flow.router import Decision, GroupFacts, Question, TestingMode, decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,20 +27,20 @@ if TYPE_CHECKING:
 
     from decklog.stores.base import Parts
 
-    class GroupFact(Protocol):
+    class KnownGroup(Protocol):
         """A group of a run, with what `router.Group` names."""
 
         @property
         def group_id(self) -> str: ...
         def as_dict(self) -> dict[str, Any]: ...
 
-    class GroupFacts(Protocol):
+    class GroupLookup(Protocol):
         """Knows the groups of a run."""
 
-        def of_run(self, run_id: str) -> Iterable[GroupFact]: ...
+        def of_run(self, run_id: str) -> Iterable[KnownGroup]: ...
 
 
-class Drawing(StrEnum):
+class WorkflowDrawing(StrEnum):
     MERMAID = "mermaid"
     SVG = "svg"
 
@@ -42,7 +50,7 @@ class Workflow(Store):
 
     records = (WorkflowVersion, *PARTS)
 
-    def __init__(self, parts: "Parts", *, groups: "Callable[[], GroupFacts]") -> None:
+    def __init__(self, parts: "Parts", *, groups: "Callable[[], GroupLookup]") -> None:
         super().__init__(parts)
         self._known_groups = groups
 
@@ -127,24 +135,24 @@ class Workflow(Store):
         return Definition.of([record for part in PARTS for record in self._rows(part)])
 
     @reads
-    def versions(self, *, limit: int = 20, after: str | None = None) -> Page:
+    def versions(self, *, limit: int = 20, after: str | None = None) -> Page[WorkflowVersion]:
         """List the workflows that were loaded, newest first."""
         where = Where(WorkflowVersion)
         return self._page(WorkflowVersion, where, order=("number",), limit=limit, after=after, descending=True)
 
     @reads
-    def transitions(self, *, agent: str | None = None) -> list[Transition]:
+    def transitions(self, *, agent: str | None = None) -> list[WorkflowTransition]:
         """List who comes next after each report, of one agent or of all."""
         found = self._definition().transitions.values()
         return [step for step in found if agent is None or step.agent == agent]
 
     @reads
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[WorkflowRule]:
         """List the rules that bend the way."""
         return list(self._definition().rules.values())
 
     @reads
-    def markers(self) -> list[Marker]:
+    def markers(self) -> list[PromptMarker]:
         """List what each agent's prompt must say."""
         return list(self._definition().markers.values())
 
@@ -191,15 +199,15 @@ class Workflow(Store):
         )
         return {"run_id": run_id, **_answer(question, decide(question))}
 
-    def _groups(self, run_id: str | None, given: object) -> list[Group] | None:
+    def _groups(self, run_id: str | None, given: object) -> list[GroupFacts] | None:
         """Take the groups that were given, or those of the run; None when nothing is known of them."""
         if given is not None:
             if not isinstance(given, list):
                 raise Invalid("groups is a list of objects, each with an id", field="groups")
-            return [Group.of(one) for one in given]
+            return [GroupFacts.of(one) for one in given]
         if run_id is None:
             return None
-        return [Group.of({**one.as_dict(), "id": one.group_id}) for one in self._known_groups().of_run(run_id)]
+        return [GroupFacts.of({**one.as_dict(), "id": one.group_id}) for one in self._known_groups().of_run(run_id)]
 
     @reads
     def check_prompt(self, agent: str, text: str) -> "dict[str, Any]":
@@ -232,12 +240,12 @@ class Workflow(Store):
         }
 
     @reads
-    def draw(self, *, format: Drawing = Drawing.MERMAID) -> str:
+    def draw(self, *, format: WorkflowDrawing = WorkflowDrawing.MERMAID) -> str:
         """Draw the workflow as Mermaid text or as an SVG picture."""
         from decklog.stores.flow import drawing
 
-        kind = enum_of(Drawing, format, "format")
-        return drawing.svg(self._definition()) if kind is Drawing.SVG else drawing.mermaid(self._definition())
+        kind = enum_of(WorkflowDrawing, format, "format")
+        return drawing.svg(self._definition()) if kind is WorkflowDrawing.SVG else drawing.mermaid(self._definition())
 
 
 def _answer(question: Question, decision: Decision) -> "dict[str, Any]":

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     INTERACTION = "interaction"
     REASONING = "reasoning"
     EVENT = "event"
@@ -19,7 +19,7 @@ class Kind(StrEnum):
     CHANGE = "change"
 
 
-class Phase(StrEnum):
+class ReasoningPhase(StrEnum):
     UNDERSTANDING = "understanding"
     APPROACH = "approach"
     DECISIONS = "decisions"
@@ -44,7 +44,7 @@ class Entry(Record):
     stream: str
     seq: int
     at: datetime
-    kind: Kind
+    kind: EntryKind
     hash: str
     subtype: str | None = None
     agent: str | None = None
@@ -52,7 +52,7 @@ class Entry(Record):
     group_id: str | None = None
     task_id: str | None = None
     iteration: int | None = None
-    phase: Phase | None = None
+    phase: ReasoningPhase | None = None
     confidence: Confidence | None = None
     redacted: bool = False
     key: str | None = None
@@ -60,6 +60,7 @@ class Entry(Record):
     record_id: str | None = None
     refs: list[str] | None = None
     body: str | None = None
+    # JSON of any shape: whoever wrote it knows which.
     payload: object = None
     body_digest: str | None = None
     payload_digest: str | None = None

@@ -6,17 +6,19 @@ from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, reads_in_steps, writes
 from decklog.records import Page, Record
-from decklog.stores.journal.entry import Confidence, Entry, Kind, Phase
+from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, newest_position, number_of
 from decklog.stores.journal.time_index import Times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
+    from typing import Any, TypeVar, overload
 
     from decklog.db.base import Database
     from decklog.stores.journal.verify import Verification
+
+    R = TypeVar("R", bound=Record)
     from decklog.stores.journal.writer import Writer, Written
 
 _TAGS = ("kind", "agent", "agent_id", "phase")
@@ -41,7 +43,7 @@ class Journal:
         stream: str,
         body: str | None = None,
         *,
-        kind: Kind = Kind.INTERACTION,
+        kind: EntryKind = EntryKind.INTERACTION,
         subtype: str | None = None,
         agent: str | None = None,
         agent_id: str | None = None,
@@ -49,7 +51,7 @@ class Journal:
         task_id: str | None = None,
         iteration: int | None = None,
         payload: object = None,
-        phase: Phase | None = None,
+        phase: ReasoningPhase | None = None,
         confidence: Confidence | None = None,
         refs: list[str] | None = None,
         key: str | None = None,
@@ -107,35 +109,35 @@ class Journal:
         self,
         stream: str | None = None,
         *,
-        kind: Kind | None = None,
+        kind: EntryKind | None = None,
         subtype: str | None = None,
         agent: str | None = None,
         agent_id: str | None = None,
         group_id: str | None = None,
         task_id: str | None = None,
-        phase: Phase | None = None,
+        phase: ReasoningPhase | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         text: str | None = None,
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Entry]:
         """List entries, newest first; `after` is the cursor that the page before gave.
 
         Without a stream they come stream by stream, the newest stream first.
         """
         where = Where(Entry)
         where.equal(
-            kind=kind and enum_of(Kind, kind, "kind").value,
+            kind=kind and enum_of(EntryKind, kind, "kind").value,
             subtype=subtype,
             agent=agent,
             agent_id=agent_id,
             group_id=group_id,
             task_id=task_id,
-            phase=phase and enum_of(Phase, phase, "phase").value,
+            phase=phase and enum_of(ReasoningPhase, phase, "phase").value,
         )
-        if (agent or subtype) and kind != Kind.CHANGE:
+        if (agent or subtype) and kind != EntryKind.CHANGE:
             where.add("kind <> 'change'")  # tells the planner that the indexes on agent and subtype hold all there is
         search = _Search(text, oldest_first, page_size(limit), cursor_of(after))
         number = None
@@ -158,7 +160,7 @@ class Journal:
         number: int | None,
         span: "tuple[datetime | None, datetime | None]",
         search: "_Search",
-    ) -> Page | None:
+    ) -> "Page[Entry] | None":
         Times(self._db).narrow(where, number, *span)
         if number is not None:
             where.replace("pos >= :start and pos < :end", start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
@@ -214,7 +216,7 @@ class Journal:
         return [(load(self._db, row), row[0]) for row in rows]
 
     @reads_in_steps
-    def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page:
+    def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page[Entry]:
         """Find entries whose text has all the words, newest first; `word*` matches a beginning."""
         if not words.strip():
             raise Invalid("search needs at least one word")
@@ -243,7 +245,7 @@ class Journal:
         return heads(self._db)
 
     @reads
-    def history(self, table: str, record_id: str, *, limit: int = 20, after: str | None = None) -> Page:
+    def history(self, table: str, record_id: str, *, limit: int = 20, after: str | None = None) -> Page[Entry]:
         """List what a record became, change by change, oldest first."""
         self._class_of(table)
         where = Where(Entry)
@@ -256,10 +258,21 @@ class Journal:
             raise NotFound(f"no entry tells of {table} {record_id!r}")
         return Page(entries[:size], next=str(entries[size - 1].seq) if len(entries) > size else None)
 
-    @reads
+    if TYPE_CHECKING:
+
+        @overload
+        def at(self, table: str, record_id: str, when: str) -> Record: ...
+        @overload
+        def at(self, table: type[R], record_id: str, when: str) -> R: ...
+
+    @reads  # type: ignore[misc]
     def at(self, table: str, record_id: str, when: str) -> Record:
-        """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
-        record_class = self._class_of(table)
+        """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time.
+
+        In Python, a record's class may stand for the name of its table: what comes back is then of that class.
+        """
+        record_class = self._class_of(table if isinstance(table, str) else table.table)
+        table = record_class.table
         where = Where(Entry)
         where.equal(record_table=table, record_id=record_id)
         moment = moment_of(when)

@@ -7,7 +7,7 @@ from decklog.db.where import enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.stores.journal import attribution, chain
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
-from decklog.stores.journal.entry import Confidence, Entry, Kind, Phase
+from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, entry_at, load
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ class Writer:
     def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
         """Append several entries; for a key that came before, the first entry with it stands in the place."""
         now = to_text(self._clock.now())
-        batch = [self._bind(_checked({"kind": Kind.INTERACTION, **given}), now) for given in entries]
+        batch = [self._bind(_checked({"kind": EntryKind.INTERACTION, **given}), now) for given in entries]
         for stream in dict.fromkeys(values["stream"] for values in batch):
             # Before the keys are looked up: from here on nobody else adds one.
             self._db.memo["head", stream] = self.head(stream)
@@ -241,9 +241,9 @@ class Written(Sequence):  # type: ignore[type-arg]
 
 def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
     """Check what an entry means, and read its enumerations."""
-    if type(given["kind"]) is not Kind:
-        given["kind"] = enum_of(Kind, given["kind"], "kind")
-    if given["kind"] is Kind.CHANGE:
+    if type(given["kind"]) is not EntryKind:
+        given["kind"] = enum_of(EntryKind, given["kind"], "kind")
+    if given["kind"] is EntryKind.CHANGE:
         raise Invalid("entries of kind change are written by the stores alone; use event for your own")
     payload = given.get("payload")
     if payload is None and given.get("body") is None:
@@ -251,7 +251,7 @@ def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
     if payload is not None and not isinstance(payload, (dict, list, tuple)):
         raise Invalid("a payload is a JSON object or list; put plain text in the body", field="payload")
     if given.get("phase") is not None:
-        given["phase"] = enum_of(Phase, given["phase"], "phase")
+        given["phase"] = enum_of(ReasoningPhase, given["phase"], "phase")
     if given.get("confidence") is not None:
         given["confidence"] = enum_of(Confidence, given["confidence"], "confidence")
     return given

@@ -24,7 +24,7 @@ _KIND = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _REF = re.compile(r"(\S{1,200}):([1-9]\d*)")
 
 
-class MemoryWriter(Store):
+class LessonWriter(Store):
     """Keeps lessons apart that differ and together that do not."""
 
     records = (Topic, Lesson, Sighting)

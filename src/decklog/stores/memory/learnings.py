@@ -285,7 +285,7 @@ class Learnings(Store):
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Learning]:
         """List learnings, newest first."""
         where = Where(Learning)
         where.equal(state=state and enum_of(LearningState, state, "state"), task_id=task_id, run_id=run_id)

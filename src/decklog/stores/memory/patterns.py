@@ -22,7 +22,7 @@ _SURER = "case when confidence > 0.9 then 1.0 else confidence + 0.1 end"
 _LESS_SURE = "case when confidence < 0.3 then 0.1 else confidence - 0.2 end"
 
 
-class Outcome(StrEnum):
+class PatternOutcome(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
 
@@ -123,9 +123,9 @@ class Patterns(Store):
         return self._db.values.text(name, text)[0]
 
     @writes
-    def judge(self, pattern_hash: str, project: str, outcome: Outcome) -> ErrorPattern:
+    def judge(self, pattern_hash: str, project: str, outcome: PatternOutcome) -> ErrorPattern:
         """Say whether a solution worked: success adds 0.1 to its confidence (1.0 at most), failure takes 0.2 (0.1 at least)."""
-        worked = enum_of(Outcome, outcome, "outcome") is Outcome.SUCCESS
+        worked = enum_of(PatternOutcome, outcome, "outcome") is PatternOutcome.SUCCESS
         # Tenths add up crookedly in binary; rounded to four places they are what a person would have written.
         moved = _SURER if worked else _LESS_SURE
         return self._change(

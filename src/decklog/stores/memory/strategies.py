@@ -10,7 +10,7 @@ from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Record
 from decklog.stores.base import Store
-from decklog.stores.journal.entry import Entry, Kind, Phase
+from decklog.stores.journal.entry import Entry, EntryKind, ReasoningPhase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ class StrategyTopic(StrEnum):
 
 
 TOPIC_OF_PHASE = {
-    Phase.COMPLETION: StrategyTopic.IMPLEMENTATION,
-    Phase.DECISIONS: StrategyTopic.ARCHITECTURE,
-    Phase.APPROACH: StrategyTopic.METHODOLOGY,
+    ReasoningPhase.COMPLETION: StrategyTopic.IMPLEMENTATION,
+    ReasoningPhase.DECISIONS: StrategyTopic.ARCHITECTURE,
+    ReasoningPhase.APPROACH: StrategyTopic.METHODOLOGY,
 }
 
 
@@ -173,7 +173,7 @@ class Strategies(Store):
     def _reasoning(self, run_id: str, group_id: str) -> list[Entry]:
         found: list[Entry] = []
         for phase in TOPIC_OF_PHASE:
-            found += self._journal.find(run_id, kind=Kind.REASONING, group_id=group_id, phase=phase, limit=_EXTRACTED)
+            found += self._journal.find(run_id, kind=EntryKind.REASONING, group_id=group_id, phase=phase, limit=_EXTRACTED)
         newest = sorted(found, key=lambda entry: entry.seq, reverse=True)
         return [entry for entry in newest if (entry.body or "").strip()][:_EXTRACTED]
 

@@ -7,7 +7,7 @@ from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.stores.base import Store
 from decklog.stores.money.meter import Meter, Standing
-from decklog.stores.money.records import Action, Budget, Period, Scope, Unit
+from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, BudgetUnit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ class Budgets(Store):
     @writes(manager_only=True)
     def set(
         self,
-        scope: Scope,
+        scope: BudgetScope,
         *,
         scope_id: str | None = None,
-        period: Period = Period.FOREVER,
+        period: BudgetPeriod = BudgetPeriod.FOREVER,
         limit_microdollars: int | None = None,
         limit_tokens: int | None = None,
-        action: Action = Action.STOP,
+        action: BudgetAction = BudgetAction.STOP,
         warn_percent: int = 80,
     ) -> Budget:
         """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens.
@@ -40,18 +40,18 @@ class Budgets(Store):
         replaced. What was spent before it was set counts too.
         """
         unit, ceiling = _limit(limit_microdollars, limit_tokens)
-        scope = enum_of(Scope, scope, "scope")
-        if (scope is Scope.ALL) != (scope_id is None) or scope_id == "":
-            raise Invalid(f"a budget for {scope} needs {'no' if scope is Scope.ALL else 'a'} scope_id", field="scope_id")
+        scope = enum_of(BudgetScope, scope, "scope")
+        if (scope is BudgetScope.ALL) != (scope_id is None) or scope_id == "":
+            raise Invalid(f"a budget for {scope} needs {'no' if scope is BudgetScope.ALL else 'a'} scope_id", field="scope_id")
         if type(warn_percent) is not int or not 1 <= warn_percent <= 100:
             raise Invalid(f"warn_percent is {warn_percent!r}; it is a whole number from 1 to 100", field="warn_percent")
         given = {
             "scope": scope,
             "scope_id": scope_id,
-            "period": enum_of(Period, period, "period"),
+            "period": enum_of(BudgetPeriod, period, "period"),
             "unit": unit,
             "ceiling": ceiling,
-            "action": enum_of(Action, action, "action"),
+            "action": enum_of(BudgetAction, action, "action"),
             "warn_percent": warn_percent,
         }
         meter = self._closed()
@@ -98,16 +98,16 @@ class Budgets(Store):
         return self._fetch(Budget, budget_id)
 
     @reads
-    def find(self, *, scope: Scope | None = None, scope_id: str | None = None) -> list[Budget]:
+    def find(self, *, scope: BudgetScope | None = None, scope_id: str | None = None) -> list[Budget]:
         """List the budgets, those of everything first."""
         where = Where(Budget)
-        where.equal(scope=scope and enum_of(Scope, scope, "scope"), scope_id=scope_id)
+        where.equal(scope=scope and enum_of(BudgetScope, scope, "scope"), scope_id=scope_id)
         found = self._select(Budget, f"select * from budgets {where.sql} order by id", **where.bound)
-        order = list(Scope)
+        order = list(BudgetScope)
         return sorted(found, key=lambda budget: order.index(budget.scope))
 
     @reads
-    def burn(self, *, scope: Scope | None = None, scope_id: str | None = None) -> list[dict[str, object]]:
+    def burn(self, *, scope: BudgetScope | None = None, scope_id: str | None = None) -> list[dict[str, object]]:
         """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
         meter, now = Meter(self._db, self._clock), self._now()
         shown = []
@@ -156,13 +156,13 @@ class Budgets(Store):
         return {"budgets": len(budgets), "corrected": wrong}
 
 
-def _limit(microdollars: int | None, tokens: int | None) -> tuple[Unit, int]:
+def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, int]:
     if (microdollars is None) == (tokens is None):
         raise Invalid("a budget has one limit: give limit_microdollars or limit_tokens", field="limit_microdollars")
     limit = tokens if microdollars is None else microdollars
     if type(limit) is not int or not 0 <= limit <= MOST:
         raise Invalid(f"the limit is {limit!r}; it is a whole number from 0 to {MOST}", field="limit_microdollars")
-    return (Unit.TOKENS if microdollars is None else Unit.MICRODOLLARS), limit
+    return (BudgetUnit.TOKENS if microdollars is None else BudgetUnit.MICRODOLLARS), limit
 
 
 def _state(standing: Standing) -> "dict[str, Any]":
@@ -170,7 +170,7 @@ def _state(standing: Standing) -> "dict[str, Any]":
     budget, spent = standing.budget, standing.spent
     percent = spent * 100 // budget.ceiling if budget.ceiling else 100
     state = "warn" if percent >= budget.warn_percent else "ok"
-    if budget.action is Action.STOP and standing.free <= 0:
+    if budget.action is BudgetAction.STOP and standing.free <= 0:
         state = "stop"
     return {
         "action": budget.action.value,

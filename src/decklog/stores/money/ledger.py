@@ -9,7 +9,7 @@ from decklog.operations import reads, writes
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.journal.attribution import acting
-from decklog.stores.journal.entry import Kind
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.money.meter import Meter, Spending
 from decklog.stores.money.prices import PriceList
 from decklog.stores.money.records import TOKENS, Charge, Reservation, check, day_of, place_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SAME = ("model", *TOKENS)
 
 
-class By(StrEnum):
+class SpendBy(StrEnum):
     DAY = "day"
     MODEL = "model"
     AGENT = "agent"
@@ -33,10 +33,10 @@ class By(StrEnum):
 
 
 _GROUPED = {
-    By.DAY: "substr(occurred_at, 1, 10)",
-    By.TASK: "task_id",
-    By.GROUP: "group_id",
-    By.RUN: "run_id",
+    SpendBy.DAY: "substr(occurred_at, 1, 10)",
+    SpendBy.TASK: "task_id",
+    SpendBy.GROUP: "group_id",
+    SpendBy.RUN: "run_id",
 }
 _FIGURES = ("calls", *TOKENS, "cost_microdollars", "unpriced_calls")
 
@@ -110,7 +110,7 @@ class Ledger(Store):
             self._journal.append(
                 Charge.stream_of(given),
                 body,
-                kind=Kind.EVENT,
+                kind=EntryKind.EVENT,
                 subtype=subtype,
                 payload=payload,
                 agent=given["agent"],
@@ -194,7 +194,7 @@ class Ledger(Store):
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Charge]:
         """List charges, newest first."""
         where = Where(Charge)
         where.equal(run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
@@ -206,7 +206,7 @@ class Ledger(Store):
     def summary(
         self,
         *,
-        by: By = By.MODEL,
+        by: SpendBy = SpendBy.MODEL,
         run_id: str | None = None,
         group_id: str | None = None,
         task_id: str | None = None,
@@ -226,13 +226,15 @@ class Ledger(Store):
         where.equal(run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
         where.equal(call_site=call_site, model=model)
         where.between("occurred_at", since, until)
-        by = enum_of(By, by, "by")
+        by = enum_of(SpendBy, by, "by")
         rows = self._sums(by, where)
-        rows.sort(key=lambda row: row["key"] if by is By.DAY else (-row["cost_microdollars"], -row["calls"], row["key"] or ""))
+        rows.sort(
+            key=lambda row: row["key"] if by is SpendBy.DAY else (-row["cost_microdollars"], -row["calls"], row["key"] or "")
+        )
         total = {name: sum(row[name] for row in rows) for name in _FIGURES}
         return {"by": by.value, "rows": rows, "total": total}
 
-    def _sums(self, by: By, where: Where) -> "list[dict[str, Any]]":
+    def _sums(self, by: SpendBy, where: Where) -> "list[dict[str, Any]]":
         bound, _ = self._db.values.bind(where.bound)
         sums = ", ".join(f"cast(sum({name}) as bigint)" for name in TOKENS)
         _, rows = self._db.rows(

@@ -19,13 +19,13 @@ from decklog.clock import to_text
 from decklog.errors import BudgetExceeded, NotFound, Refused
 from decklog.stores.money.records import (
     COLUMNS,
-    Action,
     Budget,
+    BudgetAction,
+    BudgetScope,
+    BudgetUnit,
     Reservation,
     ReservationState,
-    Scope,
     Span,
-    Unit,
     day_of,
     place_of,
     span_of,
@@ -59,7 +59,7 @@ _SPENT = {
       from budget_days
      where budget_id = :budget_id and day >= :start and day < :end
     """
-    for unit in Unit
+    for unit in BudgetUnit
 }
 _ADD = """
 insert into budget_days (budget_id, day, microdollars, tokens, calls, unpriced_calls, as_of)
@@ -153,8 +153,8 @@ class Meter:
     def _locked(self, place: "Mapping[str, Any]") -> list[Budget]:
         bound, _ = self._db.values.bind({column: place[column] for column in COLUMNS.values()})
         sought = {column: bound[column] and f"{scope} {bound[column]}" for scope, column in COLUMNS.items()}
-        one = f"{Scope.GROUP} {bound['run_id']}/{bound['group_id']}" if bound["run_id"] and bound["group_id"] else None
-        names, rows = self._db.rows(_BUDGETS, {"everything": f"{Scope.ALL} ", "group_of_run": one, **sought})
+        one = f"{BudgetScope.GROUP} {bound['run_id']}/{bound['group_id']}" if bound["run_id"] and bound["group_id"] else None
+        names, rows = self._db.rows(_BUDGETS, {"everything": f"{BudgetScope.ALL} ", "group_of_run": one, **sought})
         return [Budget.from_row(names, row) for row in rows]
 
     # Where a budget stands
@@ -241,9 +241,9 @@ class Meter:
 
 
 def _in_scope(budget: Budget) -> str:
-    if budget.scope is Scope.ALL:
+    if budget.scope is BudgetScope.ALL:
         return "1 = 1"
-    if budget.scope is Scope.GROUP and "/" in (budget.scope_id or ""):
+    if budget.scope is BudgetScope.GROUP and "/" in (budget.scope_id or ""):
         return "(group_id = :scope_id or run_id || '/' || group_id = :scope_id)"
     return f"{COLUMNS[budget.scope]} = :scope_id"
 
@@ -277,7 +277,7 @@ class Spending:
     def admit(self, *, enforce: bool) -> None:
         """Refuse the charge if a budget that stops has no room for it; when not enforcing, remember that it overdraws."""
         for standing in self._standings:
-            if standing.budget.action is not Action.STOP:
+            if standing.budget.action is not BudgetAction.STOP:
                 continue
             amount = self._amount(standing.budget)
             if amount is None:
@@ -291,7 +291,7 @@ class Spending:
                 self.overdrawn.append(standing)
 
     def _amount(self, budget: "Budget") -> int | None:
-        return self._cost if budget.unit is Unit.MICRODOLLARS else self._tokens
+        return self._cost if budget.unit is BudgetUnit.MICRODOLLARS else self._tokens
 
     def _covered(self, budget: "Budget", amount: int) -> int:
         """Say how much of an amount the reservation has held in this budget."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Scope(StrEnum):
+class BudgetScope(StrEnum):
     ALL = "all"
     RUN = "run"
     GROUP = "group"
@@ -26,19 +26,19 @@ class Scope(StrEnum):
     AGENT = "agent"
 
 
-class Period(StrEnum):
+class BudgetPeriod(StrEnum):
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
     FOREVER = "forever"
 
 
-class Unit(StrEnum):
+class BudgetUnit(StrEnum):
     MICRODOLLARS = "microdollars"
     TOKENS = "tokens"
 
 
-class Action(StrEnum):
+class BudgetAction(StrEnum):
     WARN = "warn"
     STOP = "stop"
 
@@ -50,7 +50,7 @@ class ReservationState(StrEnum):
 
 
 # The column of a charge or a reservation that says whether it is in a budget's scope.
-COLUMNS = {Scope.RUN: "run_id", Scope.GROUP: "group_id", Scope.TASK: "task_id", Scope.AGENT: "agent"}
+COLUMNS = {BudgetScope.RUN: "run_id", BudgetScope.GROUP: "group_id", BudgetScope.TASK: "task_id", BudgetScope.AGENT: "agent"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,30 +61,30 @@ class Budget(Record):
     home = "@ledger"
 
     id: str
-    scope: Scope
+    scope: BudgetScope
     scope_id: str | None = None
-    period: Period
-    unit: Unit
+    period: BudgetPeriod
+    unit: BudgetUnit
     ceiling: int
-    action: Action
+    action: BudgetAction
     warn_percent: int
     set_at: datetime
 
     def covers(self, place: "Mapping[str, Any]") -> bool:
         """Tell whether something with this run, group, task and agent is in the budget's scope."""
-        if self.scope is Scope.ALL or place.get(COLUMNS[self.scope]) == self.scope_id:
+        if self.scope is BudgetScope.ALL or place.get(COLUMNS[self.scope]) == self.scope_id:
             return True
         # Groups of two runs may have the same id; a budget may be for one of them.
-        return self.scope is Scope.GROUP and f"{place.get('run_id')}/{place.get('group_id')}" == self.scope_id
+        return self.scope is BudgetScope.GROUP and f"{place.get('run_id')}/{place.get('group_id')}" == self.scope_id
 
     @property
     def title(self) -> str:
-        whose = "everything" if self.scope is Scope.ALL else f"{self.scope} {self.scope_id}"
-        return f"{whose}, {self.period}" if self.period is Period.FOREVER else f"{whose}, per {self.period}"
+        whose = "everything" if self.scope is BudgetScope.ALL else f"{self.scope} {self.scope_id}"
+        return f"{whose}, {self.period}" if self.period is BudgetPeriod.FOREVER else f"{whose}, per {self.period}"
 
     def say(self, amount: int) -> str:
         """Write an amount of this budget's unit for people."""
-        return dollars(amount) if self.unit is Unit.MICRODOLLARS else f"{amount} tokens"
+        return dollars(amount) if self.unit is BudgetUnit.MICRODOLLARS else f"{amount} tokens"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +114,8 @@ class Reservation(Record):
     def stream_of(cls, values: "Mapping[str, Any]") -> str:
         return values["run_id"] or "@ledger"
 
-    def left(self, unit: Unit) -> int:
-        if unit is Unit.MICRODOLLARS:
+    def left(self, unit: BudgetUnit) -> int:
+        if unit is BudgetUnit.MICRODOLLARS:
             return max(0, self.microdollars - self.used_microdollars)
         return max(0, self.tokens - self.used_tokens)
 
@@ -136,18 +136,18 @@ class Span:
 _FOREVER = Span("", "~", None)
 
 
-def span_of(period: Period, at: datetime) -> Span:
+def span_of(period: BudgetPeriod, at: datetime) -> Span:
     """Give the period that a time is in."""
     today = at.astimezone(UTC).date()
     match period:
-        case Period.FOREVER:
+        case BudgetPeriod.FOREVER:
             return _FOREVER
-        case Period.DAY:
+        case BudgetPeriod.DAY:
             return _span(today, today + timedelta(days=1))
-        case Period.WEEK:
+        case BudgetPeriod.WEEK:
             monday = today - timedelta(days=today.weekday())
             return _span(monday, monday + timedelta(days=7))
-        case Period.MONTH:
+        case BudgetPeriod.MONTH:
             first = today.replace(day=1)
             return _span(first, (first + timedelta(days=31)).replace(day=1))
 

@@ -13,7 +13,7 @@ from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.journal.attribution import acting
 from decklog.stores.money.meter import Meter
-from decklog.stores.money.records import MOST, Action, Reservation, ReservationState, Unit, aware, place_of
+from decklog.stores.money.records import MOST, BudgetAction, BudgetUnit, Reservation, ReservationState, aware, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ class Reservations(Store):
             raise Invalid(f"a reservation can't expire at {expires_at}, which is over", field="expires_at")
         standings = [meter.standing(budget, now) for budget in budgets]
         for standing in standings:
-            asked = given["microdollars" if standing.budget.unit is Unit.MICRODOLLARS else "tokens"]
+            asked = given["microdollars" if standing.budget.unit is BudgetUnit.MICRODOLLARS else "tokens"]
             # Where nothing is left, not even nothing can be held: whoever asks is about to spend.
-            if standing.budget.action is Action.STOP and (standing.free <= 0 or asked > standing.free):
+            if standing.budget.action is BudgetAction.STOP and (standing.free <= 0 or asked > standing.free):
                 raise standing.exceeded(asked)
         for standing in standings:
             meter.add(standing, now)
@@ -162,7 +162,7 @@ class Reservations(Store):
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Reservation]:
         """List reservations, newest first; an open one whose time is over holds nothing any more."""
         where = Where(Reservation)
         where.equal(state=state and enum_of(ReservationState, state, "state"), run_id=run_id, group_id=group_id)

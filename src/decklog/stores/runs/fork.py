@@ -63,4 +63,4 @@ class _Renaming:
 def _prefix(record_class: type[Record], record_id: str) -> str:
     """Give the beginning of a copy's id: that of an id of ours, or the kind of record where a caller chose the id."""
     head, mark, rest = record_id.partition("_")
-    return head if mark and len(rest) == _ID_LENGTH and head.isalpha() else record_class.__name__.lower()
+    return head if mark and len(rest) == _ID_LENGTH and head.isalpha() else record_class.noun().rpartition(" ")[2]

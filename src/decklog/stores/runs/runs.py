@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from decklog.stores.base import Parts
-    from decklog.stores.runs.snapshot import AttemptReader, Past, Snapshot
+    from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot
 
     class Criteria(Protocol):
         """What stands between a run and its end."""
@@ -101,7 +101,7 @@ class Runs(Store):
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Run]:
         """List runs, newest first."""
         where = Where(Run)
         where.equal(status=status and enum_of(RunStatus, status, "status"), parent_run_id=parent_run_id)
@@ -288,7 +288,7 @@ class Runs(Store):
     # The run as it was
 
     @reads
-    def snapshot(self, run_id: str, *, at: str | None = None) -> "Snapshot":
+    def snapshot(self, run_id: str, *, at: str | None = None) -> "RunSnapshot":
         """Give the whole picture of a run, now or as of an entry or a time."""
         return self._past().take(run_id, at)
 

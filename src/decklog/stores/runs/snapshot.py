@@ -28,7 +28,7 @@ _RECENT = 50
 
 
 @dataclass(kw_only=True)
-class Snapshot:
+class RunSnapshot:
     """The whole picture of a run at an entry. `records` has every kind by its table's name."""
 
     run_id: str
@@ -90,19 +90,19 @@ class Past:
             raise NotFound(f"run {run_id} has entries 1 to {newest - start}; there is none for {at}", run_id=run_id)
         return start, until
 
-    def moment(self, text: str) -> Snapshot:
+    def moment(self, text: str) -> RunSnapshot:
         """Read RUN, RUN:ENTRY or RUN@TIME, and take the picture that is meant."""
         run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
         return self.take(run_id, when, recent=False) if mark else self.take(text, None, recent=False)
 
-    def take(self, run_id: str, at: str | None, *, recent: bool = True) -> Snapshot:
+    def take(self, run_id: str, at: str | None, *, recent: bool = True) -> RunSnapshot:
         """Read the newest image of every record of a run, now or as of an entry or a time."""
         start, until = self.span(run_id, at)
         records: dict[str, list[Record]] = {}
         for record_class, image in self.newest(start, until):
             records.setdefault(record_class.table, []).append(record_class.from_row(image.keys(), image.values()))
         attempts = self._tasks().attempts_in(image for table, _, image in self._images(start, until) if table == "tasks")
-        return Snapshot(
+        return RunSnapshot(
             run_id=run_id,
             seq=until - start,
             records=records,
@@ -134,7 +134,7 @@ class Past:
             yield table, record_id, from_json(payload)
 
 
-def difference(before: Snapshot, after: Snapshot) -> "list[dict[str, Any]]":
+def difference(before: RunSnapshot, after: RunSnapshot) -> "list[dict[str, Any]]":
     """List what was added, removed or changed from one snapshot to another, field by field."""
     changes = []
     for table in dict.fromkeys([*before.records, *after.records]):
@@ -147,7 +147,7 @@ def difference(before: Snapshot, after: Snapshot) -> "list[dict[str, Any]]":
     return changes
 
 
-def _by_id(snapshot: Snapshot, table: str) -> "dict[str, dict[str, Any]]":
+def _by_id(snapshot: RunSnapshot, table: str) -> "dict[str, dict[str, Any]]":
     return {record.id_of(record.values()): record.as_dict() for record in snapshot.records.get(table, [])}
 
 

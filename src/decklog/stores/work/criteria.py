@@ -140,8 +140,6 @@ def checked(given: "dict[str, Any]") -> "dict[str, Any]":
     return {name: _CHECKS[name](name, value) for name, value in given.items()}
 
 
-__all__ = ["Criteria", "Criterion", "CriterionStatus"]
-
 _FRESH = {"is_stale": False, "stale_reason": None}
 _UNBOUND = {"evidence_commit": None, "evidence_files": None, **_FRESH}
 
@@ -271,7 +269,7 @@ class Criteria(RunBound):
         is_stale: bool | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Criterion]:
         """List criteria in the order in which they were recorded, of one run or of all."""
         where = Where(Criterion)
         status = None if status is None else enum_of(CriterionStatus, status, "status")

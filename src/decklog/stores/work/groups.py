@@ -100,7 +100,7 @@ class MergeStatus(StrEnum):
     TEST_FAILURE = "test_failure"
 
 
-class Tier(StrEnum):
+class GroupTier(StrEnum):
     DEVELOPER = "Developer"
     SENIOR = "Senior Software Engineer"
 
@@ -123,7 +123,7 @@ class Group(Record):
     feature_branch: str | None = None
     merge_status: MergeStatus | None = None
     complexity: int | None = None
-    initial_tier: Tier = Tier.DEVELOPER
+    initial_tier: GroupTier = GroupTier.DEVELOPER
     context_references: list[str] | None = None
     specializations: list[str] | None = None
     item_count: int = 1
@@ -191,7 +191,7 @@ _CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
     "feature_branch": filled,
     "merge_status": _one_of(MergeStatus),
     "complexity": partial(whole, low=1, high=10),
-    "initial_tier": _one_of(Tier),
+    "initial_tier": _one_of(GroupTier),
     "context_references": texts,
     "specializations": _templates,
     "item_count": partial(whole, low=1),
@@ -209,19 +209,6 @@ _CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
 def checked(given: "dict[str, Any]") -> "dict[str, Any]":
     """Check the fields that were given, and give them in their one form."""
     return {name: _CHECKS[name](name, value) for name, value in given.items()}
-
-
-__all__ = [
-    "Group",
-    "GroupStatus",
-    "Groups",
-    "MergeStatus",
-    "ReviewStatus",
-    "Tier",
-    "check_group_id",
-    "check_task_group_id",
-    "normal_specialization",
-]
 
 
 class Groups(RunBound):
@@ -243,7 +230,7 @@ class Groups(RunBound):
         feature_branch: str | None = None,
         merge_status: MergeStatus | None = None,
         complexity: int | None = None,
-        initial_tier: Tier | None = None,
+        initial_tier: GroupTier | None = None,
         context_references: list[str] | None = None,
         specializations: list[str] | None = None,
         item_count: int | None = None,
@@ -292,7 +279,7 @@ class Groups(RunBound):
         last_review_status: ReviewStatus | None = None,
         feature_branch: str | None = None,
         complexity: int | None = None,
-        initial_tier: Tier | None = None,
+        initial_tier: GroupTier | None = None,
         context_references: list[str] | None = None,
         specializations: list[str] | None = None,
         item_count: int | None = None,
@@ -352,7 +339,7 @@ class Groups(RunBound):
         merge_status: MergeStatus | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Group]:
         """List groups in the order in which they were created, of one run or of all."""
         where = Where(Group)
         where.equal(

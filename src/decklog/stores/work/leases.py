@@ -12,7 +12,7 @@ from decklog.records import to_json
 from decklog.stores.base import Store
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
-from decklog.stores.work.task import Outcome, Task, TaskState
+from decklog.stores.work.task import AttemptOutcome, Task, TaskState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class Leases(Store):
             raise
 
     def _finish(self, task_id: str, fence: int, summary: str | None, result: object) -> Task:
-        ending = _ending(Outcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0)
+        ending = _ending(AttemptOutcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0)
         task = self._held(task_id, fence, ending, note=summary or "done")
         self._free_dependents(task_id)
         return task
@@ -287,7 +287,7 @@ class Leases(Store):
         repeats = 0 if blocker is None else task.blocker_repeats + 1 if blocker == task.blocker else 1
         reason = f"all {task.max_attempts} attempts are used" if used_up else None
         ending = _ending(
-            Outcome.FAILED,
+            AttemptOutcome.FAILED,
             TaskState.BLOCKED if used_up else TaskState.PENDING,
             summary=summary,
             result=result,
@@ -305,7 +305,7 @@ class Leases(Store):
         task = self._must_hold(task_id, fence)
         repeats = task.blocker_repeats + 1 if blocker == task.blocker else 1
         ending = _ending(
-            Outcome.BLOCKED,
+            AttemptOutcome.BLOCKED,
             TaskState.BLOCKED,
             summary=summary,
             blocker=blocker,
@@ -317,13 +317,15 @@ class Leases(Store):
     @writes
     def release(self, task_id: str, *, fence: int, reason: str | None = None) -> Task:
         """Give a task back unharmed: it is ready again, and no attempt is used."""
-        ending = _ending(Outcome.RELEASED, TaskState.PENDING, reason=reason)
+        ending = _ending(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason)
         return self._held(task_id, fence, ending, note=f"released: {reason or ''}")
 
     @writes
     def park(self, task_id: str, *, fence: int, reason: str) -> Task:
         """Set a task aside while it waits for something outside, such as CI or an answer; `resume` makes it ready again."""
-        return self._held(task_id, fence, _ending(Outcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}")
+        return self._held(
+            task_id, fence, _ending(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
+        )
 
     def _must_hold(self, task_id: str, fence: int) -> Task:
         """Read a task for a decision, and make sure that this worker has it."""
@@ -370,7 +372,7 @@ def check_span(seconds: float, field: str) -> None:
         raise Invalid(f"{field} is {seconds:g}; it goes from more than 0 to {LONGEST_SECONDS:g}", field=field)
 
 
-def _ending(outcome: Outcome, state: TaskState, **fields: "Any") -> "dict[str, Any]":
+def _ending(outcome: AttemptOutcome, state: TaskState, **fields: "Any") -> "dict[str, Any]":
     return {"state": state, "outcome": outcome, "worker": None, "leased_until": None, **fields}
 
 

@@ -40,7 +40,7 @@ class Plan(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Phase(Record):
+class PlanPhase(Record):
     table = "phases"
     identity = ("run_id", "number")
 
@@ -55,7 +55,7 @@ class Phase(Record):
     extra: dict[str, object] = field(default_factory=dict)
 
 
-def moved(phase: Phase, status: PhaseStatus, percent: int | None, now: datetime) -> "dict[str, Any]":
+def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datetime) -> "dict[str, Any]":
     """Say what changes when a phase is given a status: its times and, unless it is given too, its progress."""
     changes: dict[str, Any] = {"status": status}
     if percent is not None:
@@ -122,12 +122,12 @@ def _number(value: object) -> int:
     return whole("a phase's number", value)
 
 
-def same_phases(wanted: dict[int, str], present: list[Phase]) -> dict[int, Phase]:
+def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, PlanPhase]:
     """Say which present phase each wanted one, a number with a name, continues; one that is new has none.
 
     A phase is known by its name; among several of one name, the one that kept its number comes first.
     """
-    same: dict[int, Phase] = {}
+    same: dict[int, PlanPhase] = {}
     left = list(present)
     for by_number in (True, False):
         for number in sorted(wanted.keys() - same.keys()):
@@ -139,7 +139,7 @@ def same_phases(wanted: dict[int, str], present: list[Phase]) -> dict[int, Phase
     return same
 
 
-def continued(wanted: "dict[str, Any]", old: Phase | None, now: datetime) -> "dict[str, Any]":
+def continued(wanted: "dict[str, Any]", old: PlanPhase | None, now: datetime) -> "dict[str, Any]":
     """Complete a wanted phase with the progress of the one it continues; what the plan says itself comes first."""
     if old is None:
         status = wanted.get("status", PhaseStatus.PENDING)
@@ -156,13 +156,10 @@ def continued(wanted: "dict[str, Any]", old: Phase | None, now: datetime) -> "di
     return phase
 
 
-__all__ = ["Phase", "PhaseStatus", "Plan", "Plans"]
-
-
 class Plans(RunBound):
     """Keeps one plan per run. Phases are rows of their own, so those who finish different ones never meet."""
 
-    records = (Plan, Phase)
+    records = (Plan, PlanPhase)
 
     @writes
     def record(
@@ -207,11 +204,11 @@ class Plans(RunBound):
             fields = continued(fields, same.get(fields["number"]), now)
             row = rows.pop(fields["number"], None)
             if row is None:
-                self._add(Phase, run_id=run_id, updated_at=now, **fields)
+                self._add(PlanPhase, run_id=run_id, updated_at=now, **fields)
             changed = row is None or not self.set_fields(row, fields).already or changed
         for number in rows:
             self._remove(
-                Phase,
+                PlanPhase,
                 "delete from phases where run_id = :run_id and number = :number returning *",
                 note="not in the new plan",
                 run_id=run_id,
@@ -240,7 +237,7 @@ class Plans(RunBound):
         return self.set_fields(self._plan(run_id), fields)
 
     @writes
-    def mark(self, run_id: str, phase: str, status: PhaseStatus, *, progress_percent: int | None = None) -> Phase:
+    def mark(self, run_id: str, phase: str, status: PhaseStatus, *, progress_percent: int | None = None) -> PlanPhase:
         """Mark a phase, named by its number or its name, as pending, in_progress, completed or blocked.
 
         Times are stamped as the status changes. Without a percentage, a completed phase is at 100 and one that is
@@ -259,7 +256,7 @@ class Plans(RunBound):
         return self._plan(run_id)
 
     @reads
-    def phases(self, run_id: str, *, status: PhaseStatus | None = None) -> list[Phase]:
+    def phases(self, run_id: str, *, status: PhaseStatus | None = None) -> list[PlanPhase]:
         """List the phases of a run's plan by their numbers."""
         if status is not None:
             status = enum_of(PhaseStatus, status, "status")
@@ -267,7 +264,7 @@ class Plans(RunBound):
         return [phase for phase in self._phases(run_id) if status in (None, phase.status)]
 
     @reads
-    def phase(self, run_id: str, phase: str) -> Phase:
+    def phase(self, run_id: str, phase: str) -> PlanPhase:
         """Get one phase of a run's plan by its number or its name."""
         return self._phase(run_id, phase)
 
@@ -281,16 +278,16 @@ class Plans(RunBound):
             )
         return plan
 
-    def _phases(self, run_id: str) -> list[Phase]:
-        return self._select(Phase, "select * from phases where run_id = :run_id order by number", run_id=run_id)
+    def _phases(self, run_id: str) -> list[PlanPhase]:
+        return self._select(PlanPhase, "select * from phases where run_id = :run_id order by number", run_id=run_id)
 
-    def _phase(self, run_id: str, phase: str) -> Phase:
+    def _phase(self, run_id: str, phase: str) -> PlanPhase:
         self._plan(run_id)
         # A name of digits only is found when no phase has that number; a caller may well give the number itself.
         wanted, phases = self.as_stored(str(phase)), self._phases(run_id)
         found = [each for each in phases if str(each.number) == wanted] or [each for each in phases if each.name == wanted]
         if not found:
-            raise missing(Phase, run_id, phase, listed_by="plans phases")
+            raise missing(PlanPhase, run_id, phase, listed_by="plans phases")
         if len(found) > 1:
             numbers = ", ".join(str(each.number) for each in found)
             raise Conflict(f"run {run_id} has {len(found)} phases named {wanted!r}; say which by its number: {numbers}")

@@ -25,7 +25,7 @@ class TaskState(StrEnum):
     ABANDONED = "abandoned"
 
 
-class Outcome(StrEnum):
+class AttemptOutcome(StrEnum):
     """How an attempt ended."""
 
     DONE = "done"
@@ -70,7 +70,7 @@ class Task(Record):
     state_name: str | None = None
     trace_file: str | None = None
     loop_version: int | None = None
-    outcome: Outcome | None = None
+    outcome: AttemptOutcome | None = None
     summary: str | None = None
     result: object = None
     reason: str | None = None
@@ -114,7 +114,7 @@ class Attempt:
     fence: int
     started_at: datetime
     ended_at: datetime | None = None
-    outcome: Outcome | None = None
+    outcome: AttemptOutcome | None = None
     summary: str | None = None
     blocker: str | None = None
     result: object = None
@@ -141,7 +141,7 @@ def attempts_from(versions: list[Task]) -> list[Attempt]:
                     "ended_at": task.updated_at,
                     "outcome": task.outcome,
                     "summary": task.summary,
-                    "blocker": task.blocker if task.outcome in (Outcome.FAILED, Outcome.BLOCKED) else None,
+                    "blocker": task.blocker if task.outcome in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED) else None,
                     "result": task.result,
                 }
             )

@@ -8,7 +8,7 @@ from decklog.operations import reads, writes
 from decklog.records import Page, from_json, to_json
 from decklog.stores.of_run import check_run
 from decklog.stores.work.leases import GOES_ON, TAGGED, Leases
-from decklog.stores.work.task import Attempt, Dependency, Outcome, Task, TaskState, attempts_from, checked, listed
+from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, Task, TaskState, attempts_from, checked, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Tasks(Leases):
         worker: str | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> Page:
+    ) -> Page[Task]:
         """List a run's tasks in the order they were added."""
         check_run(self._db, run_id)
         where = Where(Task)
@@ -262,7 +262,7 @@ class Tasks(Leases):
         if fence is not None:
             self._must_hold(task_id, fence)
         return self._move(
-            task_id, TaskState.PAUSED, Outcome.PAUSED, reason, ("pending", "running", "waiting", "blocked"), snapshot
+            task_id, TaskState.PAUSED, AttemptOutcome.PAUSED, reason, ("pending", "running", "waiting", "blocked"), snapshot
         )
 
     @writes
@@ -291,13 +291,13 @@ class Tasks(Leases):
         if task.state == TaskState.ABANDONED:
             return task.marked_already()
         lawful = ("pending", "running", "waiting", "blocked", "paused")
-        return self._move(task_id, TaskState.ABANDONED, Outcome.ABANDONED, reason, lawful, None)
+        return self._move(task_id, TaskState.ABANDONED, AttemptOutcome.ABANDONED, reason, lawful, None)
 
     def _move(
         self,
         task_id: str,
         state: TaskState,
-        outcome: Outcome,
+        outcome: AttemptOutcome,
         reason: str,
         lawful: tuple[str, ...],
         snapshot: dict[str, object] | None,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound
-from decklog.stores.desk.trust.records import Proposal
+from decklog.stores.desk.trust.records import TrustProposal
 from decklog.stores.desk.trust.signatures import fingerprint, is_signed, public_key_of, sign
 from tests.stores.desk.trust.trust_desk import Desk, Key, make_keys
 
@@ -302,7 +302,7 @@ def test_a_tier_is_explained(desk: Desk) -> None:
 def test_trust_can_be_seen_as_it_was_at_each_entry(desk: Desk) -> None:
     desk.bind()
     log_id = desk.trust.show()["log_id"]
-    proposal: Proposal = desk.trust.propose("promote", "good work")
+    proposal: TrustProposal = desk.trust.propose("promote", "good work")
     applied = desk.trust.apply(proposal.statement, desk.sign(proposal.statement))
     demoted = desk.trust.demote()
 

@@ -3,8 +3,8 @@
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, one_of, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import CONSUMING_AGENTS, validate_scope_global_or_group, validate_scope_group_only
-from decklog.stores.flow.context_package import ConsumingAgent, Consumption
-from decklog.stores.journal.entry import Kind
+from decklog.stores.flow.context_package import ConsumingAgent, ContextConsumption
+from decklog.stores.journal.entry import EntryKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Consumptions(Desk):
         """Record that an agent used something that is not a package, as an event."""
         payload = {"resource_type": kind, "resource_id": name, "tokens": tokens}
         entry = self.log.journal.append(
-            session_id, f"Event: {_USED}", kind=Kind.EVENT, subtype=_USED, agent=agent, group_id="global", payload=payload
+            session_id, f"Event: {_USED}", kind=EntryKind.EVENT, subtype=_USED, agent=agent, group_id="global", payload=payload
         )
         return {
             "success": True,
@@ -75,13 +75,13 @@ class Consumptions(Desk):
 
     def used_resources(self, session_id: str, agent: str | None, kind: str | None, limit: int) -> "list[dict[str, Any]]":
         """List what was recorded with `use_resource`, newest first."""
-        found = self.log.journal.find(session_id, kind=Kind.EVENT, subtype=_USED, limit=MOST_ROWS)
+        found = self.log.journal.find(session_id, kind=EntryKind.EVENT, subtype=_USED, limit=MOST_ROWS)
         rows = [
             {
                 "id": entry.seq,
                 "session_id": session_id,
                 "agent_type": entry.agent,
-                **entry.payload,
+                **(entry.payload if isinstance(entry.payload, dict) else {}),
                 "consumed_at": stamp(entry.at),
             }
             for entry in found
@@ -89,7 +89,7 @@ class Consumptions(Desk):
         return [row for row in rows if agent in (None, row["agent_type"]) and kind in (None, row["resource_type"])][:limit]
 
 
-def _row(use: Consumption, package: int) -> "dict[str, Any]":
+def _row(use: ContextConsumption, package: int) -> "dict[str, Any]":
     return {
         "scope_id": use.scope_id,
         "session_id": use.run_id,
@@ -120,7 +120,7 @@ def save_consumption(desk: Consumptions, words: "Given") -> Reply:
     assert iteration is not None
     assert package is not None
     saved = desk.save_consumption(words["session"], words["group"], words["agent"], iteration, package)
-    return Reply(saved, said="Consumption saved" if saved["inserted"] else "Consumption already saved")
+    return Reply(saved, said="ContextConsumption saved" if saved["inserted"] else "ContextConsumption already saved")
 
 
 def get_consumption(desk: Consumptions, words: "Given") -> Reply:

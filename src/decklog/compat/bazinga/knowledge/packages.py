@@ -5,7 +5,7 @@ import os
 from decklog.compat.bazinga.base import Desk, Refusal, answers, check, filled, one_of
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import AGENTS, validate_scope_global_or_group, validate_task_group_id
-from decklog.stores.flow.context_package import ContextAgent, Package, PackageType, Priority
+from decklog.stores.flow.context_package import ContextAgent, ContextPackage, PackagePriority, PackageType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from decklog.compat.bazinga.program.usage import Given
 
 _TYPES = tuple(PackageType)
-_PRIORITIES = tuple(Priority)
+_PRIORITIES = tuple(PackagePriority)
 
 
 class Packages(Desk):
@@ -51,7 +51,7 @@ class Packages(Desk):
             summary,
             consumers=named,
             group_id=group_id,
-            priority=Priority(priority),
+            priority=PackagePriority(priority),
             size_bytes=_size(real) if size_bytes is None else size_bytes,
             supersedes=None if supersedes_id is None else str(supersedes_id),
         )
@@ -117,7 +117,7 @@ def _size(path: str) -> int | None:
     return os.path.getsize(path) if os.path.isfile(path) else None
 
 
-def _row(package: Package) -> "dict[str, Any]":
+def _row(package: ContextPackage) -> "dict[str, Any]":
     return {
         "id": package.number,
         "package_type": str(package.package_type),

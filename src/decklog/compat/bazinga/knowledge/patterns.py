@@ -3,7 +3,7 @@
 from decklog import redact
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, filled, given, reports, stamp
 from decklog.compat.bazinga.program.reply import Reply
-from decklog.stores.memory.patterns import ErrorPattern, Outcome
+from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ class Patterns(Desk):
         """Say whether a pattern's solution worked."""
         with self.log.transaction():
             before = self.log.patterns.get(pattern_hash, project_id)
-            after = self.log.patterns.judge(pattern_hash, project_id, Outcome.SUCCESS if success else Outcome.FAILURE)
+            after = self.log.patterns.judge(
+                pattern_hash, project_id, PatternOutcome.SUCCESS if success else PatternOutcome.FAILURE
+            )
         return {
             "success": True,
             "pattern_hash": pattern_hash,
@@ -157,9 +159,9 @@ def _move(desk: Patterns, pattern_hash: str, project: str, wanted: float) -> flo
         raise Refusal(f"confidence must be from 0 to 1, got {wanted}")
     present = desk.log.patterns.get(pattern_hash, project).confidence
     while present - wanted >= 0.1 and present > 0.1:
-        present = desk.log.patterns.judge(pattern_hash, project, Outcome.FAILURE).confidence
+        present = desk.log.patterns.judge(pattern_hash, project, PatternOutcome.FAILURE).confidence
     while wanted - present >= 0.05 and present < 1:
-        present = desk.log.patterns.judge(pattern_hash, project, Outcome.SUCCESS).confidence
+        present = desk.log.patterns.judge(pattern_hash, project, PatternOutcome.SUCCESS).confidence
     return present
 
 

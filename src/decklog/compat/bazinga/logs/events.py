@@ -3,7 +3,7 @@
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, filled, from_json_text, reports, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import validate_scope_global_or_group
-from decklog.stores.journal.entry import Entry, Kind
+from decklog.stores.journal.entry import Entry, EntryKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Events(Desk):
         entry = self.log.journal.append(
             session_id,
             f"Event: {event_subtype}",
-            kind=Kind.EVENT,
+            kind=EntryKind.EVENT,
             subtype=event_subtype,
             agent="system",
             group_id=group_id,
@@ -56,7 +56,7 @@ class Events(Desk):
         while len(found) < limit:
             page = self.log.journal.find(
                 session_id,
-                kind=Kind.EVENT,
+                kind=EntryKind.EVENT,
                 subtype=event_subtype,
                 group_id=group_id,
                 limit=min(MOST_ROWS, limit - len(found)),

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.compat.bazinga.program.usage import Given
-    from decklog.stores.content.outputs import Output
+    from decklog.stores.content.outputs import SkillOutput
 
 
 class Outputs(Desk):
@@ -40,7 +40,7 @@ class Outputs(Desk):
         self, session_id: str, skill_name: str | None = None, agent_type: str | None = None, group_id: str | None = None
     ) -> "list[dict[str, Any]]":
         """List the outputs of a skill, or of all of them, newest first."""
-        found: list[Output] = []
+        found: list[SkillOutput] = []
         after = None
         while True:
             page = self.log.outputs.find(
@@ -83,7 +83,7 @@ def _evidence(found: list[str], mandatory: list[str], minutes: int) -> "dict[str
     }
 
 
-def _row(output: "Output", *, with_skill: bool) -> "dict[str, Any]":
+def _row(output: "SkillOutput", *, with_skill: bool) -> "dict[str, Any]":
     row: dict[str, Any] = {"skill_name": output.skill} if with_skill else {}
     return {
         **row,

@@ -3,7 +3,7 @@
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, filled, one_of, reports, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import CONFIDENCES, MANDATORY_PHASES, PHASES, validate_scope_global_or_group
-from decklog.stores.journal.entry import Confidence, Entry, Kind, Phase
+from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class Reasoning(Desk):
         entry = self.log.journal.append(
             filled("session_id", session_id),
             filled("content", content),
-            kind=Kind.REASONING,
+            kind=EntryKind.REASONING,
             agent=filled("agent_type", agent_type),
             agent_id=agent_id,
             group_id=group_id,
             iteration=iteration,
-            phase=Phase(reasoning_phase),
+            phase=ReasoningPhase(reasoning_phase),
             confidence=None if confidence is None else Confidence(confidence),
             refs=_references(references),
         )
@@ -116,10 +116,10 @@ class Reasoning(Desk):
     def _has(self, session_id: str, group_id: str, agent: str, phase: str) -> bool:
         found = self.log.journal.find(
             session_id,
-            kind=Kind.REASONING,
+            kind=EntryKind.REASONING,
             group_id=group_id,
             agent=agent,
-            phase=Phase(phase),
+            phase=ReasoningPhase(phase),
             limit=1,
         )
         return bool(found)
@@ -132,7 +132,7 @@ class Reasoning(Desk):
         after = None
         while limit is None or len(found) < limit:
             size = MOST_ROWS if limit is None else min(MOST_ROWS, limit - len(found))
-            page = self.log.journal.find(session_id, kind=Kind.REASONING, limit=size, after=after, **filters)
+            page = self.log.journal.find(session_id, kind=EntryKind.REASONING, limit=size, after=after, **filters)
             found += page
             after = page.next
             if after is None:

@@ -33,9 +33,9 @@ class Tokens(Desk):
         The total's name is kept for it: an agent of that name is listed as `agent:total`.
         """
         one_of("grouping", by, GROUPINGS)
-        from decklog.stores.money.ledger import By
+        from decklog.stores.money.ledger import SpendBy
 
-        summed: Any = self.log.ledger.summary(by=By.AGENT if by == "agent_type" else By.AGENT_ID, run_id=session_id)
+        summed: Any = self.log.ledger.summary(by=SpendBy.AGENT if by == "agent_type" else SpendBy.AGENT_ID, run_id=session_id)
         sums = {_key(row["key"]): _tokens(row) for row in summed["rows"]}
         return {name: sums[name] for name in sorted(sums)} | {"total": sum(sums.values())}
 

@@ -4,7 +4,7 @@ from decklog.compat.bazinga.base import Desk, Refusal, answers, from_json_text, 
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.errors import NotFound
 from decklog.stores.journal.rows import number_of
-from decklog.stores.work.plans import Phase, PhaseStatus
+from decklog.stores.work.plans import PhaseStatus, PlanPhase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Plans(Desk):
         self.log.plans.mark(session_id, str(phase_id), PhaseStatus(status), progress_percent=progress_percent)
 
 
-def phase_row(phase: Phase) -> "dict[str, Any]":
+def phase_row(phase: PlanPhase) -> "dict[str, Any]":
     """Give a phase as the plan's list had it, with what became of it since."""
     row: dict[str, Any] = {"phase": phase.number, "name": phase.name, **phase.extra, "status": str(phase.status)}
     row["progress_percent"] = phase.progress_percent

@@ -28,7 +28,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contract(Record):
+class TrustContract(Record):
     """The one row that says whom this log answers to. Its id is the log's, which statements name."""
 
     table = "trust_contract"
@@ -50,7 +50,7 @@ class Contract(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proposal(Record):
+class TrustProposal(Record):
     """A change that waits for its signature. `statement` is the exact text to sign."""
 
     table = "trust_proposals"

@@ -8,7 +8,7 @@ from decklog.clock import to_text
 from decklog.errors import Denied, Invalid
 from decklog.records import to_json
 from decklog.stores.desk.trust import tiers
-from decklog.stores.desk.trust.records import Contract, Proposal, SignedChange
+from decklog.stores.desk.trust.records import SignedChange, TrustContract, TrustProposal
 from decklog.stores.desk.trust.signatures import fingerprint, public_key_of
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ def is_same_handle(one: str, other: str) -> bool:
     return one.isascii() and one.lower() == other.lower()
 
 
-def terms_of(change: SignedChange, contract: Contract, given: "dict[str, Any]") -> "dict[str, Any]":
+def terms_of(change: SignedChange, contract: TrustContract, given: "dict[str, Any]") -> "dict[str, Any]":
     """Check what a change was given and write its terms, or refuse what no signature could permit."""
     known = {name: value for name, value in given.items() if value is not None}
     unknown = [name for name in known if name not in _TAKES[change]]
@@ -100,7 +100,7 @@ def _listable(classes: list[str]) -> list[str]:
     return sorted(set(classes))
 
 
-def _new_manager(contract: Contract, known: "dict[str, Any]") -> "dict[str, Any]":
+def _new_manager(contract: TrustContract, known: "dict[str, Any]") -> "dict[str, Any]":
     handle, key = handle_of(known["handle"]), public_key_of(known["public_key"])
     if not known["channel"].strip():
         raise Invalid("a manager needs a channel", field="channel")
@@ -110,7 +110,7 @@ def _new_manager(contract: Contract, known: "dict[str, Any]") -> "dict[str, Any]
 
 
 def statement_of(
-    change: SignedChange, contract: Contract, terms: "dict[str, Any]", *, reason: str, nonce: str, expires_at: datetime
+    change: SignedChange, contract: TrustContract, terms: "dict[str, Any]", *, reason: str, nonce: str, expires_at: datetime
 ) -> "dict[str, Any]":
     """Word a change so that its signature holds for this log, this contract and this change alone."""
     return {
@@ -129,7 +129,7 @@ def statement_of(
     }
 
 
-def check(contract: Contract, proposal: Proposal, said: "dict[str, Any]", now: datetime) -> None:
+def check(contract: TrustContract, proposal: TrustProposal, said: "dict[str, Any]", now: datetime) -> None:
     """Refuse a statement that was used, is too old, or was written for another contract than the present one."""
     if proposal.applied_at is not None:
         raise Denied(f"this statement was used at {to_text(proposal.applied_at)}, and works once", nonce=proposal.nonce)

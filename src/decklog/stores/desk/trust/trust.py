@@ -9,8 +9,8 @@ from decklog.operations import reads, writes, writes_in_steps
 from decklog.records import Page, from_json
 from decklog.stores.base import Store
 from decklog.stores.desk.trust import signatures, statements, tiers
-from decklog.stores.desk.trust.records import ChangeKind, Contract, Proposal, SignedChange, TrustChange
-from decklog.stores.journal.entry import Kind
+from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
+from decklog.stores.journal.entry import EntryKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Trust(Store):
     A refused attempt is an event of its own in the stream @desk, unless the caller's own transaction is rolled back.
     """
 
-    records = (Contract, Proposal, TrustChange)
+    records = (TrustContract, TrustProposal, TrustChange)
 
     def __init__(self, parts: "Parts", *, approvals: "Callable[[], Approvals]") -> None:
         super().__init__(parts)
@@ -75,7 +75,7 @@ class Trust(Store):
         }
 
     @reads
-    def history(self, *, kind: ChangeKind | None = None, limit: int = 20, after: str | None = None) -> Page:
+    def history(self, *, kind: ChangeKind | None = None, limit: int = 20, after: str | None = None) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
         where = Where(TrustChange)
         where.equal(kind=kind and enum_of(ChangeKind, kind, "kind"))
@@ -113,12 +113,12 @@ class Trust(Store):
     # Writing
 
     @writes_in_steps(manager_only=True)
-    def bind(self, handle: str, channel: str, public_key: str, *, persona_name: str | None = None) -> Contract:
+    def bind(self, handle: str, channel: str, public_key: str, *, persona_name: str | None = None) -> TrustContract:
         """Bind the log to its manager, once; from then on only the manager's signature hands it over."""
         asked = {"handle": handle, "channel": channel, "public_key": public_key}
         return self._attempt("bind", asked, lambda: self._bind(asked, persona_name))
 
-    def _bind(self, asked: "dict[str, str]", persona_name: str | None) -> Contract:
+    def _bind(self, asked: "dict[str, str]", persona_name: str | None) -> TrustContract:
         self._refuse_second_bind()
         if not asked["channel"].strip():
             raise Invalid("a manager needs a channel, such as gh-comment or email", field="channel")
@@ -132,7 +132,7 @@ class Trust(Store):
         now = self._now()
         note = f"bound to {fields['handle']}"
         try:
-            contract = self._db.write(lambda: self._add(Contract, note=note, bound_at=now, updated_at=now, **fields))
+            contract = self._db.write(lambda: self._add(TrustContract, note=note, bound_at=now, updated_at=now, **fields))
         except Conflict:
             self._refuse_second_bind()
             raise
@@ -162,7 +162,7 @@ class Trust(Store):
         reviewers: list[str] | None = None,
         minutes: int = 60,
         by: str | None = None,
-    ) -> Proposal:
+    ) -> TrustProposal:
         """Write down a change for the manager to sign: `statement` is the text, good once and until it expires.
 
         promote goes up one tier; hand-over takes handle, channel and public_key; auto-merge fix_classes; dev-mode is_on;
@@ -185,7 +185,7 @@ class Trust(Store):
         asked = {"change": change.value, "reason": reason, **{name: value for name, value in given.items() if value is not None}}
         return self._attempt("propose", asked, lambda: self._propose(change, reason.strip(), given, minutes, by))
 
-    def _propose(self, change: SignedChange, reason: str, given: "dict[str, Any]", minutes: int, by: str | None) -> Proposal:
+    def _propose(self, change: SignedChange, reason: str, given: "dict[str, Any]", minutes: int, by: str | None) -> TrustProposal:
         contract, now = self._bound(), self._now()
         terms = statements.terms_of(change, contract, given)
         nonce, expires = os.urandom(16).hex(), now + timedelta(minutes=minutes)
@@ -193,7 +193,7 @@ class Trust(Store):
         # Redacted as a value, before it becomes the text that is signed: the text must be what the log keeps.
         text, _ = self._db.values.json("statement", statement)
         return self._add(
-            Proposal,
+            TrustProposal,
             note=f"{change}: {reason}",
             nonce=nonce,
             contract_id=contract.id,
@@ -209,7 +209,7 @@ class Trust(Store):
         return signatures.sign(statement, private_key_path, passphrase)
 
     @writes_in_steps(manager_only=True)
-    def apply(self, statement: str, signature: str) -> Contract:
+    def apply(self, statement: str, signature: str) -> TrustContract:
         """Make a proposed change, given its exact statement and the manager's signature of it.
 
         A statement works once, in this log, before it expires, and only on the contract it was written for.
@@ -217,14 +217,14 @@ class Trust(Store):
         asked = {"statement": statements.excerpt(statement), "signature": statements.excerpt(signature)}
         return self._attempt("apply", asked, lambda: self._apply(statement, signature))
 
-    def _apply(self, statement: str, signature: str) -> Contract:
+    def _apply(self, statement: str, signature: str) -> TrustContract:
         contract = self._bound()
         proposal, said = self._proposal(statement)
         statements.check(contract, proposal, said, self._now())
         if not signatures.is_signed(statement, signature, contract.public_key):
             raise Denied(f"the signature is not {contract.handle}'s of this statement", manager=contract.handle)
         self._change(
-            Proposal,
+            TrustProposal,
             proposal.nonce,
             """
             update trust_proposals set signature = :signature, applied_at = :now
@@ -247,7 +247,7 @@ class Trust(Store):
         )
         return changed
 
-    def _proposal(self, statement: str) -> "tuple[Proposal, dict[str, Any]]":
+    def _proposal(self, statement: str) -> "tuple[TrustProposal, dict[str, Any]]":
         """Find the proposal a statement was written for."""
         try:
             said = from_json(statement)
@@ -256,7 +256,7 @@ class Trust(Store):
         nonce = said.get("nonce") if isinstance(said, dict) else None
         if not isinstance(nonce, str) or not nonce.isalnum() or not nonce.isascii():
             raise Denied("this is not a statement that the log wrote; use the one that propose gave")
-        found = self._select(Proposal, "select * from trust_proposals where nonce = :nonce for update", nonce=nonce)
+        found = self._select(TrustProposal, "select * from trust_proposals where nonce = :nonce for update", nonce=nonce)
         if not found:
             raise Denied("this log never wrote this statement; use the one that propose gave here", nonce=nonce)
         if found[0].statement != statement:
@@ -264,14 +264,14 @@ class Trust(Store):
         return found[0], said
 
     @writes_in_steps
-    def demote(self, *, to_tier: int | None = None, reason: str = "no reason given", by: str | None = None) -> Contract:
+    def demote(self, *, to_tier: int | None = None, reason: str = "no reason given", by: str | None = None) -> TrustContract:
         """Lower the tier at once: by one, or to a lower one that is named. No signature is needed.
 
         Dev mode and the auto-merge list go with it, and have to be signed again. At tier 0 there is nothing to lower.
         """
         return self._attempt("demote", {"to_tier": to_tier, "reason": reason}, lambda: self._demote(to_tier, reason, by))
 
-    def _demote(self, to_tier: int | None, reason: str, by: str | None) -> Contract:
+    def _demote(self, to_tier: int | None, reason: str, by: str | None) -> TrustContract:
         contract = self._contract(for_update=True)
         if contract is None or contract.tier == 0:
             raise Conflict("the tier is 0, which is the lowest", tier=0)
@@ -283,7 +283,7 @@ class Trust(Store):
         return changed
 
     @writes
-    def stop_dev_mode(self, *, reason: str = "no reason given", by: str | None = None) -> Contract:
+    def stop_dev_mode(self, *, reason: str = "no reason given", by: str | None = None) -> TrustContract:
         """Switch dev mode off at once, without a signature."""
         contract = self._bound()
         if not contract.is_dev_mode:
@@ -294,20 +294,20 @@ class Trust(Store):
 
     # The contract
 
-    def _contract(self, *, for_update: bool = False) -> Contract | None:
-        found = self._select(Contract, f"select * from trust_contract where one = 1{' for update' if for_update else ''}")
+    def _contract(self, *, for_update: bool = False) -> TrustContract | None:
+        found = self._select(TrustContract, f"select * from trust_contract where one = 1{' for update' if for_update else ''}")
         return found[0] if found else None
 
-    def _bound(self) -> Contract:
+    def _bound(self) -> TrustContract:
         contract = self._contract(for_update=True)
         if contract is None:
             raise Denied("no manager is bound, so nothing can be changed", hint="decklog trust bind HANDLE CHANNEL PUBLIC_KEY")
         return contract
 
-    def _set(self, contract: Contract, terms: "dict[str, Any]", note: str) -> Contract:
+    def _set(self, contract: TrustContract, terms: "dict[str, Any]", note: str) -> TrustContract:
         assignments = ", ".join(f"{name} = :new_{name}" for name in terms)
         return self._change(
-            Contract,
+            TrustContract,
             contract.id,
             f"""
             update trust_contract set {assignments}, revision = revision + 1, updated_at = :now
@@ -320,7 +320,7 @@ class Trust(Store):
             **{f"new_{name}": value for name, value in terms.items()},
         )
 
-    def _remember(self, contract: Contract, kind: ChangeKind, from_tier: int, reason: str, **more: "Any") -> None:
+    def _remember(self, contract: TrustContract, kind: ChangeKind, from_tier: int, reason: str, **more: "Any") -> None:
         self._add(
             TrustChange,
             note=f"{kind}: {reason}",
@@ -353,4 +353,4 @@ class Trust(Store):
 
     def _record_refusal(self, verb: str, asked: "dict[str, Any]", why: str) -> None:
         payload = {"verb": verb, "why": why, "asked": {name: statements.excerpt(value) for name, value in asked.items()}}
-        self._journal.append("@desk", f"refused to {verb}: {why}", kind=Kind.EVENT, subtype="trust.refused", payload=payload)
+        self._journal.append("@desk", f"refused to {verb}: {why}", kind=EntryKind.EVENT, subtype="trust.refused", payload=payload)

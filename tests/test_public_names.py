@@ -1,0 +1,41 @@
+"""Nobody needs a deep import: what a program meets of a log has a name in `decklog`."""
+
+import ast
+from enum import Enum
+from pathlib import Path
+
+import pytest
+
+import decklog
+from decklog import errors
+from decklog.cli.parameters import parameters_of
+from tests.registry import operations, records
+
+
+def test_every_record_is_exported() -> None:
+    assert [record for record in records() if getattr(decklog, record.__name__, None) is not record] == []
+
+
+def test_every_error_is_exported() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.DecklogError)]
+    assert [kind for kind in kinds if getattr(decklog, kind.__name__, None) is not kind] == []
+
+
+def test_every_enumeration_that_a_verb_takes_is_exported() -> None:
+    taken = {parameter.type for _, operation in operations() for parameter in parameters_of(operation)}
+    kinds = [kind for kind in taken if isinstance(kind, type) and issubclass(kind, Enum)]
+    assert kinds
+    assert [kind for kind in kinds if getattr(decklog, kind.__name__, None) is not kind] == []
+
+
+@pytest.mark.parametrize("name", decklog.__all__)
+def test_an_exported_name_is_there(name: str) -> None:
+    assert getattr(decklog, name) is not None
+
+
+def test_what_a_type_checker_sees_is_what_is_exported() -> None:
+    tree = ast.parse(Path(decklog.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("decklog.")]
+    seen = {f"{node.module}.{alias.name}" for node in imports if node.col_offset == 4 for alias in node.names}
+    homes = {f"decklog.{module}.{name}" for name, module in decklog._HOMES.items()}
+    assert seen - {"decklog.app.Decklog"} == homes - {"decklog.app.Decklog"}
