@@ -1,13 +1,13 @@
 """Secrets given away by the name beside them: `password=x`, `"api_key": "x"`, `--token x`."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from decklog.redact import cookies, heads, values
-from decklog.redact.heads import HEAD, Head
-from decklog.redact.patterns.found import Found
+from decklog.redact import cookies, values
+from decklog.redact.names import kind_of
 from decklog.redact.patterns.pattern import Pattern
-from decklog.redact.view import View
+from decklog.redact.view import Found, View
 
 _QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
 _BARE = Pattern(r"[^\s\"'`<>]*")
@@ -16,6 +16,72 @@ _LONGEST_KNOWN = 160
 _MOST_KNOWN = 4_096
 _DOUBTFUL = ("key", "credential", "auth")
 _SPELT_OUT = ("password", "passwd", "passphrase", "pwd", "secret", "token", "key")
+
+# What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
+_NAME_STEM = (
+    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|secret|token|key"
+    r"|(?:api|secret|access|private) key|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper)"
+)
+_ANY_QUOTE = r"[\"'`]"
+# The last character of a match is the first of the value: where nothing follows, nothing need be asked.
+_HEAD = Pattern(
+    rf"(?i)(?:-[\w.-]*?{_NAME_STEM}[\w-]*[ \t]+{_ANY_QUOTE}?"
+    rf"|\b(?:ENV|ARG|setx|config(?:ure)? set)[ \t]+[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?"
+    rf"|\bcookie2?{_ANY_QUOTE}?[ \t]*[:=][ \t]*{_ANY_QUOTE}?"
+    rf"|[\w.$@-]*?{_NAME_STEM}[\w.-]*"
+    rf"(?:{_ANY_QUOTE}?[\])]{{0,2}}[ \t]*(?::=|=>|={{1,3}}|:)"
+    rf"(?:\s*[bfru@$]{{0,2}}{_ANY_QUOTE}{{1,3}}|[ \t]*)"
+    rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:value[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
+    rf"|[ \t]+(?:is[ \t:]+)?{_ANY_QUOTE}"
+    rf"|{_ANY_QUOTE}[ \t]+value[ \t]*=[ \t]*{_ANY_QUOTE}"
+    rf"|\([ \t]*{_ANY_QUOTE}"
+    r"|[ \t]+is[ \t:]+"
+    r"|>))[^\s<]"
+)
+_HEAD_PARTS = re.compile(
+    r"(?is)(?:(env|arg|setx|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
+    r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
+)
+_LONGEST_HEAD = 160
+
+
+class Head(NamedTuple):
+    """A name that announces a secret, how a value is tied to it, and how that is quoted."""
+
+    kind: str
+    name: str
+    tie: str
+    quote: str
+    marks: int
+    is_spaced: bool
+    is_quoted: bool
+    is_set: bool
+
+
+_known_heads: dict[str, Head | None] = {}
+
+
+def read_head(source: str) -> Head | None:
+    """Take a head apart, remembering those seen before; None if its name announces nothing."""
+    source = source[-_LONGEST_HEAD:]
+    if source not in _known_heads:
+        if len(_known_heads) >= _MOST_KNOWN:
+            _known_heads.clear()
+        _known_heads[source] = _parse_head(source)
+    return _known_heads[source]
+
+
+def _parse_head(source: str) -> Head | None:
+    parts = _HEAD_PARTS.match(source)
+    setter, name, tie = parts.groups() if parts else ("", "", "")
+    kind = kind_of(name.rstrip(".-"))
+    if kind is None:
+        return None
+    quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
+    marks = len(tie) - len(tie.rstrip("\"'`"))
+    bare = tie.strip("\"'`[]()bfruBFRU@$")
+    is_set = bool(setter) or name.startswith("-")
+    return Head(kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set)
 
 
 class _Verdict(NamedTuple):
@@ -32,7 +98,7 @@ def find(view: View) -> Iterator[Found]:
     size = len(data)
     # The memory of values lasts for one text: secrets must not linger in the process.
     known: dict[str, _Verdict] = {}
-    while span := HEAD.find(data, position):
+    while span := _HEAD.find(data, position):
         start, position = span[0], span[1] - 1
         if text[start] in "cC" and cookies.is_header(text, start):
             yield from cookies.find_in_line(view, position)
@@ -67,7 +133,7 @@ def _known_verdict(known: dict[str, _Verdict], text: str, start: int, place: int
     source = text[start : end + 3]
     verdict = known.get(source)
     if verdict is None:
-        verdict = _judge(heads.read(text[start:place]), text[place:end], text[end : end + 3])
+        verdict = _judge(read_head(text[start:place]), text[place:end], text[end : end + 3])
         if len(source) <= _LONGEST_KNOWN:
             if len(known) >= _MOST_KNOWN:
                 known.clear()

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from decklog.redact import assignments, values
 from decklog.redact.patterns.first_bytes import beginning
-from decklog.redact.patterns.found import Found
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import PLACED, PREFIXED, SHAPED
-from decklog.redact.view import View
+from decklog.redact.view import Found, View
 
 _MOST_KNOWN = 4_096
 _LONGEST_DOUBT = 64
