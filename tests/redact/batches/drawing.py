@@ -5,6 +5,7 @@ import random
 import re
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -14,9 +15,11 @@ HEX = "0123456789abcdef"
 BASE64 = ALNUM + "+/"
 
 Shape = Callable[[random.Random], str]
+_HERE = Path(__file__).parent
 _VALUE = "@VALUE@"
 _NAME = "@NAME@"
 _PIECE = 6
+_MARKER = re.compile(r"\[redacted:[\w-]+\]")
 
 
 class Template(NamedTuple):
@@ -45,15 +48,19 @@ def chars(dice: random.Random, alphabet: str, length: int) -> str:
     return "".join(dice.choices(alphabet, k=length))
 
 
+def _read(file: str) -> str:
+    return (_HERE / file).read_text(encoding="utf-8").strip("\n")
+
+
 def listed(text: str, separator: str) -> list[str]:
     """Read a list that is written as one text."""
     return [" ".join(part.split()) for part in text.split(separator)]
 
 
-def templates(source: str, groups: Mapping[str, str]) -> list[Template]:
+def templates(file: str, groups: Mapping[str, str]) -> list[Template]:
     """Read templates: a head `context | style of the name | form of the value | groups of shapes`, the text, and `%%`."""
     made = []
-    for block in source.strip("\n").split("\n%%\n"):
+    for block in _read(file).split("\n%%\n"):
         head, text = block.split("\n", 1)
         context, style, form, named = (part.strip() for part in head.split("|"))
         shapes = tuple(shape for group in named.split() for shape in groups.get(group, group).split())
@@ -117,7 +124,7 @@ def batch(
 
 def leaks(sample: Case, shown: str) -> bool:
     """Tell whether six characters in a row of a secret can still be read, or all of a shorter one."""
-    surroundings = sample.before + sample.after + "[redacted:"
+    surroundings, shown = sample.before + sample.after, _MARKER.sub("", shown)
     size = min(_PIECE, len(sample.secret))
     pieces = {sample.secret[place : place + size] for place in range(len(sample.secret) - size + 1)}
     return any(piece in shown and piece not in surroundings for piece in pieces)
@@ -129,6 +136,13 @@ def is_eaten(sample: Case, shown: str) -> bool:
     return not (shown.startswith(head) and shown.endswith(sample.after))
 
 
-def filled(template: str, dice: random.Random, makers: Mapping[str, Shape]) -> str:
+def harmless(lines: str, blocks: str, makers: Mapping[str, Shape], *, seed: int, each: int) -> Iterator[str]:
+    """Draw a number of texts from each line of one file and each block of another, none of them twice."""
+    dice = random.Random(seed)
+    for template in [*_read(lines).splitlines(), *_read(blocks).split("\n%%\n")]:
+        yield from sorted({_filled(template, dice, makers) for _ in range(each)})
+
+
+def _filled(template: str, dice: random.Random, makers: Mapping[str, Shape]) -> str:
     """Put a freshly drawn text in each `@name@` of a harmless template."""
     return re.sub(r"@(\w+)@", lambda place: makers[place[1]](dice), template)
