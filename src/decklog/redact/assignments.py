@@ -1,29 +1,106 @@
 """Secrets given away by the name beside them: `password=x`, `"api_key": "x"`, `--token x`."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from decklog.redact import cookies, heads, values
-from decklog.redact.heads import HEAD, Head
-from decklog.redact.patterns.found import Found
+from decklog.redact import cookies, values
+from decklog.redact.names import kind_of
 from decklog.redact.patterns.pattern import Pattern
-from decklog.redact.view import View
+from decklog.redact.view import Found, View
 
 _QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
-_BARE = Pattern(r"[^\s\"'`<>]*")
+_BARE = Pattern(r"<[^<>\n\"']*>[^\s\"'`]*|[^\s\"'`]*")
+_ELEMENT = Pattern(r"(?:[^<\n]|<[^/\n])*")
 _LONGEST_DOUBT = 256
 _LONGEST_KNOWN = 160
 _MOST_KNOWN = 4_096
 _DOUBTFUL = ("key", "credential", "auth")
 _SPELT_OUT = ("password", "passwd", "passphrase", "pwd", "secret", "token", "key")
 
+# What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
+_NAME_STEM = (
+    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|secret|token|key"
+    r"|(?:api|secret|access|private) key|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper)"
+)
+_TYPE = r"[\w.&'\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
+_ANY_QUOTE = r"[\"'`]"
+# The last character of a match is the first of the value: where nothing follows, nothing need be asked.
+_HEAD = Pattern(
+    rf"(?i)(?:-[\w.-]*?{_NAME_STEM}[\w-]*[ \t]+{_ANY_QUOTE}?\S"
+    rf"|\b(?:ENV|ARG|define|setx|set -\w+|config(?:ure)? set)[ \t]+[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
+    rf"|\bcookie2?{_ANY_QUOTE}?[ \t]*[:=][ \t]*{_ANY_QUOTE}?\S"
+    rf"|[\w.$@-]*?{_NAME_STEM}[\w.-]*"
+    rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*=[ \t]*[bfru@]{{0,2}}{_ANY_QUOTE}"
+    rf"|{_ANY_QUOTE}?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
+    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?::=|=>|={{1,3}}|:)"
+    rf"(?:\s*[bfru@$]{{0,2}}{_ANY_QUOTE}{{1,3}}|[ \t]*)"
+    rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:value[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
+    rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
+    rf"|{_ANY_QUOTE}[ \t]+value[ \t]*=[ \t]*{_ANY_QUOTE}"
+    rf"|\([ \t]*{_ANY_QUOTE}"
+    r"|[ \t]+is[ \t:]+"
+    r"|[ \t]+\|[ \t]+)\S"
+    r"|>[^\s<]))"
+)
+_HEAD_PARTS = re.compile(
+    r"(?is)(?:(env|arg|define|setx|set -\w+|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
+    r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
+)
+_LONGEST_HEAD = 160
+
+
+class Head(NamedTuple):
+    """A name that announces a secret, how a value is tied to it, and how that is quoted."""
+
+    kind: str
+    name: str
+    tie: str
+    quote: str
+    marks: int
+    is_spaced: bool
+    is_quoted: bool
+    is_set: bool
+
+    @property
+    def is_setting(self) -> bool:
+        """Tell whether no program is written like this: `DB_PASSWORD=x`, `ENV DB_PASSWORD x`, `--password x`."""
+        return self.is_set or (self.tie == "=" and not self.is_spaced and self.name.isupper())
+
+
+_known_heads: dict[str, Head | None] = {}
+
+
+def read_head(source: str) -> Head | None:
+    """Take a head apart, remembering those seen before; None if its name announces nothing."""
+    source = source[-_LONGEST_HEAD:]
+    if source not in _known_heads:
+        if len(_known_heads) >= _MOST_KNOWN:
+            _known_heads.clear()
+        _known_heads[source] = _parse_head(source)
+    return _known_heads[source]
+
+
+def _parse_head(source: str) -> Head | None:
+    parts = _HEAD_PARTS.match(source)
+    setter, name, tie = parts.groups() if parts else ("", "", "")
+    kind = kind_of(name.rstrip(".-"))
+    if kind is None:
+        return None
+    quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
+    marks = len(tie) - len(tie.rstrip("\"'`"))
+    bare = tie.strip("\"'`[]()bfruBFRU@$")
+    if "value" in bare.lower():
+        bare = ":"
+    is_set = bool(setter) or name.startswith("-")
+    return Head(kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set)
+
 
 class _Verdict(NamedTuple):
-    """How much of a value is a secret, of which kind, and whether only if its name starts the line."""
+    """How much of a value is a secret, and of which kind."""
 
     length: int = 0
     kind: str = ""
-    needs_line: bool = False
 
 
 def find(view: View) -> Iterator[Found]:
@@ -31,17 +108,22 @@ def find(view: View) -> Iterator[Found]:
     text, data, position = view.text, view.data, 0
     size = len(data)
     # The memory of values lasts for one text: secrets must not linger in the process.
-    known: dict[str, _Verdict] = {}
-    while span := HEAD.find(data, position):
+    known: dict[tuple[str, bool], _Verdict] = {}
+    while span := _HEAD.find(data, position):
         start, position = span[0], span[1] - 1
         if text[start] in "cC" and cookies.is_header(text, start):
             yield from cookies.find_in_line(view, position)
             position = max(cookies.line_end(view, position), span[1])
             continue
-        reader = _QUOTED.get(text[position - 1], _BARE)
+        head = read_head(text[start:position])
+        if head is None or _is_no_assignment(text, start, position):
+            continue
+        reader = _reader(text[position - 1])
         end = reader.end_at(data, position, min(size, position + _LONGEST_DOUBT))
-        verdict = _known_verdict(known, text, start, position, end)
-        if not verdict.length or not _stands(text, start, verdict):
+        if reader is _ELEMENT and text[end : end + 2] != "</":
+            continue
+        verdict = _known_verdict(known, head, text, start, position, end)
+        if not verdict.length:
             continue
         end = position + verdict.length
         if verdict.length == _LONGEST_DOUBT:
@@ -50,57 +132,73 @@ def find(view: View) -> Iterator[Found]:
         position = end
 
 
-def _stands(text: str, start: int, verdict: _Verdict) -> bool:
-    """Tell whether a verdict holds in this place: not for the kind that a marker names."""
-    if text[start - 10 : start] == "[redacted:":
-        return False
-    return not verdict.needs_line or _starts_line(text, start)
+def _reader(before: str) -> Pattern:
+    """Give what reads a value, by the character before it."""
+    return _ELEMENT if before == ">" else _QUOTED.get(before, _BARE)
+
+
+def _is_no_assignment(text: str, start: int, place: int) -> bool:
+    """Tell whether a name is a marker's, closes an element, or is asked for by a shell: `${DB_PASSWORD:?set it}`."""
+    match text[start - 1 : start]:
+        case ":":
+            return text[start - 10 : start] == "[redacted:"
+        case "/":
+            return text[start - 2 : start] == "</" and text[place - 1] == ">"
+        case "{":
+            return text[start - 2 : start] == "${" and text[place] in "?+" and "." not in text[start:place]
+    return False
 
 
 def _starts_line(text: str, start: int) -> bool:
     line = text.rfind("\n", max(0, start - 40), start) + 1
-    return not text[max(line, start - 40) : start].strip(" \t-")
+    return text[max(line, start - 40) : start].strip(" \t-+") in ("", "export", "set", "ENV", "ARG", "name:")
 
 
-def _known_verdict(known: dict[str, _Verdict], text: str, start: int, place: int, end: int) -> _Verdict:
+def _known_verdict(known: dict[tuple[str, bool], _Verdict], head: Head, text: str, start: int, place: int, end: int) -> _Verdict:
     """Judge a value by its name, remembering the short ones seen before."""
-    source = text[start : end + 3]
+    source = (text[start : end + 3], not head.quote and _starts_line(text, start))
     verdict = known.get(source)
     if verdict is None:
-        verdict = _judge(heads.read(text[start:place]), text[place:end], text[end : end + 3])
-        if len(source) <= _LONGEST_KNOWN:
+        verdict = _judge(head, text[place:end], text[end : end + 3], source[1])
+        if len(source[0]) <= _LONGEST_KNOWN:
             if len(known) >= _MOST_KNOWN:
                 known.clear()
             known[source] = verdict
     return verdict
 
 
-def _judge(head: Head | None, value: str, after: str) -> _Verdict:
-    if head is None:
-        return _Verdict()
+def _judge(head: Head, value: str, after: str, starts_line: bool) -> _Verdict:
     if (marker := value.find("[redacted:")) >= 0:
         value, after = value[:marker], "[re"
-    if not head.quote:
-        whole, value = value, _trimmed(value)
+    if not head.quote and head.tie != ">":
+        whole, value = value, _trimmed(head, value, is_line=starts_line and after[:1] in ("", "\n", "\r"))
         after = (whole[len(value) :] + after)[:3]
-    if not value:
-        return _Verdict()
-    if is_secret(head, value, after, starts_line=False):
+    if value and is_secret(head, value, after, starts_line=starts_line):
         return _Verdict(len(value), head.kind)
-    if head.tie == ":" and is_secret(head, value, after, starts_line=True):
-        return _Verdict(len(value), head.kind, needs_line=True)
     return _Verdict()
 
 
-def _trimmed(value: str) -> str:
-    """End an unquoted value where its surroundings go on."""
-    for mark in "&;,|":
-        cut = value.find(mark, 1)
-        if cut > 0:
-            value = value[:cut]
+def _trimmed(head: Head, value: str, *, is_line: bool) -> str:
+    """End an unquoted value where its surroundings go on; a setting with a line of its own has all of it."""
+    if is_line and head.is_setting:
+        return value
+    if not is_line:
+        value = value[: _cut(head, value)]
     while value and value[-1] in ")]},;:.\\" and not _opens(value):
         value = value[:-1]
     return value
+
+
+_NEXT_FIELD = r"&(?:amp;)?[A-Za-z][a-z_.%\[\]-]+=|&&|\|\||</|<\w+/?>"
+_NEXT_IN_SETTING = re.compile(_NEXT_FIELD + r"|[,;][\w.-]+[=:]")
+_NEXT_IN_CONNECTION = re.compile(r";[A-Z][A-Za-z]+(?:=|$)")
+_NEXT_IN_CODE = re.compile(_NEXT_FIELD + "|[,;]")
+
+
+def _cut(head: Head, value: str) -> int:
+    """Give the place in a bare value where the next field, command or tag begins."""
+    cut = _NEXT_IN_CONNECTION.search(value, 1) or (_NEXT_IN_SETTING if head.is_setting else _NEXT_IN_CODE).search(value, 1)
+    return cut.start() if cut else len(value)
 
 
 def _opens(value: str) -> bool:
@@ -110,24 +208,20 @@ def _opens(value: str) -> bool:
 
 
 def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
-    """Decide whether a named value is a secret, given what follows it and whether it has a line to itself."""
+    """Decide whether a named value is a secret, given what follows it and whether its name starts the line."""
     following, after = after, after[:1]
-    is_jumble = values.is_jumble(value)
+    is_jumble = values.is_jumble(value) and not value.endswith("EXAMPLE")
     if not is_jumble and values.is_harmless(value):
         return False
     if head.quote:
         return _is_opened(head, value, following) and _quoted_is_secret(head, value)
-    if (not is_jumble and values.is_code(value)) or after == "(" or (after == "[" and following != "[re") or following == "...":
+    if after == "(" or (after == "[" and following != "[re") or following == "...":
         return False
-    if head.tie == ">" and after != "<":
+    if head.tie == ">":
+        return is_jumble or _quoted_is_secret(head, value)
+    if not is_jumble and not head.is_setting and values.is_code(value, after):
         return False
-    if head.is_quoted and head.tie in (":", "=>", ","):
-        return is_jumble or (values.looks_random(value) and not value.isdigit())
-    if is_jumble and (head.tie or head.is_set):
-        return True
-    if head.kind != "password" and (value[0] == ":" or values.is_place(value)):
-        return False
-    return _bare_is_secret(head, value, after, starts_line)
+    return (is_jumble and bool(head.tie or head.is_set)) or _bare_is_secret(head, value, after, starts_line)
 
 
 def _is_opened(head: Head, value: str, following: str) -> bool:
@@ -135,15 +229,19 @@ def _is_opened(head: Head, value: str, following: str) -> bool:
     after = following[:1]
     if head.marks == 2 or (head.marks == 3 and following != head.quote * 3):
         return False
+    if (following[1:2] == ":" and head.tie == ":") or (head.quote == "`" and " " in value):
+        return False
     if head.is_quoted:
         return True
     if after != head.quote and not (value[0].isalnum() and _mixes(value) and " " not in value):
         return False
-    return value[0] not in " )+,;:]}"
+    if value[0] in " ),;:]}":
+        return value[0] != " " and values.has_many_signs(value)
+    return not (value[0] == "+" and values.is_code(value[1:].strip("+ "), ""))
 
 
 def _quoted_is_secret(head: Head, value: str) -> bool:
-    if head.tie == "" or head.tie.startswith(("is", ",")):
+    if (head.tie == "" and not head.is_set) or head.tie.startswith(("is", "was", "to", ",")):
         # Words that merely stand near each other: only a value that is no word counts.
         is_odd = _has_oddity(value) if head.kind == "password" else values.looks_random(value)
         return is_odd and head.name.lower().endswith(_SPELT_OUT) and " " not in value
@@ -151,36 +249,44 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
         return True
     if head.kind in _DOUBTFUL:
         return values.looks_random(value) and not values.is_place(value)
-    if value[0] == "#" or len(value) < 4:
+    if len(value) < 4:
         return False
     if head.is_quoted and head.tie in (":", "=>"):
         return not (values.is_word(value) and len(value) < 24 and not value.isalpha())
     if values.is_word(value):
-        return value.isalpha() and len(value) >= (8 if head.kind == "secret" else 16)
+        return values.is_odd_word(value) or (value.isalpha() and len(value) >= (8 if head.kind == "secret" else 16))
     return (len(value) >= 6 and _mixes(value)) or value.isdigit()
 
 
 def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
     if head.tie == "" and not head.is_set:
         return False
+    if head.is_quoted and head.tie in (":", "=>", ","):
+        return values.looks_random(value) and not value.isdigit()
+    if head.kind != "password" and (value[0] == ":" or values.is_place(value)):
+        return False
     if values.looks_random(value):
         return True
     if head.kind in _DOUBTFUL:
         return False
+    if head.tie in ("|", "is"):
+        return _has_oddity(value) and len(value) >= 6
     if head.kind == "password":
         return _bare_password(head, value, after, starts_line)
     if head.tie == "=" and not head.is_spaced:
-        return (_mixes(value) and len(value) >= 6) or (len(value) >= 16 and value.isalnum())
+        return (_mixes(value) and len(value) >= 6) or (len(value) >= 16 and value.isalnum()) or values.is_odd_word(value)
     return len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
 
 
 def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> bool:
-    if value[0] in ":@" and head.is_spaced:
+    if value[0] == ":" and head.is_spaced:
         return False
     if value.isdigit():
         return len(value) > 3
     if not values.is_word(value):
         return not values.is_numbered_word(value, is_spaced=head.is_spaced) and (_mixes(value) or not value.isalnum())
+    if head.is_setting:
+        return True
     if head.tie == "=" and not head.is_spaced:
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
     if head.tie != ":":

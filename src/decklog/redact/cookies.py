@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator
 
 from decklog.redact import values
-from decklog.redact.patterns.found import Found
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.placeholders import word_set
-from decklog.redact.view import View
+from decklog.redact.view import Found, View
 
 _LINE = Pattern(r"[^\n\r\"'`]*")
 _ENDS = (":", "=", " ", "\t", '"', "'", "`", "2")

@@ -5,9 +5,8 @@ from binascii import Error, a2b_base64
 from bisect import bisect_right
 
 from decklog.redact.finder import find_all
-from decklog.redact.patterns.found import Found
 from decklog.redact.patterns.pattern import Pattern, Span
-from decklog.redact.view import View, looked_through
+from decklog.redact.view import Found, View, looked_through
 
 # Four characters that decode to three bytes of ASCII text: almost nothing else has this shape by chance.
 _GROUP = r"[CI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"

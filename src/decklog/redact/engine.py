@@ -5,8 +5,7 @@ from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
 from decklog.redact.finder import find_all, find_marked, find_placed
-from decklog.redact.patterns.found import Found
-from decklog.redact.view import View, looked_through
+from decklog.redact.view import Found, View, looked_through
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
 _MOST_ROUNDS = 4

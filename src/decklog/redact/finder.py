@@ -1,46 +1,66 @@
 """Runs the rules over a view: every secret in it, where and of which kind."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from decklog.redact import assignments, values
 from decklog.redact.patterns.first_bytes import beginning
-from decklog.redact.patterns.found import Found
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import PLACED, PREFIXED, SHAPED
-from decklog.redact.view import View
+from decklog.redact.view import Found, View
 
 _MOST_KNOWN = 4_096
 _LONGEST_DOUBT = 64
+_UNDERSCORE = ord("_")
+_PORT = re.compile(r"\d{2,5}(?:[/?#]|$)")
 
 
 class RuleSet:
     """Many rules searched for at once by how they begin, and told apart where one of them could match."""
 
+    _checks_edges = True
+
     def __init__(self, rules: Sequence[Rule], starts: Callable[[Rule], str]) -> None:
         self._rules = rules
-        self._starts = Pattern("|".join(map(starts, rules)))
+        self._starts = Pattern(self._beginnings(starts))
         self._each: dict[int, Pattern] = {}
         self._known: dict[bytes, list[int]] = {}
+
+    def _beginnings(self, starts: Callable[[Rule], str]) -> str:
+        return "|".join(_edge(rule) + starts(rule) for rule in self._rules)
+
+    def _next(self, data: bytes, position: int) -> Span | None:
+        """Find the next place where one of the rules could match."""
+        return self._starts.find(data, position)
 
     def find(self, view: View) -> Iterator[Found]:
         """Find every secret these rules describe."""
         data, position = view.data, 0
         # Lasts for one text: secrets must not linger in the process.
         known: dict[tuple[int, str], bool] = {}
-        while place := self._starts.find(data, position):
+        while place := self._next(data, position):
             position = max(place[1], place[0] + 1)
             for index in self._candidates(data, place):
                 secret = self._secret_at(index, data, place[0])
                 if secret is None:
                     continue
                 start, end = secret[0], _before_marker(view.text, *secret)
-                if end > start and self._is_known_real(known, index, view.text[start:end]):
+                if end > start and self._is_secret(known, index, view.text, place[0], (start, end)):
                     position = max(position, end)
                     yield Found(start, end, self._rules[index].name)
                     break
                 if end - start > _LONGEST_DOUBT:
                     position = max(position, end)
+
+    def _is_secret(self, known: dict[tuple[int, str], bool], index: int, text: str, first: int, secret: Span) -> bool:
+        rule, value = self._rules[index], text[secret[0] : secret[1]]
+        if not self._is_known_real(known, index, value):
+            return False
+        if rule.random and first and text[first - 1] == "_":
+            # After an underscore, ids begin like this too; none of them mixes all three.
+            return any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))
+        return rule.name != "url-password" or _is_url_password(text, first, *secret)
 
     def _is_known_real(self, known: dict[tuple[int, str], bool], index: int, secret: str) -> bool:
         asked = (index, secret)
@@ -67,7 +87,7 @@ class RuleSet:
         rule = self._rules[index]
         if index not in self._each:
             source = f"{rule.keep}({rule.pattern}){rule.until}" if rule.keep else rule.pattern
-            self._each[index] = Pattern(f"{_edge(rule)}(?:{source})" if not rule.keep else _edge(rule) + source)
+            self._each[index] = Pattern((_edge(rule) if self._checks_edges else "") + (source if rule.keep else f"(?:{source})"))
         if rule.keep:
             spans = self._each[index].group_at(data, start)
             return spans and spans[1]
@@ -79,6 +99,8 @@ class RuleSet:
 class MarkedSet(RuleSet):
     """Rules that each begin with one of their keywords, so two characters tell most of them apart."""
 
+    _checks_edges = False
+
     def __init__(self, rules: Sequence[Rule], starts: Callable[[Rule], str]) -> None:
         super().__init__(rules, starts)
         self._by_mark: dict[bytes, list[int]] = {}
@@ -86,16 +108,26 @@ class MarkedSet(RuleSet):
             for mark in sorted({word[:2].encode() for word in rule.keywords}):
                 self._by_mark.setdefault(mark, []).append(index)
 
+    def _beginnings(self, starts: Callable[[Rule], str]) -> str:
+        """Let a mark stand after an underscore too: `deploy_` and a token is one word."""
+        glued = [starts(rule) for rule in self._rules if rule.glued]
+        others = [starts(rule) for rule in self._rules if not rule.glued]
+        return "|".join([*glued, rf"(?:\b|_)(?:{'|'.join(others)})"])
+
+    def _next(self, data: bytes, position: int) -> Span | None:
+        place = self._starts.find(data, position)
+        return (place[0] + 1, place[1]) if place and data[place[0]] == _UNDERSCORE else place
+
     def _candidates(self, data: bytes, place: Span) -> Sequence[int]:
         return self._by_mark.get(data[place[0] : place[0] + 2].lower(), ())
 
 
 def _start(rule: Rule) -> str:
-    return _edge(rule) + (rule.keep if rule.keep else beginning(rule.pattern))
+    return rule.keep if rule.keep else beginning(rule.pattern)
 
 
 def _whole(rule: Rule) -> str:
-    return f"{_edge(rule)}{rule.keep}(?:{rule.pattern}){rule.until}"
+    return f"{rule.keep}(?:{rule.pattern}){rule.until}"
 
 
 def _edge(rule: Rule) -> str:
@@ -110,6 +142,14 @@ def _before_marker(text: str, start: int, end: int) -> int:
     return end if marker < 0 else marker
 
 
+def _is_url_password(text: str, first: int, start: int, end: int) -> bool:
+    """Tell whether a password in an address is one: not a port and a path, not `user:pass@localhost`."""
+    if _PORT.match(text, start, end):
+        return False
+    user = text[first : start - 1].rpartition("/")[2]
+    return not values.is_documented_pair(user, text[start:end], text[end : end + 64])
+
+
 def is_real(rule: Rule, secret: str) -> bool:
     """Tell a secret from something of the same shape that stands for one, or for nothing."""
     if rule.name == "private-key":
@@ -120,6 +160,10 @@ def is_real(rule: Rule, secret: str) -> bool:
             return False
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
+    if rule.name == "authorization" and secret[0] == "{":
+        return False
+    if rule.name == "api-key":
+        return values.is_jumbled_key(secret[3:])
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)
     return not rule.random or is_jumble or values.looks_random(secret)

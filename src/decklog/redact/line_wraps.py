@@ -26,6 +26,8 @@ _REACH = 600
 SHORTEST = 6
 _CLOSINGS = ("", "\n", "\r", '"', "'", "`", "\\", "&", ",", ";", ")")
 _DATE = re.compile(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
+_NAME_PARTS = re.compile(r"[.-]")
+_NAME_ENDS = re.compile(r"[ \t]+[:=]")
 _MOST_BREAKS = 8_000
 
 
@@ -101,11 +103,17 @@ def goes_on(text: str, place: int, *, is_long: bool) -> bool:
     if not match or _starts_token(match.group()[:16].lower()):
         return False
     run, after = match.group(), text[match.end() : match.end() + 1]
+    if ("=" in run.rstrip("=") and _is_name(run.split("=")[0])) or _NAME_ENDS.match(text, match.end()):
+        return False
     if after in ("(", "[", "{", "<") or (after in (":", "=") and len(run) < 20) or _DATE.match(run):
         return False
     if values.looks_random(run):
         return is_long or "_" not in run or _mixes_all(run)
     return after in _CLOSINGS and (_could_end(run) if is_long else _mixes_all(run))
+
+
+def _is_name(text: str) -> bool:
+    return all(map(values.is_identifier, _NAME_PARTS.split(text)))
 
 
 def _mixes_all(run: str) -> bool:

@@ -53,7 +53,9 @@ _PLAIN_KEYS = word_set(
 )
 _PUBLIC = word_set(
     """
-    public pub publishable primary foreign partition sort cache idempotency
+    public pub publishable primary foreign partition sort cache idempotency dedupe dedup deduplication unique
+    lookup row composite shard routing natural surrogate candidate translation message locale i18n metric label
+    tag event feature flag option map dict group order range join index
     """
 )
 _PAT_OWNERS = word_set(

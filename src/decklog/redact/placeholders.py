@@ -27,7 +27,8 @@ BENIGN_WORDS = word_set(
     short long too new old current previous next first last confirm confirmation verify verification
     handling rotation policy support management manager storage store flow form page screen step validation
     validator authentication length strength count limit usage budget cost window errors failure issue
-    issues bug fix
+    issues bug fix passwort kennwort contraseña senha wachtwoord parola hasło heslo lösenord adgangskode
+    salasana parool şifre jelszó
     """
 )
 

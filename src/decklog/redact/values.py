@@ -3,15 +3,18 @@
 import re
 from binascii import a2b_base64
 
-from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS
+from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 _MASK = frozenset("*xX.•-_#?0…●•· ")
 _PLACEHOLDER = re.compile(
     r"""(?ix)
-    ^[<\[({] [^>\])}]* [>\])}]+ $          # <token>, [token], {token}
-    | ^\{ | ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
-    | ^\$ | ^%[\w(]+[%)s]? | ^[{#@]\{ | \$\{ | \{\{ | \{%\s | <%= | ^%\w$
-    | ^(?:!\w+|enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible)
+    ^(?:<[^<>]*> | \[[^\[\]]*\] | \([^()]*\) | \{[^{}]*\})+$          # <token>, [token], {token}
+    | ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
+    | ^%(?:[-+#]?[a-z]|\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
+    | ^[\#@]\{ | ^\$[({] | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
+    | \{[a-z_][a-z_.]*(?:\[[^\[\]]*\]|\(\))?(?:![rsa])?(?::[^{}]*)?\}  # a field of a format
+    | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
+    | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
     | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
       (?:[a-z]+[-_ .]){0,3}
@@ -20,27 +23,31 @@ _PLACEHOLDER = re.compile(
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
     | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
     | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsbW][+*]?   # a pattern
-    | ^\#[0-9a-f]{3,8}$
-    | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$
+    | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
+    | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$
+    | (?-i:EXAMPLE(?:KEY)?$)
     """
 )
-_CODE = re.compile(
-    r"""(?x)
-    ^(?:os|process|env|self|this|args|config|cfg|settings|ctx|req|request|opts?|options|params?|props|var|local
-      |data|secrets|inputs|github|steps|module|import\.meta|Deno|System|crypto)\.
-    | ^(?:ENV|await|new|lambda|async|func|fn|Optional|Union|List|Dict|String|SecretStr|None|str|bytes
-      |int|bool)\b
-    | ^(?:std::|uuid|random|get[A-Z_]|generate)
-    | ^[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[\]\)\};,]*$     # dotted chain
-    | ^[&*!]*[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_]+\d?)*\[     # subscript
-    | ^[&*!]*[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*\(     # call
-    | ^\(\w* | ^[&*]+\w+$
-    | ^(?:f|r|b|rb|u)?["']$ | ^\(\s*$ | ^[\[{(|<>=&+,;:!?]+$
-    """
+_PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTALL)
+_NUMBERED_TERMS = re.compile(
+    r"(?i)sha(?:1|2|3|224|256|384|512)|md5|base(?:16|32|58|64)|b64|utf(?:8|16)|ed25519|x509|oauth[12]|auth0|s3|ec2|k8s|i18n|l10n"
+    r"|log4j|pkcs(?:1|8|12)|p12|ipv[46]|h2|http[123]|web3|2fa|mp[34]|v\d{1,2}|int(?:8|16|32|64)|u?i(?:8|16|32|64)|u8"
 )
+_LINKS = re.compile(r"\.|->|::|\?\.")
+_VARIABLE_END = re.compile(r"[\[(]|:(?!:)")
+_OPENING = re.compile(r"[(\[<]")
+_CLOSING = re.compile(r"[)\]>]")
+_GROUPED = re.compile(r"[,.*&:=<>()\[\]-]")
+_SIGNS = frozenset("!@#$%^&*+~?|")
+_LEADING_SIGNS = "&*!~-@"
+_TRAILING_SIGNS = "])};,!?"
+_KEYWORDS = word_set("ENV await new lambda async func fn function return not None str bytes int bool String SecretStr")
+_OPERATORS = frozenset("[]{}()|<>=&+,;:!?")
 _PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
-_PROSE_WORD = re.compile(r"^[\"'(]?[A-Za-z][a-z'’-]*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,6}[+.,]?$")
+_PROSE_WORD = re.compile(
+    r"^[\"'(¿¡]?[^\W\d_](?:[^\W\d_A-Z]|['’-])*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,6}[+.,]?$"
+)
 _KINDS = str.maketrans(
     dict.fromkeys("0123456789", "d")
     | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")
@@ -58,11 +65,11 @@ def is_placeholder(value: str) -> bool:
         return True
     if _MASK.issuperset(bare[:256]) and bare not in ("x", "X", "0"):
         return True
-    if len(bare) < 4 and not bare.isascii():
+    if not bare.isascii() and (len(bare) < 4 or bare.isalpha()):
         return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
-    return bool(_PLACEHOLDER.search(bare[:96]))
+    return is_variable(bare) or bool(_PLACEHOLDER.search(bare[:96]))
 
 
 def is_harmless(value: str) -> bool:
@@ -70,14 +77,62 @@ def is_harmless(value: str) -> bool:
     return is_placeholder(value) or is_path(value) or is_url(value) or is_prose(value)
 
 
-def is_code(value: str) -> bool:
+def is_identifier(text: str) -> bool:
+    """Tell whether a text is written as programs write their names: `dbPassword`, `API_KEY2`, not `aBqZ9r`."""
+    pieces = _PIECES.findall(_NUMBERED_TERMS.sub("term", text[:128]))
+    if not pieces or pieces[0].isdigit():
+        return False
+    odd = sum(1 for piece in pieces if piece[0].isupper() and len(piece) < 3 and not piece.isupper())
+    lone = sum(1 for piece in pieces if len(piece) == 1 and piece.isupper())
+    numbers = [piece for piece in pieces if piece.isdigit()]
+    if odd + lone > 1 or len(numbers) > 1 or (numbers and (len(numbers[0]) > 1 or pieces[-1] != numbers[0])):
+        return False
+    return all(piece.isalnum() or piece[0] == "_" for piece in pieces)
+
+
+def is_variable(value: str) -> bool:
+    """Tell whether a value is a variable of a shell or of PHP, as `$DB_PASSWORD` is and `$w0rdFish` is not."""
+    if value[:1] != "$" or has_many_signs(value):
+        return False
+    return _is_chain(_VARIABLE_END.split(value[1:].lstrip("$").rstrip(";,)]}"))[0])
+
+
+def has_many_signs(value: str) -> bool:
+    """Tell whether a value has more different signs than an expression without blanks has."""
+    return len(_SIGNS.intersection(value[:256])) > 2
+
+
+def is_code(value: str, after: str) -> bool:
     """Tell whether an unquoted value is an expression: a variable's attribute, a call, a subscript."""
-    return bool(_CODE.search(value[:256]))
+    if value in _KEYWORDS or _OPERATORS.issuperset(value):
+        return True
+    if has_many_signs(value):
+        return False
+    bare = value[:256].lstrip(_LEADING_SIGNS)
+    opening = _OPENING.search(bare)
+    if opening:
+        return _is_opened_code(bare, opening.start(), after)
+    chain = bare.rstrip(_TRAILING_SIGNS)
+    return _is_chain(chain) and (len(bare) < len(value[:256]) or bool(_LINKS.search(chain)))
+
+
+def _is_opened_code(text: str, opening: int, after: str) -> bool:
+    """Tell whether a text with a bracket is a call, a subscript or the beginning of a group."""
+    inner = text[opening + 1 :]
+    if inner and inner[-1] != "," and after in ("", "\n") and not _CLOSING.search(inner):
+        return False
+    if not opening:
+        return all(not part or part.isdigit() or is_identifier(part) for part in _GROUPED.split(inner.rstrip(_TRAILING_SIGNS)))
+    return _is_chain(text[:opening])
+
+
+def _is_chain(text: str) -> bool:
+    return all(map(is_identifier, _LINKS.split(text)))
 
 
 def is_path(value: str) -> bool:
     """Tell whether a value is a place in a file system."""
-    return len(value) <= 400 and bool(_PATH.match(value)) and not _has_random_segment(value)
+    return len(value) <= 400 and bool(_PATH.match(value)) and not _has_random_segment(value.replace("/", "").replace("+", ""))
 
 
 def is_url(value: str) -> bool:
@@ -109,7 +164,17 @@ def is_type_name(value: str) -> bool:
 
 def is_place(value: str) -> bool:
     """Tell whether a value is a place in a store, such as `uploads/9fceb02d.png`."""
-    return "/" in value and value.split("/", 1)[0].isalpha()
+    *folders, _ = value.split("/")
+    return bool(folders) and not folders[0].isdigit() and all(map(_is_folder, folders))
+
+
+def _is_folder(name: str) -> bool:
+    return name.isdigit() or (len(name) > 2 and name.islower() and is_word(name))
+
+
+def is_odd_word(value: str) -> bool:
+    """Tell whether a value has letters alone, in a case that no name has: `LDToOdrNgn`."""
+    return len(value) >= 10 and value.isalpha() and value.isascii() and not is_identifier(value)
 
 
 def is_numbered_word(value: str, *, is_spaced: bool) -> bool:
@@ -145,13 +210,33 @@ def is_jumble(value: str) -> bool:
 
 
 _STAND_IN = re.compile(
-    r"(?i)your[-_]|[-_]here\b|placeholder|xxxxx|redacted|replace[-_]?me|example[-_]|[-_]goes[-_]|\*\*\*|0{12}|123456789012"
+    r"(?i)your[-_]|[-_]here\b|placeholder|xxxxx|redacted|replace[-_]?me|example[-_]|[-_]goes[-_]|\*\*\*|0{12}|123456789012|(?-i:EXAMPLE(?:KEY)?$)"
 )
 
 
 def is_stand_in(token: str) -> bool:
     """Tell whether a token with a provider's mark only shows what one looks like."""
     return bool(_STAND_IN.search(token[:256]))
+
+
+_DOCUMENTED_USERS = word_set("user username usr root admin postgres guest me name")
+_DOCUMENTED_HOSTS = word_set("localhost host hostname 127.0.0.1 example.com example.org example.net")
+_HOST = re.compile(r"@([\w.-]*)")
+
+
+def is_documented_pair(user: str, password: str, after: str) -> bool:
+    """Tell whether `user:pass@host` only shows how an address is written, or opens a service on this machine."""
+    match = _HOST.match(after)
+    host = match.group(1) if match else ""
+    is_documented = host in _DOCUMENTED_HOSTS or host.endswith((".example.com", ".example.org"))
+    if password.lower() in BENIGN_WORDS:
+        return user.lower() in _DOCUMENTED_USERS or is_documented
+    return is_documented and user == password
+
+
+def is_jumbled_key(token: str) -> bool:
+    """Tell whether what is left of a key without its hyphens is random, which words joined by hyphens are not."""
+    return _is_jumbled(token.replace("-", "").replace("_", "")[:64])
 
 
 def is_basic_pair(encoded: str) -> bool:

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from itertools import accumulate
+from typing import NamedTuple
 
 # Each alternative starts with a literal, which is what lets `re` skip quickly to the next candidate.
 # The runs of backslashes are taken whole: whatever the depth of the JSON, what remains stays balanced.
@@ -41,6 +42,14 @@ def _undo(noise: str) -> str:
         char = chr(int(rest[1:], 16))
         return char if char >= " " or char in "\n\r\t" else ""
     return _LETTERS.get(rest, rest[-1])
+
+
+class Found(NamedTuple):
+    """Where a secret stands in a view, and of which kind it is."""
+
+    start: int
+    end: int
+    kind: str
 
 
 class View:

@@ -44,14 +44,19 @@ KEY_BLOCKS: tuple[Rule, ...] = (
     ),
 )
 
+_USER = r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s/@:\"'<>?#]{0,128}:"
+_HOST = r"[\w.-]+(?:[:/?,;\s\"'<>`)\]}\\]|$)"
+
 PLACES: tuple[Rule, ...] = (
     rule(
         "url-password",
         "://",
         r"[^\s\"'<>`/?#]{1,512}",
-        keep=r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s/@:\"'<>?#]{0,128}:",
-        until=r"@[\w.\[$%{*<-]",
+        keep=_USER,
+        until=rf"@(?:[$%{{*<\[]|{_HOST})",
     ),
+    # Signs that end a host are allowed in a password too, as long as a host comes after it.
+    rule("url-password", "://", r"[^\s\"'<>`]{1,96}?", keep=_USER, until=f"@{_HOST}"),
     rule(
         "url-token",
         "://",
@@ -188,6 +193,13 @@ COMMANDS: tuple[Rule, ...] = (
         "identified",
         r"[^\"']+",
         keep=r"(?i:identified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?[\"'])",
+    ),
+    rule(
+        "command-password",
+        "password",
+        r"[^\"'\n]+",
+        keep=r"(?i:set\s+password\s+(?:for\s+[^=\n]{1,100}?)?=\s*(?:password\s*\(\s*)?[\"']"
+        r"|(?:with|login|encrypted|user\s+\S+)\s+password\s+[\"'])",
     ),
     rule(
         "command-password",

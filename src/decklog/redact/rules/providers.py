@@ -3,13 +3,14 @@
 from decklog.redact.rules.rule import Rule, rule
 
 CODE_HOSTS: tuple[Rule, ...] = (
-    rule("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9_]{20,}"),
-    rule("github-fine-grained-token", "github_pat_", r"github_pat_\w{20,}"),
+    rule("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9_]{20,}", glued=True),
+    rule("github-fine-grained-token", "github_pat_", r"github_pat_\w{20,}", glued=True),
     rule("github-app-token", "v1.", r"v1\.[0-9a-f]{40}"),
     rule(
         "gitlab-token",
         "glpat- gldt- glrt- glcbt- glptt- glft- glagent- glimt- gloas- glsoat- glffct- glrtr-",
         r"gl(?:pat|dt|rtr?|cbt|ptt|ft|agent|imt|oas|soat|ffct)-[\w.-]{20,}",
+        glued=True,
     ),
     rule("gitlab-runner-token", "gr1348941", r"GR1348941[\w-]{20,}"),
     rule("gitlab-session", "_gitlab_session", r"[0-9a-z]{32}", keep=r"_gitlab_session="),
@@ -120,7 +121,7 @@ MODELS: tuple[Rule, ...] = (
 PACKAGES: tuple[Rule, ...] = (
     rule("npm-token", "npm_", r"npm_[A-Za-z0-9]{20,}", random=True),
     rule("pypi-token", "pypi-", r"pypi-(?:AgE|[A-Za-z0-9])[\w-]{30,}", random=True),
-    rule("docker-token", "dckr_", r"dckr_(?:pat|oat)_[\w-]{20,}"),
+    rule("docker-token", "dckr_", r"dckr_(?:pat|oat)_[\w-]{20,}", glued=True),
     rule("rubygems-key", "rubygems_", r"rubygems_[0-9a-f]{40,}"),
     rule("crates-token", "cio", r"cio[A-Za-z0-9]{32}\b", random=True),
     rule("nuget-key", "oy2", r"oy2[a-z0-9]{43}\b"),

@@ -3,7 +3,7 @@
 from decklog.redact.rules.rule import Rule, rule
 
 MESSAGES: tuple[Rule, ...] = (
-    rule("slack-token", "xox", r"xox[abceoprsd](?:\.xox[bp])?-[A-Za-z0-9-]{10,}"),
+    rule("slack-token", "xox", r"xox[abceoprsd](?:\.xox[bp])?-[A-Za-z0-9-]{10,}", glued=True),
     rule("slack-app-token", "xapp-", r"xapp-[A-Za-z0-9-]{16,}"),
     rule(
         "slack-webhook",

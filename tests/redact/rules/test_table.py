@@ -6,7 +6,6 @@ import pytest
 
 from decklog.redact import RULES, redact
 from decklog.redact.finder import MarkedSet
-from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import PREFIXED
 from decklog.redact.values import looks_random
@@ -40,20 +39,6 @@ def test_a_marked_rule_begins_with_one_of_its_keywords(rule: Rule) -> None:
     marks = tuple(word[:2] for word in rule.keywords)
     for text in _texts(rule):
         assert text.lower().startswith(marks), text
-
-
-@pytest.mark.parametrize(
-    ("pattern", "start"),
-    [
-        (r"gh[po]_[a-z]{36}", r"gh[po]_[a-z]{6}"),
-        (r"ab?c{2,4}d", r"ab?c{2}"),
-        (r"a+b|c{9}", r"(?:a|c{6})"),
-        (r"x(?:y{3}|z)w", r"x(?:(?:y{3}|z))"),
-        (r"k(?i:[a-z]{8}\))", r"k(?i:[a-z]{6})"),
-    ],
-)
-def test_a_beginning_is_short_and_matches_the_start(pattern: str, start: str) -> None:
-    assert beginning(pattern) == start
 
 
 def test_kinds_are_named_in_lower_case_with_hyphens() -> None:

@@ -1,0 +1,76 @@
+"""Freshly drawn batches: the name of a secret decides, whatever its value looks like, and nothing else is touched."""
+
+import pytest
+
+from decklog.redact import redact
+from tests.redact.batches import held_out_harmless, held_out_secrets, tuning_harmless, tuning_secrets
+from tests.redact.batches.score import disturbed, score
+
+SEEDS = (1, 2, 3)
+_LINES = ('DB_PASSWORD="{}"', "DB_PASSWORD={}", "password: '{}'", "db.password={}", '{{"password": "{}"}}')
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_secrets_of_every_shape_are_found_in_every_context(seed: int) -> None:
+    result = score(tuning_secrets.cases(seed=seed))
+    assert len(result.missed) <= result.size * 0.01, result.missed
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_stands_around_a_secret_is_kept(seed: int) -> None:
+    result = score(tuning_secrets.cases(seed=seed))
+    assert len(result.eaten) <= result.size * 0.002, result.eaten
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_look_alikes_drawn_afresh_stay_as_they_are(seed: int) -> None:
+    size, changed = disturbed(tuning_harmless.texts(seed=seed))
+    assert size > 400
+    assert changed == []
+
+
+@pytest.mark.parametrize("start", "!$%<{&*(@#^~+=?[")
+@pytest.mark.parametrize(
+    "line", ['DB_PASSWORD="{}"', "DB_PASSWORD={}", "password: '{}'", "db.password={}", '{{"password": "{}"}}']
+)
+def test_a_password_may_begin_with_any_sign(start: str, line: str) -> None:
+    secret = start + "w0rd" + "Fish" + "77"
+    shown = redact(line.format(secret) + "\nnext = 1")
+    assert "Fish" not in shown
+    assert shown.endswith("\nnext = 1")
+
+
+@pytest.mark.parametrize("sign", "&*(;,|.#%")
+def test_a_setting_with_a_line_of_its_own_is_redacted_to_its_end(sign: str) -> None:
+    assert redact(f"ROOT_PWD=aB{sign}cD7{sign}eF\nMODE=fast") == "ROOT_PWD=[redacted:password]\nMODE=fast"
+
+
+@pytest.mark.parametrize("sign", "#?/")
+def test_a_password_in_an_address_may_hold_what_ends_a_host(sign: str) -> None:
+    shown = redact(f"postgres://ana:a{sign}w0rd{sign}Fish@db:5432/shop?sslmode=require")
+    assert shown == "postgres://ana:[redacted:url-password]@db:5432/shop?sslmode=require"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tokenMap = token_map\nnextValue2 = compute(tokenMap)",
+        "    apiKey = api_key\n    baseURL2Path = base_url",
+        "https://example.org:8080/users/@scope/pkg",
+        "postgres://user:pass@localhost:5432/shop",
+        "AKIA" + "IOSFODNN7EXAMPLE",
+        "flask-sk-extension-for-2024-05-01-and-later",
+    ],
+)
+def test_code_addresses_and_examples_are_left_alone(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_the_line_after_a_secret_is_never_part_of_it() -> None:
+    secret = "aB3dE5fG7hI9" + "jK1lM3nO5pQ7"
+    assert redact(f"app.client.secret={secret}\napp.mode=fast") == "app.client.secret=[redacted:secret]\napp.mode=fast"
+
+
+def test_the_batches_for_measuring_are_large_enough_to_mean_something() -> None:
+    assert len({case.text for case in held_out_secrets.cases()}) >= 2_500
+    assert len(set(held_out_harmless.texts())) >= 1_500
