@@ -4,7 +4,7 @@ import shlex
 
 from decklog.errors import Invalid
 from decklog.tools.policy.policy import Policy
-from decklog.tools.policy.programs.judging import Bench
+from decklog.tools.policy.programs.judging import Judging
 from decklog.tools.policy.shell.parse import LONGEST
 from decklog.tools.policy.shell.script import TooComplex
 from decklog.tools.policy.shell.simple_command import Call
@@ -20,21 +20,21 @@ def judge(command: str | list[str], policy: Policy | None = None, *, root: str |
     another type is refused.
     """
     text = _text(command)
-    bench = Bench(policy or Policy.default(), root, text)
+    judging = Judging(policy or Policy.default(), root, text)
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
-        bench.report("not-understood", text[:200])
+        judging.report("not-understood", text[:200])
     try:
         if len(text) > LONGEST:
             raise TooComplex
         if isinstance(command, str):
-            output = bench.run_script(text.replace("\0", ""), bench.scope())
+            output = judging.run_script(text.replace("\0", ""), judging.scope())
         else:
             call = Call([Word(part.replace("\0", "")) for part in command], text)
-            output = bench.review(call, bench.scope())
-        bench.overhear(output, text)
+            output = judging.review(call, judging.scope())
+        judging.judge_output(output, text)
     except (TooComplex, RecursionError):
-        bench.report("too-complex", text[:200])
-    return bench.verdict
+        judging.report("too-complex", text[:200])
+    return judging.verdict
 
 
 def _text(command: str | list[str]) -> str:
@@ -45,5 +45,5 @@ def _text(command: str | list[str]) -> str:
         hint = "Pass a command line as text, or a list of argument texts."
         raise Invalid(f"A command is text or a list of text, not {type(command).__name__}.", hint=hint)
     if not command:
-        raise Invalid("The list of arguments is empty, so there is nothing to judge.", hint="Pass at least a program.")
+        raise Invalid("The list of arguments is empty, so there is nothing to judging.", hint="Pass at least a program.")
     return shlex.join(command)
