@@ -114,7 +114,7 @@ def test_the_environment_of_a_process_outside_is_out_of_reach(held: Toolbox, pla
     assert ran.exit_code != 0
 
 
-def test_a_stubborn_family_is_gone_within_a_sandbox_too(held: Toolbox, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stubborn_process_tree_is_gone_in_a_sandbox_too(held: Toolbox, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is on the path can be run, wherever it and the interpreter behind it lie.
     monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
     (place / "stubborn.py").write_text(STUBBORN)

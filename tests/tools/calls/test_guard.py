@@ -12,7 +12,7 @@ import pytest
 from decklog import Decklog
 from decklog.errors import Refused, StillPending
 from decklog.tools import Toolbox
-from decklog.tools.toolbox.guard import Guard, digest_of, exact
+from decklog.tools.calls.guard import Guard, digest_of, exact
 
 ASKED = "git push --force origin work"
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from decklog.tools.files.gitignore import Patterns
 from decklog.tools.files.root import Root
-from decklog.tools.search.gitignore import Patterns
 from decklog.tools.search.walk import walk
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
