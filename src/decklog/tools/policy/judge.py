@@ -1,6 +1,8 @@
 """The one question asked of a policy: may this command run?"""
 
+import re
 import shlex
+from collections.abc import Mapping
 
 from decklog.errors import Invalid
 from decklog.tools.policy.policy import Policy
@@ -11,30 +13,62 @@ from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import Word
 from decklog.tools.policy.verdict import Verdict
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Bash sets these itself when it starts, whatever its environment says.
+_SET_BY_BASH = frozenset(
+    ["IFS", "PWD", "OLDPWD", "UID", "EUID", "PPID", "SHLVL", "RANDOM", "SECONDS", "LINENO", "BASHPID", "HOSTNAME", "OPTIND", "_"]
+)
 
-def judge(command: str | list[str], policy: Policy | None = None, *, root: str | None = None) -> Verdict:
+
+def judge(
+    command: str | list[str],
+    policy: Policy | None = None,
+    *,
+    root: str | None = None,
+    cwd: str = ".",
+    env: Mapping[str, str] | None = None,
+) -> Verdict:
     """Judge a command before it runs: a bash command line, or a list of arguments that runs without a shell.
 
     `root` is the absolute path of the repository; without it, relative paths are taken for the repository's.
-    Nothing is executed and no file is looked at. Any text gets a verdict; only an empty list or
-    another type is refused.
+    `cwd` is the directory it runs in, from the root, and `env` the variables it is given besides the usual ones.
+    Nothing is executed and no file is looked at. Any text gets a verdict; only an empty list, another type or a
+    variable's name that no shell takes is refused.
     """
     text = _text(command)
+    given = _variables(env or {})
     judging = Judging(policy or Policy.default(), root, text)
+    scope = judging.scope(cwd)
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
         judging.report("not-understood", text[:200])
     try:
         if len(text) > LONGEST:
             raise TooComplex
+        judging.review(Call([], text, given), scope)
+        for name in given.keys() - _SET_BY_BASH:
+            scope.assign(name, given[name])
         if isinstance(command, str):
-            output = judging.run_script(text.replace("\0", ""), judging.scope())
+            output = judging.run_script(text.replace("\0", ""), scope)
         else:
-            call = Call([Word(part.replace("\0", "")) for part in command], text)
-            output = judging.review(call, judging.scope())
+            output = judging.review(Call([Word(part.replace("\0", "")) for part in command], text), scope)
         judging.judge_output(output, text)
     except (TooComplex, RecursionError):
         judging.report("too-complex", text[:200])
     return judging.verdict
+
+
+def _variables(env: Mapping[str, str]) -> dict[str, Word]:
+    """Give the variables of an environment as words, refusing a name that a shell would not take for one."""
+    for name in env:
+        if not is_name(name):
+            hint = "Use letters, digits and underscores, a letter or an underscore first."
+            raise Invalid(f"{name!r} is no name of a variable.", hint=hint, name=name)
+    return {name: Word(value.replace("\0", "")) for name, value in env.items()}
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text can name a variable."""
+    return _NAME.fullmatch(text) is not None
 
 
 def _text(command: str | list[str]) -> str:

@@ -34,9 +34,9 @@ class Judging:
         self.steps = 0
         self.depth = 0
 
-    def scope(self) -> Scope:
-        """Open the scope of a new script."""
-        return Scope(self.policy.patterns["secret_names"])
+    def scope(self, cwd: str = ".") -> Scope:
+        """Open the scope of a new script that starts in a directory, given from the root."""
+        return Scope(self.policy.patterns["secret_names"], cwd=self.paths.locate(cwd, "."))
 
     # What a reader and the special checks call
 
