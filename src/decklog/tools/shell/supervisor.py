@@ -144,7 +144,7 @@ class Supervisor:
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             ground = self.spec["landlock"]
             if ground is not None:
-                landlock.restrict(landlock.Ground(tuple(ground["readable"]), tuple(ground["writable"]), ground["network"]))
+                landlock.restrict(landlock.Ground(**ground))
             argv = self.spec["argv"]
             os.execvp(argv[0], argv)
         except OSError as error:
