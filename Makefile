@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test search lint bench docs clean
 
 demo: $(STAMP)
 	@$(BIN)/decklog demo
@@ -13,6 +13,10 @@ demo: $(STAMP)
 test: $(STAMP) lint
 	@if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 4000000) }')" = 1 ]; then TMPDIR=/dev/shm; export TMPDIR; fi; \
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# The property tests with examples drawn anew each time; what they find belongs into a test of its own.
+search: $(STAMP)
+	@HYPOTHESIS_PROFILE=search $(BIN)/pytest -n 2 -m hypothesis
 
 lint: $(STAMP)
 	@$(BIN)/ruff check src tests benchmarks

@@ -23,7 +23,7 @@ from decklog.errors import StillPending
 from decklog.stores.effects.effects import Effect
 from decklog.tools import Finding, Sandbox, Toolbox, Unrestricted
 from decklog.tools.sandbox.sandbox import Kind
-from decklog.tools.shell.launch import end_family
+from decklog.tools.shell.launch import end_process_tree
 from decklog.tools.shell.process_tree import carriers
 from decklog.tools.toolbox.once import key_of
 
@@ -169,7 +169,7 @@ class Driver:
             return False
         self.tally.kills += 1
         if self.dice.random() < 0.4:
-            # As a power cut does it: the keeper and the command go too.
+            # As a power cut does it: the supervisor and the command go too.
             self._kill_everything(step)
         self.tally.fell[self.ground.where(step)] += 1
         return True
@@ -177,7 +177,7 @@ class Driver:
     def _kill_everything(self, step: str) -> None:
         effect = self.ground.effect(step)
         if effect is not None and effect.facts:
-            end_family(str(effect.facts["mark"]))
+            end_process_tree(str(effect.facts["mark"]))
 
     def _finish(self, step: str, with_check: bool) -> None:
         """Take the step over until it is done, answering for a person where one is asked."""
@@ -212,7 +212,7 @@ class Driver:
         if count == 0 or effect.state != "done":
             self.tally.lost.append(step)
         if effect.reconciled_by in ("check", "run"):
-            who = "the check" if effect.reconciled_by == "check" else "the keeper's record"
+            who = "the check" if effect.reconciled_by == "check" else "the supervisor's record"
             self.tally.answered[f"found done by {who}"] += 1
         elif effect.attempts > 1:
             self.tally.answered["taken up again"] += 1

@@ -9,8 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from decklog import Decklog, ManualClock
+
+# The suite gives the same answer each time. Searching at random is `make search`.
+settings.register_profile("fixed", derandomize=True)
+settings.register_profile("search", print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 ENGINES = ("sqlite", "postgres")
 _numbers = itertools.count(1)

@@ -7,17 +7,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from decklog.tools.calls.guard import Unrestricted
+    from decklog.tools.calls.tool import Finding, Tool
     from decklog.tools.sandbox.sandbox import Sandbox
-    from decklog.tools.toolbox.guard import Unrestricted
-    from decklog.tools.toolbox.tool import Finding, Tool
     from decklog.tools.toolbox.toolbox import Toolbox
 
 _HOMES = {
-    "Finding": "toolbox.tool",
+    "Finding": "calls.tool",
     "Sandbox": "sandbox.sandbox",
-    "Tool": "toolbox.tool",
+    "Tool": "calls.tool",
     "Toolbox": "toolbox.toolbox",
-    "Unrestricted": "toolbox.guard",
+    "Unrestricted": "calls.guard",
 }
 
 __all__ = ["Finding", "Sandbox", "Tool", "Toolbox", "Unrestricted"]

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from decklog.errors import Conflict, Denied, Invalid, NotFound, TooLarge
 from decklog.tools.files import edits
-from decklog.tools.files.files import edit_file, glob, list_files, read_file, write_file
+from decklog.tools.files.files import edit_file, read_file, write_file
 from decklog.tools.files.path_check import Rules
 from decklog.tools.files.root import Root
 from decklog.tools.files.text import decode
 from decklog.tools.search.globs import full_match, name_match
+from decklog.tools.search.listing import glob, list_files
 
 
 def test_a_range_of_lines_is_counted_from_one_and_includes_both_ends(root: Root, here: Path) -> None:

@@ -1,8 +1,11 @@
 """Claims for any text: a verdict always comes, soon, and no wrapping makes a denied command allowed."""
 
+import shutil
 import string
+import subprocess
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,8 +34,8 @@ WRAPPERS = [
     "while true; do {}; done",
     "for i in 1 2; do {}; done",
     "case x in x) {};; esac",
-    "echo $({})",
-    'echo "$({})"',
+    "echo $( {} )",
+    'echo "$( {} )"',
     "ls && {}",
     "ls || {}",
     "ls; {}",
@@ -49,8 +52,8 @@ WRAPPERS = [
     "eval '{}'",
     "trap '{}' EXIT",
     "f() {{ {}; }}; f",
-    "x=$({})",
-    "cat <({})",
+    "x=$( {} )",
+    "cat <( {} )",
     "echo '{}' | bash",
     "bash <<< '{}'",
     "bash <<'END'\n{}\nEND",
@@ -58,7 +61,7 @@ WRAPPERS = [
     "{} # harmless",
     "{} > /dev/null 2>&1",
     "A=1 {}",
-    "[[ -n $({}) ]]",
+    "[[ -n $( {} ) ]]",
     "busybox env {}",
     "xargs -I% {} < list",
 ]
@@ -144,6 +147,15 @@ def test_several_wrappers_never_make_a_denied_command_allowed(command: str, wrap
     for wrapper in wrappers:
         command = wrapper.format(command)
     assert judge(command).decision is not Decision.ALLOW
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_what_bash_takes_for_arithmetic_is_no_command() -> None:
+    for text, printed in (("echo $(( kill -9 -1 ))", "-10\n"), ("[[ -n $(( kill -9 -1 )) ]] && echo set", "set\n")):
+        assert subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=True).stdout == printed
+        assert judge(text).is_allowed
+    # A blank between the parentheses makes it a command in a subshell.
+    assert judge("echo $( ( kill -9 -1 ) )").decision is Decision.DENY
 
 
 @given(DENIED, st.data())

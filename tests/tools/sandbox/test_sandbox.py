@@ -11,7 +11,7 @@ import pytest
 from decklog import Decklog, Invalid
 from decklog.errors import TimedOut, Unavailable
 from decklog.tools import Sandbox, Toolbox
-from decklog.tools.sandbox import landlock, sandbox
+from decklog.tools.sandbox import landlock, sandbox, seccomp
 from decklog.tools.sandbox.sandbox import Kind
 from decklog.tools.shell.process_tree import carriers
 from tests.tools.shell.test_shell import STUBBORN, is_running, wait_for
@@ -101,6 +101,45 @@ def test_the_network_can_be_taken_away(make_box: Callable[..., Toolbox], kind: K
         assert "reached" not in make_box(sandbox=Sandbox(kind=kind, network=False)).run(connect).output
 
 
+def test_without_the_network_no_datagram_leaves_and_the_machine_still_talks_to_itself(
+    make_box: Callable[..., Toolbox], kind: Kind, place: Path
+) -> None:
+    if kind is Kind.LANDLOCK and not seccomp.is_available():
+        pytest.skip("this kernel takes no filter of system calls")
+    (place / "send.py").write_text(
+        "import socket\n"
+        "left, right = socket.socketpair()\n"
+        "left.send(b'x')\n"
+        "print('within', right.recv(1))\n"
+        "for family in (socket.AF_INET, socket.AF_INET6, socket.AF_PACKET):\n"
+        "    for form in (socket.SOCK_DGRAM, socket.SOCK_RAW):\n"
+        "        try:\n"
+        "            one = socket.socket(family, form)\n"
+        "            one.sendto(b'x', ('127.0.0.1', PORT))\n"
+        "        except OSError:\n"
+        "            pass\n"
+    )
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
+        ear.bind(("127.0.0.1", 0))
+        ear.settimeout(0.3)
+        text = (place / "send.py").read_text().replace("PORT", str(ear.getsockname()[1]))
+        (place / "send.py").write_text(text)
+        ran = make_box(sandbox=Sandbox(kind=kind, network=False)).run(["python3", "send.py"])
+        assert "within b'x'" in ran.output, ran.output
+        with pytest.raises(TimeoutError):
+            ear.recv(1)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root is let past a file's mode")
+def test_what_is_for_root_alone_is_out_of_reach_of_an_agent_that_runs_as_root(held: Toolbox, place: Path) -> None:
+    assert Path("/etc/shadow").read_bytes()
+    ran = held.run(
+        script(place, "cat /etc/shadow; ls /etc/ssl/private; cat /etc/passwd > seen && ls /etc > /dev/null && echo fine")
+    )
+    assert ran.stdout == "fine\n"
+    assert (place / "seen").read_text().startswith("root:")
+
+
 def test_a_process_outside_gets_no_signal(held: Toolbox, kind: Kind, place: Path) -> None:
     if kind is Kind.LANDLOCK and landlock.abi() < 6:
         pytest.skip("this Landlock has no rules for signals")
@@ -114,7 +153,7 @@ def test_the_environment_of_a_process_outside_is_out_of_reach(held: Toolbox, pla
     assert ran.exit_code != 0
 
 
-def test_a_stubborn_family_is_gone_within_a_sandbox_too(held: Toolbox, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stubborn_process_tree_is_gone_in_a_sandbox_too(held: Toolbox, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is on the path can be run, wherever it and the interpreter behind it lie.
     monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
     (place / "stubborn.py").write_text(STUBBORN)
@@ -212,9 +251,10 @@ def test_git_commits_in_a_linked_worktree(make_box: Callable[..., Toolbox], kind
     assert "second" in box.run(["git", "log", "--oneline"]).output
 
 
-def test_every_version_of_landlock_names_what_it_leaves_open() -> None:
+def test_every_version_of_landlock_names_what_it_leaves_open(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [len(landlock.uncovered(version, network=False)) for version in range(1, 8)]
     assert sizes == sorted(sizes, reverse=True)
+    monkeypatch.setattr(seccomp, "is_available", lambda: False)
     assert "the whole network" in landlock.uncovered(3, network=False)
     assert "UDP and raw sockets" in landlock.uncovered(7, network=False)
     assert landlock.rights(1) < landlock.rights(2) < landlock.rights(3) < landlock.rights(5)

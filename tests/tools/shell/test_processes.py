@@ -14,7 +14,7 @@ import pytest
 from decklog import Decklog, Invalid, NotFound
 from decklog.errors import Refused
 from decklog.tools import Toolbox
-from decklog.tools.shell.launch import end_family
+from decklog.tools.shell.launch import end_process_tree
 from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.process_tree import carriers
 from tests.tools.shell.test_shell import STUBBORN, is_running, wait_for
@@ -25,7 +25,7 @@ def nothing_left(log: Decklog, run_id: str) -> Iterator[None]:
     """End whatever a failing test leaves running."""
     yield
     for process in log.processes.find(run_id):
-        end_family(process.id)
+        end_process_tree(process.id)
 
 
 def test_a_process_runs_in_the_background_and_its_output_is_kept(box: Toolbox) -> None:
@@ -157,11 +157,11 @@ def test_a_process_of_an_earlier_boot_is_lost() -> None:
     assert Identity.from_text(json.dumps(own)).is_alive() is True
 
 
-def test_what_lost_its_keeper_is_still_found_and_stopped(log: Decklog, box: Toolbox) -> None:
+def test_what_lost_its_supervisor_is_still_found_and_stopped(log: Decklog, box: Toolbox) -> None:
     started = box.start_process("trap '' INT TERM; sleep 600")
-    keeper = Identity.from_text(log.processes.get(started.process_id).keeper)
-    assert keeper.send(signal.SIGKILL)
-    wait_for(lambda: not keeper.is_alive())
+    supervisor = Identity.from_text(log.processes.get(started.process_id).keeper)
+    assert supervisor.send(signal.SIGKILL)
+    wait_for(lambda: not supervisor.is_alive())
     assert box.list_processes()[0].state == "running"
     stopped = box.stop_process(started.process_id)
     assert (stopped.was_running, stopped.state) == (True, "lost")

@@ -136,6 +136,7 @@ def test_the_environment_is_an_allow_list_without_secrets(
     monkeypatch.setenv("OTHER_SETTING", "hidden")
     monkeypatch.setenv("GITHUB_TOKEN", token)
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("LC_DEPLOY_TARGET", "hidden")
     box = make_box(environment=["SOME_SETTING", "GITHUB_TOKEN"])
     script = "import os; print(sorted(os.environ), os.environ['SOME_SETTING'], os.environ['EXTRA'])"
     (place / "show.py").write_text(script)
@@ -143,6 +144,7 @@ def test_the_environment_is_an_allow_list_without_secrets(
     assert "visible given" in ran.output
     assert "'LC_ALL'" in ran.output
     assert "OTHER_SETTING" not in ran.output
+    assert "LC_DEPLOY_TARGET" not in ran.output
     assert "GITHUB_TOKEN" not in ran.output
     assert log.journal.find(run_id, subtype="run")[0].payload["withheld"] == ["GITHUB_TOKEN"]
     with pytest.raises(Invalid, match="Decklog's own"):

@@ -24,8 +24,8 @@ PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n--- /dev/null\n+++ b
 def left_behind(log: Decklog, box: Toolbox, tool: str, arguments: dict[str, Any], actor: str = GONE) -> Effect:
     """Write the intent that a process leaves which is killed right after it."""
     call = box._new_call("s1")
-    foresee = box.tools[tool].foresee
-    facts = foresee(call, arguments) if foresee else {}
+    expect = box.tools[tool].expect
+    facts = expect(call, arguments) if expect else {}
     return log.effects.intend(box.run_id, "s1", tool, key=key_of("s1", tool, arguments), actor=actor, facts=facts)
 
 
@@ -237,18 +237,19 @@ def test_an_error_that_does_not_tell_how_it_ended_leaves_an_unknown_effect(
 def test_a_process_that_was_started_by_one_who_died_is_adopted(log: Decklog, run_id: str, box: Toolbox) -> None:
     arguments = {"command": "echo up; sleep 600"}
     call = box._new_call("s1")
-    facts = box.tools["start_process"].foresee(call, arguments)  # type: ignore[misc]
+    facts = box.tools["start_process"].expect(call, arguments)  # type: ignore[misc]
     effect = log.effects.intend(
         run_id, "s1", "start_process", key=key_of("s1", "start_process", arguments), actor=GONE, facts=facts
     )
     from decklog.tools.shell import launch
+    from decklog.tools.shell.shell import order_for
 
-    order = box._shell.order(call, arguments["command"], ".", None, bound=False, detached=True, durable=True)
-    kept = launch.launch(order)
+    order = order_for(call, arguments["command"], ".", None, bound=False, detached=True, durable=True)
+    supervised = launch.launch(order)
     os.close(order.cwd_fd)
-    kept.let_go()
+    supervised.let_go()
     started = box.call("start_process", arguments, step="s1")
-    assert (started.process_id, started.pid) == (call.mark, kept.pid)
+    assert (started.process_id, started.pid) == (call.mark, supervised.pid)
     assert log.effects.get(effect.id).reconciled_by == "start_process"
     assert box.stop_process(started.process_id, force=True).was_running
 

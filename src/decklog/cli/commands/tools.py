@@ -174,7 +174,7 @@ def call_tool(
     """
     import os
 
-    from decklog.tools.toolbox.results import to_data
+    from decklog.tools.calls.results import to_data
     from decklog.tools.toolbox.toolbox import Toolbox
 
     given = _arguments(sys.stdin.read() if arguments == "-" else arguments)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
+from decklog.tools.files.gitignore import Patterns
 from decklog.tools.files.path_spelling import HONEST, denied, folded, unmask
-from decklog.tools.search.gitignore import Patterns
 
 SECRETS = (
     ".env",

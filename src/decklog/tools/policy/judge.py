@@ -1,40 +1,74 @@
 """The one question asked of a policy: may this command run?"""
 
+import re
 import shlex
+from collections.abc import Mapping
 
 from decklog.errors import Invalid
 from decklog.tools.policy.policy import Policy
-from decklog.tools.policy.programs.judging import Bench
+from decklog.tools.policy.programs.judging import Judging
 from decklog.tools.policy.shell.parse import LONGEST
 from decklog.tools.policy.shell.script import TooComplex
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import Word
 from decklog.tools.policy.verdict import Verdict
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Bash sets these itself when it starts, whatever its environment says.
+_SET_BY_BASH = frozenset(
+    ["IFS", "PWD", "OLDPWD", "UID", "EUID", "PPID", "SHLVL", "RANDOM", "SECONDS", "LINENO", "BASHPID", "HOSTNAME", "OPTIND", "_"]
+)
 
-def judge(command: str | list[str], policy: Policy | None = None, *, root: str | None = None) -> Verdict:
+
+def judge(
+    command: str | list[str],
+    policy: Policy | None = None,
+    *,
+    root: str | None = None,
+    cwd: str = ".",
+    env: Mapping[str, str] | None = None,
+) -> Verdict:
     """Judge a command before it runs: a bash command line, or a list of arguments that runs without a shell.
 
     `root` is the absolute path of the repository; without it, relative paths are taken for the repository's.
-    Nothing is executed and no file is looked at. Any text gets a verdict; only an empty list or
-    another type is refused.
+    `cwd` is the directory it runs in, from the root, and `env` the variables it is given besides the usual ones.
+    Nothing is executed and no file is looked at. Any text gets a verdict; only an empty list, another type or a
+    variable's name that no shell takes is refused.
     """
     text = _text(command)
-    bench = Bench(policy or Policy.default(), root, text)
+    given = _variables(env or {})
+    judging = Judging(policy or Policy.default(), root, text)
+    scope = judging.scope(cwd)
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
-        bench.report("not-understood", text[:200])
+        judging.report("not-understood", text[:200])
     try:
         if len(text) > LONGEST:
             raise TooComplex
+        judging.review(Call([], text, given), scope)
+        for name in given.keys() - _SET_BY_BASH:
+            scope.assign(name, given[name])
         if isinstance(command, str):
-            output = bench.run_script(text.replace("\0", ""), bench.scope())
+            output = judging.run_script(text.replace("\0", ""), scope)
         else:
-            call = Call([Word(part.replace("\0", "")) for part in command], text)
-            output = bench.review(call, bench.scope())
-        bench.overhear(output, text)
+            output = judging.review(Call([Word(part.replace("\0", "")) for part in command], text), scope)
+        judging.judge_output(output, text)
     except (TooComplex, RecursionError):
-        bench.report("too-complex", text[:200])
-    return bench.verdict
+        judging.report("too-complex", text[:200])
+    return judging.verdict
+
+
+def _variables(env: Mapping[str, str]) -> dict[str, Word]:
+    """Give the variables of an environment as words, refusing a name that a shell would not take for one."""
+    for name in env:
+        if not is_name(name):
+            hint = "Use letters, digits and underscores, a letter or an underscore first."
+            raise Invalid(f"{name!r} is no name of a variable.", hint=hint, name=name)
+    return {name: Word(value.replace("\0", "")) for name, value in env.items()}
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text can name a variable."""
+    return _NAME.fullmatch(text) is not None
 
 
 def _text(command: str | list[str]) -> str:
@@ -45,5 +79,5 @@ def _text(command: str | list[str]) -> str:
         hint = "Pass a command line as text, or a list of argument texts."
         raise Invalid(f"A command is text or a list of text, not {type(command).__name__}.", hint=hint)
     if not command:
-        raise Invalid("The list of arguments is empty, so there is nothing to judge.", hint="Pass at least a program.")
+        raise Invalid("The list of arguments is empty, so there is nothing to judging.", hint="Pass at least a program.")
     return shlex.join(command)

@@ -1,36 +1,73 @@
-"""Building of a policy from the tables of its file."""
+"""Reading of a policy's file, and of the tables in it."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from decklog.tools.policy.globs import Globs
-from decklog.tools.policy.policy import Finding, Policy, Program, Rule, words
+from decklog.errors import Invalid, NotFound
+from decklog.tools.policy.entries import Finding, Program, Rule
 from decklog.tools.policy.verdict import Decision
 
 _ALLOWED = "Nothing in this command needs a person's attention."
 
 
-class Builder:
-    """Turn merged data into a Policy."""
+def read(path: Path) -> dict[str, Any]:
+    """Read a TOML or JSON file."""
+    if not path.is_file():
+        raise NotFound(f"There is no policy file {path}.", hint="Check the path.", path=str(path))
+    try:
+        if path.suffix == ".json":
+            loaded = json.loads(path.read_text(encoding="utf-8"))
+        else:
+            import tomllib
+
+            loaded = tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        hint = "Correct the file; its form is that of the shipped default.toml."
+        raise Invalid(f"The policy file {path} can't be read: {error}.", hint=hint, path=str(path)) from error
+    if not isinstance(loaded, dict):
+        raise Invalid(f"The policy file {path} holds no table.", hint="Put a table at the top.", path=str(path))
+    return loaded
+
+
+def merge(base: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one policy's data over another's."""
+    merged = dict(base)
+    for key, value in given.items():
+        before = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(before, str | list) and set(value) <= {"add", "remove"}:
+            gone = set(words(value.get("remove", ())))
+            merged[key] = [word for word in words(before) if word not in gone] + words(value.get("add", ()))
+        elif isinstance(value, Mapping) and isinstance(before, Mapping):
+            merged[key] = merge(dict(before), value)
+        elif isinstance(before, list) and isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            merged[key] = before + value
+        else:
+            merged[key] = value
+    return merged
+
+
+def words(value: str | Iterable[str]) -> list[str]:
+    """Read a list given as such or as words in one string."""
+    return value.split() if isinstance(value, str) else list(value)
+
+
+class Tables:
+    """Read the tables of a policy from its merged data."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
         self.decisions: dict[str, str] = data.get("decisions", {})
 
-    def policy(self) -> Policy:
-        """Build the whole policy."""
-        return Policy(
-            programs=self._programs(),
-            rules=self._rules(),
-            paths={place: finding for entry in self.data.get("paths", ()) for place, finding in self._path(entry)},
-            findings={entry["name"]: self._finding(entry) for entry in self.data.get("findings", ())},
-            globs={name: Globs(words(given)) for name, given in self.data.get("globs", {}).items()},
-            names={name: frozenset(words(given)) for name, given in self.data.get("names", {}).items()},
-            patterns={name: re.compile(given) for name, given in self.data.get("patterns", {}).items()},
-            variables=self._variables(),
-            data=self.data,
-        )
+    def findings(self) -> dict[str, Finding]:
+        """Read the findings that the checks report by name."""
+        return {entry["name"]: self._finding(entry) for entry in self.data.get("findings", ())}
+
+    def paths(self) -> dict[tuple[str, str], Finding]:
+        """Read what is decided about roles of classes of paths."""
+        return {place: finding for entry in self.data.get("paths", ()) for place, finding in self._path(entry)}
 
     def _finding(self, entry: dict[str, Any], decision: str | None = None) -> Finding:
         """Read a decision, the name of its rule and its reason; `[decisions]` has the last word."""
@@ -38,7 +75,7 @@ class Builder:
         chosen = self.decisions.get(rule) or decision or entry.get("decision", "allow")
         return Finding(Decision(chosen), rule, entry.get("reason", _ALLOWED))
 
-    def _programs(self) -> dict[str, Program]:
+    def programs(self) -> dict[str, Program]:
         """Read the program tables, later ones over earlier ones, then the three short lists."""
         programs: dict[str, Program] = {}
         for entry in self.data.get("programs", ()):
@@ -80,7 +117,7 @@ class Builder:
                 is_allowed = decision == Decision.ALLOW
                 yield name, self._finding({} if is_allowed else entry, decision)
 
-    def _rules(self) -> dict[str, tuple[Rule, ...]]:
+    def rules(self) -> dict[str, tuple[Rule, ...]]:
         """Read the rules and file them under the programs they are about."""
         rules: dict[str, tuple[Rule, ...]] = {}
         for entry in self.data.get("rules", ()):
@@ -107,7 +144,7 @@ class Builder:
             for kind in words(entry["classes"]):
                 yield (role, kind), self._finding(entry)
 
-    def _variables(self) -> dict[str, Finding | str]:
+    def variables(self) -> dict[str, Finding | str]:
         """Read what is decided about setting variables; `shell` means that the value is a command."""
         variables: dict[str, Finding | str] = {}
         for entry in self.data.get("variables", ()):

@@ -8,6 +8,8 @@ import ctypes
 import os
 import sys
 
+from decklog.tools.sandbox import seccomp
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,12 +44,16 @@ class _Beneath(ctypes.Structure):
 
 
 class Ground:
-    """What a process may still touch: directories and files to read and run, others to write too, and the network."""
+    """What a process may still touch: directories and files to read and run, others to write too, and the network.
 
-    def __init__(self, readable: "Sequence[str]", writable: "Sequence[str]", network: bool) -> None:
+    `listed` are directories of which only the names are for everybody.
+    """
+
+    def __init__(self, readable: "Sequence[str]", writable: "Sequence[str]", network: bool, listed: "Sequence[str]" = ()) -> None:
         self.readable = tuple(readable)
         self.writable = tuple(writable)
         self.network = network
+        self.listed = tuple(listed)
 
 
 def _call(number: int, *arguments: object) -> int:
@@ -76,7 +82,7 @@ def rights(version: int) -> int:
 def uncovered(version: int, *, network: bool) -> tuple[str, ...]:
     """Name what a version leaves open although a sandbox would close it."""
     gaps = ["reading names and attributes of files", "unix sockets with a path"]
-    if not network:
+    if not network and not seccomp.is_available():
         gaps.append("UDP and raw sockets" if version >= 4 else "the whole network")
     if version < 3:
         gaps.append("truncating files")
@@ -99,6 +105,7 @@ def restrict(ground: Ground) -> None:
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = _call(CREATE_RULESET, ctypes.byref(rules), size, 0)
     try:
+        _allow(ruleset, ground.listed, READ_DIR)
         _allow(ruleset, ground.readable, READING & handled)
         _allow(ruleset, ground.writable, handled)
         if _libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
@@ -107,6 +114,8 @@ def restrict(ground: Ground) -> None:
     finally:
         os.close(ruleset)
     _drop_capabilities()
+    if not ground.network and seccomp.is_available():
+        seccomp.refuse_network()
 
 
 def _drop_capabilities() -> None:

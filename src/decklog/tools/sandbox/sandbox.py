@@ -10,13 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 
 from decklog.errors import Invalid, Unavailable
-from decklog.tools.sandbox import landlock
+from decklog.tools.sandbox import landlock, seccomp
 from decklog.tools.sandbox.landlock import Ground
+from decklog.tools.sandbox.private import parts_of
 
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/run/current-system"),
     *("/run/systemd/resolve",),
 )
+# The system's settings: some are for root alone, and root is who an agent may run as.
+SETTINGS = "/etc"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts", "/dev/ptmx")
 OPEN_WORD = "no sandbox: the command can touch whatever its user can"
 
@@ -63,7 +66,8 @@ class Sandbox:
                 return {"kind": self.kind.value, "network": network, "uncovered": []}
             case Kind.LANDLOCK:
                 gaps = landlock.uncovered(landlock.abi(), network=self.network)
-                network = "shared" if self.network else "no TCP" if landlock.abi() >= 4 else "shared"
+                without = "none" if seccomp.is_available() else "no TCP" if landlock.abi() >= 4 else "shared"
+                network = "shared" if self.network else without
                 return {"kind": self.kind.value, "abi": landlock.abi(), "network": network, "uncovered": list(gaps)}
             case _:
                 return {"kind": Kind.NONE.value, "network": "shared", "note": OPEN_WORD}
@@ -136,7 +140,14 @@ def ground_of(sandbox: Sandbox, site: Site) -> Ground:
 
 def for_landlock(ground: Ground) -> Ground:
     """Add what bubblewrap makes anew and Landlock has to let through."""
-    return Ground((*ground.readable, "/proc", "/sys", *DEVICES), (*ground.writable, *DEVICES), ground.network)
+    settings = parts_of(SETTINGS)
+    readable = [path for path in ground.readable if path != SETTINGS]
+    return Ground(
+        (*readable, *settings.public, "/proc", "/sys", *DEVICES),
+        (*ground.writable, *DEVICES),
+        ground.network,
+        settings.mixed,
+    )
 
 
 def wrapped(argv: list[str], ground: Ground, site: Site, cwd: str) -> list[str]:
@@ -147,6 +158,8 @@ def wrapped(argv: list[str], ground: Ground, site: Site, cwd: str) -> list[str]:
     words += ["--proc", "/proc", "--dev", "/dev", "--bind", str(site.temporary), "/tmp"]
     for path in ground.readable:
         words += ["--ro-bind-try", path, path]
+    for path in parts_of(SETTINGS).private:
+        words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     for path in ground.writable:
         words += ["--bind-try", path, path]
     log = os.path.join(site.root, ".decklog")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from decklog.tools.files.access import Op
+from decklog.tools.files.gitignore import Ignores, with_parents
 from decklog.tools.files.root import Root, errors_of
-from decklog.tools.search.gitignore import Ignores, with_parents
 
 NEVER_WALKED = frozenset({".git", ".decklog"})
 IGNORE_FILE = ".gitignore"

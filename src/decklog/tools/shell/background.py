@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.stores.effects.processes import Process, ProcessState
+from decklog.tools.calls.call import Call
+from decklog.tools.calls.results import to_data
+from decklog.tools.calls.tool import Finding
 from decklog.tools.shell import launch, process_tree
 from decklog.tools.shell.output import read_output
 from decklog.tools.shell.process_identity import Identity
-from decklog.tools.shell.shell import place_of, read_note
-from decklog.tools.toolbox.call import Call
-from decklog.tools.toolbox.results import to_data
-from decklog.tools.toolbox.tool import Finding
+from decklog.tools.shell.shell import order_for, place_of, read_note
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
@@ -68,20 +68,25 @@ def start_process(call: Call, command: list[str] | str, cwd: str = ".", env: dic
     It is judged first, as `run` does. It goes on when the agent's program ends; `list_processes` finds it again by its
     `process_id`, `process_logs` reads its output, `stop_process` ends it and everything it started.
     """
-    order = call.shell.order(call, command, cwd, env, bound=False, detached=True, durable=call.step is not None)
+    order = order_for(call, command, cwd, env, bound=False, detached=True, durable=call.step is not None)
     sandbox = call.notes["sandbox"]
     call.say("start_process.begun", {"command": command, "cwd": cwd, "guard": call.notes["guard"], "sandbox": sandbox})
     try:
-        kept = launch.launch(order)
+        supervised = launch.launch(order)
     finally:
         os.close(order.cwd_fd)
-    kept.let_go()
-    _record(call, call.mark, {"pid": kept.pid, "keeper": kept.keeper.as_text()}, _facts(call, command, cwd, str(order.folder)))
-    return Started(call.mark, kept.pid, str(sandbox["kind"]))
+    supervised.let_go()
+    _record(
+        call,
+        call.mark,
+        {"pid": supervised.pid, "supervisor": supervised.supervisor.as_text()},
+        _facts(call, command, cwd, str(order.folder)),
+    )
+    return Started(call.mark, supervised.pid, str(sandbox["kind"]))
 
 
 def _facts(call: Call, command: Any, cwd: str, folder: str) -> dict[str, Any]:
-    kind = call.shell.sandbox.settled().kind.value
+    kind = call.commands.sandbox.settled().kind.value
     place = place_of(call, cwd)
     return {"mark": call.mark, "folder": folder, "command": to_data(command), "cwd": place, "sandbox": kind}
 
@@ -95,15 +100,15 @@ def _record(call: Call, process_id: str, running: dict[str, Any], facts: dict[st
         root=call.root.path,
         folder=str(facts["folder"]),
         sandbox=str(facts["sandbox"]),
-        keeper=str(running["keeper"]),
+        keeper=str(running["supervisor"]),
         pid=int(running["pid"]),
         task_id=call.task_id,
     )
 
 
-def foresee_process(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+def expect_process(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
     """Give the facts by which a process that was started can be found again."""
-    return _facts(call, arguments["command"], arguments.get("cwd", "."), str(call.shell.folder(call.mark)))
+    return _facts(call, arguments["command"], arguments.get("cwd", "."), str(call.commands.folder(call.mark)))
 
 
 def look_for_process(call: Call, effect: "Effect") -> Finding:
@@ -144,10 +149,10 @@ def stop_process(call: Call, process_id: str, force: bool = False, grace_seconds
     if not process.is_running:
         return _stopped(process, was_running=False)
     stages = _stages(force, grace_seconds)
-    keeper = Identity.from_text(process.keeper)
+    supervisor = Identity.from_text(process.keeper)
     (Path(process.folder) / "stop.json").write_text(json.dumps(stages), encoding="utf-8")
-    if not keeper.send(signal.SIGTERM):
-        launch.end_family(process.id)
+    if not supervisor.send(signal.SIGTERM):
+        launch.end_process_tree(process.id)
     _await_end(process, sum(seconds for _, seconds in stages))
     ended = refresh(call, process)
     if ended.is_running:
@@ -181,7 +186,7 @@ def _of_this_run(call: Call, process_id: str) -> Process:
 
 
 def _lives(process: Process) -> bool:
-    """Say whether anything of a process is left: its keeper, or what carries its mark."""
+    """Say whether anything of a process is left: its supervisor, or what carries its mark."""
     return Identity.from_text(process.keeper).is_alive() is not False or bool(process_tree.carriers(process.id))
 
 

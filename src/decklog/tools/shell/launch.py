@@ -1,4 +1,4 @@
-"""Start a command under a keeper, and wait for what the keeper tells."""
+"""Start a command under a supervisor, and wait for what the supervisor tells."""
 
 import errno
 import json
@@ -30,7 +30,7 @@ _POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What a keeper is to run. `bound` ends it with its starter; `detached` lets its family outlive the first process."""
+    """What a supervisor is to run. `bound` ends it with its starter; `detached` lets what it started outlive it."""
 
     mark: str
     argv: list[str]
@@ -45,7 +45,7 @@ class Order:
     durable: bool = False
 
     def as_line(self, status_fd: int) -> bytes:
-        """Write the order as the keeper reads it."""
+        """Write the order as the supervisor reads it."""
         spec = {
             "argv": self.argv,
             "folder": str(self.folder),
@@ -63,13 +63,13 @@ class Order:
 
 
 @dataclass
-class Kept:
-    """A command under its keeper."""
+class Supervised:
+    """A command under its supervisor."""
 
     mark: str
     folder: Path
     pid: int
-    keeper: Identity
+    supervisor: Identity
     _status: "_Status" = field(repr=False)
     _has_ended: bool = False
 
@@ -77,7 +77,7 @@ class Kept:
         """Wait for the end of the command and give how it ended."""
         message = self._status.next("ended", while_waiting)
         if message is None:
-            end_family(self.mark)
+            end_process_tree(self.mark)
             raise Unavailable(
                 f"The process that kept {self.pid} was killed, so its end is not known",
                 hint="What was left of the command has been ended. Look at what it did before running it again.",
@@ -96,12 +96,12 @@ class Kept:
         is_ending = self._status.is_binding and not self._has_ended
         self._status.close()
         end = time.monotonic() + _END_SECONDS
-        while is_ending and self.keeper.is_alive() and time.monotonic() < end:
+        while is_ending and self.supervisor.is_alive() and time.monotonic() < end:
             time.sleep(0.01)
 
 
 class _Status:
-    """The line from the keeper, and for a bound command the line whose end the keeper takes for our death."""
+    """The line from the supervisor, and for a bound command the line whose end the supervisor takes for our death."""
 
     def __init__(self, read: int, control: Any) -> None:
         self._read = read
@@ -140,10 +140,10 @@ class _Status:
             self._control = None
 
 
-def launch(order: Order) -> Kept:
-    """Start a command under a keeper of its own; raise when it can't be started."""
+def launch(order: Order) -> Supervised:
+    """Start a command under a supervisor of its own; raise when it can't be started."""
     read, write = os.pipe()
-    trouble = order.folder / "keeper.err"
+    trouble = order.folder / "supervisor.err"
     try:
         with open(trouble, "wb") as errors:
             starter = subprocess.Popen(
@@ -172,17 +172,17 @@ def launch(order: Order) -> Kept:
     return _begun(order, status, trouble)
 
 
-def _begun(order: Order, status: _Status, trouble: Path) -> Kept:
+def _begun(order: Order, status: _Status, trouble: Path) -> Supervised:
     message = status.next("started", seconds=_START_SECONDS)
     if message is None:
         status.close()
         said = trouble.read_text(errors="replace").strip().rpartition("\n")[2]
-        raise Unavailable(f"The keeper of a process did not start: {said or 'it said nothing'}", hint="Check sys.executable.")
+        raise Unavailable(f"The supervisor of a process did not start: {said or 'it said nothing'}", hint="Check sys.executable.")
     if "refused" in message:
         status.close()
         raise _worded(message["refused"], order.argv[0])
     started = message["started"]
-    return Kept(order.mark, order.folder, started["pid"], Identity.from_text(started["keeper"]), status)
+    return Supervised(order.mark, order.folder, started["pid"], Identity.from_text(started["supervisor"]), status)
 
 
 def _worded(problem: dict[str, Any], program: str) -> Exception:
@@ -196,7 +196,7 @@ def _worded(problem: dict[str, Any], program: str) -> Exception:
     return Unavailable(f"{program!r} can't be started: {problem['strerror']}", program=program)
 
 
-def end_family(mark: str, seconds: float = 10.0) -> int:
+def end_process_tree(mark: str, seconds: float = 10.0) -> int:
     """Kill everything that carries a mark until nothing is left; say how many were met."""
     import signal
 

@@ -1,6 +1,6 @@
 """Who a process is: more than its number, which the system gives to a stranger once the process is gone.
 
-The keeper of a command imports this, so it stays with what costs nothing to import.
+The supervisor of a command imports this, so it stays with what costs nothing to import.
 """
 
 import json

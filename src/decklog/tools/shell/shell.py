@@ -2,9 +2,7 @@
 
 import json
 import os
-import shutil
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,24 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from decklog import redact
 from decklog.errors import Invalid, StillPending, TimedOut, Unavailable
+from decklog.tools.calls.call import Call
+from decklog.tools.calls.guard import Command
+from decklog.tools.calls.results import to_data
+from decklog.tools.calls.tool import Finding
 from decklog.tools.files.access import Op
 from decklog.tools.sandbox import sandbox
-from decklog.tools.sandbox.sandbox import Kind, Sandbox, Site
+from decklog.tools.sandbox.sandbox import Kind, Site
 from decklog.tools.shell import launch, process_tree
+from decklog.tools.shell.environment import environment
 from decklog.tools.shell.output import Chunk, Output, read_output
-from decklog.tools.shell.spool import DEFAULT_CAP
-from decklog.tools.toolbox.call import Call
-from decklog.tools.toolbox.environment import environment
-from decklog.tools.toolbox.guard import Command
-from decklog.tools.toolbox.results import to_data
-from decklog.tools.toolbox.tool import Finding
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
 
 LONGEST_SECONDS = 24 * 3600.0
 STREAM_SECONDS = 2.0
-MOST_CAP = 4 * 1024 * 1024
 SHOWN_CHARACTERS = 4000
 
 
@@ -62,63 +58,39 @@ class Ran:
         return "".join(chunk.text for chunk in self.chunks if chunk.stream == "stderr")
 
 
-@dataclass(kw_only=True)
-class Shell:
-    """What a toolbox's commands have in common: where they run, what holds them in, what they see of the environment."""
-
-    state: Path
-    sandbox: Sandbox
-    passed: tuple[str, ...] = ()
-    cap_bytes: int = DEFAULT_CAP
-
-    def __post_init__(self) -> None:
-        if not 0 < self.cap_bytes <= MOST_CAP:
-            raise Invalid(f"cap_bytes is {self.cap_bytes}; it is 1 to {MOST_CAP}", field="cap_bytes")
-        self.scratch = Path(tempfile.mkdtemp(prefix="decklog-"))
-
-    def close(self) -> None:
-        """Remove the scratch directory that the commands shared."""
-        shutil.rmtree(self.scratch, ignore_errors=True)
-
-    def folder(self, mark: str) -> Path:
-        """Make the folder that a command's keeper writes to."""
-        path = self.state / mark
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return path
-
-    def order(self, call: Call, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.Order:
-        """Write out what a keeper is to run."""
-        if sys.platform != "linux":
-            raise Unavailable("Commands run on Linux only: elsewhere nobody could be sure to end them", hint="Use Linux.")
-        place = place_of(call, cwd)
-        chosen = environment(self.passed, env)
-        if chosen.withheld:
-            call.notes["withheld"] = list(chosen.withheld)
-        # What runs on after the toolbox is closed keeps a scratch directory of its own.
-        scratch = self.folder(call.mark) if terms.get("detached") else self.scratch
-        site = Site(call.root.path, scratch, chosen.values)
-        held = self.sandbox.settled()
-        call.notes["sandbox"] = held.report()
-        argv, ground = argv_of(command), None
-        if held.kind is not Kind.NONE:
-            for directory in (site.home, site.temporary):
-                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            site = Site(site.root, site.scratch, sandbox.sandboxed_environment(site))
-            ground = sandbox.ground_of(held, Site(site.root, site.scratch, chosen.values))
-        if held.kind is Kind.BUBBLEWRAP and ground is not None:
-            argv, ground = sandbox.wrapped(argv, ground, site, os.path.join(site.root, place)), None
-        elif ground is not None:
-            ground = sandbox.for_landlock(ground)
-        return launch.Order(
-            mark=call.mark,
-            argv=argv,
-            env=dict(site.env),
-            cwd_fd=call.root.open_exact(place, os.O_PATH | os.O_DIRECTORY),
-            folder=self.folder(call.mark),
-            ground=ground,
-            cap_bytes=self.cap_bytes,
-            **terms,
-        )
+def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.Order:
+    """Write out what a supervisor is to run."""
+    if sys.platform != "linux":
+        raise Unavailable("Commands run on Linux only: elsewhere nobody could be sure to end them", hint="Use Linux.")
+    place = place_of(call, cwd)
+    chosen = environment(call.commands.passed, env)
+    if chosen.withheld:
+        call.notes["withheld"] = list(chosen.withheld)
+    # What runs on after the toolbox is closed keeps a scratch directory of its own.
+    scratch = call.commands.folder(call.mark) if terms.get("detached") else call.commands.scratch
+    site = Site(call.root.path, scratch, chosen.values)
+    held = call.commands.sandbox.settled()
+    call.notes["sandbox"] = held.report()
+    argv, ground = argv_of(command), None
+    if held.kind is not Kind.NONE:
+        for directory in (site.home, site.temporary):
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        site = Site(site.root, site.scratch, sandbox.sandboxed_environment(site))
+        ground = sandbox.ground_of(held, Site(site.root, site.scratch, chosen.values))
+    if held.kind is Kind.BUBBLEWRAP and ground is not None:
+        argv, ground = sandbox.wrapped(argv, ground, site, os.path.join(site.root, place)), None
+    elif ground is not None:
+        ground = sandbox.for_landlock(ground)
+    return launch.Order(
+        mark=call.mark,
+        argv=argv,
+        env=dict(site.env),
+        cwd_fd=call.root.open_exact(place, os.O_PATH | os.O_DIRECTORY),
+        folder=call.commands.folder(call.mark),
+        ground=ground,
+        cap_bytes=call.commands.cap_bytes,
+        **terms,
+    )
 
 
 def argv_of(command: Command) -> list[str]:
@@ -170,7 +142,7 @@ def run(
     outlives it. Standard input is empty. `env` adds variables to the few that are passed on.
     """
     started = time.monotonic()
-    order = call.shell.order(
+    order = order_for(
         call,
         command,
         cwd,
@@ -183,14 +155,14 @@ def run(
     call.afterwards(lambda: launch.discard(order.folder))
     call.say("run.begun", {"command": command, "cwd": cwd, "guard": call.notes["guard"], "sandbox": call.notes["sandbox"]})
     try:
-        kept = launch.launch(order)
+        supervised = launch.launch(order)
     finally:
         os.close(order.cwd_fd)
     try:
-        ended = kept.wait(_Stream(call, order.folder))
+        ended = supervised.wait(_Stream(call, order.folder))
     finally:
-        kept.let_go()
-    ran = _ran(ended, read_output(order.folder), int((time.monotonic() - started) * 1000), call.shell.sandbox.settled().kind)
+        supervised.let_go()
+    ran = _ran(ended, read_output(order.folder), int((time.monotonic() - started) * 1000), call.commands.sandbox.settled().kind)
     if ended["reason"] == "timed_out":
         raise _late(ran, timeout_seconds, ended)
     return ran
@@ -234,9 +206,9 @@ class _Stream:
 # After a crash
 
 
-def foresee_command(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+def expect_command(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
     """Give the facts by which a command that was begun can be found again."""
-    folder = call.shell.folder(call.mark)
+    folder = call.commands.folder(call.mark)
     return {"mark": call.mark, "folder": str(folder), "command": to_data(arguments["command"])}
 
 
@@ -254,11 +226,11 @@ def look_for_run(call: Call, effect: "Effect") -> Finding:
     call.afterwards(lambda: launch.discard(folder))
     if ended is None or "refused" in ended:
         return Finding(False)
-    return Finding(True, to_data(_ran(ended, read_output(folder), 0, call.shell.sandbox.settled().kind)))
+    return Finding(True, to_data(_ran(ended, read_output(folder), 0, call.commands.sandbox.settled().kind)))
 
 
 def read_note(folder: Path, name: str) -> dict[str, Any] | None:
-    """Read a file that a keeper left; None when there is none."""
+    """Read a file that a supervisor left; None when there is none."""
     try:
         note: dict[str, Any] = json.loads((folder / name).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""The keeper: a small process beside each command that outlives whoever started it.
+"""The supervisor: a small process beside each command that outlives whoever started it.
 
-It starts the command in a session of its own, keeps its output and its exit code, and ends its whole family: as the nearest
+It starts the command in a session of its own, keeps its output and its exit code, and ends its whole process tree: as the nearest
 "subreaper" it inherits every orphan below it, so that no grandchild gets away by leaving its group. It runs in a fresh
 interpreter with the standard library alone, because it must start fast and must not share a lock with the program it serves.
 """
@@ -28,7 +28,7 @@ CHECK_SECONDS = 0.02
 LATE_SECONDS = 0.1
 READ_SIZE = 65536
 
-# How a family is ended when nobody said otherwise: what is sent, and how long to wait for it to help.
+# How a process tree is ended when nobody said otherwise: what is sent, and how long to wait for it to help.
 BRISK = ((int(signal.SIGTERM), 1.0), (int(signal.SIGKILL), 5.0))
 
 
@@ -40,13 +40,13 @@ def main() -> None:
         return
     spec = json.loads(line)
     if os.fork():
-        # The starter waits for this process alone; the keeper itself belongs to nobody.
+        # The starter waits for this process alone; the supervisor itself belongs to nobody.
         os._exit(0)
     os.setsid()
-    Keeper(spec).keep()
+    Supervisor(spec).run()
 
 
-class Keeper:
+class Supervisor:
     """Looks after one command from start to end."""
 
     def __init__(self, spec: "dict[str, Any]") -> None:
@@ -69,17 +69,17 @@ class Keeper:
         self.left_since: float | None = None
         self.output_error: str | None = None
 
-    def keep(self) -> None:
+    def run(self) -> None:
         """Run the command to its end and tell how it ended."""
         ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._listen()
-        self._note("started.json", {"keeper": Identity.own().as_text()}, durable=self.spec["durable"])
+        self._note("started.json", {"supervisor": Identity.own().as_text()}, durable=self.spec["durable"])
         problem = self._start()
         if problem is not None:
             self._tell({"refused": problem})
             self._note("ended.json", {"refused": problem}, durable=self.spec["durable"])
             return
-        started = {"pid": self.pid, "keeper": Identity.own().as_text()}
+        started = {"pid": self.pid, "supervisor": Identity.own().as_text()}
         self._note("running.json", started, durable=self.spec["durable"])
         self._tell({"started": started})
         self._watch()
@@ -144,7 +144,7 @@ class Keeper:
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             ground = self.spec["landlock"]
             if ground is not None:
-                landlock.restrict(landlock.Ground(tuple(ground["readable"]), tuple(ground["writable"]), ground["network"]))
+                landlock.restrict(landlock.Ground(**ground))
             argv = self.spec["argv"]
             os.execvp(argv[0], argv)
         except OSError as error:
@@ -172,7 +172,7 @@ class Keeper:
         return CHECK_SECONDS if self.stages or self.left_since is not None else POLL_SECONDS
 
     def _is_over(self) -> bool:
-        """Say whether nothing of the family is left."""
+        """Say whether nothing of the process tree is left."""
         if self.code is None:
             return False
         left = process_tree.descendants(os.getpid())
@@ -203,7 +203,7 @@ class Keeper:
             return BRISK
 
     def _end(self, stages: "tuple[tuple[int, float], ...]", reason: str) -> None:
-        """Begin to end the family; a harder way than the one under way takes over."""
+        """Begin to end the process tree; a harder way than the one under way takes over."""
         if self.stages and len(stages) >= len(self.stages):
             return
         self.reason = reason
@@ -253,7 +253,7 @@ class Keeper:
         try:
             self.spool.take(stream, data)
         except OSError as error:
-            # A full disk must not end the keeper: the family would be left to itself.
+            # A full disk must not end the supervisor: the process tree would be left to itself.
             self.output_error = error.strerror
 
     def _reap(self) -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from decklog.tools.symbols.definition import Kind, Sighting
+from decklog.tools.symbols.definition import Definition, Kind
 
 PATIENCE_SECONDS = 60
 KINDS = {
@@ -35,21 +35,21 @@ def is_installed() -> bool:
     return any(line.startswith("json") for line in done.stdout.splitlines())
 
 
-def sightings(sources: Mapping[str, bytes]) -> dict[str, list[Sighting]]:
+def definitions(sources: Mapping[str, bytes]) -> dict[str, list[Definition]]:
     """Give the classes, functions and methods of several sources, by their paths.
 
     Ctags sees copies in a directory of their own: it must not open what a link in the repository points to.
     """
-    found: dict[str, list[Sighting]] = {path: [] for path in sources}
+    found: dict[str, list[Definition]] = {path: [] for path in sources}
     with tempfile.TemporaryDirectory(prefix="decklog-ctags-") as directory:
         copies = {f"{index}{PurePosixPath(path).suffix}": path for index, path in enumerate(sources)}
         for copy, path in copies.items():
             Path(directory, copy).write_bytes(sources[path])
         for line in _run(directory, list(copies)).splitlines():
             tag = json.loads(line)
-            sighting = _sighting(tag)
-            if sighting is not None:
-                found[copies[tag["path"]]].append(sighting)
+            definition = _definition(tag)
+            if definition is not None:
+                found[copies[tag["path"]]].append(definition)
     return found
 
 
@@ -75,11 +75,11 @@ def _run(directory: str, files: list[str]) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def _sighting(tag: dict[str, Any]) -> Sighting | None:
+def _definition(tag: dict[str, Any]) -> Definition | None:
     kind = KINDS.get(tag.get("kind", ""))
     if tag.get("_type") != "tag" or kind is None:
         return None
     scope = str(tag.get("scope", "")).replace("::", ".")
     if kind is Kind.FUNCTION and KINDS.get(tag.get("scopeKind", "")) is Kind.CLASS:
         kind = Kind.METHOD
-    return Sighting(tag["line"], kind, f"{scope}.{tag['name']}" if scope else tag["name"], (tag["name"],))
+    return Definition(tag["line"], kind, f"{scope}.{tag['name']}" if scope else tag["name"], (tag["name"],))

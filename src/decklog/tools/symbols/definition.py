@@ -14,7 +14,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Sighting:
+class Definition:
     """One definition or import. `names` are the words it can be asked for besides its qualified name."""
 
     line_number: int

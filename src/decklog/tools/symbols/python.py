@@ -5,13 +5,13 @@ import warnings
 from collections.abc import Iterator
 
 from decklog.errors import Invalid
-from decklog.tools.symbols.definition import Kind, Sighting
+from decklog.tools.symbols.definition import Definition, Kind
 
 EXTENSIONS = (".py", ".pyi")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def sightings(data: bytes) -> Iterator[Sighting]:
+def definitions(data: bytes) -> Iterator[Definition]:
     """Give every class, function, method and import of a Python source, or refuse a broken one."""
     # A stack and not recursion: a source nested deeper than our own stack must not end the search.
     pending: list[tuple[ast.AST, tuple[str, ...], bool]] = [(_parsed(data), (), False)]
@@ -20,7 +20,7 @@ def sightings(data: bytes) -> Iterator[Sighting]:
         is_definition = isinstance(node, ast.ClassDef | Function)
         if isinstance(node, ast.ClassDef | Function):
             scope = (*scope, node.name)
-            yield Sighting(node.lineno, _kind(node, in_class), ".".join(scope), (node.name,))
+            yield Definition(node.lineno, _kind(node, in_class), ".".join(scope), (node.name,))
         elif isinstance(node, ast.Import | ast.ImportFrom):
             yield from _imports(node)
         inside = isinstance(node, ast.ClassDef) if is_definition else in_class
@@ -42,9 +42,9 @@ def _kind(node: ast.ClassDef | Function, in_class: bool) -> Kind:
     return Kind.METHOD if in_class else Kind.FUNCTION
 
 
-def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[Sighting]:
+def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[Definition]:
     module = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
     for alias in node.names:
         whole = f"{module}{'.' if module.strip('.') else ''}{alias.name}"
         names = (alias.name, alias.asname or alias.name.partition(".")[0], module)
-        yield Sighting(node.lineno, Kind.IMPORT, whole, tuple(filter(None, names)))
+        yield Definition(node.lineno, Kind.IMPORT, whole, tuple(filter(None, names)))

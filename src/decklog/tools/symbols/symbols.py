@@ -9,7 +9,7 @@ from decklog.errors import DecklogError, Invalid, NotFound
 from decklog.tools.files.root import Root
 from decklog.tools.search.walk import Skipped, walk
 from decklog.tools.symbols import ctags, python, tree_sitter
-from decklog.tools.symbols.definition import Kind, Sighting
+from decklog.tools.symbols.definition import Definition, Kind
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class _Hunt:
             if self._last_word() not in data:
                 return
             if grammar is None:
-                self.keep(file, "python", python.sightings(data))
+                self.keep(file, "python", python.definitions(data))
             elif (parser := tree_sitter.parser_of(grammar)) is not None:
-                self.keep(file, grammar.name, tree_sitter.sightings(parser, grammar, data))
+                self.keep(file, grammar.name, tree_sitter.definitions(parser, grammar, data))
             else:
                 self.for_ctags[file] = data
         except NotFound:
@@ -94,9 +94,9 @@ class _Hunt:
     def _last_word(self) -> bytes:
         return self.symbol.rpartition(".")[2].encode()
 
-    def keep(self, file: str, language: str, sightings: Iterable[Sighting]) -> None:
+    def keep(self, file: str, language: str, definitions: Iterable[Definition]) -> None:
         """Keep what answers to the name and is of the kind asked for."""
-        for one in sightings:
+        for one in definitions:
             if one.answers_to(self.symbol) and self.kind in (None, one.kind):
                 self.found.append(Symbol(file, one.line_number, one.kind.value, one.qualname, language))
 
@@ -105,8 +105,8 @@ class _Hunt:
         if not self.for_ctags:
             return
         if ctags.is_installed():
-            for file, sightings in ctags.sightings(self.for_ctags).items():
-                self.keep(file, _language(file), sightings)
+            for file, definitions in ctags.definitions(self.for_ctags).items():
+                self.keep(file, _language(file), definitions)
             return
         for language, count in sorted(Counter(map(_language, self.for_ctags)).items()):
             what = f"{count} {language} file{'s' * (count > 1)} with the name not looked into"

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from decklog.tools.symbols.definition import Kind, Sighting
+from decklog.tools.symbols.definition import Definition, Kind
 
 LEAVES = frozenset({"identifier", "type_identifier", "package_identifier", "constant"})
 STRINGS = frozenset({"string", "interpreted_string_literal", "raw_string_literal", "string_literal", "system_lib_string"})
@@ -125,7 +125,7 @@ def parser_of(grammar: Grammar) -> Any | None:
     return tree_sitter.Parser(tree_sitter.Language(language()))
 
 
-def sightings(parser: Any, grammar: Grammar, data: bytes) -> Iterator[Sighting]:
+def definitions(parser: Any, grammar: Grammar, data: bytes) -> Iterator[Definition]:
     """Give every class, function, method and import that a parser sees in a source, sound or not."""
     pending: list[tuple[Any, tuple[str, ...], bool]] = [(parser.parse(data).root_node, (), False)]
     while pending:
@@ -137,7 +137,7 @@ def sightings(parser: Any, grammar: Grammar, data: bytes) -> Iterator[Sighting]:
             kind, parts = found
             inner = (*scope, *parts)
             if kind is not None:
-                yield Sighting(node.start_point[0] + 1, kind, ".".join(inner), (parts[-1],))
+                yield Definition(node.start_point[0] + 1, kind, ".".join(inner), (parts[-1],))
             scope, in_class = inner, kind is Kind.CLASS or node.type == "impl_item"
         pending.extend((child, scope, in_class) for child in reversed(node.named_children))
 
@@ -186,7 +186,7 @@ def _declared(node: Any, in_class: bool) -> tuple[Kind, list[str]] | None:
     return (Kind.METHOD if in_class or len(parts) > 1 else Kind.FUNCTION), parts
 
 
-def _imports(node: Any) -> Iterator[Sighting]:
+def _imports(node: Any) -> Iterator[Definition]:
     if node.type == "call" and _text(node.child_by_field_name("method")) not in (
         "require",
         "require_relative",
@@ -196,7 +196,7 @@ def _imports(node: Any) -> Iterator[Sighting]:
     leaves = [_text(one) for one in _descendants(node, LEAVES)] if node.type != "call" else []
     line = node.start_point[0] + 1
     whole = strings[0] if strings else _path_text(node)
-    yield Sighting(line, Kind.IMPORT, whole, tuple(dict.fromkeys([*strings, *leaves])))
+    yield Definition(line, Kind.IMPORT, whole, tuple(dict.fromkeys([*strings, *leaves])))
 
 
 def _path_text(node: Any) -> str:

@@ -1,13 +1,14 @@
 """Every tool that a toolbox has, and what the toolbox must know of each."""
 
-from decklog.tools.files import expected
-from decklog.tools.files.files import edit_file, glob, list_files, read_file, write_file
+from decklog.tools.calls.tool import Tool
+from decklog.tools.files.files import edit_file, read_file, write_file
 from decklog.tools.patches.apply import apply_patch
 from decklog.tools.patches.diffs import generate_diff
+from decklog.tools.search.listing import glob, list_files
 from decklog.tools.search.search import grep
 from decklog.tools.shell import background, shell
 from decklog.tools.symbols.symbols import find_symbol
-from decklog.tools.toolbox.tool import Tool
+from decklog.tools.toolbox import expected
 
 TOOLS = (
     Tool.of(read_file, hidden=("limit",)),
@@ -16,15 +17,15 @@ TOOLS = (
     Tool.of(grep, hidden=("engine",)),
     Tool.of(find_symbol),
     Tool.of(generate_diff),
-    Tool.of(write_file, changes=True, foresee=expected.of_write, look=expected.look_at_files),
-    Tool.of(edit_file, changes=True, foresee=expected.of_edit, look=expected.look_at_files),
-    Tool.of(apply_patch, action="edit_file", changes=True, foresee=expected.of_patch, look=expected.look_at_files),
+    Tool.of(write_file, changes=True, expect=expected.of_write, look=expected.look_at_files),
+    Tool.of(edit_file, changes=True, expect=expected.of_edit, look=expected.look_at_files),
+    Tool.of(apply_patch, action="edit_file", changes=True, expect=expected.of_patch, look=expected.look_at_files),
     Tool.of(
         shell.run,
         action="run_cli",
         changes=True,
         guard=shell.guard_command,
-        foresee=shell.foresee_command,
+        expect=shell.expect_command,
         look=shell.look_for_run,
     ),
     Tool.of(
@@ -32,7 +33,7 @@ TOOLS = (
         action="run_cli",
         changes=True,
         guard=shell.guard_command,
-        foresee=background.foresee_process,
+        expect=background.expect_process,
         look=background.look_for_process,
     ),
     Tool.of(background.list_processes),

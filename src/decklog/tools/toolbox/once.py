@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from decklog import errors
 from decklog.errors import Conflict, DecklogError, StillPending, TimedOut, TooLarge, Unavailable
 from decklog.records import to_json
+from decklog.tools.calls.call import Call
+from decklog.tools.calls.results import from_data, texts, to_data
+from decklog.tools.calls.tool import Check, Finding, Tool
 from decklog.tools.shell.process_identity import Identity
-from decklog.tools.toolbox.call import Call
-from decklog.tools.toolbox.results import from_data, texts, to_data
-from decklog.tools.toolbox.tool import Check, Finding, Tool
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
@@ -86,7 +86,7 @@ class Once:
                 _under_way.discard(own)
 
     def _facts(self) -> dict[str, Any]:
-        return self._tool.foresee(self._call, self._arguments) if self._tool.foresee else {}
+        return self._tool.expect(self._call, self._arguments) if self._tool.expect else {}
 
     def _intend(self) -> "Effect":
         return self._effects.intend(

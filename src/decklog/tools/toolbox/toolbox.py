@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 from decklog.app import STORES
 from decklog.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.records import to_json
+from decklog.tools.calls.call import Call
+from decklog.tools.calls.commands import Commands
+from decklog.tools.calls.guard import Approvals, Guard, Trust
+from decklog.tools.calls.results import texts, to_data
+from decklog.tools.calls.tool import Check, Tool
 from decklog.tools.files.access import Rules
 from decklog.tools.files.root import Root
 from decklog.tools.policy import Policy
 from decklog.tools.sandbox.sandbox import Sandbox
-from decklog.tools.shell.shell import Shell
 from decklog.tools.shell.spool import DEFAULT_CAP
-from decklog.tools.toolbox.call import Call
 from decklog.tools.toolbox.catalogue import TOOLS
-from decklog.tools.toolbox.guard import Approvals, Guard, Trust
 from decklog.tools.toolbox.once import Once
-from decklog.tools.toolbox.results import texts, to_data
-from decklog.tools.toolbox.tool import Check, Tool
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
@@ -65,7 +65,7 @@ class Toolbox:
         self.agent = agent
         self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *map(_as_tool, tools))}
         self.root = Root(root, rules=self._rules(rules or Rules()))
-        self._shell = Shell(
+        self._commands = Commands(
             state=Path(state) if state is not None else state_home() / "processes",
             sandbox=sandbox or Sandbox(),
             passed=tuple(environment),
@@ -99,7 +99,7 @@ class Toolbox:
     def close(self) -> None:
         """Let go of the root and the scratch directory. Background processes go on."""
         self.root.close()
-        self._shell.close()
+        self._commands.close()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or name not in self.tools:
@@ -158,7 +158,7 @@ class Toolbox:
             task_id=self.task_id,
             root=self.root,
             guard=self._guard,
-            shell=self._shell,
+            commands=self._commands,
             mark=self.log.parts.ids.new("proc"),
             step=step,
             notes={"guard": {}},

@@ -1,15 +1,11 @@
 """Judging of programs with a language of their own for files: modes, dd, tar, sed, awk, SQL, make targets."""
 
 import re
-from typing import TYPE_CHECKING
 
-from decklog.tools.policy.programs.network import host_of, is_local
+from decklog.tools.policy.programs.hosts import host_of, is_local
 from decklog.tools.policy.programs.snippets import check_snippet
-from decklog.tools.policy.programs.use import Use
+from decklog.tools.policy.programs.use import Judge, Use
 from decklog.tools.policy.shell.words import UNKNOWN, Word
-
-if TYPE_CHECKING:
-    from decklog.tools.policy.programs.judging import Bench
 
 _LONGEST = 8_000
 _CLAUSE = re.compile(r"([ugoa]*)((?:[-+=][rwxXstugo]*)+)")
@@ -33,43 +29,43 @@ def is_open_mode(mode: str) -> bool:
     return False
 
 
-def check_mode(bench: "Bench", use: Use) -> None:
+def check_mode(judge: Judge, use: Use) -> None:
     """Judge the mode given to chmod or install."""
     for word in use.arguments.operands:
         if is_open_mode(word.text):
-            bench.report("chmod-world-writable", use.call.text)
+            judge.report("chmod-world-writable", use.call.text)
         elif UNKNOWN in word.text:
-            bench.report("not-understood", use.call.text)
+            judge.report("not-understood", use.call.text)
 
 
-def check_dd(bench: "Bench", use: Use) -> None:
+def check_dd(judge: Judge, use: Use) -> None:
     """Judge dd by the files it reads and writes."""
     for word in use.call.argv[1:]:
         name, _, value = word.text.partition("=")
         if name in ("of", "if"):
-            bench.path("write" if name == "of" else "read", Word(value, word.taint), use.scope, use.call.text)
+            judge.path("write" if name == "of" else "read", Word(value, word.taint), use.scope, use.call.text)
 
 
-def check_tar(bench: "Bench", use: Use) -> None:
+def check_tar(judge: Judge, use: Use) -> None:
     """Judge the programs that tar is told to start."""
     for _, word in use.arguments.values:
         if word.text.startswith("exec="):
-            bench.report("option-runs-program", use.call.text)
-            bench.run_text("shell", Word(word.text[5:]), use.scope, use.call)
+            judge.report("option-runs-program", use.call.text)
+            judge.run_text("shell", Word(word.text[5:]), use.scope, use.call)
 
 
-def check_openssl(bench: "Bench", use: Use) -> None:
+def check_openssl(judge: Judge, use: Use) -> None:
     """Judge openssl: talking to another machine is asked about."""
     texts = {word.text for word in use.operands}
     if texts & {"s_client", "s_server"}:
         host = use.arguments.value("-connect", "-host")
-        if host is None or not is_local(bench, host_of(bench, host.text)):
-            bench.report("network-host", use.call.text)
+        if host is None or not is_local(judge.policy, host_of(judge.policy, host.text)):
+            judge.report("network-host", use.call.text)
         if use.taint & {"secret", "environment", "shell"}:
-            bench.report("exfiltration", use.call.text)
+            judge.report("exfiltration", use.call.text)
 
 
-def check_sed(bench: "Bench", use: Use) -> None:
+def check_sed(judge: Judge, use: Use) -> None:
     """Judge sed: the files it edits or reads, and scripts that run commands or write files."""
     scripts = [word for option, word in use.arguments.values if option in ("-e", "--expression")]
     in_place = use.arguments.has(("-i", "--in-place"))
@@ -78,15 +74,15 @@ def check_sed(bench: "Bench", use: Use) -> None:
         scripts, files = files[:1], files[1:]
     role = "write" if in_place else "read"
     for word in files:
-        bench.path(role, word, use.scope, use.call.text)
+        judge.path(role, word, use.scope, use.call.text)
     for script in scripts:
-        if bench.matches("sed_danger", script.text):
-            bench.report("option-runs-program", use.call.text)
-        for found in bench.policy.patterns["sed_file"].finditer(script.text[:_LONGEST]):
-            bench.path("write", Word(found[1]), use.scope, use.call.text)
+        if judge.matches("sed_danger", script.text):
+            judge.report("option-runs-program", use.call.text)
+        for found in judge.policy.patterns["sed_file"].finditer(script.text[:_LONGEST]):
+            judge.path("write", Word(found[1]), use.scope, use.call.text)
 
 
-def check_awk(bench: "Bench", use: Use) -> None:
+def check_awk(judge: Judge, use: Use) -> None:
     """Judge awk: the files it reads, and programs that run commands or write files."""
     operands = list(use.arguments.operands)
     scripts = [word for option, word in use.arguments.values if option in ("-e", "--source")]
@@ -94,39 +90,39 @@ def check_awk(bench: "Bench", use: Use) -> None:
         scripts, operands = operands[:1], operands[1:]
     for word in operands:
         if "=" not in word.text:
-            bench.path("read", word, use.scope, use.call.text)
+            judge.path("read", word, use.scope, use.call.text)
     for script in scripts:
-        if bench.matches("awk_danger", script.text):
-            bench.report("inline-code", use.call.text)
-            check_snippet(bench, script.text, use.scope, use.call)
+        if judge.matches("awk_danger", script.text):
+            judge.report("inline-code", use.call.text)
+            check_snippet(judge, script.text, use.scope, use.call)
 
 
-def check_sql(bench: "Bench", use: Use) -> None:
+def check_sql(judge: Judge, use: Use) -> None:
     """Judge a database client by its statements and by the machine it talks to."""
     stdin = [use.call.stdin] if use.call.stdin else []
     codes = [word for option, word in use.arguments.values if use.program.options.get(option) == "code"]
     for word in [*codes, *use.operands, *stdin]:
-        if bench.matches("destructive_sql", word.text):
-            bench.report("sql-destructive", use.call.text)
-        found = bench.policy.patterns["sql_shell"].search(word.text[:_LONGEST])
+        if judge.matches("destructive_sql", word.text):
+            judge.report("sql-destructive", use.call.text)
+        found = judge.policy.patterns["sql_shell"].search(word.text[:_LONGEST])
         if found and word not in use.operands[:1]:
-            bench.report("option-runs-program", use.call.text)
-            bench.run_text("shell", Word(found[2]), use.scope, use.call)
-        if "://" in word.text and not is_local(bench, host_of(bench, word.text)):
-            bench.report("network-host", use.call.text)
+            judge.report("option-runs-program", use.call.text)
+            judge.run_text("shell", Word(found[2]), use.scope, use.call)
+        if "://" in word.text and not is_local(judge.policy, host_of(judge.policy, word.text)):
+            judge.report("network-host", use.call.text)
     host = use.arguments.value("-h", "--host")
-    if host is not None and not host.text.startswith("/") and not is_local(bench, host.text):
-        bench.report("network-host", use.call.text)
+    if host is not None and not host.text.startswith("/") and not is_local(judge.policy, host.text):
+        judge.report("network-host", use.call.text)
 
 
-def check_targets(bench: "Bench", use: Use) -> None:
+def check_targets(judge: Judge, use: Use) -> None:
     """Judge the targets of a build tool, or the scripts of a package, by their names."""
     file = use.arguments.value("-f", "--file", "--makefile")
     if file is not None and file.text in ("-", "/dev/stdin"):
-        bench.report("piped-to-interpreter", use.call.text)
+        judge.report("piped-to-interpreter", use.call.text)
     for word in use.operands:
         name, equals, _ = word.text.partition("=")
-        if not equals and bench.policy.patterns["deploy_target"].search(name):
-            bench.report("deploy-target", use.call.text)
+        if not equals and judge.policy.patterns["deploy_target"].search(name):
+            judge.report("deploy-target", use.call.text)
         elif UNKNOWN in name:
-            bench.report("dynamic-command", use.call.text)
+            judge.report("dynamic-command", use.call.text)

@@ -1,14 +1,10 @@
 """Judging of git: settings given on the way, where a push goes, aliases and programs it is told to start."""
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
-from decklog.tools.policy.programs.network import host_of
-from decklog.tools.policy.programs.use import Use
+from decklog.tools.policy.programs.hosts import host_of
+from decklog.tools.policy.programs.use import Judge, Use
 from decklog.tools.policy.shell.words import UNKNOWN, Word
-
-if TYPE_CHECKING:
-    from decklog.tools.policy.programs.judging import Bench
 
 _FORCE = ("-f", "--force", "--force-with-lease", "--force-if-includes", "--delete", "-d", "--prune")
 _EVERYTHING = ("--mirror", "--all", "--branches")
@@ -25,29 +21,29 @@ _READS_SETTING = (
 _PUSH_VALUES = ("--repo", "--receive-pack", "--exec", "-o", "--push-option")
 
 
-def check_git(bench: "Bench", use: Use) -> None:
+def check_git(judge: Judge, use: Use) -> None:
     """Judge one use of git."""
-    _check_overrides(bench, use)
+    _check_overrides(judge, use)
     operands = use.operands
     match use.sub:
         case "push":
-            _check_push(bench, use)
+            _check_push(judge, use)
         case "config":
-            _check_config(bench, use, operands)
+            _check_config(judge, use, operands)
         case "clone" | "fetch" | "pull" | "ls-remote" | "submodule" | "remote":
-            _check_remotes(bench, use, operands)
+            _check_remotes(judge, use, operands)
         case "checkout" | "switch":
             _note_branch(use, operands)
         case "add":
-            _check_paths(bench, use, operands, ("secret", "env", "guard"))
+            _check_paths(judge, use, operands, ("secret", "env", "guard"))
         case "show" | "cat-file" | "diff" | "archive" | "blame" | "grep":
-            _check_reads(bench, use, operands)
+            _check_reads(judge, use, operands)
         case "bisect" if operands and operands[0].text == "run":
-            bench.review(use.call.inner(_behind(use, "run")), use.scope)
+            judge.review(use.call.inner(_behind(use, "run")), use.scope)
         case "rm" | "mv":
             for word in operands:
-                bench.path("delete", word, use.scope, use.call.text) if word.text not in (".", "*") else None
-    _check_foreach(bench, use)
+                judge.path("delete", word, use.scope, use.call.text) if word.text not in (".", "*") else None
+    _check_foreach(judge, use)
 
 
 def _behind(use: Use, text: str) -> list[Word]:
@@ -56,14 +52,14 @@ def _behind(use: Use, text: str) -> list[Word]:
     return use.call.argv[texts.index(text) + 1 :] if text in texts else []
 
 
-def _check_foreach(bench: "Bench", use: Use) -> None:
+def _check_foreach(judge: Judge, use: Use) -> None:
     """Judge the command that `submodule foreach` runs."""
     rest = [word for word in _behind(use, "foreach") if not word.text.startswith("--")]
     if use.sub.startswith("submodule") and rest:
-        bench.run_text("shell", Word(" ".join(word.text for word in rest)), use.scope, use.call)
+        judge.run_text("shell", Word(" ".join(word.text for word in rest)), use.scope, use.call)
 
 
-def _check_overrides(bench: "Bench", use: Use) -> None:
+def _check_overrides(judge: Judge, use: Use) -> None:
     """Judge `-c key=value`, `--config-env` and `--exec-path` before the subcommand."""
     words = use.call.argv
     for place, word in enumerate(words[:-1]):
@@ -71,23 +67,23 @@ def _check_overrides(bench: "Bench", use: Use) -> None:
             break
         if word.text == "-c":
             key, _, value = words[place + 1].text.partition("=")
-            _check_setting(bench, use, key, value)
+            _check_setting(judge, use, key, value)
         elif word.text.startswith(("--exec-path=", "--config-env")):
-            bench.report("git-config-dangerous", use.call.text)
+            judge.report("git-config-dangerous", use.call.text)
 
 
-def _check_setting(bench: "Bench", use: Use, key: str, value: str) -> None:
+def _check_setting(judge: Judge, use: Use, key: str, value: str) -> None:
     """Judge one setting: an alias by what it runs, a dangerous one by its key."""
     if key.lower().startswith("alias."):
         command = value[1:] if value.startswith("!") else f"git {value}"
-        bench.run_text("shell", Word(command), use.scope, use.call)
+        judge.run_text("shell", Word(command), use.scope, use.call)
     elif value in ("cat", "true", "false", "", "less", ":") or not key:
         return
-    elif UNKNOWN in key or bench.policy.patterns["dangerous_git_config"].match(key):
-        bench.report("git-config-dangerous", use.call.text)
+    elif UNKNOWN in key or judge.policy.patterns["dangerous_git_config"].match(key):
+        judge.report("git-config-dangerous", use.call.text)
 
 
-def _check_config(bench: "Bench", use: Use, operands: list[Word]) -> None:
+def _check_config(judge: Judge, use: Use, operands: list[Word]) -> None:
     """Judge `git config`: reading is fine unless it reads credentials, writing depends on the key."""
     texts = [word.text for word in operands]
     if texts and texts[0] in ("get", "set", "unset", "list"):
@@ -96,22 +92,22 @@ def _check_config(bench: "Bench", use: Use, operands: list[Word]) -> None:
         return
     if len(texts) == 1 or use.arguments.has(_READS_SETTING):
         if "credential" in texts[0].lower() or "extraheader" in texts[0].lower():
-            bench.report("git-config-dangerous", use.call.text)
+            judge.report("git-config-dangerous", use.call.text)
         return
-    _check_setting(bench, use, texts[0], texts[1])
+    _check_setting(judge, use, texts[0], texts[1])
 
 
-def _check_remotes(bench: "Bench", use: Use, operands: list[Word]) -> None:
+def _check_remotes(judge: Judge, use: Use, operands: list[Word]) -> None:
     """Judge the places that git fetches from."""
     for word in operands:
         if word.text.startswith(("ext::", "fd::")) or word.text.startswith("-u"):
-            bench.report("git-remote-program", use.call.text)
+            judge.report("git-remote-program", use.call.text)
         elif use.sub == "clone" and word is operands[0] and (":" in word.text or UNKNOWN in word.text):
-            host = host_of(bench, word.text.split(":")[0] + "/" if "://" not in word.text else word.text)
-            if host not in bench.policy.names["forges"]:
-                bench.report("network-host", use.call.text)
+            host = host_of(judge.policy, word.text.split(":")[0] + "/" if "://" not in word.text else word.text)
+            if host not in judge.policy.names["forges"]:
+                judge.report("network-host", use.call.text)
     if use.sub == "clone" and len(operands) > 1:
-        bench.path("write", operands[1], use.scope, use.call.text)
+        judge.path("write", operands[1], use.scope, use.call.text)
 
 
 def _note_branch(use: Use, operands: list[Word]) -> None:
@@ -123,21 +119,21 @@ def _note_branch(use: Use, operands: list[Word]) -> None:
         use.scope.branch = operands[0].text
 
 
-def _check_paths(bench: "Bench", use: Use, operands: list[Word], classes: tuple[str, ...]) -> None:
+def _check_paths(judge: Judge, use: Use, operands: list[Word], classes: tuple[str, ...]) -> None:
     """Judge files put under version control."""
-    if any(bench.paths.classify(word.text, use.scope.cwd) in classes for word in operands):
-        bench.report("git-add-secret", use.call.text)
+    if any(judge.paths.classify(word.text, use.scope.cwd) in classes for word in operands):
+        judge.report("git-add-secret", use.call.text)
 
 
-def _check_reads(bench: "Bench", use: Use, operands: list[Word]) -> None:
+def _check_reads(judge: Judge, use: Use, operands: list[Word]) -> None:
     """Judge files shown from a revision, written `revision:path`, or named outright."""
     for word in operands:
         path = word.text.rpartition(":")[2]
-        if path and bench.paths.classify(path, use.scope.cwd) in ("secret", "env", "guard"):
-            bench.path("read", Word(path), use.scope, use.call.text)
+        if path and judge.paths.classify(path, use.scope.cwd) in ("secret", "env", "guard"):
+            judge.path("read", Word(path), use.scope, use.call.text)
 
 
-def _check_push(bench: "Bench", use: Use) -> None:
+def _check_push(judge: Judge, use: Use) -> None:
     """Judge a push by every branch it may change."""
     arguments, text = use.arguments, use.call.text
     places = [word for word in use.operands if word.text]
@@ -145,42 +141,42 @@ def _check_push(bench: "Bench", use: Use) -> None:
     if arguments.value("--repo") is not None:
         refs = places
     if arguments.has(_EVERYTHING):
-        bench.report("git-push-protected", text)
+        judge.report("git-push-protected", text)
     if arguments.has(_FORCE) and not arguments.has(("--dry-run", "-n")):
-        bench.report("git-push-force", text)
+        judge.report("git-push-force", text)
     if any(word.text.startswith("ext::") for word in places[:1]):
-        bench.report("git-remote-program", text)
+        judge.report("git-remote-program", text)
     if not refs and not (arguments.has(("--tags",)) and places):
-        _check_branch(bench, use, use.scope.branch or UNKNOWN)
+        _check_branch(judge, use, use.scope.branch or UNKNOWN)
     position = 0
     while position < len(refs):
         ref = refs[position].text
         if ref == "tag":
             position += 1
         else:
-            _check_refspec(bench, use, ref)
+            _check_refspec(judge, use, ref)
         position += 1
 
 
-def _check_refspec(bench: "Bench", use: Use, ref: str) -> None:
+def _check_refspec(judge: Judge, use: Use, ref: str) -> None:
     """Judge one refspec by its destination; `+` forces and an empty source deletes."""
     if ref.startswith("+"):
-        bench.report("git-push-force", use.call.text)
+        judge.report("git-push-force", use.call.text)
     source, colon, target = ref.lstrip("+").partition(":")
     target = target if colon else source
     if colon and not source and target:
-        bench.report("git-push-force", use.call.text)
+        judge.report("git-push-force", use.call.text)
     if target.startswith("refs/tags/"):
         return
     if target.upper() in ("HEAD", "@"):
         target = use.scope.branch or UNKNOWN
-    _check_branch(bench, use, target)
+    _check_branch(judge, use, target)
 
 
-def _check_branch(bench: "Bench", use: Use, branch: str) -> None:
+def _check_branch(judge: Judge, use: Use, branch: str) -> None:
     """Judge pushing to a branch: protected ones are refused, unknown ones asked about."""
     name = branch.removeprefix("refs/").removeprefix("heads/")
-    if any(fnmatchcase(protected, name.lower()) for protected in bench.policy.names["protected_branches"]):
-        bench.report("git-push-protected", use.call.text)
+    if any(fnmatchcase(protected, name.lower()) for protected in judge.policy.names["protected_branches"]):
+        judge.report("git-push-protected", use.call.text)
     elif not name or UNKNOWN in name or "*" in name:
-        bench.report("git-push-unknown", use.call.text)
+        judge.report("git-push-unknown", use.call.text)

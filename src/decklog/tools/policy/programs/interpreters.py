@@ -1,18 +1,13 @@
 """Programs that run code: what they run is judged by its language."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from decklog.tools.policy.policy import Program
+from decklog.tools.policy.entries import Program
 from decklog.tools.policy.programs.python_code import check_python_code
 from decklog.tools.policy.programs.snippets import check_snippet
-from decklog.tools.policy.programs.use import Use
+from decklog.tools.policy.programs.use import Judge, Use
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import UNKNOWN, Word
-
-if TYPE_CHECKING:
-    from decklog.tools.policy.programs.judging import Bench
-
 
 _STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 _KNOWN_SCRIPTS = {"manage.py", "artisan"}
@@ -74,7 +69,7 @@ def _flag(words: list[Word], place: int, program: Program, module_flag: bool, st
     return 0
 
 
-def check_shell_program(bench: "Bench", use: Use) -> None:
+def check_shell_program(judge: Judge, use: Use) -> None:
     """Judge a shell by the commands it is given: as an argument, in a file or on standard input."""
     start = start_of(use.call.argv[1:], use.program)
     if start.code:
@@ -82,104 +77,104 @@ def check_shell_program(bench: "Bench", use: Use) -> None:
         if code.text.startswith(("-", "+")) and start.rest:
             code, start.rest = start.rest[0], start.rest[1:]
         for taint in code.taint & {"network", "decoded"}:
-            bench.report(f"{taint}-to-shell", use.call.text)
+            judge.report(f"{taint}-to-shell", use.call.text)
         if code.text.strip() == UNKNOWN:
-            bench.report("piped-to-interpreter", use.call.text)
+            judge.report("piped-to-interpreter", use.call.text)
         else:
             text = code.text.replace(UNKNOWN, "${UNKNOWN}")
-            bench.run_script(text, use.scope, use.call.stdin, start.rest[1:])
+            judge.run_script(text, use.scope, use.call.stdin, start.rest[1:])
         return
-    _check_source(bench, use, start, "shell")
+    _check_source(judge, use, start, "shell")
 
 
-def _check_source(bench: "Bench", use: Use, start: Start, language: str) -> None:
+def _check_source(judge: Judge, use: Use, start: Start, language: str) -> None:
     """Judge a script file or standard input."""
     if start.script is not None and not start.reads_stdin:
-        _check_file(bench, use, start.script, language)
+        _check_file(judge, use, start.script, language)
         name = start.script.text.rsplit("/", 1)[-1]
         if name in _KNOWN_SCRIPTS:
-            bench.review(use.call.inner([Word(name), *start.rest]), use.scope)
+            judge.review(use.call.inner([Word(name), *start.rest]), use.scope)
     elif use.call.stdin is not None:
-        bench.run_text(language, use.call.stdin, use.scope, use.call)
+        judge.run_text(language, use.call.stdin, use.scope, use.call)
         for redirect in use.call.redirects:
             if not redirect.writes:
-                bench.path("run", redirect.target, use.scope, use.call.text)
+                judge.path("run", redirect.target, use.scope, use.call.text)
     else:
-        bench.report("piped-to-interpreter", use.call.text)
+        judge.report("piped-to-interpreter", use.call.text)
 
 
-def _check_file(bench: "Bench", use: Use, script: Word, language: str) -> None:
+def _check_file(judge: Judge, use: Use, script: Word, language: str) -> None:
     """Judge a script by what is known of its contents, else by where it lies."""
     if "://" in script.text:
-        bench.report("network-to-shell", use.call.text)
+        judge.report("network-to-shell", use.call.text)
     written = use.scope.written(script.text)
     if written is not None:
-        bench.run_text(language, written, use.scope, use.call)
+        judge.run_text(language, written, use.scope, use.call)
     elif script.content is not None or script.taint:
-        bench.run_text(language, Word(script.content or UNKNOWN, script.taint), use.scope, use.call)
-    elif language == "shell" or bench.paths.classify(script.text, use.scope.cwd) != "scratch":
-        bench.path("run", script, use.scope, use.call.text)
+        judge.run_text(language, Word(script.content or UNKNOWN, script.taint), use.scope, use.call)
+    elif language == "shell" or judge.paths.classify(script.text, use.scope.cwd) != "scratch":
+        judge.path("run", script, use.scope, use.call.text)
 
 
-def check_source(bench: "Bench", use: Use) -> None:
+def check_source(judge: Judge, use: Use) -> None:
     """Judge `source`: the file's contents run in this shell; a virtual environment's own file may."""
     for script in use.arguments.operands[:1]:
-        if not bench.policy.patterns["sourceable"].search(script.text) or script.taint:
-            _check_file(bench, use, script, "shell")
+        if not judge.policy.patterns["sourceable"].search(script.text) or script.taint:
+            _check_file(judge, use, script, "shell")
 
 
-def check_python(bench: "Bench", use: Use) -> None:
+def check_python(judge: Judge, use: Use) -> None:
     """Judge Python: code by its syntax tree, modules as the programs they are, files by where they lie."""
     start = start_of(use.call.argv[1:], use.program, module_flag=True)
     if start.module is not None:
         module = start.module.split(".")[0] if start.module in ("pip._internal", "pip.__main__") else start.module
-        if module in bench.policy.programs and module not in ("code", "test"):
-            bench.review(Call([Word(module), *start.rest], use.call.text, stdin=use.call.stdin), use.scope)
+        if module in judge.policy.programs and module not in ("code", "test"):
+            judge.review(Call([Word(module), *start.rest], use.call.text, stdin=use.call.stdin), use.scope)
         elif UNKNOWN in module:
-            bench.report("dynamic-command", use.call.text)
+            judge.report("dynamic-command", use.call.text)
         return
     if start.code:
-        bench.run_text("python", start.code[0], use.scope, use.call)
+        judge.run_text("python", start.code[0], use.scope, use.call)
     else:
-        _check_source(bench, use, start, "python")
+        _check_source(judge, use, start, "python")
 
 
-def check_code_program(bench: "Bench", use: Use) -> None:
+def check_code_program(judge: Judge, use: Use) -> None:
     """Judge another language's interpreter."""
     start = start_of(use.call.argv[1:], use.program)
     if use.name == "deno" and start.script is not None:
-        _check_deno(bench, use, start)
+        _check_deno(judge, use, start)
         return
     for code in start.code:
-        bench.run_text("other", code, use.scope, use.call)
+        judge.run_text("other", code, use.scope, use.call)
     edits = use.name in ("perl", "ruby") and use.arguments.has(("-i",))
     for word in start.rest if start.code else ():
-        bench.path("write" if edits else "read", word, use.scope, use.call.text)
+        judge.path("write" if edits else "read", word, use.scope, use.call.text)
     if not start.code and not use.arguments.has(("--test", "--check", "-l", "--watch", "-S", "-v", "-c")):
-        _check_source(bench, use, start, "other")
+        _check_source(judge, use, start, "other")
 
 
-def _check_deno(bench: "Bench", use: Use, start: Start) -> None:
+def _check_deno(judge: Judge, use: Use, start: Start) -> None:
     """Judge deno by its subcommand: code, a script, or a task."""
     files = [word for word in start.rest if not word.text.startswith("-")]
     match start.script.text if start.script else "":
         case "eval":
             for word in files[:1]:
-                bench.run_text("other", word, use.scope, use.call)
+                judge.run_text("other", word, use.scope, use.call)
         case "install" | "publish" | "deploy" | "upgrade":
-            bench.report("package-runner", use.call.text)
+            judge.report("package-runner", use.call.text)
         case _:
             for word in files[:1]:
-                _check_file(bench, use, word, "other")
+                _check_file(judge, use, word, "other")
 
 
-def check_python_text(bench: "Bench", use: Use) -> None:
+def check_python_text(judge: Judge, use: Use) -> None:
     """Judge a piece of Python."""
     for word in use.arguments.operands:
-        check_python_code(bench, word.text, use.scope, use.call)
+        check_python_code(judge, word.text, use.scope, use.call)
 
 
-def check_other_text(bench: "Bench", use: Use) -> None:
+def check_other_text(judge: Judge, use: Use) -> None:
     """Judge a piece of code in another language."""
     for word in use.arguments.operands:
-        check_snippet(bench, word.text, use.scope, use.call)
+        check_snippet(judge, word.text, use.scope, use.call)

@@ -1,16 +1,17 @@
-"""The judge's bench: where every simple command of a script is held against the policy."""
+"""The judge's judge: where every simple command of a script is held against the policy."""
 
+from decklog.tools.policy.entries import Finding, Program, Rule
 from decklog.tools.policy.paths import Paths
-from decklog.tools.policy.policy import Finding, Policy, Program, Rule
-from decklog.tools.policy.programs.table import SPECIALS
+from decklog.tools.policy.policy import Policy
+from decklog.tools.policy.programs.printed import output_of
+from decklog.tools.policy.programs.table import CHECKS
 from decklog.tools.policy.programs.use import Use
+from decklog.tools.policy.programs.variables import check_variable
 from decklog.tools.policy.shell.options import sort_arguments
 from decklog.tools.policy.shell.parse import DEEPEST, LONGEST, MOST_NODES, is_tangled, parse, rough_commands, rough_words
-from decklog.tools.policy.shell.printed import output_of
 from decklog.tools.policy.shell.scope import Scope
 from decklog.tools.policy.shell.script import Reader, TooComplex
 from decklog.tools.policy.shell.simple_command import Call, Redirect
-from decklog.tools.policy.shell.variables import check_variable
 from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi, finish, seal
 from decklog.tools.policy.verdict import Decision, Verdict, worst
 
@@ -20,10 +21,10 @@ _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-he
 _CODE = Program(finding=Finding(Decision.ALLOW, "allowed", ""))
 _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "function"}
 _RUNS = {"argv": "argv", "shell": "shell-line"}
-_OVERHEARD = {"environment": "environment-dump", "secret": "secret-in-output"}
+_PRINTED = {"environment": "environment-dump", "secret": "secret-in-output"}
 
 
-class Bench:
+class Judging:
     """Judge one command line; the worst finding so far is in `verdict`."""
 
     def __init__(self, policy: Policy, root: str | None, text: str) -> None:
@@ -33,9 +34,9 @@ class Bench:
         self.steps = 0
         self.depth = 0
 
-    def scope(self) -> Scope:
-        """Open the scope of a new script."""
-        return Scope(self.policy.patterns["secret_names"])
+    def scope(self, cwd: str = ".") -> Scope:
+        """Open the scope of a new script that starts in a directory, given from the root."""
+        return Scope(self.policy.patterns["secret_names"], cwd=self.paths.locate(cwd, "."))
 
     # What a reader and the special checks call
 
@@ -120,12 +121,12 @@ class Bench:
         written = [redirect for redirect in files if not redirect.operator.endswith("&")]
         for redirect in written:
             scope.wrote(redirect.target.text, output)
-            self.overhear(output, call.text)
+            self.judge_output(output, call.text)
         return Word("") if written else output
 
-    def overhear(self, output: Word, text: str) -> None:
+    def judge_output(self, output: Word, text: str) -> None:
         """Judge what a script prints or writes in the end."""
-        for taint, rule in _OVERHEARD.items():
+        for taint, rule in _PRINTED.items():
             if taint in output.taint:
                 self.report(rule, text)
 
@@ -173,7 +174,7 @@ class Bench:
         self._decide(use)
         self._rules(use)
         self._roles(use)
-        special = SPECIALS.get(program.kind or _RUNS.get(program.runs or "", ""))
+        special = CHECKS.get(program.kind or _RUNS.get(program.runs or "", ""))
         if special is not None:
             special(self, use)
         return output_of(self, use)
@@ -242,7 +243,7 @@ class Bench:
         elif role == "package":
             self.find(use.program.finding, use.call.text)
         else:
-            special = SPECIALS.get("role " + role)
+            special = CHECKS.get("role " + role)
             if special is not None:
                 inner = Use(use.name, use.call, use.program, sort_arguments([]), use.scope)
                 inner.arguments.operands = [word]
@@ -258,7 +259,7 @@ class Bench:
                 self.report("piped-to-interpreter", call.text)
                 return Word(UNKNOWN, word.taint)
             return self.run_script(word.text.replace(UNKNOWN, "${UNKNOWN}"), scope)
-        special = SPECIALS["code " + language]
+        special = CHECKS["code " + language]
         special(self, Use(language, call, _CODE, sort_arguments([Word("--"), word]), scope))
         return Word(UNKNOWN, word.taint)
 

@@ -2,15 +2,12 @@
 
 import ast
 import warnings
-from typing import TYPE_CHECKING
 
 from decklog.tools.policy.programs.snippets import check_known_attacks, check_strings
+from decklog.tools.policy.programs.use import Judge
 from decklog.tools.policy.shell.scope import Scope
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import UNKNOWN, Word
-
-if TYPE_CHECKING:
-    from decklog.tools.policy.programs.judging import Bench
 
 _LONGEST = 40_000
 _SHELL = {
@@ -29,15 +26,15 @@ _WALKS = {"glob", "rglob", "iterdir"}
 _WRITES = {"write_text", "write_bytes", "touch", "mkdir"}
 
 
-def check_python_code(bench: "Bench", code: str, scope: Scope, call: Call) -> None:
+def check_python_code(judge: Judge, code: str, scope: Scope, call: Call) -> None:
     """Judge Python code; what does not parse or is not known is asked about."""
-    check_known_attacks(bench, code, call)
-    check_strings(bench, code, scope, call)
+    check_known_attacks(judge, code, call)
+    check_strings(judge, code, scope, call)
     tree = _parsed(code)
     if tree is None:
-        bench.report("inline-code", call.text)
+        judge.report("inline-code", call.text)
         return
-    _Visitor(bench, scope, call).check(tree)
+    _Visitor(judge, scope, call).check(tree)
 
 
 def _parsed(code: str) -> ast.Module | None:
@@ -55,9 +52,9 @@ def _parsed(code: str) -> ast.Module | None:
 class _Visitor:
     """Look at every import, call and attribute of a piece of code."""
 
-    def __init__(self, bench: "Bench", scope: Scope, call: Call) -> None:
-        self.bench, self.scope, self.call = bench, scope, call
-        self.names = bench.policy.names
+    def __init__(self, judge: Judge, scope: Scope, call: Call) -> None:
+        self.judge, self.scope, self.call = judge, scope, call
+        self.names = judge.policy.names
         self.modules: dict[str, str] = {}
         self.known: dict[str, str] = {}
 
@@ -102,7 +99,7 @@ class _Visitor:
 
     def _ask(self) -> None:
         """Say that a person should see this."""
-        self.bench.report("inline-code", self.call.text)
+        self.judge.report("inline-code", self.call.text)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         """Remember what an imported name stands for; ask about risky names taken out of their module."""
@@ -176,14 +173,14 @@ class _Visitor:
         """Judge the command that a call starts, as a command line or as a list of arguments."""
         for place, argument in enumerate(node.args):
             if place == 0 and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                self.bench.run_text("shell", Word(argument.value), self.scope, self.call)
+                self.judge.run_text("shell", Word(argument.value), self.scope, self.call)
             elif isinstance(argument, ast.List | ast.Tuple):
                 words = [
                     Word(part.value) if isinstance(part, ast.Constant) and isinstance(part.value, str) else Word(UNKNOWN)
                     for part in argument.elts
                 ]
                 if words:
-                    self.bench.review(Call(words, self.call.text), self.scope)
+                    self.judge.review(Call(words, self.call.text), self.scope)
 
     def _targets(self, node: ast.Call) -> list[str]:
         """List the known paths that a call is about: the object it is called on, or its first argument."""
@@ -196,7 +193,7 @@ class _Visitor:
         """Judge the paths that a call deletes or writes."""
         targets = self._targets(node)
         for text in targets:
-            self.bench.path(role, Word(text), self.scope, self.call.text)
+            self.judge.path(role, Word(text), self.scope, self.call.text)
         if not targets and role == "write":
             self._ask()
 
@@ -207,7 +204,7 @@ class _Visitor:
         role = "write" if set(str(mode)) & set("wax+") else "read"
         targets = self._targets(node)
         for text in targets[:1]:
-            self.bench.path(role, Word(text), self.scope, self.call.text)
+            self.judge.path(role, Word(text), self.scope, self.call.text)
         if not targets and role == "write":
             self._ask()
 

@@ -1,14 +1,11 @@
 """Judging of inline code in languages without a parser here, by the calls and strings in it."""
 
 import re
-from typing import TYPE_CHECKING
 
+from decklog.tools.policy.programs.use import Judge
 from decklog.tools.policy.shell.scope import Scope
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import UNKNOWN, Word
-
-if TYPE_CHECKING:
-    from decklog.tools.policy.programs.judging import Bench
 
 _BACKTICKS = re.compile(r"(?:`|%x[({\[|!])([^`)}\]|!]*)[`)}\]|!]")
 _IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:)")
@@ -16,51 +13,51 @@ _MOST_STRINGS = 40
 _LONGEST = 8_000
 
 
-def check_snippet(bench: "Bench", code: str, scope: Scope, call: Call) -> None:
+def check_snippet(judge: Judge, code: str, scope: Scope, call: Call) -> None:
     """Judge code: refused if it opens a shell or destroys, harmless only if nothing in it could act."""
     code = code[:_LONGEST]
-    patterns = bench.policy.patterns
-    check_known_attacks(bench, code, call)
+    patterns = judge.policy.patterns
+    check_known_attacks(judge, code, call)
     for found in patterns["shell_calls"].finditer(code):
-        bench.run_text("shell", Word(found[2]), scope, call)
+        judge.run_text("shell", Word(found[2]), scope, call)
     for role in ("delete", "write"):
         for found in patterns[f"{role}_calls"].finditer(code):
-            bench.path(role, Word(found[2]), scope, call.text)
+            judge.path(role, Word(found[2]), scope, call.text)
     for found in patterns["argument_calls"].finditer(code):
         words = [string[2] for string in patterns["strings"].finditer(found[1])]
-        bench.review(Call([Word(word) for word in words], call.text), scope)
+        judge.review(Call([Word(word) for word in words], call.text), scope)
     if call.argv and call.argv[0].text.rsplit("/", 1)[-1] in ("perl", "ruby", "php"):
         for found in _BACKTICKS.finditer(code):
-            bench.run_text("shell", Word(found[1]), scope, call)
-    check_strings(bench, code, scope, call)
-    if UNKNOWN in code or len(code) >= _LONGEST or not _is_harmless(bench, code):
-        bench.report("inline-code", call.text)
+            judge.run_text("shell", Word(found[1]), scope, call)
+    check_strings(judge, code, scope, call)
+    if UNKNOWN in code or len(code) >= _LONGEST or not _is_harmless(judge, code):
+        judge.report("inline-code", call.text)
 
 
-def _is_harmless(bench: "Bench", code: str) -> bool:
+def _is_harmless(judge: Judge, code: str) -> bool:
     """Tell whether code is a plain substitution, or uses only words known to compute and print."""
-    patterns = bench.policy.patterns
+    patterns = judge.policy.patterns
     if patterns["substitution"].fullmatch(code.strip()):
         return True
     if patterns["risky_code"].search(code):
         return False
     bare = patterns["strings"].sub(" ", patterns["local_module"].sub(" ", code))
     declared = {found[1] or found[2] for found in patterns["declared"].finditer(bare)}
-    return all(word in bench.policy.names["safe_code"] or word in declared for word in _IDENTIFIER.findall(bare))
+    return all(word in judge.policy.names["safe_code"] or word in declared for word in _IDENTIFIER.findall(bare))
 
 
-def check_known_attacks(bench: "Bench", code: str, call: Call) -> None:
+def check_known_attacks(judge: Judge, code: str, call: Call) -> None:
     """Refuse shells on a socket, code fetched and run, processes without end; in any language."""
     for name in ("reverse_shell", "network_exec", "fork_loop"):
-        if bench.policy.patterns[name].search(code[:_LONGEST]):
-            bench.report("inline-code-dangerous", call.text)
+        if judge.policy.patterns[name].search(code[:_LONGEST]):
+            judge.report("inline-code-dangerous", call.text)
 
 
-def check_strings(bench: "Bench", code: str, scope: Scope, call: Call) -> None:
+def check_strings(judge: Judge, code: str, scope: Scope, call: Call) -> None:
     """Judge every string that names a file of secrets as if it were read."""
-    for count, found in enumerate(bench.policy.patterns["strings"].finditer(code)):
+    for count, found in enumerate(judge.policy.patterns["strings"].finditer(code)):
         text = found[2]
         if count >= _MOST_STRINGS:
             break
-        if "\n" not in text and " " not in text and bench.paths.classify(text, scope.cwd) in ("secret", "guard", "env"):
-            bench.path("read", Word(text), scope, call.text)
+        if "\n" not in text and " " not in text and judge.paths.classify(text, scope.cwd) in ("secret", "guard", "env"):
+            judge.path("read", Word(text), scope, call.text)

@@ -1,10 +1,9 @@
 """The table of special checks, by the kind of program or the role of a word."""
 
-from decklog.tools.policy.programs import files, git, interpreters, network, processes
-from decklog.tools.policy.programs.use import Special
-from decklog.tools.policy.shell import builtins, wrappers
+from decklog.tools.policy.programs import builtins, files, git, interpreters, network, processes, wrappers
+from decklog.tools.policy.programs.use import Check
 
-SPECIALS: dict[str, Special] = {
+CHECKS: dict[str, Check] = {
     "argv": wrappers.check_argv,
     "applet": wrappers.check_argv,
     "shell-line": wrappers.check_shell,

@@ -1,22 +1,54 @@
-"""One use of a program: the command, what the policy says of the program, and the arguments sorted by it."""
+"""One use of a program, and what a check of it needs of the judge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from decklog.tools.policy.policy import Program
+from decklog.tools.policy.entries import Finding, Program
+from decklog.tools.policy.paths import Paths
+from decklog.tools.policy.policy import Policy
 from decklog.tools.policy.shell.options import Arguments
 from decklog.tools.policy.shell.scope import Scope
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import NO_TAINT, Word
 
-if TYPE_CHECKING:
-    from decklog.tools.policy.programs.judging import Bench
+
+class Judge(Protocol):
+    """What a check needs of the judge: the policy, and somewhere to bring what it found."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that decides."""
+
+    @property
+    def paths(self) -> Paths:
+        """The classes of paths, seen from the repository's root."""
+
+    def report(self, rule: str, text: str) -> None:
+        """Report a finding that the policy names."""
+
+    def find(self, finding: Finding, text: str) -> None:
+        """Take a finding into account."""
+
+    def matches(self, pattern: str, text: str) -> bool:
+        """Tell whether a pattern of the policy is found in code, or the code is too long to search."""
+
+    def path(self, role: str, word: Word, scope: Scope, text: str) -> None:
+        """Judge what is done to a path."""
+
+    def review(self, call: Call, scope: Scope) -> Word:
+        """Judge a simple command and tell what it prints, as far as that is known."""
+
+    def run_script(self, text: str, scope: Scope, stdin: Word | None = None, positional: list[Word] | None = None) -> Word:
+        """Judge a script within the script, and tell what it prints."""
+
+    def run_text(self, language: str, word: Word, scope: Scope, call: Call) -> Word:
+        """Judge text that is run as code, by where it came from and by what it says."""
 
 
 @dataclass(slots=True)
 class Use:
-    """A program being used."""
+    """A program being used: the command, what the policy says of the program, and the arguments sorted by it."""
 
     name: str
     call: Call
@@ -41,5 +73,5 @@ class Use:
         return self.stdin_taint.union(*(word.taint for word in self.call.argv))
 
 
-Special = Callable[["Bench", Use], None]
+Check = Callable[[Judge, Use], None]
 """A check for one kind of program that needs more than the policy's tables."""

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from decklog.tools.calls.commands import Commands
+from decklog.tools.calls.guard import Guard
 from decklog.tools.files.root import Root
-from decklog.tools.toolbox.guard import Guard
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
-    from decklog.tools.shell.shell import Shell
 
 
 @dataclass(kw_only=True)
@@ -21,7 +21,7 @@ class Call:
     task_id: str | None
     root: Root
     guard: Guard
-    shell: "Shell"
+    commands: Commands
     mark: str
     step: str | None = None
     notes: dict[str, Any] = field(default_factory=dict)

@@ -4,15 +4,15 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from decklog.errors import NotFound
+from decklog.tools.calls.call import Call
+from decklog.tools.calls.results import to_data
+from decklog.tools.calls.tool import Finding
 from decklog.tools.files import edits
 from decklog.tools.files.access import Op
 from decklog.tools.files.files import Edited, Written
 from decklog.tools.files.root import Root
 from decklog.tools.files.text import Form, decode
 from decklog.tools.patches.apply import plan_patch
-from decklog.tools.toolbox.call import Call
-from decklog.tools.toolbox.results import to_data
-from decklog.tools.toolbox.tool import Finding
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
@@ -36,14 +36,14 @@ def _facts(files: dict[str, tuple[bytes | None, bytes | None]], result: Any) -> 
 
 
 def of_write(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Foresee `write_file`."""
+    """Work out what is expected of `write_file`."""
     path = call.root.place(arguments["path"], Op.WRITE).path
     after = Form().encode(arguments["content"])
     return _facts({path: (_present(call.root, path), after)}, Written(path, len(after)))
 
 
 def of_edit(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Foresee `edit_file`."""
+    """Work out what is expected of `edit_file`."""
     content = call.root.read(arguments["path"])
     text, form = decode(content.data)
     old, new = arguments["old_string"], arguments["new_string"]
@@ -52,7 +52,7 @@ def of_edit(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_patch(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Foresee `apply_patch`."""
+    """Work out what is expected of `apply_patch`."""
     patched, files = plan_patch(call.root, arguments["text"])
     return _facts(files, patched)
 

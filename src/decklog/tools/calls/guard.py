@@ -45,15 +45,6 @@ def digest_of(about: Mapping[str, Any]) -> str:
     return hashlib.sha256(to_json(about).encode()).hexdigest()
 
 
-def as_script(command: Command, cwd: str, env: Mapping[str, str] | None = None) -> Command:
-    """Write a command as the judge should read it: with its directory and its variables in front."""
-    before = [f"cd {shlex.quote(cwd)}"] if cwd != "." else []
-    before += [f"export {name}={shlex.quote(value)}" for name, value in sorted((env or {}).items())]
-    if not before:
-        return command
-    return "\n".join([*before, command if isinstance(command, str) else shlex.join(command)])
-
-
 @dataclass(kw_only=True)
 class Guard:
     """Decides for one run; what it cannot allow it raises."""
@@ -82,7 +73,7 @@ class Guard:
 
     def check_command(self, command: Command, cwd: str, env: Mapping[str, str] | None) -> dict[str, Any]:
         """Judge a command; give the decision for the record, or raise."""
-        verdict = judge(as_script(command, cwd, env), self.policy, root=self.root)
+        verdict = judge(command, self.policy, root=self.root, cwd=cwd, env=env)
         about = exact(command, cwd, env)
         note = {"decision": verdict.decision.value, "rule": verdict.rule, "reason": verdict.reason}
         match verdict.decision:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from decklog.tools.files.gitignore import Patterns
 from decklog.tools.files.root import Root
-from decklog.tools.search.gitignore import Patterns
 from decklog.tools.search.walk import walk
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -43,6 +43,13 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not i
         (["a[/]b"], "a/b", False),
         (["[unclosed"], "[unclosed", False),
         (["dir", "!dir/kept.txt"], "dir/kept.txt", True),
+        (["[[:digit:]]*"], "a/sub", False),
+        (["[[:alpha:]]"], "a/7", True),
+        (["[\\]a]"], "a/b", True),
+        (["[a/b]"], "b", True),
+        (["a\\", "b"], "b", True),
+        (["**", "!a/b", "!*/"], "a/b", False),
+        (["*.x", "!dir/"], "dir/a.x", True),
     ],
 )
 def test_a_pattern_lists_what_git_would_list(patterns: list[str], path: str, is_listed: bool) -> None:
@@ -114,6 +121,17 @@ def test_a_walk_finds_the_files_that_git_finds(files: list[str], outer: list[str
         _place(here / ".gitignore", "\n".join(outer))
         with Root(here) as root:
             assert list(walk(root).files) == _git_listed(here)
+
+
+@needs_git
+def test_an_inner_ignore_file_speaks_of_a_directory_and_not_of_what_lies_in_it(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for name in ("sub/dir/a.x", "sub/dir/b.y", "sub/a.x"):
+        _place(tmp_path / name)
+    _place(tmp_path / ".gitignore", "*.x\n")
+    _place(tmp_path / "sub/.gitignore", "!dir\n")
+    with Root(tmp_path) as root:
+        assert list(walk(root).files) == _git_listed(tmp_path) == [".gitignore", "sub/.gitignore", "sub/dir/b.y"]
 
 
 def _place(file: Path, text: str = "") -> None:

@@ -6,11 +6,11 @@ from functools import cached_property
 from inspect import Parameter, cleandoc, signature
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from decklog.tools.toolbox import schema
+from decklog.tools.calls import schema
+from decklog.tools.calls.call import Call
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
-    from decklog.tools.toolbox.call import Call
 
 # The names of first parameters that the toolbox fills in; a model never sees them.
 PROVIDED = ("root", "call")
@@ -32,7 +32,7 @@ class Tool:
     """One tool of a toolbox.
 
     `action` is what trust is asked about. A tool that `changes` something goes through an effect when its call names a step:
-    `guard` may refuse before anything is written down, `foresee` gives the facts a `look` after a crash compares with.
+    `guard` may refuse before anything is written down, `expect` gives the facts a `look` after a crash compares with.
     """
 
     function: Callable[..., Any]
@@ -41,7 +41,7 @@ class Tool:
     changes: bool = False
     hidden: tuple[str, ...] = ()
     guard: "Callable[[Call, dict[str, Any]], None] | None" = None
-    foresee: "Callable[[Call, dict[str, Any]], dict[str, Any]] | None" = None
+    expect: "Callable[[Call, dict[str, Any]], dict[str, Any]] | None" = None
     look: "Callable[[Call, Effect], Finding] | None" = None
 
     @classmethod

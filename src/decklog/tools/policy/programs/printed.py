@@ -4,14 +4,10 @@ import base64
 import binascii
 import posixpath
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from decklog.tools.policy.programs.use import Use
+from decklog.tools.policy.programs.use import Judge, Use
 from decklog.tools.policy.shell.found_files import found_by
 from decklog.tools.policy.shell.words import NO_TAINT, UNKNOWN, Word, decode_ansi
-
-if TYPE_CHECKING:
-    from decklog.tools.policy.programs.judging import Bench
 
 _DECODE = ("-d", "-D", "--decode", "-r", "-i")
 _LISTS = (
@@ -25,11 +21,11 @@ _LISTS = (
 )
 
 
-def output_of(bench: "Bench", use: Use) -> Word:
+def output_of(judge: Judge, use: Use) -> Word:
     """Tell what a command prints: its text where known, and always what taints it."""
     known = _KNOWN.get(use.name)
     if known is not None:
-        word = known(bench, use)
+        word = known(judge, use)
         if word is not None:
             return word
     taint = use.stdin_taint
@@ -45,7 +41,7 @@ def output_of(bench: "Bench", use: Use) -> Word:
     return Word(UNKNOWN, taint)
 
 
-def _echo(_bench: "Bench", use: Use) -> Word:
+def _echo(_judge: Judge, use: Use) -> Word:
     """Give what echo prints."""
     words = use.call.argv[1:]
     escapes = False
@@ -56,7 +52,7 @@ def _echo(_bench: "Bench", use: Use) -> Word:
     return Word(decode_ansi(text) if escapes else text, _taint(words))
 
 
-def _printf(_bench: "Bench", use: Use) -> Word:
+def _printf(_judge: Judge, use: Use) -> Word:
     """Give what printf prints, its arguments put in for the directives one after the other."""
     words = use.call.argv[1:]
     if not words or words[0].text == "-v":
@@ -78,7 +74,7 @@ def _taint(words: list[Word]) -> frozenset[str]:
     return NO_TAINT.union(*(word.taint for word in words))
 
 
-def _cat(_bench: "Bench", use: Use) -> Word | None:
+def _cat(_judge: Judge, use: Use) -> Word | None:
     """Give what cat passes on: its input, or files the script has written."""
     if not use.operands or use.operands[0].text == "-":
         return use.call.stdin or Word(UNKNOWN)
@@ -92,7 +88,7 @@ def _cat(_bench: "Bench", use: Use) -> Word | None:
     return Word("\n".join(word.text for word in known), _taint(known))
 
 
-def _tee(_bench: "Bench", use: Use) -> Word:
+def _tee(_judge: Judge, use: Use) -> Word:
     """Give what tee passes on, and remember the files it writes."""
     stdin = use.call.stdin or Word(UNKNOWN)
     for word in use.operands:
@@ -100,7 +96,7 @@ def _tee(_bench: "Bench", use: Use) -> Word:
     return stdin
 
 
-def _base64(_bench: "Bench", use: Use) -> Word | None:
+def _base64(_judge: Judge, use: Use) -> Word | None:
     """Give what a decoder prints where its input is known."""
     stdin = use.call.stdin
     if stdin is None or not stdin.is_known or not use.arguments.has(_DECODE):
@@ -115,7 +111,7 @@ def _base64(_bench: "Bench", use: Use) -> Word | None:
     return Word(decoded.decode("utf-8", "replace").replace("\0", ""), stdin.taint | {"decoded"})
 
 
-def _rev(_bench: "Bench", use: Use) -> Word | None:
+def _rev(_judge: Judge, use: Use) -> Word | None:
     """Give what rev prints."""
     stdin = use.call.stdin
     if stdin is None or use.operands:
@@ -123,17 +119,17 @@ def _rev(_bench: "Bench", use: Use) -> Word | None:
     return Word("\n".join(line[::-1] for line in stdin.text.split("\n")), stdin.taint | {"decoded"})
 
 
-def _pwd(_bench: "Bench", use: Use) -> Word:
+def _pwd(_judge: Judge, use: Use) -> Word:
     """Give the directory the script stands in."""
     return Word(use.scope.cwd)
 
 
-def _mktemp(_bench: "Bench", _use: Use) -> Word:
+def _mktemp(_judge: Judge, _use: Use) -> Word:
     """Give a name for a new file in the scratch directory."""
     return Word(f"/tmp/tmp.{UNKNOWN}")
 
 
-def _path_part(_bench: "Bench", use: Use) -> Word | None:
+def _path_part(_judge: Judge, use: Use) -> Word | None:
     """Give what dirname, basename, realpath and readlink print for a known path."""
     if not use.operands:
         return None
@@ -143,13 +139,13 @@ def _path_part(_bench: "Bench", use: Use) -> Word | None:
     return Word(posixpath.basename(word.text) if use.name == "basename" else word.text, word.taint)
 
 
-def _which(_bench: "Bench", use: Use) -> Word | None:
+def _which(_judge: Judge, use: Use) -> Word | None:
     """Give the program that which, type or `command -v` finds."""
     names = [word for word in use.arguments.operands if word.text]
     return Word(names[0].text, names[0].taint) if names else None
 
 
-def _git(_bench: "Bench", use: Use) -> Word | None:
+def _git(_judge: Judge, use: Use) -> Word | None:
     """Give the paths and branch names that git prints."""
     if use.arguments.has(("--show-toplevel", "--show-cdup")):
         return Word(".")
@@ -160,52 +156,52 @@ def _git(_bench: "Bench", use: Use) -> Word | None:
     return None
 
 
-def _find(bench: "Bench", use: Use) -> Word:
+def _find(judge: Judge, use: Use) -> Word:
     """Give what find prints: something below where it starts."""
-    items = found_by(use.call.argv[1:], bench.policy.patterns["filters"])[1]
+    items = found_by(use.call.argv[1:], judge.policy.patterns["filters"])[1]
     return Word("\n".join(word.text for word in items), _taint(use.call.argv))
 
 
-def _ls(_bench: "Bench", use: Use) -> Word:
+def _ls(_judge: Judge, use: Use) -> Word:
     """Give what ls prints: everything in the directory."""
     names = [word.text.rstrip("/") for word in use.operands if word.text]
     return Word(f"{names[0]}/*" if names and "*" not in names[0] else names[0] if names else "./*")
 
 
-def _grep(bench: "Bench", use: Use) -> Word | None:
+def _grep(judge: Judge, use: Use) -> Word | None:
     """Give what grep prints: names, or lines; of the environment only what is no secret by its name."""
     if use.arguments.has(_LISTS) and use.call.stdin is None:
         return Word(f"./{UNKNOWN}")
     pattern = use.operands[0].text if use.operands else UNKNOWN
-    harmless = not bench.policy.patterns["secret_words"].search(pattern) and len(pattern.strip(".*^$")) > 1
+    harmless = not judge.policy.patterns["secret_words"].search(pattern) and len(pattern.strip(".*^$")) > 1
     if harmless and not use.arguments.has(("-v",)):
         return Word(UNKNOWN, use.stdin_taint - {"environment"})
     return None
 
 
-def _environment(bench: "Bench", use: Use) -> Word | None:
+def _environment(judge: Judge, use: Use) -> Word | None:
     """Give what env and printenv print: all of it, or one variable."""
     operands = [word for word in use.arguments.operands if use.name == "printenv" or "=" not in word.text]
     if not operands:
         return Word(UNKNOWN, frozenset({"environment"}))
-    if use.name == "printenv" and any(bench.policy.patterns["secret_names"].search(word.text) for word in operands):
+    if use.name == "printenv" and any(judge.policy.patterns["secret_names"].search(word.text) for word in operands):
         return Word(UNKNOWN, frozenset({"secret"}))
     return Word(UNKNOWN, use.stdin_taint)
 
 
-def _variables(_bench: "Bench", use: Use) -> Word:
+def _variables(_judge: Judge, use: Use) -> Word:
     """Give what set, export and declare print: every variable if they are given none."""
     flags = set(use.arguments.flags)
     shows_all = not use.arguments.operands and (not flags or (use.name != "set" and flags <= {"-p", "-x"}))
     return Word(UNKNOWN, frozenset({"environment"})) if shows_all and not use.call.assigned else Word("")
 
 
-def _count(_bench: "Bench", _use: Use) -> Word:
+def _count(_judge: Judge, _use: Use) -> Word:
     """Give what a counting program prints: numbers, whatever it read."""
     return Word(UNKNOWN)
 
 
-_KNOWN: dict[str, Callable[["Bench", Use], Word | None]] = {
+_KNOWN: dict[str, Callable[[Judge, Use], Word | None]] = {
     "echo": _echo,
     "printf": _printf,
     "cat": _cat,

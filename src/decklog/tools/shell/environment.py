@@ -6,8 +6,17 @@ from dataclasses import dataclass
 
 from decklog import redact
 from decklog.errors import Invalid
+from decklog.tools.policy import is_name
 
 NAMES = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TZ", "USER", "LOGNAME", "TMPDIR", "NO_COLOR"})
+# The categories of locale(7) and their override. Anything else that begins like them is somebody's own variable.
+LOCALE = frozenset(
+    f"LC_{name}"
+    for name in (
+        *("ALL", "ADDRESS", "COLLATE", "CTYPE", "IDENTIFICATION", "MEASUREMENT", "MESSAGES"),
+        *("MONETARY", "NAME", "NUMERIC", "PAPER", "TELEPHONE", "TIME"),
+    )
+)
 _FALLBACK_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -26,8 +35,8 @@ def environment(
 ) -> Environment:
     """Choose the variables that a command gets: the usual ones, those the caller names, and those given outright."""
     have = os.environ if source is None else source
-    wanted = NAMES | set(passed)
-    chosen = {name: value for name, value in have.items() if name in wanted or name.startswith("LC_")}
+    wanted = NAMES | LOCALE | set(passed)
+    chosen = {name: value for name, value in have.items() if name in wanted}
     withheld = sorted(name for name, value in chosen.items() if is_secret(name, value))
     values = {name: value for name, value in chosen.items() if name not in withheld}
     values.setdefault("PATH", _FALLBACK_PATH)
@@ -43,7 +52,8 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def _check(name: str, value: str) -> None:
-    if not name or "=" in name or "\0" in name or "\0" in value:
-        raise Invalid(f"{name!r} can't be set in an environment", hint="Use a plain name and a value without NUL.", name=name)
+    if not is_name(name) or "\0" in value:
+        hint = "Use a name of letters, digits and underscores, and a value without NUL."
+        raise Invalid(f"{name!r} can't be set in an environment", hint=hint, name=name)
     if name.startswith("DECKLOG_"):
         raise Invalid(f"{name} is Decklog's own", hint="Choose another name.", name=name)

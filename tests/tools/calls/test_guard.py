@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from decklog import Decklog
+from decklog import Decklog, Invalid
 from decklog.errors import Refused, StillPending
 from decklog.tools import Toolbox
-from decklog.tools.toolbox.guard import Guard, digest_of, exact
+from decklog.tools.calls.guard import Guard, digest_of, exact
+from decklog.tools.policy import judge
 
 ASKED = "git push --force origin work"
 
@@ -155,3 +156,42 @@ def test_a_policy_of_ones_own_decides(make_box: Callable[..., Toolbox], tmp_path
     box = make_box(policy=Policy.load(file))
     with pytest.raises(Refused):
         box.run(["seq", "3"])
+
+
+@pytest.mark.parametrize("name", ["A;: <<E #", "A\n: <<'E'\n", "A\n#", "A B", "1A", "", "BASH_FUNC_ls%%", "A=B", "Ä"])
+@pytest.mark.parametrize("command", ["rm -rf .git\nE\nls", ["rm", "-rf", ".git"], "true"])
+def test_the_name_of_a_variable_is_a_name_and_nothing_else(
+    box: Toolbox, place: Path, name: str, command: str | list[str]
+) -> None:
+    (place / ".git").mkdir()
+    with pytest.raises((Invalid, Refused)):
+        box.run(command, env={name: "x"})
+    assert (place / ".git").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "is_allowed"),
+    [
+        ("rm -rf $A", {"A": "build"}, True),
+        ("rm -rf $A", {"A": ".git"}, False),
+        ("rm -rf $A", {"A": "'.git'"}, True),
+        (["rm", "-rf", "$A"], {"A": ".git"}, True),
+        ("$A -rf .git", {"A": "rm"}, False),
+        ("ls", {"BASH_ENV": "x"}, False),
+        ("cat$IFS/etc/shadow", {"IFS": "x"}, False),
+        ("echo $PWD", {"PWD": "/"}, True),
+    ],
+)
+def test_variables_are_judged_as_the_command_will_see_them(
+    command: str | list[str], env: dict[str, str], is_allowed: bool
+) -> None:
+    assert judge(command, env=env).is_allowed is is_allowed
+
+
+def test_a_command_is_judged_in_the_directory_it_runs_in(box: Toolbox, place: Path) -> None:
+    (place / "sub" / "it's").mkdir(parents=True)
+    (place / ".git").mkdir()
+    with pytest.raises(Refused):
+        box.run("rm -rf ../../.git", cwd="sub/it's")
+    assert judge("rm -rf ../x", root="/r", cwd="sub").is_allowed
+    assert not judge("rm -rf ../x", root="/r").is_allowed

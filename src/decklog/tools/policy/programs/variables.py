@@ -1,38 +1,34 @@
 """Judging of environment variables that a command sets."""
 
-from typing import TYPE_CHECKING
-
+from decklog.tools.policy.programs.use import Judge
 from decklog.tools.policy.shell.scope import Scope
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
-if TYPE_CHECKING:
-    from decklog.tools.policy.programs.judging import Bench
-
 _SAFE_PATH_CLASSES = {"inside", "top", "home-part", "home-deep", "startup", "system", "parent"}
 
 
-def check_variable(bench: "Bench", name: str, word: Word, call: Call, scope: Scope) -> None:
+def check_variable(judge: Judge, name: str, word: Word, call: Call, scope: Scope) -> None:
     """Judge setting one variable."""
     if name == "PATH":
-        _check_path(bench, word, call, scope)
+        _check_path(judge, word, call, scope)
         return
-    known = bench.policy.variables.get(name)
+    known = judge.policy.variables.get(name)
     if known == "shell":
         if word.text.strip():
-            bench.run_text("shell", word, scope, call)
+            judge.run_text("shell", word, scope, call)
     elif known is not None and not isinstance(known, str):
-        bench.find(known, call.text)
+        judge.find(known, call.text)
 
 
-def _check_path(bench: "Bench", word: Word, call: Call, scope: Scope) -> None:
+def _check_path(judge: Judge, word: Word, call: Call, scope: Scope) -> None:
     """Judge a search path: known places may come before the old one, others are asked about."""
     parts = [part for part in word.text.split(":") if part]
     keeps_old = UNKNOWN in parts or any(part.startswith("/usr/bin") for part in parts)
     odd = [
         part
         for part in parts
-        if part != UNKNOWN and (part == "." or bench.paths.classify(part, scope.cwd) not in _SAFE_PATH_CLASSES)
+        if part != UNKNOWN and (part == "." or judge.paths.classify(part, scope.cwd) not in _SAFE_PATH_CLASSES)
     ]
     if not keeps_old or odd:
-        bench.report("path-override", call.text)
+        judge.report("path-override", call.text)

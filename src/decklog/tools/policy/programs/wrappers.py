@@ -1,76 +1,72 @@
 """Programs that start other programs: the inner command is judged like any other."""
 
 import re
-from typing import TYPE_CHECKING
 
-from decklog.tools.policy.programs.use import Use
+from decklog.tools.policy.programs.use import Judge, Use
+from decklog.tools.policy.programs.variables import check_variable
 from decklog.tools.policy.shell.found_files import found_by
 from decklog.tools.policy.shell.options import sort_arguments
 from decklog.tools.policy.shell.simple_command import Call
-from decklog.tools.policy.shell.variables import check_variable
 from decklog.tools.policy.shell.words import UNKNOWN, Word
-
-if TYPE_CHECKING:
-    from decklog.tools.policy.programs.judging import Bench
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _MOST_ITEMS = 20
 _FIND_ACTIONS = {"-exec", "-execdir", "-ok", "-okdir"}
 
 
-def check_argv(bench: "Bench", use: Use) -> None:
+def check_argv(judge: Judge, use: Use) -> None:
     """Judge the command behind a wrapper such as nohup or timeout."""
     if use.name == "command" and use.arguments.has(("-v", "-V")):
         return
     inner = use.arguments.operands[use.program.skip :]
     if len(inner) > 1 and inner[0].text in ("-c", "--command"):
-        bench.run_text("shell", inner[1], use.scope, use.call)
+        judge.run_text("shell", inner[1], use.scope, use.call)
     elif inner:
-        bench.review(use.call.inner(inner), use.scope)
+        judge.review(use.call.inner(inner), use.scope)
 
 
-def check_shell(bench: "Bench", use: Use) -> None:
+def check_shell(judge: Judge, use: Use) -> None:
     """Judge the command line that a program such as eval or watch is given in its operands."""
     operands = use.arguments.operands[use.program.skip :]
     if not operands:
         return
     joined = Word(" ".join(word.text for word in operands), use.taint)
-    bench.run_text("shell", joined, use.scope, use.call)
+    judge.run_text("shell", joined, use.scope, use.call)
     for word in operands if len(operands) > 1 and use.name != "eval" else ():
         if " " in word.text:
-            bench.run_text("shell", word, use.scope, use.call)
+            judge.run_text("shell", word, use.scope, use.call)
 
 
-def check_environment(bench: "Bench", use: Use) -> None:
+def check_environment(judge: Judge, use: Use) -> None:
     """Judge env: the variables it sets, and the command behind them."""
     operands = list(use.arguments.operands)
     if operands and operands[0].text == "-":
         operands.pop(0)
     while operands and (found := _ASSIGNMENT.fullmatch(operands[0].text)):
-        check_variable(bench, found[1], Word(found[2], operands[0].taint), use.call, use.scope)
+        check_variable(judge, found[1], Word(found[2], operands[0].taint), use.call, use.scope)
         operands.pop(0)
     if operands and use.name == "env":
-        bench.review(use.call.inner(operands), use.scope)
+        judge.review(use.call.inner(operands), use.scope)
 
 
-def check_xargs(bench: "Bench", use: Use) -> None:
+def check_xargs(judge: Judge, use: Use) -> None:
     """Judge the command that xargs or parallel builds from its standard input."""
     operands = use.arguments.operands
     texts = [word.text for word in operands]
     operands = operands[: texts.index(":::")] if ":::" in texts else operands
     if not operands:
         for item in _behind_colons(use):
-            bench.run_text("shell", item, use.scope, use.call)
+            judge.run_text("shell", item, use.scope, use.call)
         return
     marker = use.arguments.value("-I", "-i", "--replace") or (Word("{}") if use.name == "parallel" else None)
     program = operands[0].text.rsplit("/", 1)[-1]
-    if use.stdin_taint & {"network", "decoded"} and program in bench.policy.names["shells"]:
-        bench.report("network-to-shell", use.call.text)
+    if use.stdin_taint & {"network", "decoded"} and program in judge.policy.names["shells"]:
+        judge.report("network-to-shell", use.call.text)
     for items in _batches(use, by_line=marker is not None):
         argv = _filled(operands, items, marker.text if marker else None)
         if use.name == "parallel":
-            bench.run_text("shell", Word(" ".join(word.text for word in argv), use.stdin_taint), use.scope, use.call)
-        bench.review(use.call.inner(argv, stdin=None), use.scope)
+            judge.run_text("shell", Word(" ".join(word.text for word in argv), use.stdin_taint), use.scope, use.call)
+        judge.review(use.call.inner(argv, stdin=None), use.scope)
 
 
 def _batches(use: Use, by_line: bool) -> list[list[Word]]:
@@ -100,19 +96,19 @@ def _filled(operands: list[Word], items: list[Word], marker: str | None) -> list
     return [*operands, *items]
 
 
-def check_find(bench: "Bench", use: Use) -> None:
+def check_find(judge: Judge, use: Use) -> None:
     """Judge find: what it deletes and what it runs, on the directories it starts from."""
     words = use.call.argv[1:]
-    starts, found = found_by(words, bench.policy.patterns["filters"])
+    starts, found = found_by(words, judge.policy.patterns["filters"])
     for start in starts:
-        bench.path("list", start, use.scope, use.call.text)
+        judge.path("list", start, use.scope, use.call.text)
     if any(word.text == "-delete" for word in words):
         for place in found:
-            bench.path("delete", place, use.scope, use.call.text)
-    _check_actions(bench, use, words, found)
+            judge.path("delete", place, use.scope, use.call.text)
+    _check_actions(judge, use, words, found)
 
 
-def _check_actions(bench: "Bench", use: Use, words: list[Word], found: list[Word]) -> None:
+def _check_actions(judge: Judge, use: Use, words: list[Word], found: list[Word]) -> None:
     """Judge every command that find is told to run on what it finds."""
     place = 0
     while place < len(words):
@@ -125,10 +121,10 @@ def _check_actions(bench: "Bench", use: Use, words: list[Word], found: list[Word
             place += 1
         for item in found if argv else ():
             filled = [Word(word.text.replace("{}", item.text), word.taint) for word in argv]
-            bench.review(use.call.inner(filled, stdin=None), use.scope)
+            judge.review(use.call.inner(filled, stdin=None), use.scope)
 
 
-def check_fd(bench: "Bench", use: Use) -> None:
+def check_fd(judge: Judge, use: Use) -> None:
     """Judge the command that fd runs on what it finds."""
     texts = [word.text for word in use.call.argv]
     for flag in ("-x", "--exec", "-X", "--exec-batch"):
@@ -136,43 +132,43 @@ def check_fd(bench: "Bench", use: Use) -> None:
             argv = use.call.argv[texts.index(flag) + 1 :]
             marked = any("{" in word.text for word in argv)
             inner = [Word(re.sub(r"\{[/.]*\}", f"./{UNKNOWN}", word.text)) for word in argv]
-            bench.review(use.call.inner(inner if marked else [*inner, Word(f"./{UNKNOWN}")], stdin=None), use.scope)
+            judge.review(use.call.inner(inner if marked else [*inner, Word(f"./{UNKNOWN}")], stdin=None), use.scope)
 
 
-def check_trap(bench: "Bench", use: Use) -> None:
+def check_trap(judge: Judge, use: Use) -> None:
     """Judge the command that a trap runs."""
     for word in use.arguments.operands[:1]:
         if word.text not in ("", "-"):
-            bench.run_text("shell", word, use.scope, use.call)
+            judge.run_text("shell", word, use.scope, use.call)
 
 
-def check_alias(bench: "Bench", use: Use) -> None:
+def check_alias(judge: Judge, use: Use) -> None:
     """Judge an alias as if it were used, and remember it."""
     for word in use.arguments.operands:
         name, equals, value = word.text.partition("=")
         if equals and value.strip():
             use.scope.aliases[name] = value
-            bench.run_text("shell", Word(value, word.taint), use.scope, use.call)
+            judge.run_text("shell", Word(value, word.taint), use.scope, use.call)
 
 
-def check_package_runner(bench: "Bench", use: Use) -> None:
+def check_package_runner(judge: Judge, use: Use) -> None:
     """Judge npx and its like: tools of the repository run, others are asked about."""
     if any(word.text in ("-c", "--call") for word in use.call.argv):
         word = use.arguments.value("-c", "--call")
-        bench.run_text("shell", word or Word(UNKNOWN), use.scope, use.call)
+        judge.run_text("shell", word or Word(UNKNOWN), use.scope, use.call)
         return
     operands = sort_arguments(use.call.argv[1:], use.program.options, stop=True).operands
     if operands and use.name == "pipx":
         operands = operands[1:] if operands[0].text == "run" else operands
     tool = operands[0].text if operands else ""
-    if tool in bench.policy.names["local_tools"] and not use.arguments.has(("-p", "--package", "--from", "--with")):
-        if bench.policy.program(tool) is not None:
-            bench.review(use.call.inner(operands), use.scope)
+    if tool in judge.policy.names["local_tools"] and not use.arguments.has(("-p", "--package", "--from", "--with")):
+        if judge.policy.program(tool) is not None:
+            judge.review(use.call.inner(operands), use.scope)
     elif not use.arguments.has(("--no-install", "--no")):
-        bench.report("package-runner", use.call.text)
+        judge.report("package-runner", use.call.text)
 
 
-def check_runner(bench: "Bench", use: Use) -> None:
+def check_runner(judge: Judge, use: Use) -> None:
     """Judge the command behind `uv run`, `poetry run` or `bundle exec`."""
     if use.sub not in ("run", "exec"):
         return
@@ -180,21 +176,21 @@ def check_runner(bench: "Bench", use: Use) -> None:
     rest = use.call.argv[texts.index(use.sub) + 1 :]
     inner = sort_arguments(rest, use.program.options, stop=True).operands
     if inner and inner[0].text.endswith((".py", ".rb")):
-        bench.path("run", inner[0], use.scope, use.call.text)
+        judge.path("run", inner[0], use.scope, use.call.text)
     elif inner:
-        bench.review(use.call.inner(inner), use.scope)
+        judge.review(use.call.inner(inner), use.scope)
 
 
-def check_packages(bench: "Bench", use: Use) -> None:
+def check_packages(judge: Judge, use: Use) -> None:
     """Judge the command behind `mise exec --` and its like."""
     texts = [word.text for word in use.call.argv]
     if "--" in texts:
         inner = use.call.argv[texts.index("--") + 1 :]
         if inner:
-            bench.review(Call(inner, use.call.text, stdin=use.call.stdin), use.scope)
+            judge.review(Call(inner, use.call.text, stdin=use.call.stdin), use.scope)
 
 
-def check_script(bench: "Bench", use: Use) -> None:
+def check_script(judge: Judge, use: Use) -> None:
     """Ask about script without a command: it starts an interactive shell."""
     if use.arguments.value("-c", "--command") is None:
-        bench.report("piped-to-interpreter", use.call.text)
+        judge.report("piped-to-interpreter", use.call.text)

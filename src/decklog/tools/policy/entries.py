@@ -1,0 +1,49 @@
+"""What the entries of a policy file say: findings, programs, rules."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from decklog.tools.policy.verdict import Decision
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A decision with the rule behind it, not yet tied to a command."""
+
+    decision: Decision
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What a program does with its arguments, and whether it may run at all."""
+
+    finding: Finding
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options that take a value, with the value's role."""
+    operands: str = "text"
+    first: str | None = None
+    last: str | None = None
+    single: bool = False
+    runs: str | None = None
+    """How it starts another program: `argv` or `shell`."""
+    skip: int = 0
+    subcommands: Mapping[str, Finding] = field(default_factory=dict)
+    kind: str | None = None
+    """The special reading it needs: `git`, `find`, `python` ..."""
+    code: frozenset[str] = frozenset()
+    output: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A decision about some uses of some programs; every condition given must hold."""
+
+    finding: Finding
+    sub: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    words: re.Pattern[str] | None = None
+    bare: bool = False

@@ -1,0 +1,56 @@
+"""Which parts of a tree are for everybody, and which for their owner alone.
+
+A sandbox that runs as root is refused nothing by a file's mode, so it is told what a user would be refused.
+"""
+
+import os
+import stat
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+_FILE, _DIRECTORY = stat.S_IROTH, stat.S_IROTH | stat.S_IXOTH
+
+
+@dataclass
+class Parts:
+    """Files and directories of a tree: wholly public, private, or public with private parts in it."""
+
+    public: list[str] = field(default_factory=list)
+    mixed: list[str] = field(default_factory=list)
+    private: list[str] = field(default_factory=list)
+
+
+@lru_cache(maxsize=8)
+def parts_of(tree: str) -> Parts:
+    """Sort out a tree; links are left out, since what they lead to is sorted where it lies."""
+    parts = Parts()
+    _sort(tree, parts)
+    return parts
+
+
+def _sort(path: str, parts: Parts) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    needed = _DIRECTORY if stat.S_ISDIR(mode) else _FILE
+    if mode & needed != needed:
+        parts.private.append(path)
+    elif not stat.S_ISDIR(mode):
+        parts.public.append(path)
+    else:
+        _sort_directory(path, parts)
+
+
+def _sort_directory(path: str, parts: Parts) -> None:
+    inner = Parts()
+    with os.scandir(path) as entries:
+        found = [entry.path for entry in entries if not entry.is_symlink()]
+    for one in found:
+        _sort(one, inner)
+    if inner.private:
+        parts.mixed += [path, *inner.mixed]
+        parts.public += inner.public
+        parts.private += inner.private
+    else:
+        parts.public.append(path)
