@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import tests.searches  # noqa: F401  (before any test module: their settings start from the profile that it loads)
 from decklog import Decklog, ManualClock
 
 ENGINES = ("sqlite", "postgres")
