@@ -3,41 +3,74 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+LOCK   := requirements-dev.lock
+# Warnings are not for the newcomer; errors are shown, and end the command.
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq install
+# Files in memory where there is room for them: the tests sync to disk tens of thousands of times.
+IN_MEMORY := if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 4000000) }')" = 1 ]; then TMPDIR=/dev/shm; export TMPDIR; fi
+MINUTES :=
 
-.PHONY: demo test search lint bench docs clean
+.PHONY: demo test explore coverage lint bench docs dist lock hooks clean
 
 demo: $(STAMP)
 	@$(BIN)/decklog demo
 
-# Files in memory where there is room for them: the tests sync to disk tens of thousands of times.
 test: $(STAMP) lint
-	@if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 4000000) }')" = 1 ]; then TMPDIR=/dev/shm; export TMPDIR; fi; \
-	$(BIN)/pytest -n 2 --dist worksteal
+	@$(IN_MEMORY); $(BIN)/pytest -n 2 --dist worksteal
 
-# The property tests with examples drawn anew each time; what they find belongs into a test of its own.
-search: $(STAMP)
-	@HYPOTHESIS_PROFILE=search $(BIN)/pytest -n 2 -m hypothesis
+# `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
+explore: $(STAMP)
+	@$(IN_MEMORY); $(BIN)/python -m tests.explore $(if $(MINUTES),--minutes $(MINUTES))
+
+coverage: $(STAMP)
+	@$(BIN)/coverage erase
+	@$(IN_MEMORY); $(BIN)/coverage run -m pytest -n 2 --dist worksteal
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
 
 lint: $(STAMP)
-	@$(BIN)/ruff check src tests benchmarks
-	@$(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/ruff check src tests benchmarks .ci
+	@$(BIN)/ruff format --check src tests benchmarks .ci
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
 bench: $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	@$(PIP) --editable '.[dev,bench]'
 	@$(BIN)/python -m benchmarks
 
 docs: $(STAMP)
 	@$(BIN)/python -m tests.generate
 
-$(STAMP): pyproject.toml
+# What is handed out, proven by installing it where nothing else is.
+dist: $(STAMP)
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build
+	@$(PYTHON) -m venv --clear $(VENV)-dist
+	@$(VENV)-dist/bin/python -m pip --disable-pip-version-check -qq install dist/*.whl
+	@cd dist && ../$(VENV)-dist/bin/decklog --version && ../$(VENV)-dist/bin/decklog demo >/dev/null
+
+# Pins what pyproject.toml asks for, for every Python and machine at once. UPGRADE=--upgrade takes the newest of everything.
+lock:
+	@$(PYTHON) -m venv $(VENV)-lock
+	@$(VENV)-lock/bin/python -m pip --disable-pip-version-check -qq install uv
+	@$(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	    --custom-compile-command 'make lock' --extra dev $(UPGRADE) --output-file $(LOCK) pyproject.toml
+
+# Lint before each commit, from now on.
+hooks: $(STAMP)
+	@$(BIN)/pre-commit install
+
+$(STAMP): pyproject.toml $(LOCK)
 	@echo "Setting up $(VENV) (once)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Decklog needs Python 3.11 or newer")'
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 2>&1 | grep -v '^WARNING' || true
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 15))'; then \
+	    $(PIP) --require-hashes --requirement $(LOCK) && $(PIP) --no-deps --no-build-isolation --editable .; \
+	else \
+	    echo "$(LOCK) is for Python 3.11 to 3.14: taking what is newest instead"; $(PIP) --editable '.[dev]'; \
+	fi
 	@$(BIN)/python -c 'import decklog, apsw, pytest'
 	@touch $@
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-dist dist

@@ -9,14 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
+import tests.searches  # noqa: F401  (before any test module: their settings start from the profile that it loads)
 from decklog import Decklog, ManualClock
-
-# The suite gives the same answer each time. Searching at random is `make search`.
-settings.register_profile("fixed", derandomize=True)
-settings.register_profile("search", print_blob=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 ENGINES = ("sqlite", "postgres")
 _numbers = itertools.count(1)

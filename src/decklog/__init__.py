@@ -97,11 +97,11 @@ if TYPE_CHECKING:
     from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
     from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase
     from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, Task, TaskState
+    from decklog.tools.calls.guard import Unrestricted
+    from decklog.tools.calls.tool import Tool
     from decklog.tools.policy.policy import Policy
     from decklog.tools.policy.verdict import Decision
     from decklog.tools.sandbox.sandbox import Sandbox
-    from decklog.tools.toolbox.guard import Unrestricted
-    from decklog.tools.toolbox.tool import Tool
     from decklog.tools.toolbox.toolbox import Toolbox
 
 __version__ = "0.1.0"
@@ -158,8 +158,8 @@ _NAMES = {
     "tools.policy.policy": "Policy",
     "tools.policy.verdict": "Decision",
     "tools.sandbox.sandbox": "Sandbox",
-    "tools.toolbox.guard": "Unrestricted",
-    "tools.toolbox.tool": "Tool",
+    "tools.calls.guard": "Unrestricted",
+    "tools.calls.tool": "Tool",
     "tools.toolbox.toolbox": "Toolbox",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

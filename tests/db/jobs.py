@@ -99,9 +99,9 @@ def write_and_close(_number: int, target: str, stream: str, body: str) -> int:
 # Tasks
 
 
-def work(number: int, target: str, run_id: str, lease_seconds: float, die: float) -> dict[str, int]:
+def work(number: int, target: str, run_id: str, lease_seconds: float, die: float, seed: int = 0) -> dict[str, int]:
     """Claim and finish until nothing is left; with a chance of `die`, end like a worker whose machine is gone."""
-    luck = random.Random(number * 7919 + os.getpid())
+    luck = random.Random(f"{seed}, worker {number}")
     done = lost = 0
     with Decklog.open(target) as log:
         while True:

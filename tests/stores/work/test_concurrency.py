@@ -187,8 +187,8 @@ def test_every_task_is_done_once_by_many_processes(tasked: tuple[str, str]) -> N
 def test_no_task_is_lost_or_done_twice_when_workers_are_killed(tasked: tuple[str, str]) -> None:
     target, run_id = tasked
     killed = 0
-    for _ in range(20):
-        results = together("work", 16, target, run_id, 0.5, 0.06)
+    for seed in range(20):
+        results = together("work", 16, target, run_id, 0.5, 0.06, seed)
         killed += sum("error" in result for result in results)
         if len(results) > sum("error" in result for result in results):
             break

@@ -259,16 +259,17 @@ def check(place: Callable[[], Any], examples: int, steps: int) -> None:
         stateful_step_count=steps,
         deadline=None,
         suppress_health_check=list(HealthCheck),
-        print_blob=True,
         database=None,
     )
     run_state_machine_as_test(machine, settings=how)
 
 
+@pytest.mark.hypothesis
 def test_tasks_keep_their_promises_whatever_happens_to_them() -> None:
     check(a_file, 25, 40)
 
 
+@pytest.mark.hypothesis
 def test_tasks_keep_their_promises_on_postgres_too(postgres_template: str) -> None:
     import psycopg
 

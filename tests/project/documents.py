@@ -1,0 +1,130 @@
+"""Reads the code blocks of our documents, and runs them as a reader would."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.db.processes import ROOT, environment
+
+# Blocks that are not run, by their first line, and why.
+NOT_RUN = {
+    "make demo     # sets up a virtual environment, then shows the main job": "the second command runs this very test",
+    "A run with 8 tasks. 3 worker processes start: ada, bo, cy.": "an excerpt; tests/cli/test_demo.py runs the demonstration",
+    "people ─┐                ┌─ agents ─────────────┐        builders": "a drawing",
+    "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
+}
+# Pages that are written from the code, and held against it by tests/test_docs.py.
+GENERATED = {"docs/cli.md"}
+# Lines of a console block that would leave the machine.
+LEAVES_THE_MACHINE = ("pip install ",)
+
+PYTHON, CONSOLE = "python", "console"
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INDENTED = re.compile(r"(?:\A|\n\n)((?: {4}\S[^\n]*(?:\n|\Z)|\n(?= {4}))+)")
+_TIME, _DIGEST, _ID = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?", r"\b[0-9a-f]{64}\b", r"\b[a-z]+_01\w+"
+# What stands in a page for any of its kind.
+_PLACEHOLDER = re.compile(f"(?P<time>{_TIME})|(?P<digest>{_DIGEST})|(?P<id>{_ID})|(?P<rest>…)")
+_STANDS_FOR = {"time": _TIME, "digest": _DIGEST, "id": _ID, "rest": ".*"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code: where it stands, what it is written in, and its text."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def first_line(self) -> str:
+        return self.text.strip().splitlines()[0].strip()
+
+    @property
+    def is_run(self) -> bool:
+        return self.language in (PYTHON, CONSOLE)
+
+    @property
+    def begins_a_story(self) -> bool:
+        """Whoever makes a log begins anew; other blocks go on in the folder of the one before."""
+        return re.search(r"^\$ .*\bdecklog\b.* init\b", self.text, re.MULTILINE) is not None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of a console block, and what the page shows of its answer."""
+
+    command: str
+    shown: tuple[str, ...]
+
+
+def pages() -> list[Path]:
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """Give every block of a page, fenced or indented, in order."""
+    name, text = str(page.relative_to(ROOT)), page.read_text(encoding="utf-8")
+    fenced = [(found.start(), found[1], found[2]) for found in _FENCE.finditer(text)]
+    # Blanked, not cut: an indented line inside a fence is no block, and places must stay.
+    rest = _FENCE.sub(lambda found: re.sub(r"[^\n]", "x", found[0]), text)
+    indented = [(found.start(1), "", found[1]) for found in _INDENTED.finditer(rest)]
+    return [Block(name, text.count("\n", 0, place) + 1, language, body) for place, language, body in sorted(fenced + indented)]
+
+
+def steps_of(block: Block) -> list[Step]:
+    """Give the commands of a console block, each with the lines shown under it."""
+    _, *parts = re.split(r"^\$ ", block.text.replace("\\\n", ""), flags=re.MULTILINE)
+    cut = [part.rstrip("\n").split("\n") for part in parts]
+    return [Step(command, tuple(shown)) for command, *shown in cut]
+
+
+def variables(home: Path) -> dict[str, str]:
+    """Give a reader's surroundings: `decklog` on the path, a home of their own, and a terminal of 100 columns."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return environment(HOME=str(home), XDG_DATA_HOME=str(home / "data"), PATH=path, COLUMNS="100")
+
+
+def answers(steps: list[Step], folder: Path, home: Path) -> list[tuple[int, str]]:
+    """Run commands one after the other in one shell; give the exit code and the words of each."""
+    mark = "\x1e"
+    run = [step for step in steps if not step.command.startswith(LEAVES_THE_MACHINE)]
+    script = "\n".join(f"{step.command}\nprintf '{mark}%d{mark}' $?" for step in run)
+    done = subprocess.run(
+        ["bash", "-c", f"exec 2>&1\n{script}"],
+        cwd=folder,
+        env=variables(home),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    said = done.stdout.split(mark)
+    heard = iter(zip(map(int, said[1::2]), said[0::2], strict=False))
+    return [(0, "") if step.command.startswith(LEAVES_THE_MACHINE) else next(heard) for step in steps]
+
+
+def shows(shown: tuple[str, ...], said: str) -> bool:
+    """Tell whether an answer is what a page shows: times, ids and `…` stand for any, and widths don't matter."""
+    pattern = r"\n".join(".*(?:\n.*)*" if line.strip() == "…" else _pattern(line) for line in shown)
+    return re.fullmatch(pattern, "\n".join(map(_plain, said.rstrip().splitlines()))) is not None
+
+
+def _plain(line: str) -> str:
+    return re.sub("─+", "─", re.sub(r"\s+", " ", line)).strip()
+
+
+def _pattern(line: str) -> str:
+    plain, pattern, end = _plain(line), "", 0
+    for found in _PLACEHOLDER.finditer(plain):
+        pattern += re.escape(plain[end : found.start()]) + _STANDS_FOR[str(found.lastgroup)]
+        end = found.end()
+    return pattern + re.escape(plain[end:])
+
+
+def promised(block: Block) -> list[str]:
+    """Give the remarks beside the prints of a Python block: each begins with what is printed."""
+    return [found[1] for found in re.finditer(r"^\s*print\(.*\)\s+# (.+)$", block.text, re.MULTILINE)]

@@ -1,0 +1,87 @@
+"""What runs for every change: the workflows call targets that exist, and `.ci/run` fails when a test does."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.db.processes import ROOT
+
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+
+
+def steps(path: Path) -> list[dict[str, Any]]:
+    return [step for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values() for step in job["steps"]]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_calls_targets_that_exist(path: Path) -> None:
+    called = re.findall(r"\bmake ([a-z-]+)", " ".join(step.get("run", "") for step in steps(path)))
+    assert called
+    assert set(called) <= TARGETS
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_may_only_read_and_takes_actions_by_their_content(path: Path) -> None:
+    assert yaml.safe_load(path.read_text(encoding="utf-8"))["permissions"] == {"contents": "read"}
+    used = [step["uses"] for step in steps(path) if "uses" in step]
+    assert [name for name in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
+
+
+def test_every_target_is_declared() -> None:
+    declared = re.search(r"^\.PHONY: (.+)$", MAKEFILE, re.MULTILINE)
+    assert declared is not None
+    assert set(declared[1].split()) == TARGETS
+
+
+def test_before_a_commit_the_same_is_checked_as_by_make_lint() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
+    recipe = MAKEFILE.partition("\nlint: $(STAMP)\n")[2].partition("\n\n")[0]
+    linted = [line.strip().removeprefix("@$(BIN)/").partition(" src ")[0] for line in recipe.splitlines()]
+    assert [hook["entry"].removeprefix(".venv/bin/").replace(" --force-exclude", "") for hook in hooks] == linted
+
+
+def test_the_hooks_are_well_formed() -> None:
+    import pre_commit.clientlib
+
+    assert pre_commit.clientlib.load_config(ROOT / ".pre-commit-config.yaml")
+
+
+ALL = ".PHONY: test test-browser test-agents\ntest:\n\t@echo tested\ntest-browser:\n\t@echo browsed\ntest-agents:\n\t@{agents}\n"
+
+
+def ci(folder: Path, makefile: str, **programs: str) -> "subprocess.CompletedProcess[str]":
+    """Run `.ci/run` over a makefile, where installers do as they are told here."""
+    (folder / ".ci").mkdir()
+    (folder / "bin").mkdir()
+    shutil.copy(ROOT / ".ci/run", folder / ".ci")
+    (folder / "Makefile").write_text(makefile)
+    for name, text in programs.items():
+        (folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / "bin" / name).chmod(0o755)
+    variables = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    words = ["bash", ".ci/run"]
+    return subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_tests_that_are_not_there_are_not_asked_for(tmp_path: Path) -> None:
+    done = ci(tmp_path, "test:\n\t@echo tested\n", npm="echo installed")
+    assert (done.returncode, done.stdout) == (0, "tested\n")
+
+
+def test_what_cannot_be_installed_is_said_and_the_rest_goes_on(tmp_path: Path) -> None:
+    done = ci(tmp_path, ALL.format(agents="echo asked"), chromium="exit 0", npm="exit 1")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == ["tested", "browsed", "test-agents: left out, what it needs could not be installed"]
+
+
+def test_a_test_that_fails_fails_the_whole(tmp_path: Path) -> None:
+    done = ci(tmp_path, ALL.format(agents="false"), chromium="exit 0", npm="exit 0")
+    assert done.returncode != 0

@@ -1,0 +1,99 @@
+"""Every block of code in the README and the documents runs, and answers as the page shows."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.importers.bazinga import bazinga_files
+from tests.importers.other_files import build_gaia, build_runstore
+from tests.project.documents import (
+    CONSOLE,
+    GENERATED,
+    NOT_RUN,
+    PYTHON,
+    Block,
+    answers,
+    blocks_of,
+    pages,
+    promised,
+    shows,
+    steps_of,
+    variables,
+)
+
+BLOCKS = [block for page in pages() for block in blocks_of(page) if block.page not in GENERATED]
+POSTGRES = "postgresql://you@host/agents"
+PROJECT = "/home/you/project"
+
+
+def stories() -> list[list[Block]]:
+    """Give the console blocks that are run in one folder, one after the other."""
+    told: list[list[Block]] = []
+    for block in BLOCKS:
+        if block.language == CONSOLE:
+            if not told or told[-1][-1].page != block.page or block.begins_a_story:
+                told.append([])
+            told[-1].append(block)
+    return told
+
+
+def test_every_block_is_run_or_says_why_not() -> None:
+    left_out = {block.first_line for block in BLOCKS if not block.is_run}
+    assert left_out == set(NOT_RUN), "make it a python or console block, or give the reason in tests/project/documents.py"
+
+
+def name(block: Block) -> str:
+    return f"{block.page}:{block.line}"
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == PYTHON], ids=name)
+def test_an_example_in_python_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
+    words = [sys.executable, "-W", "error", "-c", block.text]
+    done = subprocess.run(words, cwd=tmp_path, env=variables(tmp_path), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    printed, remarks = done.stdout.splitlines(), promised(block)
+    assert len(printed) == len(remarks)
+    for line, remark in zip(printed, remarks, strict=True):
+        assert remark == line or remark.startswith(f"{line}: "), remark
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project folder with the files of older systems in it, where the pages say they are."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    for place in (project / "bazinga", project / ".runs", home / ".gaia"):
+        place.mkdir(parents=True)
+    bazinga_files.build(project / "bazinga/bazinga.db", 19)
+    build_runstore(project / ".runs/state.db")
+    build_gaia(home / ".gaia/coder")
+    return project
+
+
+@pytest.mark.parametrize("story", stories(), ids=lambda story: name(story[0]))
+def test_commands_answer_as_the_page_shows(story: list[Block], folder: Path, empty_postgres_url: str) -> None:
+    for block in story:
+        here = Block(block.page, block.line, block.language, block.text.replace(POSTGRES, f"'{empty_postgres_url}'"))
+        steps = steps_of(here)
+        for step, (code, said) in zip(steps, answers(steps, folder, folder.parent / "home"), strict=True):
+            assert code == 0, f"{name(block)}: {step.command}\n{said}"
+            said = said.replace(str(folder), PROJECT).replace(empty_postgres_url, POSTGRES)
+            assert not step.shown or shows(step.shown, said), f"{name(block)}: {step.command}\n{said}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "said", "is_so"),
+    [
+        (("a  b",), "a b\n", True),
+        (("2026-11-15 03:55:22  x",), "2027-01-02 11:12:13  x\n", True),
+        (('{"id": "lexer", …',), '{"id": "lexer", "more": 1}\n', True),
+        (("first", "…", "last"), "first\n1\n2\nlast\n", True),
+        (("id task_01ABC",), "id task_01XYZ\n", True),
+        (("Whole: 5 entries",), "Whole: 6 entries\n", False),
+        (("one line",), "one line\nand another\n", False),
+        (("a.b",), "axb\n", False),
+    ],
+)
+def test_a_page_is_compared_word_by_word(shown: tuple[str, ...], said: str, is_so: bool) -> None:
+    assert shows(shown, said) is is_so

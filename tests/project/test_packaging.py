@@ -1,0 +1,101 @@
+"""What the project says of itself is true: its version, its extras, its lock file and its set-up."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from decklog import __version__
+from tests.db.processes import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+# For those who work on Decklog, not for those who work with it.
+OURS = {"dev", "bench"}
+FOR_USERS = sorted(set(EXTRAS) - OURS - {"all"})
+LOCK = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
+PINS = {canonicalize_name(name): Version(version) for name, version in re.findall(r"^([\w.-]+)==(\S+)", LOCK, re.MULTILINE)}
+
+
+def required(extra: str) -> list[Requirement]:
+    """Give what an extra asks for, with what the extras that it names ask for."""
+    found = []
+    for requirement in map(Requirement, EXTRAS[extra]):
+        found += (
+            [inner for name in requirement.extras for inner in required(name)] if requirement.name == "decklog" else [requirement]
+        )
+    return found
+
+
+def test_the_version_has_one_source() -> None:
+    from hatchling.metadata.core import ProjectMetadata
+    from hatchling.plugin.manager import PluginManager
+
+    assert PROJECT["dynamic"] == ["version"]
+    assert ProjectMetadata(str(ROOT), PluginManager()).version == __version__
+
+
+def test_all_means_every_extra_that_is_for_users() -> None:
+    assert [Requirement(text).extras for text in EXTRAS["all"]] == [set(FOR_USERS)]
+
+
+@pytest.mark.parametrize("extra", FOR_USERS)
+def test_an_extra_has_code_behind_it(extra: str) -> None:
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    for requirement in required(extra):
+        modules = modules_of(canonicalize_name(requirement.name))
+        assert any(re.search(rf"\b{module}\b", source) for module in modules), f"no code uses {requirement.name}"
+
+
+def modules_of(distribution: str) -> list[str]:
+    return [module for module, homes in packages_distributions().items() if distribution in map(canonicalize_name, homes)]
+
+
+@pytest.mark.parametrize("requirement", [*map(Requirement, PROJECT["dependencies"]), *required("dev")], ids=str)
+def test_what_the_project_asks_for_is_in_the_lock_file(requirement: Requirement) -> None:
+    pinned = PINS.get(canonicalize_name(requirement.name))
+    assert pinned is not None, f"{requirement} is not in the lock file: run `make lock`"
+    assert requirement.specifier.contains(pinned, prereleases=True), f"the lock file has {pinned}: run `make lock`"
+
+
+def test_every_pin_is_held_by_hashes_and_names_no_place() -> None:
+    blocks = re.split(r"\n(?=\S)", LOCK.strip())
+    assert len(PINS) > 40
+    assert [block for block in blocks if not block.startswith("#") and "--hash=sha256:" not in block] == []
+    assert "://" not in LOCK
+    assert "index-url" not in LOCK
+
+
+def test_the_python_versions_that_are_named_are_those_that_are_tested() -> None:
+    import yaml
+
+    named = re.findall(r"Python :: (3\.\d+)'", str(PROJECT["classifiers"]))
+    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
+    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python"] == named
+    assert PROJECT["requires-python"] == f">={named[0]}"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    for name in ("Makefile", "pyproject.toml", "requirements-dev.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+def test_a_dependency_that_cannot_be_had_ends_the_set_up_and_is_named(clone: Path) -> None:
+    (clone / "requirements-dev.lock").write_text(f"no-such-package-for-decklog==1.0 --hash=sha256:{'0' * 64}\n")
+    variables = {**os.environ, "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
+    words = ["make", "demo", f"PYTHON={sys.executable}"]
+    done = subprocess.run(words, cwd=clone, env=variables, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0
+    assert "no-such-package-for-decklog" in done.stderr
+    assert not (clone / ".venv/.installed").exists()
