@@ -316,7 +316,7 @@ def disk_full(_number: int, target: str, pages: int) -> dict[str, Any]:
     """Fill a log up to a limit of pages, then lift the limit and go on."""
     log = Decklog.open(target)
     kept = log.journal.append("run_1", "before").seq
-    connection = log.db._writing()  # type: ignore[attr-defined]
+    connection = log.db.connections.writing()  # type: ignore[attr-defined]
     now = connection.execute("pragma page_count").fetchone()[0]
     connection.execute(f"pragma max_page_count = {now + pages}")
     problems = []

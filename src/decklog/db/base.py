@@ -30,6 +30,7 @@ class Database(ABC):
     # Numbers, chains and inserts an entry that is written down but for its number, in a database to which going to and fro would
     # cost more. Gives its position and hash; neither when its key is known, and an empty row when there is no such stream.
     append_entry: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
+    read_only: bool
     values: Values
     clock: "Clock"
     # What transactions have found out, forgotten when they fail or when others may have changed it.
@@ -104,6 +105,10 @@ class Database(ABC):
         after: int | None,
     ) -> "tuple[tuple[str, ...], list[Row]]":
         """Find entries that have all the words and tags and meet a condition; `select` says which columns of them."""
+
+    @abstractmethod
+    def can_compare_vectors(self) -> bool:
+        """Say whether an extension that compares vectors is there for the statements that follow."""
 
     @abstractmethod
     def migrate(self) -> "list[str]":

@@ -38,7 +38,7 @@ def _ask_sqlite(database: "SqliteDatabase", sql: str, parameters: "Sequence[Any]
 
     from decklog.db.sqlite import errors
 
-    connection = apsw.Connection(database._name(), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    connection = apsw.Connection(database.connections.address(), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         _name_as_bazinga(connection)
         _confine(connection)

@@ -1,0 +1,103 @@
+"""The connections to one SQLite file: one that writes, one for each thread that reads, and the lock between processes."""
+
+import os
+
+import apsw
+
+from decklog.db.sqlite import errors, file
+from decklog.db.sqlite.fair_lock import FairLock
+from decklog.db.sqlite.readers import Readers
+from decklog.errors import Closed, ReadOnly
+
+_STATEMENTS_KEPT = 300
+
+
+class Connections:
+    """Opens a file in one way only, and keeps what is open."""
+
+    def __init__(self, path: str, *, durability: str = "full", read_only: bool = False, busy_seconds: float = 30.0) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.busy_seconds = busy_seconds
+        self._synchronous = "full" if durability == "full" else "normal"
+        self._is_closed = False
+        self._forgotten: list[apsw.Connection] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Start with no connection at all, as a new process does."""
+        self.writer: apsw.Connection | None = None
+        self.readers = Readers(self._connect_reader)
+        self._lock: FairLock | None = None
+
+    def connect(self) -> apsw.Connection:
+        """Open one more connection with our settings."""
+        flags = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
+        try:
+            connection = apsw.Connection(self.address(), flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=_STATEMENTS_KEPT)
+            # Without this, SQLite plans a statement with an order anew for each value that is bound: four times the cost of
+            # finding the task to claim.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            connection.set_busy_timeout(int(self.busy_seconds * 1000))
+            connection.execute("pragma foreign_keys = on")
+            connection.execute(f"pragma synchronous = {self._synchronous}")
+            connection.execute("pragma cache_size = -16384")
+        except apsw.Error as problem:
+            raise errors.translate(problem, self.path) from problem
+        return connection
+
+    def address(self) -> str:
+        """Spell the file as SQLite wants it named."""
+        # Without a WAL there is nothing to coordinate, and a read-only folder can't hold the shared memory file.
+        still = self.read_only and not os.path.exists(self.path + "-wal")
+        return file.address_of(self.path, still=still and not os.access(os.path.dirname(self.path), os.W_OK))
+
+    @property
+    def lock(self) -> FairLock:
+        """The turn of this process among all that write."""
+        if self._lock is None:
+            self._lock = FairLock(self.path + "-lock", self.busy_seconds)
+        return self._lock
+
+    def _connect_reader(self) -> apsw.Connection:
+        self.check_open()
+        return self.connect()
+
+    def writing(self) -> apsw.Connection:
+        """Give the one connection that writes."""
+        if self.writer is None:
+            self.check_open()
+            self.writer = self.connect()
+        return self.writer
+
+    def check_open(self) -> None:
+        if self._is_closed:
+            raise Closed(f"the log {self.path} is closed; open it again")
+
+    def check_writable(self) -> None:
+        self.check_open()
+        if self.read_only:
+            raise ReadOnly(f"the log {self.path} is open for reading only", hint="Open it without read_only.")
+
+    def close(self) -> None:
+        self._is_closed = True
+        self.readers.close()
+        self.close_writer()
+
+    def close_writer(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+            self.writer = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def leave_to_parent(self) -> None:
+        """Forget in a forked child what its parent has open."""
+        if self._lock is not None:
+            # While the child has this file open too, its parent's death would not free the lock.
+            self._lock.close()
+        # A transaction of the forking thread itself stays the parent's: closing its connection here would roll it back.
+        if self.writer is not None:
+            self._forgotten.append(self.writer)
+        self.reset()
