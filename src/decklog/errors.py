@@ -79,6 +79,12 @@ class SchemaTooOld(Invalid):
     code = "schema_too_old"
 
 
+class SchemaDiffers(Invalid):
+    """A migration was applied in another form than the one that is shipped."""
+
+    code = "schema_differs"
+
+
 class EngineTooOld(Invalid):
     code = "engine_too_old"
 

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.db.base import Database
+    from decklog.db.base import Database, Row
     from decklog.db.postgres.transactions import Transactions
 
 _MIGRATING = 4919131752989213
@@ -18,9 +18,12 @@ def migrate(database: "Database", transactions: "Transactions") -> list[str]:
     """Apply the missing steps, each in a transaction with its version row, one process at a time."""
     applied = []
     for step in schema.steps("postgres"):
-        with transactions.block("begin") as connection:
+        with transactions.transaction():
+            connection = transactions.here()
             connection.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
-            if step.version > version_of(database):
+            applied_before = _applied(database)
+            schema.check_steps(applied_before, "postgres", "this database")
+            if all(step.version > version for version, _, _ in applied_before):
                 connection.execute(schema.text_of(step, "postgres").encode())
                 _note(database, step)
                 applied.append(step.name)
@@ -33,7 +36,7 @@ def _note(database: "Database", step: "schema.Step") -> None:
         {
             "version": step.version,
             "name": step.name,
-            "sum": schema.checksum_of(step),
+            "sum": schema.checksum_of(step, "postgres"),
             "at": to_text(database.clock.now()),
         },
     )
@@ -48,9 +51,16 @@ def version_of(database: "Database") -> int:
     return int(newest[0]) if newest and newest[0] else 0
 
 
+def _applied(database: "Database") -> "list[Row]":
+    if not version_of(database):
+        return []
+    return database.rows("select version, name, checksum from schema_steps order by version", {})[1]
+
+
 def check_version(database: "Database") -> None:
     """Refuse a schema that is not the one this Decklog knows."""
-    version = database.read(lambda: version_of(database))
+    applied = database.read(lambda: _applied(database))
+    version = max((row[0] for row in applied), default=0)
     latest = schema.latest("postgres")
     if version < latest:
         raise SchemaTooOld(
@@ -66,6 +76,7 @@ def check_version(database: "Database") -> None:
             found=version,
             supported=latest,
         )
+    schema.check_steps(applied, "postgres", "this database")
 
 
 def facts(database: "Database") -> "dict[str, Any]":

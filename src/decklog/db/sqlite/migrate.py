@@ -40,6 +40,7 @@ def check_version(connections: "Connections", latest: int) -> int:
         version = _number(connection, "pragma user_version")
         application = _number(connection, "pragma application_id")
         if version == latest and application == file.APPLICATION_ID:
+            _check_steps(connection, connections.path)
             return version
         tables = _number(connection, "select count(*) from sqlite_schema")
     except apsw.Error as problem:
@@ -51,6 +52,8 @@ def check_version(connections: "Connections", latest: int) -> int:
             f"{connections.path} is a SQLite database of another program, and was left as it is",
             hint="Name another file; `decklog import` takes over the logs of older systems.",
         )
+    if application == file.APPLICATION_ID and version <= latest:
+        _check_steps(connection, connections.path)
     if version > latest:
         raise SchemaTooNew(
             f"{connections.path} has schema {version}; this Decklog knows up to {latest}",
@@ -59,6 +62,14 @@ def check_version(connections: "Connections", latest: int) -> int:
             supported=latest,
         )
     return version
+
+
+def _check_steps(connection: apsw.Connection, path: str) -> None:
+    try:
+        applied = connection.execute("select version, name, checksum from schema_steps order by version").fetchall()
+    except apsw.Error as problem:
+        raise errors.translate(problem, path) from problem
+    schema.check_steps(applied, "sqlite", path)
 
 
 def _number(connection: apsw.Connection, sql: str) -> int:
@@ -109,7 +120,7 @@ def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
         connection.execute(schema.text_of(step, "sqlite"))
         connection.execute(
             "insert into schema_steps (version, name, checksum, applied_at) values (?, ?, ?, ?)",
-            (step.version, step.name, schema.checksum_of(step), now),
+            (step.version, step.name, schema.checksum_of(step, "sqlite"), now),
         )
         connection.execute(f"pragma application_id = {file.APPLICATION_ID}")
         connection.execute(f"pragma user_version = {step.version}")

@@ -37,18 +37,13 @@ def facts(connections: "Connections") -> "dict[str, Any]":
         "wal_bytes": os.path.getsize(wal) if os.path.exists(wal) else 0,
         "mode": oct(status.st_mode & 0o777),
         "read_only": connections.read_only,
-        "steps": _checked_steps(connection),
+        "steps": _steps(connection),
     }
 
 
-def _checked_steps(connection: apsw.Connection) -> "list[dict[str, Any]]":
-    """List the applied steps, and whether each is still the step this Decklog ships."""
-    ours = {step.version: schema.checksum_of(step) for step in schema.steps("sqlite")}
-    rows = connection.execute("select version, name, checksum, applied_at from schema_steps order by version")
-    return [
-        {"version": version, "name": name, "applied_at": at, "unchanged": ours.get(version) == checksum}
-        for version, name, checksum, at in rows
-    ]
+def _steps(connection: apsw.Connection) -> "list[dict[str, Any]]":
+    rows = connection.execute("select version, name, applied_at from schema_steps order by version")
+    return [{"version": version, "name": name, "applied_at": at} for version, name, at in rows]
 
 
 def vacuum(connections: "Connections") -> None:
