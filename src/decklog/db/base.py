@@ -53,7 +53,16 @@ class Database(ABC):
 
     @abstractmethod
     def transaction(self) -> "AbstractContextManager[None]":
-        """Hold one write transaction open for a block of the caller's own code, which is never retried."""
+        """Hold one write transaction open for a block of the caller's own code, which is never retried.
+
+        It belongs to the thread or task that opened it: another one has its own, or is refused where it could only wait for
+        its own thread.
+        """
+
+    @property
+    @abstractmethod
+    def is_in_transaction(self) -> bool:
+        """Whether the caller holds a `transaction()` of this log open."""
 
     @abstractmethod
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":

@@ -67,6 +67,10 @@ class PostgresDatabase(Database):
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()
 
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._transactions.is_held()
+
     def close(self) -> None:
         self._transactions.close()
 

@@ -57,6 +57,10 @@ class SqliteDatabase(Database):
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()
 
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._transactions.is_held()
+
     def close(self) -> None:
         self._transactions.close()
 
@@ -76,7 +80,8 @@ class SqliteDatabase(Database):
 
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> apsw.Cursor:
         turn = self._transactions
-        connection = self.connections.writer if turn.owner == get_ident() else self.connections.readers.mine().connection
+        is_mine = turn.owner == get_ident() or turn.is_held()
+        connection = self.connections.writer if is_mine else self.connections.readers.mine().connection
         text, ordered = self._spelled.get(sql) or self._spell(sql)
         try:
             return connection.execute(text, ordered(parameters))  # type: ignore[union-attr]
@@ -217,8 +222,8 @@ class SqliteDatabase(Database):
     def can_compare_vectors(self) -> bool:
         from decklog.db.sqlite import vectors
 
-        is_writing = self._transactions.owner == get_ident()
-        return vectors.is_loaded(self.connections.writing() if is_writing else self.connections.readers.mine().connection)
+        is_mine = self._transactions.is_mine()
+        return vectors.is_loaded(self.connections.writing() if is_mine else self.connections.readers.mine().connection)
 
 
 def _in_order(names: list[str]) -> "Callable[[Mapping[str, Any]], Any]":

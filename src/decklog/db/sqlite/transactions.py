@@ -3,9 +3,11 @@
 import time
 from _thread import get_ident
 from contextlib import contextmanager
+from threading import main_thread
 
 import apsw
 
+from decklog.db.callers import Block
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
@@ -34,14 +36,42 @@ class Transactions:
 
     def _reset(self) -> None:
         """Start with no transaction at all, as a new process does."""
+        # The thread that is running a job right now, and the block that a caller holds open.
         self.owner: int | None = None
+        self._block: Block | None = None
         self._group = GroupCommit(self._commit_one, self._commit_all)
         self._seen_version: int | None = None
         self.memo.clear()
 
+    def is_held(self) -> bool:
+        """Say whether the caller holds a block open."""
+        return self._block is not None and self._block.is_held()
+
+    def is_mine(self) -> bool:
+        """Say whether the caller is inside of the transaction that is open."""
+        return self.owner == get_ident() or self.is_held()
+
+    def _check_free(self) -> None:
+        if (block := self._block) is not None:
+            block.check_free()
+
+    @contextmanager
+    def _at_work(self) -> "Iterator[None]":
+        """Run a job in the caller's own block: it does not await, so it is known by its thread from here on."""
+        self.owner = get_ident()
+        try:
+            yield
+        finally:
+            self.owner = None
+
     def write(self, job: "Callable[[], T]") -> "T":
         if self.owner == get_ident():
             return self._nested(job)
+        if self._block is not None:
+            if self.is_held():
+                with self._at_work():
+                    return self._nested(job)
+            self._check_free()
         self._connections.check_writable()
         result: T = self._group.run(job)
         return result
@@ -81,6 +111,7 @@ class Transactions:
         for remaining in _COUNTDOWN:
             try:
                 self._begin()
+                self.owner = get_ident()
                 try:
                     result = job()
                     self._commit()
@@ -96,19 +127,23 @@ class Transactions:
         """Run the jobs in one transaction; when one fails, run them again, each in a savepoint of its own."""
         try:
             self._commit_one(lambda: self._run_plain(batch))
-        except Exception:
+        except BaseException as problem:
+            if not _is_of_a_job(problem):
+                self._fail(batch, Busy("the thread that was writing this was interrupted; try again"))
+                raise
             self._commit_apart(batch)
-        except BaseException:
-            for ticket in batch:
-                ticket.error = Busy("the thread that was writing this was interrupted; try again")
-            raise
 
     def _commit_apart(self, batch: "list[Ticket]") -> None:
         try:
             self._commit_one(lambda: self._run_apart(batch))
-        except Exception as problem:
-            for ticket in batch:
-                ticket.error = problem
+        except BaseException as problem:
+            self._fail(batch, problem)
+            if not _is_of_a_job(problem):
+                raise
+
+    def _fail(self, batch: "list[Ticket]", problem: BaseException) -> None:
+        for ticket in batch:
+            ticket.error = problem
 
     def _run_plain(self, batch: "list[Ticket]") -> None:
         for ticket in batch:
@@ -119,8 +154,8 @@ class Transactions:
             ticket.error = None
             try:
                 ticket.result = self._nested(ticket.job)
-            except Exception as problem:
-                if not self._connections.writing().in_transaction:
+            except BaseException as problem:
+                if not _is_of_a_job(problem) or not self._connections.writing().in_transaction:
                     raise
                 ticket.error = problem
 
@@ -141,7 +176,6 @@ class Transactions:
                 raise errors.translate(problem, self._connections.path) from problem
             raise
         self._committed = False
-        self.owner = get_ident()
 
     def _commit(self) -> None:
         connection = self._connections.writing()
@@ -178,18 +212,22 @@ class Transactions:
 
     @contextmanager
     def transaction(self) -> "Iterator[None]":
-        if self.owner == get_ident():
+        if self.is_mine():
             with self._savepoint():
                 yield
             return
+        self._check_free()
         self._connections.check_writable()
         self._group.alone()
         try:
             self._begin()
+            block = self._block = Block()
             try:
                 yield
                 self._commit()
             finally:
+                self._block = None
+                block.leave()
                 self._end()
         finally:
             self._group.done()
@@ -197,6 +235,9 @@ class Transactions:
     def read(self, job: "Callable[[], T]") -> "T":
         if self.owner == get_ident():
             return job()
+        if self.is_held():
+            with self._at_work():
+                return job()
         if self._connections.readers.mine().reading:
             return job()
         with self._connections.readers.held() as reader:
@@ -219,8 +260,9 @@ class Transactions:
 
     def close(self) -> None:
         """Commit what was submitted, and let go of the file."""
-        inside = self.owner == get_ident()
+        inside = self.is_mine()
         if not inside:
+            self._check_free()
             self._group.alone(after_all=True)
         try:
             self._connections.close()
@@ -234,10 +276,13 @@ class Transactions:
         self._seen_version = None
         self.memo.clear()
 
+    def _is_in_this_thread(self) -> bool:
+        return self.is_mine() or (self._block is not None and self._block.is_of_this_thread())
+
     def before_fork(self) -> None:
         # SQLite's locks do not pass to a child, but its bookkeeping of them and its mutexes do: no connection may live across
         # a fork, and no thread may be inside of SQLite.
-        if self.owner != get_ident():
+        if not self._is_in_this_thread():
             self._group.alone()
             self._connections.close_writer()
             self._forget()
@@ -245,9 +290,14 @@ class Transactions:
 
     def after_fork_in_parent(self) -> None:
         self._connections.readers.thaw()
-        if self.owner != get_ident():
+        if not self._is_in_this_thread():
             self._group.done()
 
     def after_fork_in_child(self) -> None:
         self._connections.leave_to_parent()
         self._reset()
+
+
+def _is_of_a_job(problem: BaseException) -> bool:
+    """Say whether a job raised this by itself: only in the main thread can it be a signal that is meant for the thread."""
+    return isinstance(problem, Exception) or get_ident() != main_thread().ident
