@@ -95,9 +95,10 @@ class Connections:
     def leave_to_parent(self) -> None:
         """Forget in a forked child what its parent has open."""
         if self._lock is not None:
-            # While the child has this file open too, its parent's death would not free the lock.
-            self._lock.close()
+            self._lock.close_in_child()
         # A transaction of the forking thread itself stays the parent's: closing its connection here would roll it back.
         if self.writer is not None:
             self._forgotten.append(self.writer)
+        # So does its read.
+        self._forgotten += self.readers.remaining()
         self.reset()

@@ -7,7 +7,7 @@ from decklog.db.text.lessons import lesson_search
 from decklog.db.text.vectors import LessonVectors
 from decklog.db.where import Where
 from decklog.errors import Invalid
-from decklog.operations import reads, writes, writes_in_steps
+from decklog.operations import reads, reads_in_steps, writes, writes_in_steps
 from decklog.records import Page
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory.embedding import embedded
@@ -48,7 +48,7 @@ class Memory(MemoryUpkeep):
         counted = self._db.write(lambda: self._count_recalls([hit.id for hit in hits]))
         return [hit for hit in hits if hit.id in counted]
 
-    @reads
+    @reads_in_steps
     def peek(
         self,
         query: str,
