@@ -115,6 +115,12 @@ class DiskFull(Conflict):
     retryable = True
 
 
+class FileReplaced(Conflict):
+    """The file of a log was removed, or another one put in its place, while it was open."""
+
+    code = "file_replaced"
+
+
 class LeaseLost(Conflict):
     code = "lease_lost"
 

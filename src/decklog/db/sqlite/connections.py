@@ -1,15 +1,17 @@
 """The connections to one SQLite file: one that writes, one for each thread that reads, and the lock between processes."""
 
 import os
+import time
 
 import apsw
 
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.readers import Readers
-from decklog.errors import Closed, ReadOnly
+from decklog.errors import Closed, FileReplaced, ReadOnly
 
 _STATEMENTS_KEPT = 300
+_SECONDS_BETWEEN_LOOKS = 0.5
 
 
 class Connections:
@@ -21,6 +23,8 @@ class Connections:
         self.busy_seconds = busy_seconds
         self._synchronous = "full" if durability == "full" else "normal"
         self._is_closed = False
+        self._identity: tuple[int, int] | None = None
+        self._looked_at = 0.0
         self._forgotten: list[apsw.Connection] = []
         self.reset()
 
@@ -44,7 +48,41 @@ class Connections:
             connection.execute("pragma cache_size = -16384")
         except apsw.Error as problem:
             raise errors.translate(problem, self.path) from problem
+        self._identify(connection)
         return connection
+
+    def _identify(self, connection: apsw.Connection) -> None:
+        """Remember which file was opened first; a connection to another one is of no use."""
+        try:
+            if self._identity is None:
+                status = os.stat(self.path)
+                self._identity = status.st_dev, status.st_ino
+            self.check_in_place()
+        except BaseException:
+            connection.close()
+            raise
+
+    def check_in_place(self) -> None:
+        """Refuse to go on with a file that is no longer the one at its path: what is written to it, nobody would find."""
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            what = "was removed"
+        else:
+            if (status.st_dev, status.st_ino) == self._identity:
+                return
+            what = "was replaced by another file"
+        raise FileReplaced(
+            f"{self.path} {what} while this process had it open; nothing more is written to the old one",
+            hint="Open the log again. What was in the old file is in the copy that was moved away, if there is one.",
+            path=self.path,
+        )
+
+    def check_in_place_now_and_then(self) -> None:
+        """Do so at most twice a second: a read costs little more than looking would."""
+        if (now := time.monotonic()) - self._looked_at > _SECONDS_BETWEEN_LOOKS:
+            self.check_in_place()
+            self._looked_at = now
 
     def address(self) -> str:
         """Spell the file as SQLite wants it named."""

@@ -151,6 +151,7 @@ class SqliteDatabase(Database):
     def wait_for_change(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while True:
+            self.connections.check_in_place_now_and_then()
             with self.connections.readers.held() as reader:
                 if reader.notices_change():
                     return

@@ -165,6 +165,7 @@ class Transactions:
         self._connections.lock.acquire()
         try:
             connection.execute("begin immediate")
+            self._connections.check_in_place()
             if connection.data_version() != self._seen_version:
                 self.memo.clear()
                 self._check_schema(connection)
@@ -224,6 +225,7 @@ class Transactions:
             block = self._block = Block()
             try:
                 yield
+                self._connections.check_in_place()
                 self._commit()
             finally:
                 self._block = None
@@ -240,6 +242,7 @@ class Transactions:
                 return job()
         if self._connections.readers.mine().reading:
             return job()
+        self._connections.check_in_place_now_and_then()
         with self._connections.readers.held() as reader:
             reader.reading = True
             try:
