@@ -210,48 +210,71 @@ CREATE TABLE criteria (
   check (status = 'met' or (is_stale = 0 and evidence_commit is null and evidence_files is null))
 ) strict;
 
-CREATE TABLE approvals (
-  id              text not null primary key,
-  run_id          text not null references runs (id),
-  number          integer not null check (number >= 1),
-  state           text not null check (state in ('open', 'granted', 'denied', 'expired', 'withdrawn')),
-  question        text,
-  subject         text,
-  subject_digest  text check (length(subject_digest) = 64),
-  asked_by        text check (asked_by <> ''),
-  asked_of        text,
-  asked_at        text not null,
-  source          text,
-  task_id         text,
-  expires_at      text,
-  default_verdict text check (default_verdict in ('granted', 'denied')),
-  verdict         text,
-  decided_by      text check (decided_by <> ''),
-  decided_at      text,
-  rationale       text,
-  payload         text not null,
-  key             text,
-  unique (run_id, number),
-  unique (run_id, key),
-  -- Who asked never decides.
-  check (lower(trim(asked_by)) <> lower(trim(decided_by))),
-  -- A verdict that nobody asked for is bound to nothing, so it can't let anything pass.
-  check ((asked_by is null) = (subject_digest is null) and (asked_by is null) = (question is null)),
-  check (asked_by is not null or state in ('granted', 'denied')),
-  check ((state = 'open') = (decided_at is null)),
-  check (decided_by is null or state in ('granted', 'denied')),
-  -- A question is answered by someone, or by its own default.
-  check (decided_by is not null or asked_by is null or state not in ('granted', 'denied') or coalesce(default_verdict, '') = state),
-  check (default_verdict is null or expires_at is not null)
+CREATE TABLE tasks (
+  id                text not null primary key,
+  run_id            text not null references runs (id),
+  group_id          text,
+  title             text not null,
+  objective         text not null,
+  state             text not null check (
+    state = 'pending' or state = 'running' or state = 'waiting' or state = 'blocked' or state = 'paused' or state = 'done'
+    or state = 'abandoned'
+  ),
+  priority          integer not null check (priority between 0 and 100),
+  role              text,
+  tags              text not null,
+  acceptance        text not null,
+  verification      text not null,
+  allowed_paths     text not null,
+  inputs            text not null,
+  not_before        text,
+  open_dependencies integer not null check (open_dependencies >= 0),
+  max_attempts      integer not null check (max_attempts >= 1),
+  attempts          integer not null check (attempts >= 0),
+  failures          integer not null check (failures >= 0),
+  fence             integer not null check (fence >= 0),
+  worker            text,
+  leased_at         text,
+  leased_until      text,
+  stage             text,
+  state_name        text,
+  trace_file        text,
+  loop_version      integer,
+  outcome           text check (
+    outcome = 'done' or outcome = 'failed' or outcome = 'expired' or outcome = 'released' or outcome = 'blocked'
+    or outcome = 'paused' or outcome = 'parked' or outcome = 'abandoned'
+  ),
+  summary           text,
+  result            text,
+  reason            text,
+  blocker           text,
+  blocker_repeats   integer not null check (blocker_repeats >= 0),
+  snapshot          text,
+  reservation_id    text,
+  key               text,
+  created_at        text not null,
+  updated_at        text not null,
+  check ((state = 'running') = (worker is not null)),
+  check ((state = 'running') = (leased_until is not null))
 ) strict;
 
-CREATE INDEX approvals_by_time on approvals (asked_at, run_id, number);
+CREATE INDEX tasks_ready on tasks (run_id, priority desc, created_at, id) where state = 'pending' and open_dependencies = 0;
 
-CREATE INDEX approvals_by_source on approvals (run_id, source, number) where source is not null;
+CREATE INDEX tasks_running on tasks (run_id, leased_until) where state = 'running';
 
-CREATE INDEX approvals_by_digest on approvals (run_id, subject_digest) where subject_digest is not null;
+CREATE INDEX tasks_by_creation on tasks (run_id, created_at, id);
 
-CREATE INDEX approvals_open on approvals (run_id, expires_at) where state = 'open';
+CREATE UNIQUE INDEX tasks_by_key on tasks (run_id, key) where key is not null;
+
+CREATE TABLE dependencies (
+  run_id     text not null references runs (id),
+  task_id    text not null references tasks (id),
+  depends_on text not null references tasks (id),
+  primary key (task_id, depends_on),
+  check (task_id <> depends_on)
+) strict;
+
+CREATE INDEX dependencies_by_target on dependencies (depends_on, task_id);
 
 CREATE TABLE states (
   run_id     text not null references runs (id),
@@ -353,72 +376,6 @@ CREATE UNIQUE INDEX outputs_by_iteration on outputs (run_id, skill, coalesce(age
 CREATE INDEX outputs_by_skill on outputs (run_id, skill, number);
 
 CREATE INDEX outputs_by_time on outputs (run_id, saved_at);
-
-CREATE TABLE tasks (
-  id                text not null primary key,
-  run_id            text not null references runs (id),
-  group_id          text,
-  title             text not null,
-  objective         text not null,
-  state             text not null check (
-    state = 'pending' or state = 'running' or state = 'waiting' or state = 'blocked' or state = 'paused' or state = 'done'
-    or state = 'abandoned'
-  ),
-  priority          integer not null check (priority between 0 and 100),
-  role              text,
-  tags              text not null,
-  acceptance        text not null,
-  verification      text not null,
-  allowed_paths     text not null,
-  inputs            text not null,
-  not_before        text,
-  open_dependencies integer not null check (open_dependencies >= 0),
-  max_attempts      integer not null check (max_attempts >= 1),
-  attempts          integer not null check (attempts >= 0),
-  failures          integer not null check (failures >= 0),
-  fence             integer not null check (fence >= 0),
-  worker            text,
-  leased_at         text,
-  leased_until      text,
-  stage             text,
-  state_name        text,
-  trace_file        text,
-  loop_version      integer,
-  outcome           text check (
-    outcome = 'done' or outcome = 'failed' or outcome = 'expired' or outcome = 'released' or outcome = 'blocked'
-    or outcome = 'paused' or outcome = 'parked' or outcome = 'abandoned'
-  ),
-  summary           text,
-  result            text,
-  reason            text,
-  blocker           text,
-  blocker_repeats   integer not null check (blocker_repeats >= 0),
-  snapshot          text,
-  reservation_id    text,
-  key               text,
-  created_at        text not null,
-  updated_at        text not null,
-  check ((state = 'running') = (worker is not null)),
-  check ((state = 'running') = (leased_until is not null))
-) strict;
-
-CREATE INDEX tasks_ready on tasks (run_id, priority desc, created_at, id) where state = 'pending' and open_dependencies = 0;
-
-CREATE INDEX tasks_running on tasks (run_id, leased_until) where state = 'running';
-
-CREATE INDEX tasks_by_creation on tasks (run_id, created_at, id);
-
-CREATE UNIQUE INDEX tasks_by_key on tasks (run_id, key) where key is not null;
-
-CREATE TABLE dependencies (
-  run_id     text not null references runs (id),
-  task_id    text not null references tasks (id),
-  depends_on text not null references tasks (id),
-  primary key (task_id, depends_on),
-  check (task_id <> depends_on)
-) strict;
-
-CREATE INDEX dependencies_by_target on dependencies (depends_on, task_id);
 
 CREATE TABLE prices (
   model              text not null,
@@ -644,58 +601,48 @@ CREATE TABLE lesson_vectors (
   primary key (embedder, lesson_id)
 ) strict, without rowid;
 
-CREATE TABLE context_packages (
-  id               text not null primary key,
-  number           integer not null unique check (number >= 1),
-  run_id           text not null references runs (id),
-  group_id         text,
-  scope            text not null check (scope in ('group', 'global')),
-  package_type     text not null check (package_type in ('research', 'failures', 'decisions', 'handoff', 'investigation')),
-  priority         text not null check (priority in ('low', 'medium', 'high', 'critical')),
-  file_path        text not null check (file_path <> ''),
-  producer         text not null check (producer in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
-  summary          text not null check (length(summary) <= 200),
-  size_bytes       integer check (size_bytes >= 0),
-  version          integer not null check (version >= 1),
-  supersedes_id    text unique references context_packages (id),
-  superseded_by_id text unique,
-  key              text,
-  created_at       text not null,
-  check ((group_id is null) = (scope = 'global')),
-  check ((supersedes_id is null) = (version = 1)),
-  unique (run_id, key)
+CREATE TABLE approvals (
+  id              text not null primary key,
+  run_id          text not null references runs (id),
+  number          integer not null check (number >= 1),
+  state           text not null check (state in ('open', 'granted', 'denied', 'expired', 'withdrawn')),
+  question        text,
+  subject         text,
+  subject_digest  text check (length(subject_digest) = 64),
+  asked_by        text check (asked_by <> ''),
+  asked_of        text,
+  asked_at        text not null,
+  source          text,
+  task_id         text,
+  expires_at      text,
+  default_verdict text check (default_verdict in ('granted', 'denied')),
+  verdict         text,
+  decided_by      text check (decided_by <> ''),
+  decided_at      text,
+  rationale       text,
+  payload         text not null,
+  key             text,
+  unique (run_id, number),
+  unique (run_id, key),
+  -- Who asked never decides.
+  check (lower(trim(asked_by)) <> lower(trim(decided_by))),
+  -- A verdict that nobody asked for is bound to nothing, so it can't let anything pass.
+  check ((asked_by is null) = (subject_digest is null) and (asked_by is null) = (question is null)),
+  check (asked_by is not null or state in ('granted', 'denied')),
+  check ((state = 'open') = (decided_at is null)),
+  check (decided_by is null or state in ('granted', 'denied')),
+  -- A question is answered by someone, or by its own default.
+  check (decided_by is not null or asked_by is null or state not in ('granted', 'denied') or coalesce(default_verdict, '') = state),
+  check (default_verdict is null or expires_at is not null)
 ) strict;
 
-CREATE INDEX context_packages_by_run on context_packages (run_id, group_id, number);
+CREATE INDEX approvals_by_time on approvals (asked_at, run_id, number);
 
-CREATE TABLE context_turn (
-  one integer not null primary key check (one = 1)
-) strict;
+CREATE INDEX approvals_by_source on approvals (run_id, source, number) where source is not null;
 
-CREATE TABLE context_consumers (
-  package_id  text not null references context_packages (id),
-  agent       text not null check (agent in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
-  run_id      text not null references runs (id),
-  iteration   integer not null check (iteration >= 0),
-  consumed_at text,
-  primary key (package_id, agent)
-) strict;
+CREATE INDEX approvals_by_digest on approvals (run_id, subject_digest) where subject_digest is not null;
 
-CREATE INDEX context_consumers_by_agent on context_consumers (run_id, agent, package_id);
-
-CREATE TABLE context_consumptions (
-  id          text not null primary key,
-  scope_id    text not null unique,
-  run_id      text not null references runs (id),
-  group_id    text not null,
-  agent       text not null check (agent in ('developer', 'qa_expert', 'tech_lead', 'senior_software_engineer', 'investigator')),
-  iteration   integer not null check (iteration >= 0),
-  package_id  text not null references context_packages (id),
-  consumed_at text not null,
-  unique (run_id, group_id, agent, iteration, package_id)
-) strict;
-
-CREATE INDEX context_consumptions_by_run on context_consumptions (run_id, consumed_at, id);
+CREATE INDEX approvals_open on approvals (run_id, expires_at) where state = 'open';
 
 CREATE TABLE feedback (
   id                   text not null primary key,
@@ -887,6 +834,59 @@ CREATE TABLE workflow_models (
   model text not null check (model <> '')
 ) strict;
 
+CREATE TABLE context_packages (
+  id               text not null primary key,
+  number           integer not null unique check (number >= 1),
+  run_id           text not null references runs (id),
+  group_id         text,
+  scope            text not null check (scope in ('group', 'global')),
+  package_type     text not null check (package_type in ('research', 'failures', 'decisions', 'handoff', 'investigation')),
+  priority         text not null check (priority in ('low', 'medium', 'high', 'critical')),
+  file_path        text not null check (file_path <> ''),
+  producer         text not null check (producer in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
+  summary          text not null check (length(summary) <= 200),
+  size_bytes       integer check (size_bytes >= 0),
+  version          integer not null check (version >= 1),
+  supersedes_id    text unique references context_packages (id),
+  superseded_by_id text unique,
+  key              text,
+  created_at       text not null,
+  check ((group_id is null) = (scope = 'global')),
+  check ((supersedes_id is null) = (version = 1)),
+  unique (run_id, key)
+) strict;
+
+CREATE INDEX context_packages_by_run on context_packages (run_id, group_id, number);
+
+CREATE TABLE context_turn (
+  one integer not null primary key check (one = 1)
+) strict;
+
+CREATE TABLE context_consumers (
+  package_id  text not null references context_packages (id),
+  agent       text not null check (agent in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
+  run_id      text not null references runs (id),
+  iteration   integer not null check (iteration >= 0),
+  consumed_at text,
+  primary key (package_id, agent)
+) strict;
+
+CREATE INDEX context_consumers_by_agent on context_consumers (run_id, agent, package_id);
+
+CREATE TABLE context_consumptions (
+  id          text not null primary key,
+  scope_id    text not null unique,
+  run_id      text not null references runs (id),
+  group_id    text not null,
+  agent       text not null check (agent in ('developer', 'qa_expert', 'tech_lead', 'senior_software_engineer', 'investigator')),
+  iteration   integer not null check (iteration >= 0),
+  package_id  text not null references context_packages (id),
+  consumed_at text not null,
+  unique (run_id, group_id, agent, iteration, package_id)
+) strict;
+
+CREATE INDEX context_consumptions_by_run on context_consumptions (run_id, consumed_at, id);
+
 CREATE TABLE ci_runs (
   workflow_name text not null check (workflow_name <> ''),
   branch        text not null check (branch <> ''),
@@ -960,171 +960,11 @@ CREATE INDEX processes_by_run on processes (run_id, started_at, id);
 
 CREATE INDEX processes_running on processes (run_id, started_at, id) where state = 'running';
 
-CREATE VIEW sessions as
-select r.id as session_id,
-       replace(substr(r.started_at, 1, 26), 'T', ' ') as start_time,
-       replace(substr(r.ended_at, 1, 26), 'T', ' ') as end_time,
-       r.mode,
-       r.goal as original_requirements,
-       r.status,
-       r.branch as initial_branch,
-       case when r.metadata = '{}' then null else r.metadata end as metadata,
-       replace(substr(r.started_at, 1, 26), 'T', ' ') as created_at
-  from runs r;
-
-CREATE VIEW orchestration_logs as
-select e.seq as id,
-       e.stream as session_id,
-       replace(substr(e.at, 1, 26), 'T', ' ') as timestamp,
-       e.iteration,
-       e.agent as agent_type,
-       e.agent_id,
-       coalesce(e.body, (select cast(b.bytes as text) from blobs b where b.digest = e.body_digest)) as content,
-       e.kind as log_type,
-       e.phase as reasoning_phase,
-       e.confidence as confidence_level,
-       e.refs as references_json,
-       e.redacted,
-       e.group_id,
-       e.subtype as event_subtype,
-       coalesce(e.payload, (select cast(b.bytes as text) from blobs b where b.digest = e.payload_digest)) as event_payload,
-       e.key as idempotency_key
-  from entries e
- where e.kind in ('interaction', 'reasoning', 'event');
-
-CREATE VIEW state_snapshots as
-select row_number() over (partition by s.run_id order by s.updated_at, s.group_id, s.name) as id,
-       s.run_id as session_id,
-       s.group_id,
-       replace(substr(s.updated_at, 1, 26), 'T', ' ') as timestamp,
-       s.name as state_type,
-       (select cast(b.bytes as text) from blobs b where b.digest = s.digest) as state_data
-  from states s;
-
-CREATE VIEW task_groups as
-select g.group_id as id,
-       g.run_id as session_id,
-       g.name,
-       g.status,
-       g.assigned_to,
-       g.revision_count,
-       g.last_review_status,
-       g.feature_branch,
-       g.merge_status,
-       g.complexity,
-       g.initial_tier,
-       replace(g.context_references, '"', '') as context_references,
-       g.specializations,
-       g.item_count,
-       g.security_sensitive,
-       g.qa_attempts,
-       g.tl_review_attempts,
-       g.component_path,
-       g.review_iteration,
-       g.no_progress_count,
-       g.blocking_issues_count,
-       g.speckit_task_ids,
-       replace(substr(g.created_at, 1, 26), 'T', ' ') as created_at,
-       replace(substr(g.updated_at, 1, 26), 'T', ' ') as updated_at
-  from groups g;
-
-CREATE VIEW token_usage as
-select row_number() over (partition by c.run_id order by c.occurred_at, c.id) as id,
-       c.run_id as session_id,
-       replace(substr(c.occurred_at, 1, 26), 'T', ' ') as timestamp,
-       c.agent as agent_type,
-       c.agent_id,
-       c.input_tokens + c.cache_read_tokens + c.cache_create_tokens + c.output_tokens as tokens_estimated
-  from charges c
- where c.run_id is not null;
-
-CREATE VIEW skill_outputs as
-select o.number as id,
-       o.run_id as session_id,
-       replace(substr(o.saved_at, 1, 26), 'T', ' ') as timestamp,
-       o.skill as skill_name,
-       coalesce(o.document, (select cast(b.bytes as text) from blobs b where b.digest = o.digest)) as output_data,
-       o.agent as agent_type,
-       o.group_id,
-       o.iteration
-  from outputs o;
-
-CREATE VIEW development_plans as
-select s.no as id,
-       p.run_id as session_id,
-       p.original_prompt,
-       p.plan_text,
-       coalesce(
-         (select json_group_array(json_object('phase', h.number, 'name', h.name, 'status', h.status,
-                                              'progress_percent', h.progress_percent, 'completed_at', h.completed_at))
-            from (select * from phases where run_id = p.run_id order by number) h),
-         '[]') as phases,
-       p.current_phase,
-       p.total_phases,
-       replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at,
-       replace(substr(p.updated_at, 1, 26), 'T', ' ') as updated_at,
-       p.metadata
-  from plans p
-  join streams s on s.name = p.run_id;
-
-CREATE VIEW success_criteria as
-select c.number as id,
-       c.run_id as session_id,
-       c.criterion,
-       c.status,
-       c.actual,
-       c.evidence,
-       c.required as required_for_completion,
-       replace(substr(c.created_at, 1, 26), 'T', ' ') as created_at,
-       replace(substr(c.updated_at, 1, 26), 'T', ' ') as updated_at
-  from criteria c;
-
-CREATE VIEW context_package_consumers as
-select row_number() over (partition by c.run_id order by p.number, c.agent) as id,
-       p.number as package_id,
-       c.agent as agent_type,
-       replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at,
-       c.iteration
-  from context_consumers c
-  join context_packages p on p.id = c.package_id;
-
-CREATE VIEW consumption_scope as
-select c.scope_id,
-       c.run_id as session_id,
-       c.group_id,
-       c.agent as agent_type,
-       c.iteration,
-       p.number as package_id,
-       replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at
-  from context_consumptions c
-  join context_packages p on p.id = c.package_id;
-
-CREATE VIEW agent_markers as
-select row_number() over (order by m.agent) as id,
-       m.agent as agent_type,
-       m.required as required_markers,
-       m.workflow as workflow_markers
-  from workflow_markers m;
-
-CREATE VIEW workflow_special_rules as
-select row_number() over (order by r.name) as id,
-       r.name as rule_name,
-       r.description,
-       r.config
-  from workflow_rules r;
-
-CREATE VIEW schema_version as
-select 19 as version,
-       replace(substr(s.applied_at, 1, 26), 'T', ' ') as applied_at,
-       'Decklog ' || s.name as description
-  from schema_steps s
- where s.version = (select max(version) from schema_steps);
-
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
 
--- 0001_journal
+-- 0001_first
 
 -- The journal: append-only entries in hash-chained streams, and the blobs they name.
 create table schema_steps (
@@ -1180,9 +1020,6 @@ create index entries_by_agent on entries (agent, pos) where agent is not null an
 create index entries_by_group on entries (group_id, pos) where group_id is not null;
 create index entries_by_task on entries (task_id, pos) where task_id is not null;
 create index entries_by_time on entries (stream, at);
-create index entries_by_text on entries using gin (
-  to_tsvector('simple', left(coalesce(body, '') || ' ' || coalesce(payload, ''), 65536))
-);
 
 create table blobs (
   digest text collate "C" not null primary key,
@@ -1219,7 +1056,70 @@ end $$;
 
 create trigger entries_never_change before update on entries for each row execute function entries_never_change();
 
--- 0002_runs
+-- Appending in one statement instead of four that go to and fro: lock the stream, find its head, chain the entry to it, tell
+-- those who watch. The caller writes the entry down to be hashed; only its number is not known before the stream is locked.
+-- Written in PL/pgSQL because each statement in it sees what was committed while it waited for the lock.
+-- Gives no row when there is no such stream, and an empty one when the key is known.
+create function append_entry(
+  p_before varchar, p_after varchar, p_stream varchar, p_at varchar, p_kind varchar, p_subtype varchar, p_agent varchar,
+  p_agent_id varchar, p_group_id varchar, p_task_id varchar, p_iteration bigint, p_phase varchar, p_confidence varchar,
+  p_redacted bigint, p_key varchar, p_record_table varchar, p_record_id varchar, p_refs varchar, p_body_digest varchar,
+  p_payload_digest varchar, p_body varchar, p_payload varchar, p_channel varchar
+) returns table (new_pos bigint, new_hash varchar)
+language plpgsql as $$
+declare
+  stream_start bigint;
+  head record;
+begin
+  select s.no * 4294967296 into stream_start from streams s where s.name = p_stream for update;
+  if stream_start is null then
+    return;
+  end if;
+  select e.pos, e.hash, e.at into head
+    from entries e
+   where e.pos >= stream_start and e.pos < stream_start + 4294967296
+   order by e.pos desc
+   limit 1;
+  new_pos := coalesce(head.pos, stream_start) + 1;
+  new_hash := encode(
+    sha256(convert_to(coalesce(head.hash, '') || p_before || (new_pos - stream_start) || p_after, 'UTF8')), 'hex'
+  );
+  insert into entries (
+    pos, stream, seq, at, hash, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
+    record_table, record_id, refs, body_digest, payload_digest, body, payload
+  )
+  values (
+    new_pos, p_stream, new_pos - stream_start, p_at, new_hash, p_kind, p_subtype, p_agent, p_agent_id, p_group_id, p_task_id,
+    p_iteration, p_phase, p_confidence, p_redacted, p_key, p_record_table, p_record_id, p_refs, p_body_digest,
+    p_payload_digest, p_body, p_payload
+  )
+  on conflict do nothing;
+  if not found then
+    new_pos := null;
+    new_hash := null;
+  else
+    if p_at < head.at collate "C" then
+      update streams set in_order = 0 where name = p_stream and in_order = 1;
+    end if;
+    perform pg_notify(p_channel, left(p_stream, 200));
+  end if;
+  return next;
+end
+$$;
+
+-- Words are indexed from a mark on when someone searches, as on SQLite. An index on the entries themselves took half of the time of
+-- every append.
+create table entry_text (
+  entry_pos bigint not null primary key,
+  words     tsvector not null
+);
+
+create index entry_text_by_word on entry_text using gin (words);
+
+create table entry_text_marks (
+  stream_no bigint not null primary key,
+  pos       bigint not null
+);
 
 -- Runs, and the agents that work in them.
 create table runs (
@@ -1259,8 +1159,6 @@ create table agents (
   primary key (run_id, role)
 );
 
--- 0003_groups
-
 -- Task groups of a run. `number` is their order within it.
 create table groups (
   run_id                text collate "C" not null references runs (id),
@@ -1294,8 +1192,6 @@ create table groups (
 );
 
 create index groups_by_status on groups (status, run_id, number);
-
--- 0004_plans
 
 -- The plan of a run, its phases as rows of their own, and what must be true for the run to be a success.
 create table plans (
@@ -1342,160 +1238,6 @@ create table criteria (
   check ((is_stale = 1) = (stale_reason is not null)),
   check (status = 'met' or (is_stale = 0 and evidence_commit is null and evidence_files is null))
 );
-
--- 0005_approvals
-
--- Approvals: a question about one exact thing, and the one answer it got.
--- `number` counts the approvals of a run: times can be equal, or come from elsewhere.
-create table approvals (
-  id              text collate "C" not null primary key,
-  run_id          text collate "C" not null references runs (id),
-  number          bigint not null check (number >= 1),
-  state           text collate "C" not null check (state in ('open', 'granted', 'denied', 'expired', 'withdrawn')),
-  question        text collate "C",
-  subject         text collate "C",
-  subject_digest  text collate "C" check (length(subject_digest) = 64),
-  asked_by        text collate "C" check (asked_by <> ''),
-  asked_of        text collate "C",
-  asked_at        text collate "C" not null,
-  source          text collate "C",
-  task_id         text collate "C",
-  expires_at      text collate "C",
-  default_verdict text collate "C" check (default_verdict in ('granted', 'denied')),
-  verdict         text collate "C",
-  decided_by      text collate "C" check (decided_by <> ''),
-  decided_at      text collate "C",
-  rationale       text collate "C",
-  payload         text collate "C" not null,
-  key             text collate "C",
-  unique (run_id, number),
-  unique (run_id, key),
-  -- Who asked never decides.
-  check (lower(trim(asked_by)) <> lower(trim(decided_by))),
-  -- A verdict that nobody asked for is bound to nothing, so it can't let anything pass.
-  check ((asked_by is null) = (subject_digest is null) and (asked_by is null) = (question is null)),
-  check (asked_by is not null or state in ('granted', 'denied')),
-  check ((state = 'open') = (decided_at is null)),
-  check (decided_by is null or state in ('granted', 'denied')),
-  -- A question is answered by someone, or by its own default.
-  check (decided_by is not null or asked_by is null or state not in ('granted', 'denied') or coalesce(default_verdict, '') = state),
-  check (default_verdict is null or expires_at is not null)
-);
-
-create index approvals_by_time on approvals (asked_at, run_id, number);
-create index approvals_by_source on approvals (run_id, source, number) where source is not null;
-create index approvals_by_digest on approvals (run_id, subject_digest) where subject_digest is not null;
-create index approvals_open on approvals (run_id, expires_at) where state = 'open';
-
--- 0006_states
-
--- State documents: the present version of each, and every version it ever had. The documents themselves are blobs.
-create table states (
-  run_id     text collate "C" not null references runs (id),
-  group_id   text collate "C" not null,
-  name       text collate "C" not null,
-  version    bigint not null check (version >= 1),
-  digest     text collate "C" not null,
-  iteration  bigint check (iteration >= 1),
-  updated_at text collate "C" not null,
-  primary key (run_id, group_id, name),
-  check (name <> 'investigation' or lower(group_id) <> 'global')
-);
-
-create table state_versions (
-  run_id    text collate "C" not null,
-  group_id  text collate "C" not null,
-  name      text collate "C" not null,
-  version   bigint not null check (version >= 1),
-  digest    text collate "C" not null,
-  redacted  bigint not null check (redacted in (0, 1)),
-  iteration bigint check (iteration >= 1),
-  agent     text collate "C",
-  saved_at  text collate "C" not null,
-  primary key (run_id, group_id, name, version),
-  foreign key (run_id, group_id, name) references states (run_id, group_id, name)
-);
-
--- A checkpoint says where a run stood: at entry `seq` of its stream. A payload too long for a row is a blob.
-create table checkpoints (
-  id         text collate "C" not null primary key,
-  run_id     text collate "C" not null references runs (id),
-  number     bigint not null check (number >= 1),
-  seq        bigint not null check (seq >= 1),
-  name       text collate "C",
-  status     text collate "C",
-  payload    text collate "C",
-  digest     text collate "C" not null,
-  redacted   bigint not null check (redacted in (0, 1)),
-  key        text collate "C",
-  created_at text collate "C" not null,
-  unique (run_id, number),
-  unique (run_id, key)
-);
-
--- What a task that was set aside needs to go on; `pauses` counts how often that happened.
-create table snapshots (
-  run_id    text collate "C" not null references runs (id),
-  task_id   text collate "C" not null check (task_id <> ''),
-  paused_at text collate "C" not null,
-  reason    text collate "C" not null,
-  pauses    bigint not null check (pauses >= 1),
-  digest    text collate "C" not null,
-  redacted  bigint not null check (redacted in (0, 1)),
-  saved_at  text collate "C" not null,
-  primary key (run_id, task_id)
-);
-
-create index snapshots_by_task on snapshots (task_id);
-
--- 0007_artifacts
-
--- Artifacts: files that a run made or used. Their bytes, when they are kept, are a blob with this digest.
-create table artifacts (
-  id         text collate "C" not null primary key,
-  run_id     text collate "C" not null references runs (id),
-  number     bigint not null check (number >= 1),
-  task_id    text collate "C",
-  role       text collate "C",
-  kind       text collate "C" not null,
-  path       text collate "C" not null,
-  media_type text collate "C" not null,
-  digest     text collate "C" check (length(digest) = 64),
-  size       bigint check (size >= 0),
-  redacted   bigint not null check (redacted in (0, 1)),
-  metadata   text collate "C" not null,
-  created_at text collate "C" not null,
-  unique (run_id, number),
-  unique (run_id, path, digest)
-);
-
-create index artifacts_by_time on artifacts (created_at, run_id, number);
-create index artifacts_by_digest on artifacts (digest) where digest is not null;
-
--- What skills gave back. `iteration` counts the outputs of one skill by one agent for one group; `number` all those of the run.
-create table outputs (
-  id        text collate "C" not null primary key,
-  run_id    text collate "C" not null references runs (id),
-  number    bigint not null check (number >= 1),
-  skill     text collate "C" not null check (skill <> ''),
-  agent     text collate "C" check (agent <> ''),
-  group_id  text collate "C" check (group_id <> ''),
-  iteration bigint not null check (iteration >= 1),
-  document  text collate "C",
-  digest    text collate "C" not null,
-  redacted  bigint not null check (redacted in (0, 1)),
-  key       text collate "C",
-  saved_at  text collate "C" not null,
-  unique (run_id, number),
-  unique (run_id, key)
-);
-
--- Nulls are all different to a unique index; without the coalesce, outputs of no agent could share an iteration.
-create unique index outputs_by_iteration on outputs (run_id, skill, coalesce(agent, ''), coalesce(group_id, ''), iteration);
-create index outputs_by_skill on outputs (run_id, skill, number);
-create index outputs_by_time on outputs (run_id, saved_at);
-
--- 0008_tasks
 
 -- Tasks, the leases on them, and what they wait for. An attempt is told by the task's entries: it has no table of its own.
 create table tasks (
@@ -1561,7 +1303,109 @@ create table dependencies (
 
 create index dependencies_by_target on dependencies (depends_on, task_id);
 
--- 0009_ledger
+-- State documents: the present version of each, and every version it ever had. The documents themselves are blobs.
+create table states (
+  run_id     text collate "C" not null references runs (id),
+  group_id   text collate "C" not null,
+  name       text collate "C" not null,
+  version    bigint not null check (version >= 1),
+  digest     text collate "C" not null,
+  iteration  bigint check (iteration >= 1),
+  updated_at text collate "C" not null,
+  primary key (run_id, group_id, name),
+  check (name <> 'investigation' or lower(group_id) <> 'global')
+);
+
+create table state_versions (
+  run_id    text collate "C" not null,
+  group_id  text collate "C" not null,
+  name      text collate "C" not null,
+  version   bigint not null check (version >= 1),
+  digest    text collate "C" not null,
+  redacted  bigint not null check (redacted in (0, 1)),
+  iteration bigint check (iteration >= 1),
+  agent     text collate "C",
+  saved_at  text collate "C" not null,
+  primary key (run_id, group_id, name, version),
+  foreign key (run_id, group_id, name) references states (run_id, group_id, name)
+);
+
+-- A checkpoint says where a run stood: at entry `seq` of its stream. A payload too long for a row is a blob.
+create table checkpoints (
+  id         text collate "C" not null primary key,
+  run_id     text collate "C" not null references runs (id),
+  number     bigint not null check (number >= 1),
+  seq        bigint not null check (seq >= 1),
+  name       text collate "C",
+  status     text collate "C",
+  payload    text collate "C",
+  digest     text collate "C" not null,
+  redacted   bigint not null check (redacted in (0, 1)),
+  key        text collate "C",
+  created_at text collate "C" not null,
+  unique (run_id, number),
+  unique (run_id, key)
+);
+
+-- What a task that was set aside needs to go on; `pauses` counts how often that happened.
+create table snapshots (
+  run_id    text collate "C" not null references runs (id),
+  task_id   text collate "C" not null check (task_id <> ''),
+  paused_at text collate "C" not null,
+  reason    text collate "C" not null,
+  pauses    bigint not null check (pauses >= 1),
+  digest    text collate "C" not null,
+  redacted  bigint not null check (redacted in (0, 1)),
+  saved_at  text collate "C" not null,
+  primary key (run_id, task_id)
+);
+
+create index snapshots_by_task on snapshots (task_id);
+
+-- Artifacts: files that a run made or used. Their bytes, when they are kept, are a blob with this digest.
+create table artifacts (
+  id         text collate "C" not null primary key,
+  run_id     text collate "C" not null references runs (id),
+  number     bigint not null check (number >= 1),
+  task_id    text collate "C",
+  role       text collate "C",
+  kind       text collate "C" not null,
+  path       text collate "C" not null,
+  media_type text collate "C" not null,
+  digest     text collate "C" check (length(digest) = 64),
+  size       bigint check (size >= 0),
+  redacted   bigint not null check (redacted in (0, 1)),
+  metadata   text collate "C" not null,
+  created_at text collate "C" not null,
+  unique (run_id, number),
+  unique (run_id, path, digest)
+);
+
+create index artifacts_by_time on artifacts (created_at, run_id, number);
+create index artifacts_by_digest on artifacts (digest) where digest is not null;
+
+-- What skills gave back. `iteration` counts the outputs of one skill by one agent for one group; `number` all those of the run.
+create table outputs (
+  id        text collate "C" not null primary key,
+  run_id    text collate "C" not null references runs (id),
+  number    bigint not null check (number >= 1),
+  skill     text collate "C" not null check (skill <> ''),
+  agent     text collate "C" check (agent <> ''),
+  group_id  text collate "C" check (group_id <> ''),
+  iteration bigint not null check (iteration >= 1),
+  document  text collate "C",
+  digest    text collate "C" not null,
+  redacted  bigint not null check (redacted in (0, 1)),
+  key       text collate "C",
+  saved_at  text collate "C" not null,
+  unique (run_id, number),
+  unique (run_id, key)
+);
+
+-- Nulls are all different to a unique index; without the coalesce, outputs of no agent could share an iteration.
+create unique index outputs_by_iteration on outputs (run_id, skill, coalesce(agent, ''), coalesce(group_id, ''), iteration);
+create index outputs_by_skill on outputs (run_id, skill, number);
+create index outputs_by_time on outputs (run_id, saved_at);
 
 -- Money and tokens: what calls cost, what they may cost, and what is held for calls under way.
 
@@ -1592,7 +1436,7 @@ create table budgets (
   check ((scope = 'all') = (scope_id is null))
 );
 
--- One text collate "C" for scope and id, so that the budgets of a charge are one look-up and not five.
+-- One text for scope and id, so that the budgets of a charge are one look-up and not five.
 create unique index budgets_by_scope on budgets ((scope || ' ' || coalesce(scope_id, '')), period, unit);
 
 create table reservations (
@@ -1664,8 +1508,6 @@ create table budget_gates (
 insert into budget_gates (no) values
   (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15),
   (16), (17), (18), (19), (20), (21), (22), (23), (24), (25), (26), (27), (28), (29), (30), (31);
-
--- 0010_memory
 
 -- What was learned: lessons by topic with the sightings behind them, error patterns, strategies and learnings.
 create table topics (
@@ -1792,66 +1634,47 @@ create table lesson_vectors (
   primary key (embedder, lesson_id)
 );
 
--- 0011_context
-
--- Context packages: what one agent leaves for others to read, who they are, and who read it when.
--- A package belongs to a run and, unless its scope is global, to a group of it. `number` is its short name in this log.
-create table context_packages (
-  id               text collate "C" not null primary key,
-  number           bigint not null unique check (number >= 1),
-  run_id           text collate "C" not null references runs (id),
-  group_id         text collate "C",
-  scope            text collate "C" not null check (scope in ('group', 'global')),
-  package_type     text collate "C" not null check (package_type in ('research', 'failures', 'decisions', 'handoff', 'investigation')),
-  priority         text collate "C" not null check (priority in ('low', 'medium', 'high', 'critical')),
-  file_path        text collate "C" not null check (file_path <> ''),
-  producer         text collate "C" not null check (producer in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
-  summary          text collate "C" not null check (length(summary) <= 200),
-  size_bytes       bigint check (size_bytes >= 0),
-  version          bigint not null check (version >= 1),
-  supersedes_id    text collate "C" unique references context_packages (id),
-  superseded_by_id text collate "C" unique,
-  key              text collate "C",
-  created_at       text collate "C" not null,
-  check ((group_id is null) = (scope = 'global')),
-  check ((supersedes_id is null) = (version = 1)),
-  unique (run_id, key)
+-- Approvals: a question about one exact thing, and the one answer it got.
+-- `number` counts the approvals of a run: times can be equal, or come from elsewhere.
+create table approvals (
+  id              text collate "C" not null primary key,
+  run_id          text collate "C" not null references runs (id),
+  number          bigint not null check (number >= 1),
+  state           text collate "C" not null check (state in ('open', 'granted', 'denied', 'expired', 'withdrawn')),
+  question        text collate "C",
+  subject         text collate "C",
+  subject_digest  text collate "C" check (length(subject_digest) = 64),
+  asked_by        text collate "C" check (asked_by <> ''),
+  asked_of        text collate "C",
+  asked_at        text collate "C" not null,
+  source          text collate "C",
+  task_id         text collate "C",
+  expires_at      text collate "C",
+  default_verdict text collate "C" check (default_verdict in ('granted', 'denied')),
+  verdict         text collate "C",
+  decided_by      text collate "C" check (decided_by <> ''),
+  decided_at      text collate "C",
+  rationale       text collate "C",
+  payload         text collate "C" not null,
+  key             text collate "C",
+  unique (run_id, number),
+  unique (run_id, key),
+  -- Who asked never decides.
+  check (lower(trim(asked_by)) <> lower(trim(decided_by))),
+  -- A verdict that nobody asked for is bound to nothing, so it can't let anything pass.
+  check ((asked_by is null) = (subject_digest is null) and (asked_by is null) = (question is null)),
+  check (asked_by is not null or state in ('granted', 'denied')),
+  check ((state = 'open') = (decided_at is null)),
+  check (decided_by is null or state in ('granted', 'denied')),
+  -- A question is answered by someone, or by its own default.
+  check (decided_by is not null or asked_by is null or state not in ('granted', 'denied') or coalesce(default_verdict, '') = state),
+  check (default_verdict is null or expires_at is not null)
 );
 
-create index context_packages_by_run on context_packages (run_id, group_id, number);
-
--- Numbers are given out one at a time: whoever holds this row gives the next one.
-create table context_turn (
-  one bigint not null primary key check (one = 1)
-);
-insert into context_turn (one) values (1);
-
-create table context_consumers (
-  package_id  text collate "C" not null references context_packages (id),
-  agent       text collate "C" not null check (agent in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
-  run_id      text collate "C" not null references runs (id),
-  iteration   bigint not null check (iteration >= 0),
-  consumed_at text collate "C",
-  primary key (package_id, agent)
-);
-
-create index context_consumers_by_agent on context_consumers (run_id, agent, package_id);
-
-create table context_consumptions (
-  id          text collate "C" not null primary key,
-  scope_id    text collate "C" not null unique,
-  run_id      text collate "C" not null references runs (id),
-  group_id    text collate "C" not null,
-  agent       text collate "C" not null check (agent in ('developer', 'qa_expert', 'tech_lead', 'senior_software_engineer', 'investigator')),
-  iteration   bigint not null check (iteration >= 0),
-  package_id  text collate "C" not null references context_packages (id),
-  consumed_at text collate "C" not null,
-  unique (run_id, group_id, agent, iteration, package_id)
-);
-
-create index context_consumptions_by_run on context_consumptions (run_id, consumed_at, id);
-
--- 0012_inbox
+create index approvals_by_time on approvals (asked_at, run_id, number);
+create index approvals_by_source on approvals (run_id, source, number) where source is not null;
+create index approvals_by_digest on approvals (run_id, subject_digest) where subject_digest is not null;
+create index approvals_open on approvals (run_id, expires_at) where state = 'open';
 
 -- Messages from people, and the feedback some of them become.
 create table feedback (
@@ -1919,8 +1742,6 @@ create table messages (
 create index messages_by_time on messages (received_at, id);
 create index messages_by_state on messages (state, received_at, id);
 
--- 0013_trust
-
 -- Whom the log answers to, how far it trusts its agents, and every signed change of that.
 -- `id` is the log's own id, which signed statements name; `one` keeps it the only row.
 create table trust_contract (
@@ -1987,8 +1808,6 @@ create table self_edits (
 create index self_edits_by_time on self_edits (ts, id);
 create index self_edits_by_feedback on self_edits (feedback_id, ts, id);
 
--- 0014_workflow
-
 -- The workflow: who comes next after each report, the rules that bend it, what prompts must say, and which model each agent gets.
 create table workflow_versions (
   id          text collate "C" not null primary key,
@@ -2048,7 +1867,62 @@ create table workflow_models (
   model text collate "C" not null check (model <> '')
 );
 
--- 0015_ci
+-- Context packages: what one agent leaves for others to read, who they are, and who read it when.
+-- A package belongs to a run and, unless its scope is global, to a group of it. `number` is its short name in this log.
+create table context_packages (
+  id               text collate "C" not null primary key,
+  number           bigint not null unique check (number >= 1),
+  run_id           text collate "C" not null references runs (id),
+  group_id         text collate "C",
+  scope            text collate "C" not null check (scope in ('group', 'global')),
+  package_type     text collate "C" not null check (package_type in ('research', 'failures', 'decisions', 'handoff', 'investigation')),
+  priority         text collate "C" not null check (priority in ('low', 'medium', 'high', 'critical')),
+  file_path        text collate "C" not null check (file_path <> ''),
+  producer         text collate "C" not null check (producer in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
+  summary          text collate "C" not null check (length(summary) <= 200),
+  size_bytes       bigint check (size_bytes >= 0),
+  version          bigint not null check (version >= 1),
+  supersedes_id    text collate "C" unique references context_packages (id),
+  superseded_by_id text collate "C" unique,
+  key              text collate "C",
+  created_at       text collate "C" not null,
+  check ((group_id is null) = (scope = 'global')),
+  check ((supersedes_id is null) = (version = 1)),
+  unique (run_id, key)
+);
+
+create index context_packages_by_run on context_packages (run_id, group_id, number);
+
+-- Numbers are given out one at a time: whoever holds this row gives the next one.
+create table context_turn (
+  one bigint not null primary key check (one = 1)
+);
+insert into context_turn (one) values (1);
+
+create table context_consumers (
+  package_id  text collate "C" not null references context_packages (id),
+  agent       text collate "C" not null check (agent in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
+  run_id      text collate "C" not null references runs (id),
+  iteration   bigint not null check (iteration >= 0),
+  consumed_at text collate "C",
+  primary key (package_id, agent)
+);
+
+create index context_consumers_by_agent on context_consumers (run_id, agent, package_id);
+
+create table context_consumptions (
+  id          text collate "C" not null primary key,
+  scope_id    text collate "C" not null unique,
+  run_id      text collate "C" not null references runs (id),
+  group_id    text collate "C" not null,
+  agent       text collate "C" not null check (agent in ('developer', 'qa_expert', 'tech_lead', 'senior_software_engineer', 'investigator')),
+  iteration   bigint not null check (iteration >= 0),
+  package_id  text collate "C" not null references context_packages (id),
+  consumed_at text collate "C" not null,
+  unique (run_id, group_id, agent, iteration, package_id)
+);
+
+create index context_consumptions_by_run on context_consumptions (run_id, consumed_at, id);
 
 -- CI runs, so that a wait for the next one can be as long as such runs take.
 create table ci_runs (
@@ -2065,8 +1939,6 @@ create table ci_runs (
 
 create index ci_runs_by_time on ci_runs (started_at, ci_run_id, workflow_name, branch);
 create index ci_runs_by_workflow on ci_runs (workflow_name, conclusion, started_at, ci_run_id, branch);
-
--- 0016_effects
 
 -- What tools did to the world outside. An intent is written before the act and settled after it: what was begun and never
 -- settled is known to be so, and nothing is done twice.
@@ -2099,8 +1971,6 @@ create unique index effects_by_key on effects (run_id, key);
 create index effects_open on effects (run_id, intended_at, id) where state = 'intended' or state = 'unknown';
 create index effects_by_time on effects (intended_at, id);
 
--- 0017_processes
-
 -- Background processes that tools started: enough to find one again after a restart, and never to take a stranger for it.
 create table processes (
   id           text collate "C" not null primary key,
@@ -2126,298 +1996,3 @@ create table processes (
 
 create index processes_by_run on processes (run_id, started_at, id);
 create index processes_running on processes (run_id, started_at, id) where state = 'running';
-
--- 0018_bazinga_views
-
--- What readers of a bazinga database expect: its tables, as views of ours, in a schema of their own:
--- set search_path = bazinga, public.
-create schema bazinga;
-
-create view bazinga.sessions as
-select r.id as session_id,
-       replace(substr(r.started_at, 1, 26), 'T', ' ') as start_time,
-       replace(substr(r.ended_at, 1, 26), 'T', ' ') as end_time,
-       r.mode,
-       r.goal as original_requirements,
-       r.status,
-       r.branch as initial_branch,
-       case when r.metadata = '{}' then null else r.metadata end as metadata,
-       replace(substr(r.started_at, 1, 26), 'T', ' ') as created_at
-  from runs r;
-
-create view bazinga.orchestration_logs as
-select e.seq as id,
-       e.stream as session_id,
-       replace(substr(e.at, 1, 26), 'T', ' ') as timestamp,
-       e.iteration,
-       e.agent as agent_type,
-       e.agent_id,
-       coalesce(e.body, (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = e.body_digest)) as content,
-       e.kind as log_type,
-       e.phase as reasoning_phase,
-       e.confidence as confidence_level,
-       e.refs as references_json,
-       e.redacted,
-       e.group_id,
-       e.subtype as event_subtype,
-       coalesce(e.payload, (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = e.payload_digest)) as event_payload,
-       e.key as idempotency_key
-  from entries e
- where e.kind in ('interaction', 'reasoning', 'event');
-
-create view bazinga.state_snapshots as
-select row_number() over (partition by s.run_id order by s.updated_at, s.group_id, s.name) as id,
-       s.run_id as session_id,
-       s.group_id,
-       replace(substr(s.updated_at, 1, 26), 'T', ' ') as timestamp,
-       s.name as state_type,
-       (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = s.digest) as state_data
-  from states s;
-
-create view bazinga.task_groups as
-select g.group_id as id,
-       g.run_id as session_id,
-       g.name,
-       g.status,
-       g.assigned_to,
-       g.revision_count,
-       g.last_review_status,
-       g.feature_branch,
-       g.merge_status,
-       g.complexity,
-       g.initial_tier,
-       replace(g.context_references, '"', '') as context_references,
-       g.specializations,
-       g.item_count,
-       g.security_sensitive,
-       g.qa_attempts,
-       g.tl_review_attempts,
-       g.component_path,
-       g.review_iteration,
-       g.no_progress_count,
-       g.blocking_issues_count,
-       g.speckit_task_ids,
-       replace(substr(g.created_at, 1, 26), 'T', ' ') as created_at,
-       replace(substr(g.updated_at, 1, 26), 'T', ' ') as updated_at
-  from groups g;
-
-create view bazinga.token_usage as
-select row_number() over (partition by c.run_id order by c.occurred_at, c.id) as id,
-       c.run_id as session_id,
-       replace(substr(c.occurred_at, 1, 26), 'T', ' ') as timestamp,
-       c.agent as agent_type,
-       c.agent_id,
-       c.input_tokens + c.cache_read_tokens + c.cache_create_tokens + c.output_tokens as tokens_estimated
-  from charges c
- where c.run_id is not null;
-
-create view bazinga.skill_outputs as
-select o.number as id,
-       o.run_id as session_id,
-       replace(substr(o.saved_at, 1, 26), 'T', ' ') as timestamp,
-       o.skill as skill_name,
-       coalesce(o.document, (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = o.digest)) as output_data,
-       o.agent as agent_type,
-       o.group_id,
-       o.iteration
-  from outputs o;
-
-create view bazinga.development_plans as
-select s.no as id,
-       p.run_id as session_id,
-       p.original_prompt,
-       p.plan_text,
-       coalesce(
-         (select json_agg(json_build_object('phase', h.number, 'name', h.name, 'status', h.status,
-                                             'progress_percent', h.progress_percent, 'completed_at', h.completed_at) order by h.number)::text collate "C"
-            from phases h
-           where h.run_id = p.run_id),
-         '[]') as phases,
-       p.current_phase,
-       p.total_phases,
-       replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at,
-       replace(substr(p.updated_at, 1, 26), 'T', ' ') as updated_at,
-       p.metadata
-  from plans p
-  join streams s on s.name = p.run_id;
-
-create view bazinga.success_criteria as
-select c.number as id,
-       c.run_id as session_id,
-       c.criterion,
-       c.status,
-       c.actual,
-       c.evidence,
-       c.required as required_for_completion,
-       replace(substr(c.created_at, 1, 26), 'T', ' ') as created_at,
-       replace(substr(c.updated_at, 1, 26), 'T', ' ') as updated_at
-  from criteria c;
-
-create view bazinga.context_package_consumers as
-select row_number() over (partition by c.run_id order by p.number, c.agent) as id,
-       p.number as package_id,
-       c.agent as agent_type,
-       replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at,
-       c.iteration
-  from context_consumers c
-  join public.context_packages p on p.id = c.package_id;
-
-create view bazinga.consumption_scope as
-select c.scope_id,
-       c.run_id as session_id,
-       c.group_id,
-       c.agent as agent_type,
-       c.iteration,
-       p.number as package_id,
-       replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at
-  from context_consumptions c
-  join public.context_packages p on p.id = c.package_id;
-
-create view bazinga.agent_markers as
-select row_number() over (order by m.agent) as id,
-       m.agent as agent_type,
-       m.required as required_markers,
-       m.workflow as workflow_markers
-  from workflow_markers m;
-
-create view bazinga.workflow_special_rules as
-select row_number() over (order by r.name) as id,
-       r.name as rule_name,
-       r.description,
-       r.config
-  from workflow_rules r;
-
-create view bazinga.schema_version as
-select 19 as version,
-       replace(substr(s.applied_at, 1, 26), 'T', ' ') as applied_at,
-       'Decklog ' || s.name as description
-  from schema_steps s
- where s.version = (select max(version) from schema_steps);
-
-create view bazinga.context_packages as
-select p.number as id,
-       p.run_id as session_id,
-       p.group_id,
-       p.package_type,
-       p.file_path,
-       p.producer as producer_agent,
-       p.priority,
-       p.summary,
-       p.size_bytes,
-       p.version,
-       o.number as supersedes_id,
-       p.scope,
-       replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at
-  from public.context_packages p
-  left join public.context_packages o on o.id = p.supersedes_id;
-
-create view bazinga.error_patterns as
-select e.pattern_hash,
-       e.project as project_id,
-       e.signature as signature_json,
-       e.solution,
-       e.confidence,
-       e.occurrences,
-       e.lang,
-       replace(substr(e.last_seen_at, 1, 26), 'T', ' ') as last_seen,
-       replace(substr(e.created_at, 1, 26), 'T', ' ') as created_at,
-       e.ttl_days
-  from public.error_patterns e;
-
-create view bazinga.strategies as
-select s.id as strategy_id,
-       s.project as project_id,
-       s.topic,
-       s.insight,
-       s.helpfulness,
-       s.lang,
-       s.framework,
-       replace(substr(s.last_seen_at, 1, 26), 'T', ' ') as last_seen,
-       replace(substr(s.created_at, 1, 26), 'T', ' ') as created_at
-  from public.strategies s;
-
-create view bazinga.workflow_transitions as
-select row_number() over (order by t.agent, t.status) as id,
-       t.agent as current_agent,
-       t.status as response_status,
-       t.next_agent,
-       t.action,
-       t.include_context,
-       t.escalation_check,
-       t.model_override,
-       t.fallback_agent,
-       t.bypass_qa,
-       t.max_parallel,
-       t.then_action
-  from public.workflow_transitions t;
-
--- 0019_append
-
--- Appending in one statement instead of four that go to and fro: lock the stream, find its head, chain the entry to it, tell
--- those who watch. The caller writes the entry down to be hashed; only its number is not known before the stream is locked.
--- Written in PL/pgSQL because each statement in it sees what was committed while it waited for the lock.
--- Gives no row when there is no such stream, and an empty one when the key is known.
-create function append_entry(
-  p_before varchar, p_after varchar, p_stream varchar, p_at varchar, p_kind varchar, p_subtype varchar, p_agent varchar,
-  p_agent_id varchar, p_group_id varchar, p_task_id varchar, p_iteration bigint, p_phase varchar, p_confidence varchar,
-  p_redacted bigint, p_key varchar, p_record_table varchar, p_record_id varchar, p_refs varchar, p_body_digest varchar,
-  p_payload_digest varchar, p_body varchar, p_payload varchar, p_channel varchar
-) returns table (new_pos bigint, new_hash varchar)
-language plpgsql as $$
-declare
-  stream_start bigint;
-  head record;
-begin
-  select s.no * 4294967296 into stream_start from streams s where s.name = p_stream for update;
-  if stream_start is null then
-    return;
-  end if;
-  select e.pos, e.hash, e.at into head
-    from entries e
-   where e.pos >= stream_start and e.pos < stream_start + 4294967296
-   order by e.pos desc
-   limit 1;
-  new_pos := coalesce(head.pos, stream_start) + 1;
-  new_hash := encode(
-    sha256(convert_to(coalesce(head.hash, '') || p_before || (new_pos - stream_start) || p_after, 'UTF8')), 'hex'
-  );
-  insert into entries (
-    pos, stream, seq, at, hash, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
-    record_table, record_id, refs, body_digest, payload_digest, body, payload
-  )
-  values (
-    new_pos, p_stream, new_pos - stream_start, p_at, new_hash, p_kind, p_subtype, p_agent, p_agent_id, p_group_id, p_task_id,
-    p_iteration, p_phase, p_confidence, p_redacted, p_key, p_record_table, p_record_id, p_refs, p_body_digest,
-    p_payload_digest, p_body, p_payload
-  )
-  on conflict do nothing;
-  if not found then
-    new_pos := null;
-    new_hash := null;
-  else
-    if p_at < head.at collate "C" then
-      update streams set in_order = 0 where name = p_stream and in_order = 1;
-    end if;
-    perform pg_notify(p_channel, left(p_stream, 200));
-  end if;
-  return next;
-end
-$$;
-
--- 0020_search
-
--- Words are indexed from a mark on when someone searches, as on SQLite. An index on the entries themselves took half of the time of
--- every append.
-drop index if exists entries_by_text;
-
-create table entry_text (
-  entry_pos bigint not null primary key,
-  words     tsvector not null
-);
-
-create index entry_text_by_word on entry_text using gin (words);
-
-create table entry_text_marks (
-  stream_no bigint not null primary key,
-  pos       bigint not null
-);

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Denied,
         DiskFull,
         EngineTooOld,
+        FileReplaced,
         Invalid,
         LeaseLost,
         NetworkFilesystem,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         OutcomeUnknown,
         ReadOnly,
         Refused,
+        SchemaDiffers,
         SchemaTooNew,
         SchemaTooOld,
         StillPending,
@@ -111,9 +113,9 @@ _NAMES = {
     "app": "Decklog",
     "clock": "Clock ManualClock",
     "errors": (
-        "BudgetExceeded Busy Closed Conflict Damaged DecklogError Denied DiskFull EngineTooOld Invalid LeaseLost "
-        "NetworkFilesystem NotADatabase NotFound OutcomeUnknown ReadOnly Refused SchemaTooNew SchemaTooOld StillPending "
-        "TimedOut TooLarge Unavailable"
+        "BudgetExceeded Busy Closed Conflict Damaged DecklogError Denied DiskFull EngineTooOld FileReplaced Invalid "
+        "LeaseLost NetworkFilesystem NotADatabase NotFound OutcomeUnknown ReadOnly Refused SchemaDiffers SchemaTooNew "
+        "SchemaTooOld StillPending TimedOut TooLarge Unavailable"
     ),
     "ids": "Ids",
     "records": "Page Record",
@@ -155,11 +157,11 @@ _NAMES = {
     "stores.work.groups": "Group GroupStatus GroupTier MergeStatus ReviewStatus",
     "stores.work.plans": "PhaseStatus Plan PlanPhase",
     "stores.work.task": "Attempt AttemptOutcome Dependency Task TaskState",
+    "tools.calls.guard": "Unrestricted",
+    "tools.calls.tool": "Tool",
     "tools.policy.policy": "Policy",
     "tools.policy.verdict": "Decision",
     "tools.sandbox.sandbox": "Sandbox",
-    "tools.calls.guard": "Unrestricted",
-    "tools.calls.tool": "Tool",
     "tools.toolbox.toolbox": "Toolbox",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -214,6 +216,7 @@ __all__ = [
     "Feedback",
     "FeedbackSeverity",
     "FeedbackState",
+    "FileReplaced",
     "FixClass",
     "Group",
     "GroupStatus",
@@ -264,6 +267,7 @@ __all__ = [
     "RunSnapshot",
     "RunStatus",
     "Sandbox",
+    "SchemaDiffers",
     "SchemaTooNew",
     "SchemaTooOld",
     "SelfEdit",

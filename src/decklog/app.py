@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
     from typing import Any, ParamSpec, Self, TypeVar
 
     from decklog.db.base import Database
@@ -321,24 +322,17 @@ class Decklog:
         finally:
             acting.reset(token)
 
-    @contextmanager
-    def transaction(self) -> "Iterator[None]":
-        """Make everything written in this block one transaction: all of it, or nothing."""
-        from decklog.stores.journal.attribution import transacting
+    def transaction(self) -> "AbstractContextManager[None]":
+        """Make everything written in this block one transaction: all of it, or nothing.
 
-        token = transacting.set(True)
-        try:
-            with self.db.transaction():
-                yield
-        finally:
-            transacting.reset(token)
+        It belongs to the thread, or the task of asyncio, that opened it.
+        """
+        return self.db.transaction()
 
     @property
     def is_in_transaction(self) -> bool:
         """Whether the caller holds a transaction open, so that what is written now may still be undone."""
-        from decklog.stores.journal.attribution import transacting
-
-        return transacting.get()
+        return self.db.is_in_transaction
 
     def submit(self, operation: "Callable[P, R]", *args: "P.args", **kwargs: "P.kwargs") -> "Future[R]":
         """Start a write without waiting for it; the Future is done once it is committed.

@@ -79,6 +79,12 @@ class SchemaTooOld(Invalid):
     code = "schema_too_old"
 
 
+class SchemaDiffers(Invalid):
+    """A migration was applied in another form than the one that is shipped."""
+
+    code = "schema_differs"
+
+
 class TimedOut(Conflict):
     code = "timed_out"
     retryable = True
@@ -131,6 +137,12 @@ class Busy(Unavailable):
 class DiskFull(Unavailable):
     code = "disk_full"
     retryable = True
+
+
+class FileReplaced(Unavailable):
+    """The file of a log was removed, or another one put in its place, while it was open."""
+
+    code = "file_replaced"
 
 
 class OutcomeUnknown(Unavailable):

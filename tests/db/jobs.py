@@ -12,7 +12,7 @@ import psycopg  # noqa: F401 - imported before the fork, where it is paid for on
 import psycopg_pool  # noqa: F401
 
 from decklog import Decklog
-from decklog.errors import DecklogError, LeaseLost
+from decklog.errors import Busy, DecklogError, LeaseLost
 from decklog.stores.journal import journal, tail, verify  # noqa: F401
 from tests.db.processes import say
 
@@ -226,6 +226,58 @@ def fork_inside_transaction(_number: int, target: str) -> dict[str, Any]:
     return {"status": status, "ok": result.ok, "entries": result.entries}
 
 
+def give_up_and_fork(target: str) -> None:
+    """Give up waiting for the log, fork a child that lives on, and write when told to."""
+    log = Decklog.open(target, busy_seconds=0.3)
+    try:
+        log.journal.append("run_1", "in vain")
+    except Busy:
+        child = os.fork()
+        if child == 0:
+            os.closerange(0, 3)
+            time.sleep(60)
+            os._exit(0)
+        say(child)
+        sys.stdin.readline()
+        say(log.journal.append("run_1", "at last").seq)
+
+
+def fork_inside_a_read(_number: int, target: str) -> dict[str, Any]:
+    """Fork in the middle of a read: the child goes on with the log, and the parent with its read."""
+    log = Decklog.open(target)
+
+    def read() -> tuple[int, int]:
+        assert log.db.rows("select count(*) from entries", {})[1] == [(2,)]
+        child = os.fork()
+        if child == 0:
+            _exit_after(lambda: log.journal.append("run_1", "by the child"))
+        status = _wait_for(child, 20)
+        rows = log.db.rows("select count(*) from entries", {})[1]
+        return status, rows[0][0]
+
+    log.journal.append("run_1", "before")
+    status, seen = log.db.read(read)
+    return {"status": status, "read": seen, "after": len(log.journal.find("run_1"))}
+
+
+def peek_with_a_forking_embedder(_number: int, target: str) -> list[str]:
+    class Embedder:
+        name = "pool"
+        dimensions = 3
+
+        def embed(self, texts: list[str]) -> list[list[float]]:
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            assert _wait_for(child, 20) == 0
+            return [[float(len(text)), 1.0, 0.0] for text in texts]
+
+    log = Decklog.open(target)
+    log.memory.embedder = Embedder()
+    log.memory.remember("tool_usage_heuristics", "Commas are tokens")
+    return [hit.body for hit in log.memory.peek("commas")]
+
+
 def _wait_for(child: int, seconds: float) -> int:
     """Wait for a child; one that hangs is killed, which shows in its status."""
     end = time.monotonic() + seconds
@@ -316,7 +368,7 @@ def disk_full(_number: int, target: str, pages: int) -> dict[str, Any]:
     """Fill a log up to a limit of pages, then lift the limit and go on."""
     log = Decklog.open(target)
     kept = log.journal.append("run_1", "before").seq
-    connection = log.db._writing()  # type: ignore[attr-defined]
+    connection = log.db.connections.writing()  # type: ignore[attr-defined]
     now = connection.execute("pragma page_count").fetchone()[0]
     connection.execute(f"pragma max_page_count = {now + pages}")
     problems = []

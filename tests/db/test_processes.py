@@ -129,7 +129,55 @@ def _tell(process: "subprocess.Popen[str]") -> None:
     process.stdin.flush()
 
 
+def test_waits_that_were_given_up_leave_one_thread_and_one_file_open(started: str) -> None:
+    holder = start("hold_lock", started)
+    hear(holder)
+    try:
+        with Decklog.open(started, busy_seconds=0.05) as log:
+            for count in range(12):
+                with pytest.raises(Busy):
+                    log.journal.append("run_1", "in vain")
+                if count == 1:
+                    before = threads_and_files()
+            after = threads_and_files()
+            holder.communicate("go on\n", timeout=20)
+            assert log.journal.append("run_1", "at last").seq == 3
+    finally:
+        holder.kill()
+        holder.wait()
+    assert after == before
+
+
+def threads_and_files() -> tuple[int, int]:
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
+
+
 # Forks
+
+
+def test_a_wait_that_was_given_up_before_a_fork_keeps_nobody_out(started: str) -> None:
+    holder = start("hold_lock", started)
+    hear(holder)
+    waiter = start("give_up_and_fork", started)
+    child = hear(waiter)
+    try:
+        holder.communicate("go on\n", timeout=20)
+        with Decklog.open(started, busy_seconds=5) as log:
+            assert log.journal.append("run_1", "by another").seq == 3
+        assert waiter.communicate("go on\n", timeout=20)[0] == "4\n"
+    finally:
+        for process in (waiter, holder):
+            process.kill()
+            process.wait()
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_fork_inside_a_read_harms_neither(started: str) -> None:
+    assert alone("fork_inside_a_read", started, timeout=60) == {"status": 0, "read": 2, "after": 3}
+
+
+def test_an_embedder_may_fork(started: str) -> None:
+    assert alone("peek_with_a_forking_embedder", started, timeout=60) == ["Commas are tokens"]
 
 
 def test_parent_and_child_go_on_after_a_fork(started: str) -> None:

@@ -31,7 +31,9 @@ def required(extra: str) -> list[Requirement]:
     found = []
     for requirement in map(Requirement, EXTRAS[extra]):
         found += (
-            [inner for name in requirement.extras for inner in required(name)] if requirement.name == "decklog" else [requirement]
+            [inner for name in sorted(requirement.extras) for inner in required(name)]
+            if requirement.name == "decklog"
+            else [requirement]
         )
     return found
 

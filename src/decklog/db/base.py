@@ -30,6 +30,7 @@ class Database(ABC):
     # Numbers, chains and inserts an entry that is written down but for its number, in a database to which going to and fro would
     # cost more. Gives its position and hash; neither when its key is known, and an empty row when there is no such stream.
     append_entry: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
+    read_only: bool
     values: Values
     clock: "Clock"
     # What transactions have found out, forgotten when they fail or when others may have changed it.
@@ -52,7 +53,16 @@ class Database(ABC):
 
     @abstractmethod
     def transaction(self) -> "AbstractContextManager[None]":
-        """Hold one write transaction open for a block of the caller's own code, which is never retried."""
+        """Hold one write transaction open for a block of the caller's own code, which is never retried.
+
+        It belongs to the thread or task that opened it: another one has its own, or is refused where it could only wait for
+        its own thread.
+        """
+
+    @property
+    @abstractmethod
+    def is_in_transaction(self) -> bool:
+        """Whether the caller holds a `transaction()` of this log open."""
 
     @abstractmethod
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
@@ -104,6 +114,10 @@ class Database(ABC):
         after: int | None,
     ) -> "tuple[tuple[str, ...], list[Row]]":
         """Find entries that have all the words and tags and meet a condition; `select` says which columns of them."""
+
+    @abstractmethod
+    def can_compare_vectors(self) -> bool:
+        """Say whether an extension that compares vectors is there for the statements that follow."""
 
     @abstractmethod
     def migrate(self) -> "list[str]":

@@ -1,62 +1,100 @@
-"""Migrations: numbered SQL files, forward only, each with a checksum.
+"""Migrations: numbered steps in SQL, forward only, each with a checksum.
 
-One text serves both engines; words that the engines spell differently are respelled here. Where more differs, a step is a
-pair of files, `NNNN_name.sqlite.sql` and `NNNN_name.postgres.sql`.
+A step is a file `NNNN_name.sql`, or a folder `NNNN_name` of such files, one a domain, applied in the order of their names. One
+text serves both engines: the types they spell differently stand in it as `{text}`, `{integer}`, `{real}` and `{bytes}`, and
+`{strict}` closes a table. Where more differs, a file is a pair, `name.sqlite.sql` and `name.postgres.sql`.
+A step that has landed is never edited: a log that was made by another text of it is refused.
 """
 
 import os
 from functools import lru_cache
 
+from decklog.errors import SchemaDiffers
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple
+    from collections.abc import Iterable, Iterator
+    from typing import Any, NamedTuple
 
     class Step(NamedTuple):
         version: int
         name: str
-        path: str
+        files: tuple[str, ...]
 
 else:
     from collections import namedtuple
 
-    Step = namedtuple("Step", "version name path")
+    Step = namedtuple("Step", "version name files")
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 
-# The C collation makes PostgreSQL compare text byte by byte, as SQLite does: ids and times sort the same on both.
-_POSTGRES_WORDS = {r"\btext\b": 'text collate "C"', r"\)\s*strict\b": ")"}
-_SQLITE_WORDS = {r"\bbigint\b": "integer", r"\bbytea\b": "blob", r"\bdouble precision\b": "real"}
+_SPELLINGS = {
+    "sqlite": {"{text}": "text", "{integer}": "integer", "{real}": "real", "{bytes}": "blob", "{strict}": " strict"},
+    # The C collation makes PostgreSQL compare text byte by byte, as SQLite does: ids and times sort the same on both.
+    "postgres": {
+        "{text}": 'text collate "C"',
+        "{integer}": "bigint",
+        "{real}": "double precision",
+        "{bytes}": "bytea",
+        "{strict}": "",
+    },
+}
 
 
 @lru_cache
 def steps(engine: str) -> "tuple[Step, ...]":
     """List the steps of one engine in order."""
     found = []
-    for file in sorted(os.listdir(FOLDER)):
-        parts = file.split(".")
-        if parts[-1] == "sql" and (len(parts) == 2 or parts[1] == engine):
-            found.append(Step(int(file[:4]), parts[0], os.path.join(FOLDER, file)))
+    for name in sorted(os.listdir(FOLDER)):
+        path = os.path.join(FOLDER, name)
+        if name[:4].isdigit():
+            files = tuple(_of_engine(path, engine) if os.path.isdir(path) else [path])
+            found.append(Step(int(name[:4]), name.partition(".")[0], files))
     return tuple(found)
+
+
+def _of_engine(folder: str, engine: str) -> "Iterator[str]":
+    for name in sorted(os.listdir(folder)):
+        _, *engines, ending = name.split(".")
+        if ending == "sql" and engines in ([], [engine]):
+            yield os.path.join(folder, name)
 
 
 def latest(engine: str) -> int:
     return steps(engine)[-1].version
 
 
+@lru_cache
 def text_of(step: "Step", engine: str) -> str:
     """Read a step in the engine's own spelling."""
-    import re
-
-    with open(step.path, encoding="utf-8") as file:
-        text = file.read()
-    for word, spelled in (_SQLITE_WORDS if engine == "sqlite" else _POSTGRES_WORDS).items():
-        text = re.sub(word, spelled, text)
+    texts = []
+    for path in step.files:
+        with open(path, encoding="utf-8") as file:
+            texts.append(file.read())
+    text = "\n".join(texts)
+    for placeholder, spelled in _SPELLINGS[engine].items():
+        text = text.replace(placeholder, spelled)
     return text
 
 
-def checksum_of(step: "Step") -> str:
-    """Digest a step's file as it is written."""
+@lru_cache
+def checksum_of(step: "Step", engine: str) -> str:
+    """Digest a step as the engine gets it."""
     import hashlib
 
-    with open(step.path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+    return hashlib.sha256(text_of(step, engine).encode()).hexdigest()
+
+
+def check_steps(applied: "Iterable[tuple[Any, ...]]", engine: str, target: str) -> None:
+    """Refuse a log one of whose steps (version, name, checksum) is not the shipped one: its tables may be others than ours."""
+    shipped = {step.version: step for step in steps(engine)}
+    for version, name, checksum in applied:
+        step = shipped.get(version)
+        if step is not None and checksum != checksum_of(step, engine):
+            raise SchemaDiffers(
+                f"{target} was made by another text of migration {name} than the one this Decklog ships",
+                hint="Open it with the Decklog that made it, and move it from there: decklog move.",
+                step=name,
+                found=checksum,
+                shipped=checksum_of(step, engine),
+            )

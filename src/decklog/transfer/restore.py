@@ -92,13 +92,11 @@ def _replace(path: str, partial: str, now: str) -> str | None:
 @contextmanager
 def _nobody_else(path: str) -> "Iterator[bool]":
     """Hold others off; where the file is too damaged for SQLite's own locks (False), ask the system who has it open."""
-    import apsw
-
     holding = alone(path)
     try:
         look(path)
         holding.__enter__()
-    except (NotADatabase, apsw.CorruptError, apsw.NotADBError):
+    except (NotADatabase, Damaged):
         if found := [*holders_of(path), *holders_of(f"{path}-shm")]:
             raise Busy(f"process {found[0]['pid']} has {path} open", hint="End it first.", holders=found) from None
         yield False

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from decklog.compat.bazinga import BazingaDB, Refusal
+from decklog import Decklog
+from decklog.compat.bazinga import BazingaDB, Refusal, views
+from decklog.compat.bazinga.query import ask
 from tests.compat.bazinga.conftest import WORLD
 from tests.compat.bazinga.shell import Shell
 
@@ -92,6 +94,23 @@ def test_readers_of_the_file_itself_find_the_views_too(shell: Shell) -> None:
     code = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('select session_id from sessions').fetchall())"
     found = subprocess.run([sys.executable, "-c", code, shell.db], capture_output=True, text=True, check=True)
     assert found.stdout == "[('s',)]\n"
+
+
+def test_a_log_has_the_views_only_once_bazinga_was_there(target: str) -> None:
+    with Decklog.open(target) as log:
+        assert len(log.db.read(lambda: views.missing(log.db))) >= 13
+    BazingaDB(target).close()
+    with Decklog.open(target) as log:
+        assert log.db.read(lambda: views.missing(log.db)) == {}
+
+
+def test_a_log_for_reading_only_answers_without_the_views(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("x", run_id="s")
+    with Decklog.open(target, read_only=True) as log:
+        views.make(log.db)
+        assert ask(log.db, "select session_id from sessions") == [{"session_id": "s"}]
+        assert ask(log.db, "select * from error_patterns") == []
 
 
 ALLOWED = [

@@ -19,7 +19,7 @@ def source(tmp_path, clock: ManualClock) -> Decklog:
 
 def test_a_received_stream_is_the_same_to_the_byte(log: Decklog, source: Decklog) -> None:
     for digest, content in Replication.of(source).blobs(Replication.of(source).blob_digests()):
-        log.journal.receive_blob(digest, content)
+        Replication.of(log).take_blobs([(digest, content)])
     entries = Replication.of(source).given_out("moved")
     assert Replication.of(log).receive(entries[:4]) == 4
     assert Replication.of(log).receive(entries) == len(entries) - 4
@@ -41,4 +41,4 @@ def test_a_gap_a_change_or_another_history_is_refused(log: Decklog, source: Deck
     with pytest.raises(Conflict, match="another one"):
         Replication.of(log).receive([{**entries[0], "hash": "0" * 64}])
     with pytest.raises(Damaged):
-        log.journal.receive_blob("0" * 64, b"other")
+        Replication.of(log).take_blobs([("0" * 64, b"other")])

@@ -10,6 +10,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.errors import Damaged
+from decklog.stores.journal.blobs import keep
 from decklog.transfer.move import table_check
 from decklog.transfer.move.move import Move
 from tests.transfer.conftest import exported, fill
@@ -71,7 +72,7 @@ def test_what_is_wrong_in_the_target_is_found_and_named(log: Decklog, source: De
 
 
 def test_a_blob_that_no_entry_names_must_arrive_too(log: Decklog, source: Decklog) -> None:
-    digest = source.db.write(lambda: source.journal.keep(b"what a record refers to"))
+    digest = source.db.write(lambda: keep(source.db, b"what a record refers to"))
 
     def meanwhile(what: str, _done: int, _whole: int) -> None:
         if what == "verifying the target":

@@ -73,7 +73,7 @@ def _examine(call: Call, deep: bool) -> "tuple[dict[str, Any], list[dict[str, st
     try:
         with call.open(writing=False) as log:
             facts = {**log.db.facts(), "written_by": holders(log)}
-            return facts, [*_file_findings(facts), *_schema_findings(facts), *check_up(log, facts, deep=deep)]
+            return facts, [*_file_findings(facts), *check_up(log, facts, deep=deep)]
     except Damaged as problem:
         finding = {"about": "page", "what": problem.message, "mend": f"decklog recover {path}, or decklog restore BACKUP"}
         return {"path": path}, [finding]
@@ -83,17 +83,3 @@ def _file_findings(facts: "dict[str, Any]") -> list[dict[str, str]]:
     if facts["engine"] != "sqlite" or facts["journal_mode"] == "wal" or facts["read_only"]:
         return []
     return [{"about": "mode", "what": f"the journal mode is {facts['journal_mode']}", "mend": "decklog migrate"}]
-
-
-def _schema_findings(facts: "dict[str, object]") -> list[dict[str, str]]:
-    steps = facts.get("steps")
-    changed = [step["name"] for step in steps if not step["unchanged"]] if isinstance(steps, list) else []
-    if not changed:
-        return []
-    return [
-        {
-            "about": "schema",
-            "what": f"applied migrations differ from the shipped ones: {', '.join(changed)}",
-            "mend": "Reinstall Decklog.",
-        }
-    ]

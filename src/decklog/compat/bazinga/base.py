@@ -85,9 +85,16 @@ class Desk:
 def open_log(path: str, clock: "Clock | None" = None) -> "Decklog":
     """Open the log, or make it; an old bazinga database is named as what it is, and left alone."""
     from decklog.app import Decklog
+    from decklog.compat.bazinga import views
 
     try:
-        return Decklog.open(path, clock=clock)
+        log = Decklog.open(path, clock=clock)
+        try:
+            views.make(log.db)
+        except BaseException:
+            log.close()
+            raise
+        return log
     except NotADatabase as problem:
         from decklog.compat.bazinga.program.places import is_old_database
 

@@ -1,19 +1,15 @@
-"""Questions in SQL from outside: one statement, read-only, limited in time, rows and size, on a connection of its own."""
+"""Questions in SQL from outside: one statement, read-only, limited in time, rows and size, which sees bazinga's tables."""
 
-import os
-import time
-from contextlib import closing
 from decimal import Decimal
-from itertools import chain
 
-from decklog.errors import Denied, Invalid, TimedOut, TooLarge
+from decklog.compat.bazinga import views
+from decklog.errors import TooLarge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from contextlib import AbstractContextManager
     from typing import Any
-
-    import apsw
 
     from decklog.db.base import Database
     from decklog.db.postgres.database import PostgresDatabase
@@ -22,88 +18,27 @@ if TYPE_CHECKING:
 SECONDS = 1.5
 ROWS = 10_000
 BYTES = 8 * 1024 * 1024
-_STEPS_BETWEEN_LOOKS = 2_000
-_ONE = "one statement at a time, please"
 
 
 def ask(database: "Database", sql: str, parameters: "Sequence[Any]" = ()) -> "list[dict[str, Any]]":
     """Answer one statement that only reads; give its rows, a column that comes twice under a name of its own."""
-    if database.engine == "sqlite":
-        return _ask_sqlite(database, sql, parameters)  # type: ignore[arg-type]
-    return _ask_postgres(database, sql, parameters)  # type: ignore[arg-type]
+    asking: Any = _ask_sqlite if database.engine == "sqlite" else _ask_postgres
+    with asking(database, sql, parameters) as (names, rows):
+        return _shown(names, rows)
 
 
-def _ask_sqlite(database: "SqliteDatabase", sql: str, parameters: "Sequence[Any]") -> "list[dict[str, Any]]":
-    import apsw
+def _ask_sqlite(database: "SqliteDatabase", sql: str, parameters: "Sequence[Any]") -> "AbstractContextManager[Any]":
+    from decklog.db.sqlite.query import answered
 
-    from decklog.db.sqlite import errors
-
-    connection = apsw.Connection(database._name(), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    try:
-        _name_as_bazinga(connection)
-        _confine(connection)
-        cursor = connection.cursor()
-        cursor.exec_trace = _OneStatement()
-        cursor.execute(sql, tuple(parameters))
-        return _shown(_names(cursor), cursor)
-    except apsw.ExecTraceAbort:
-        raise Invalid(_ONE, field="sql") from None
-    except apsw.InterruptError:
-        raise _late() from None
-    except apsw.AuthError as problem:
-        raise Denied(f"a query only reads: {problem}", hint="Use the commands to write.") from None
-    except apsw.BindingsError as problem:
-        raise Invalid(f"the parameters don't fit the statement: {problem}", field="params") from None
-    except apsw.Error as problem:
-        raise errors.translate(problem, database.target) from problem
-    finally:
-        connection.close()
+    lacking = database.read(lambda: views.missing(database))
+    return answered(database.connections, sql, parameters, views={**lacking, **SAME_NAMES}, seconds=SECONDS, most_bytes=BYTES)
 
 
-def _names(cursor: "apsw.Cursor") -> list[str]:
-    import apsw
+def _ask_postgres(database: "PostgresDatabase", sql: str, parameters: "Sequence[Any]") -> "AbstractContextManager[Any]":
+    from decklog.db.postgres.query import answered
 
-    try:
-        return [column[0] for column in cursor.get_description()]
-    except apsw.ExecutionCompleteError:
-        return []  # no row came, so nobody needs the names
-
-
-class _OneStatement:
-    """Lets the first statement of a text through, and no other."""
-
-    def __init__(self) -> None:
-        self._seen = False
-
-    def __call__(self, *_: object) -> bool:
-        first, self._seen = not self._seen, True
-        return first
-
-
-def _confine(connection: "apsw.Connection") -> None:
-    """Let a connection read and compute, for a while; large values and everything else are refused."""
-    import apsw
-
-    allowed = {apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE}
-    forbidden = {"load_extension", "fts3_tokenizer"}
-
-    def authorize(action: int, _table: str | None, name: str | None, *_: str | None) -> int:
-        if action not in allowed or (action == apsw.SQLITE_FUNCTION and (name or "").lower() in forbidden):
-            return apsw.SQLITE_DENY
-        return apsw.SQLITE_OK
-
-    deadline = time.monotonic() + SECONDS
-    connection.limit(apsw.SQLITE_LIMIT_LENGTH, BYTES)
-    connection.execute("pragma query_only = on")
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS)
-    connection.authorizer = authorize
-
-
-def _name_as_bazinga(connection: "apsw.Connection") -> None:
-    """Put bazinga's shape of them before tables that have the same name in both."""
-    connection.execute("pragma temp_store = memory")
-    for name, sql in SAME_NAMES.items():
-        connection.execute(f"create temp view {name} as {sql}")
+    lacking = database.read(lambda: views.missing(database))
+    return answered(database.connections, sql, parameters, views=lacking, schema=views.SCHEMA, seconds=SECONDS)
 
 
 _AT = "replace(substr({0}, 1, 26), 'T', ' ')"
@@ -132,32 +67,6 @@ SAME_NAMES = {
           from main.workflow_transitions
     """,
 }
-
-
-def _ask_postgres(database: "PostgresDatabase", sql: str, parameters: "Sequence[Any]") -> "list[dict[str, Any]]":
-    import psycopg
-
-    from decklog.db.postgres import errors
-
-    try:
-        with psycopg.connect(database.target, autocommit=True) as connection, connection.cursor() as cursor:
-            cursor.execute("begin read only")
-            cursor.execute(f"set local statement_timeout = {int(SECONDS * 1000)}")
-            cursor.execute("set local search_path = bazinga, public")
-            # Streaming sends one statement alone, and holds one row at a time. It also holds the connection until it is closed.
-            stream: Any = cursor.stream(sql.encode(), tuple(parameters) or None)
-            with closing(stream) as rows:
-                first = next(rows, None)
-                if first is None:
-                    return []
-                names = [column.name for column in cursor.description or ()]
-                return _shown(names, chain([first], rows))
-    except psycopg.errors.QueryCanceled:
-        raise _late() from None
-    except psycopg.errors.ReadOnlySqlTransaction as problem:
-        raise Denied(f"a query only reads: {problem}", hint="Use the commands to write.") from None
-    except psycopg.Error as problem:
-        raise errors.translate(problem) from problem
 
 
 def _shown(names: list[str], rows: "Iterable[Sequence[Any]]") -> "list[dict[str, Any]]":
@@ -199,29 +108,9 @@ def _value(value: "Any") -> "Any":
     return value if value is None or isinstance(value, (str, int, float, dict, list)) else str(value)
 
 
-def _late() -> TimedOut:
-    return TimedOut(f"the query took more than {SECONDS} seconds and was stopped", hint="Ask for less, or add a limit.")
-
-
 def faults_of(database: "Database") -> list[str]:
     """Let the engine check its file from end to end; name what is wrong with it. PostgreSQL looks after itself."""
     if database.engine != "sqlite":
         return []
     rows = database.read(lambda: database.rows("pragma integrity_check(20)", {})[1])
     return [str(row[0]) for row in rows if row[0] != "ok"]
-
-
-def tables_of(path: str) -> set[str]:
-    """Name the tables of a SQLite file that is not a log; a file that can't be read has none."""
-    import apsw
-
-    if not os.path.isfile(path):
-        return set()
-    try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            return {row[0] for row in connection.execute("select name from sqlite_schema where type = 'table'")}
-        finally:
-            connection.close()
-    except apsw.Error:
-        return set()

@@ -1,35 +1,27 @@
 """PostgreSQL through psycopg 3: many writers, each locking what it decides on."""
 
-import random
 import time
 from contextlib import contextmanager
-from contextvars import copy_context
-from threading import Lock, local
 
 import psycopg
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from decklog.db import forks
-from decklog.db.base import PARAMETER
-from decklog.db.fork_gate import ForkGate
-from decklog.db.postgres import errors
-from decklog.db.postgres.schema import PostgresSchema
-from decklog.errors import Busy, Closed, Invalid, ReadOnly
+from decklog.db.base import PARAMETER, Database
+from decklog.db.postgres import bulk, errors, schema
+from decklog.db.postgres.connections import CHANNEL, Connections
+from decklog.db.postgres.transactions import Transactions
+from decklog.errors import Invalid
 from decklog.records import Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from decklog.clock import Clock
     from decklog.db.base import Row, T
 
-    Connection = psycopg.Connection[Any]
-
-_TRIES = 8
-_CHANNEL = "decklog"
 # In the order of the function's own parameters.
 _APPEND = """
 select new_pos, new_hash
@@ -40,177 +32,47 @@ select new_pos, new_hash
 """
 
 
-class PostgresDatabase(PostgresSchema):
+class PostgresDatabase(Database):
+    """A log in a PostgreSQL database."""
+
     engine = "postgres"
     finds_tags_by_search = False
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        values: Values,
-        clock: "Clock",
-        durability: str = "full",
-        read_only: bool = False,
-        busy_seconds: float = 30.0,
-        pool_size: int = 16,
-    ) -> None:
-        self.target = url
+    def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
+        self.target = connections.url
+        self.read_only = connections.read_only
         self.values = values
         self.clock = clock
-        self.read_only = read_only
-        self._durability = durability
-        self._busy_seconds = busy_seconds
-        self._pool_size = pool_size
-        self._closed = False
+        self.connections = connections
+        self._transactions = Transactions(connections)
         self._spelled: dict[str, str] = {}
         self._names: dict[str, tuple[str, ...]] = {}
-        self._forgotten: list[Any] = []
-        self._reset()
-        forks.follow(self)
-
-    def _reset(self) -> None:
-        """Start with no connection at all, as a new process does."""
-        self._local = local()
-        self._gate = ForkGate()
-        self._opening = Lock()
-        self._pool: ConnectionPool[Connection] | None = None
-        self._background: ThreadPoolExecutor | None = None
-        self._listeners: list[Connection] = []
-
-    # Connections
-
-    def _connections(self) -> "ConnectionPool[Connection]":
-        with self._opening:
-            self._check_open()
-            if self._pool is None:
-                self._reach()
-                self._pool = self._make_pool()
-            return self._pool
-
-    def _make_pool(self) -> "ConnectionPool[Connection]":
-        return ConnectionPool(
-            self.target,
-            min_size=1,
-            max_size=self._pool_size,
-            timeout=self._busy_seconds,
-            kwargs={"autocommit": True},
-            configure=self._configure,
-            open=True,
-        )
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise Closed("this log is closed; open it again")
-
-    def _reach(self) -> None:
-        """Connect once without the pool, which would take a server that does not answer for one that is busy."""
-        try:
-            psycopg.connect(self.target, connect_timeout=max(2, int(self._busy_seconds))).close()
-        except psycopg.Error as problem:
-            raise errors.translate(problem) from problem
-
-    def _configure(self, connection: "Connection") -> None:
-        # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
-        connection.execute(f"set lock_timeout = {int(self._busy_seconds * 1000)}")
-        connection.execute("set client_min_messages = warning")
-        if self._durability != "full":
-            connection.execute("set synchronous_commit = off")
-
-    @contextmanager
-    def _block(self, begin: str) -> "Iterator[Connection]":
-        """Hold a connection and an open transaction; what is not committed inside is rolled back."""
-        try:
-            with self._gate.passing(), self._connections().connection() as connection:
-                connection.execute(begin)
-                self._local.connection, self.memo = connection, {}
-                try:
-                    yield connection
-                    connection.execute("commit")
-                finally:
-                    self._local.connection = None
-                    if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                        connection.rollback()
-        except PoolTimeout as problem:
-            raise Busy("all connections to the database are in use", hint="Try again.") from problem
-        except psycopg.Error as problem:
-            raise errors.translate(problem) from problem
+        forks.follow(self._transactions)
 
     # Transactions
 
     @property
-    def memo(self) -> "dict[Any, Any]":
-        known: dict[Any, Any] = self._local.memo
-        return known
-
-    @memo.setter
-    def memo(self, value: "dict[Any, Any]") -> None:
-        self._local.memo = value
-
-    def _current(self) -> "Connection | None":
-        return getattr(self._local, "connection", None)
+    def memo(self) -> "dict[Any, Any]":  # type: ignore[override]
+        return self._transactions.memo
 
     def write(self, job: "Callable[[], T]") -> "T":
-        if self._current() is not None:
-            return self._nested(job)
-        self._writable()
-        end = time.monotonic() + self._busy_seconds
-        for remaining in reversed(range(_TRIES)):
-            try:
-                with self._block("begin"):
-                    return job()
-            except Busy:
-                if not remaining or time.monotonic() >= end:
-                    raise
-                time.sleep(random.uniform(0, 0.02))
-        raise AssertionError("the last try returns or raises")
+        return self._transactions.write(job)
 
-    def submit(self, job: "Callable[[], T]") -> "Future[T]":
-        self._writable()
-        if self._background is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._background = ThreadPoolExecutor(self._pool_size, thread_name_prefix="decklog")
-        # The job sees its caller's context variables in whichever thread runs it.
-        return self._background.submit(copy_context().run, self.write, job)
-
-    def _writable(self) -> None:
-        self._check_open()
-        if self.read_only:
-            raise ReadOnly("this log is open for reading only", hint="Open it without read_only.")
-
-    def _nested(self, job: "Callable[[], T]") -> "T":
-        with self._savepoint():
-            return job()
-
-    @contextmanager
-    def _savepoint(self) -> "Iterator[None]":
-        connection = self._here()
-        connection.execute("savepoint nested")
-        try:
-            yield
-        except BaseException:
-            connection.execute("rollback to savepoint nested")
-            connection.execute("release savepoint nested")
-            self.memo = {}
-            raise
-        connection.execute("release savepoint nested")
-
-    @contextmanager
-    def transaction(self) -> "Iterator[None]":
-        if self._current() is not None:
-            with self._savepoint():
-                yield
-            return
-        self._writable()
-        with self._block("begin"):
-            yield
+    def submit(self, job: "Callable[[], T]") -> "Any":
+        return self._transactions.submit(job)
 
     def read(self, job: "Callable[[], T]") -> "T":
-        if self._current() is not None:
-            return job()
-        with self._block("begin isolation level repeatable read read only"):
-            return job()
+        return self._transactions.read(job)
+
+    def transaction(self) -> "AbstractContextManager[None]":
+        return self._transactions.transaction()
+
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._transactions.is_held()
+
+    def close(self) -> None:
+        self._transactions.close()
 
     # Statements
 
@@ -220,14 +82,9 @@ class PostgresDatabase(PostgresSchema):
             spelled = self._spelled[sql] = PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
         return spelled
 
-    def _here(self) -> "Connection":
-        connection = self._current()
-        assert connection is not None, "statements run inside read(), write() or transaction()"
-        return connection
-
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> "psycopg.Cursor[Any]":
         try:
-            return self._here().execute(self._spell(sql), parameters)
+            return self._transactions.here().execute(self._spell(sql), parameters)
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
         except UnicodeEncodeError as problem:
@@ -252,12 +109,27 @@ class PostgresDatabase(PostgresSchema):
 
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         try:
-            with self._here().cursor(name=f"each_{time.monotonic_ns()}") as cursor:
+            with self._transactions.here().cursor(name=f"each_{time.monotonic_ns()}") as cursor:
                 cursor.execute(self._spell(sql), parameters)
                 while rows := cursor.fetchmany(2000):
                     yield from rows
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
+
+    def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
+        with _translated():
+            bulk.many(self._transactions.here(), sql, self._spell(sql), parameters)
+
+    def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
+        with _translated():
+            bulk.insert(self._transactions.here(), table, names, rows)
+
+    def put(self, table: str, names: "tuple[str, ...]", identity: "tuple[str, ...]", rows: "list[dict[str, Any]]") -> None:
+        if len(rows) < bulk.WORTH_A_COPY:
+            super().put(table, names, identity, rows)
+            return
+        with _translated():
+            bulk.put(self._transactions.here(), table, names, identity, rows)
 
     def hold(self, table: str) -> None:
         # Whoever wrote to the table waits for nobody: this waits until they have committed, and what they wrote can be seen.
@@ -268,30 +140,27 @@ class PostgresDatabase(PostgresSchema):
         return row[0] if row else None
 
     def append_entry(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
-        return self.one(_APPEND, {**values, "before": before, "after": after, "channel": _CHANNEL}) or ()
+        return self.one(_APPEND, {**values, "before": before, "after": after, "channel": CHANNEL}) or ()
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:
-            self.rows("select pg_notify(:channel, :stream)", {"channel": _CHANNEL, "stream": stream[:200]})
+            self.rows("select pg_notify(:channel, :stream)", {"channel": CHANNEL, "stream": stream[:200]})
             self.memo["announced", stream] = True
 
     def wait_for_change(self, seconds: float) -> None:
+        local = self._transactions.local
         try:
-            listener: Connection | None = getattr(self._local, "listener", None)
+            listener: psycopg.Connection[Any] | None = getattr(local, "listener", None)
             if listener is None or listener.closed:
                 # The first call only starts listening: what was committed before it is found by looking once more.
-                self._listen()
+                local.listener = self.connections.listen()
                 return
             for _ in listener.notifies(timeout=seconds, stop_after=1):
                 pass
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
 
-    def _listen(self) -> None:
-        self._check_open()
-        listener = self._local.listener = psycopg.connect(self.target, autocommit=True)
-        self._listeners.append(listener)
-        listener.execute(f"listen {_CHANNEL}")
+    # Search
 
     def prepare_search(self, stream_no: int | None) -> None:
         from decklog.db.postgres import search
@@ -310,27 +179,25 @@ class PostgresDatabase(PostgresSchema):
 
         return search.search(self, select, words, **narrowing)
 
-    # Life
+    def can_compare_vectors(self) -> bool:
+        # Only an extension that the database's owner has created is used: nobody's server changes behind their back.
+        return self.one("select 1 from pg_extension where extname = 'vector'", {}) is not None
 
-    def close(self) -> None:
-        if self._background is not None:
-            self._background.shutdown(wait=True)
-        self._closed = True
-        for listener in self._listeners:
-            listener.close()
-        if self._pool is not None:
-            self._pool.close()
+    # Schema
 
-    def before_fork(self) -> None:
-        self._gate.shut(own=int(self._current() is not None))
+    def migrate(self) -> list[str]:
+        return schema.migrate(self, self._transactions)
 
-    def after_fork_in_parent(self) -> None:
-        self._gate.open()
+    def facts(self) -> "dict[str, Any]":
+        return self.read(lambda: schema.facts(self))
 
-    def after_fork_in_child(self) -> None:
-        # The parent's sockets are in this process too; they are kept and never touched, so that closing can't reach the server.
-        self._forgotten.append((self._pool, self._local, self._listeners))
-        self._reset()
+
+@contextmanager
+def _translated() -> "Iterator[None]":
+    try:
+        yield
+    except psycopg.Error as problem:
+        raise errors.translate(problem) from problem
 
 
 def open_postgres(
@@ -344,13 +211,12 @@ def open_postgres(
     migrate: bool = False,
 ) -> PostgresDatabase:
     """Connect to a database; its schema is changed only when `migrate` asks for it."""
-    database = PostgresDatabase(
-        url, values=values, clock=clock, durability=durability, read_only=read_only, busy_seconds=busy_seconds
-    )
+    connections = Connections(url, durability=durability, read_only=read_only, busy_seconds=busy_seconds)
+    database = PostgresDatabase(connections, values=values, clock=clock)
     try:
         if migrate:
             database.migrate()
-        database.check_version()
+        schema.check_version(database)
     except BaseException:
         database.close()
         raise

@@ -7,8 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from decklog.db.base import Row
-    from decklog.db.postgres.database import PostgresDatabase
+    from decklog.db.base import Database, Row
 
 _WORDS = "to_tsvector('simple', left(coalesce(body, '') || ' ' || coalesce(payload, ''), 65536))"
 INDEX = f"""
@@ -21,7 +20,7 @@ select pos, {_WORDS}
 
 
 def search(
-    database: "PostgresDatabase",
+    database: "Database",
     select: str,
     words: str,
     *,
@@ -54,7 +53,7 @@ def search(
     return database.rows(sql, {**bound, **parts, "after": after, "limit": limit})
 
 
-def forget(database: "PostgresDatabase", positions: "list[int]") -> None:
+def forget(database: "Database", positions: "list[int]") -> None:
     """Drop the words of entries that were indexed and have lost their texts."""
     database.count(
         f"""

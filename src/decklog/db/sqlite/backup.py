@@ -69,15 +69,12 @@ def alone(path: str) -> "Iterator[None]":
 
     Leaving the WAL mode is something that SQLite allows only to the last one who has a file open.
     """
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        try:
-            connection.execute("pragma locking_mode = exclusive")
-            mode = connection.execute("pragma journal_mode = delete").fetchall()
-            connection.execute("begin exclusive")
-        except (apsw.BusyError, apsw.LockedError):
-            mode = None
-        if not mode or mode[0][0] != "delete":
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.Error as problem:
+        raise errors.translate(problem, path) from problem
+    try:
+        if not _is_alone(connection, path):
             raise Busy(
                 f"other processes have {path} open",
                 hint="End them first (`decklog doctor` shows who), then try again.",
@@ -88,6 +85,18 @@ def alone(path: str) -> "Iterator[None]":
         if connection.in_transaction:
             connection.execute("rollback")
         connection.close()
+
+
+def _is_alone(connection: apsw.Connection, path: str) -> bool:
+    try:
+        connection.execute("pragma locking_mode = exclusive")
+        mode = connection.execute("pragma journal_mode = delete").fetchall()
+        connection.execute("begin exclusive")
+    except (apsw.BusyError, apsw.LockedError):
+        return False
+    except apsw.Error as problem:
+        raise errors.translate(problem, path) from problem
+    return bool(mode) and mode[0][0] == "delete"
 
 
 def use_wal(path: str) -> None:

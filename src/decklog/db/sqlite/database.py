@@ -7,27 +7,62 @@ from operator import itemgetter
 
 import apsw
 
-from decklog.db import schema
-from decklog.db.base import PARAMETER
+from decklog.db import forks, schema
+from decklog.db.base import PARAMETER, Database
 from decklog.db.sqlite import errors, file
-from decklog.db.sqlite.transactions import SqliteTransactions
+from decklog.db.sqlite.connections import Connections
+from decklog.db.sqlite.transactions import Transactions
 from decklog.errors import Invalid
 from decklog.records import Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from decklog.clock import Clock
-    from decklog.db.base import Row
+    from decklog.db.base import Row, T
 
 
-class SqliteDatabase(SqliteTransactions):
+class SqliteDatabase(Database):
     """A log in a SQLite file."""
 
     engine = "sqlite"
     finds_tags_by_search = True
+
+    def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
+        self.target = connections.path
+        self.read_only = connections.read_only
+        self.values = values
+        self.clock = clock
+        self.connections = connections
+        self._transactions = Transactions(connections)
+        self.memo = self._transactions.memo
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._spelled: dict[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {}
+        forks.follow(self._transactions)
+
+    # Transactions
+
+    def write(self, job: "Callable[[], T]") -> "T":
+        return self._transactions.write(job)
+
+    def submit(self, job: "Callable[[], T]") -> "Any":
+        return self._transactions.submit(job)
+
+    def read(self, job: "Callable[[], T]") -> "T":
+        return self._transactions.read(job)
+
+    def transaction(self) -> "AbstractContextManager[None]":
+        return self._transactions.transaction()
+
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._transactions.is_held()
+
+    def close(self) -> None:
+        self._transactions.close()
 
     # Statements
 
@@ -44,7 +79,9 @@ class SqliteDatabase(SqliteTransactions):
         return spelled
 
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> apsw.Cursor:
-        connection = self._writer if self._owner == get_ident() else self._readers.mine().connection
+        turn = self._transactions
+        is_mine = turn.owner == get_ident() or turn.is_held()
+        connection = self.connections.writer if is_mine else self.connections.readers.mine().connection
         text, ordered = self._spelled.get(sql) or self._spell(sql)
         try:
             return connection.execute(text, ordered(parameters))  # type: ignore[union-attr]
@@ -81,7 +118,7 @@ class SqliteDatabase(SqliteTransactions):
             self._execute(sql, parameters)
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
-        return self._writing().changes()
+        return self.connections.writing().changes()
 
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         try:
@@ -92,7 +129,14 @@ class SqliteDatabase(SqliteTransactions):
     def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
         text, ordered = self._spell(sql)
         try:
-            self._writing().executemany(text, map(ordered, parameters))
+            self.connections.writing().executemany(text, map(ordered, parameters))
+        except apsw.Error as problem:
+            raise errors.translate(problem, self.target) from problem
+
+    def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
+        places = ", ".join("?" * len(names))
+        try:
+            self.connections.writing().executemany(f"insert into {table} ({', '.join(names)}) values ({places})", rows)
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
 
@@ -107,12 +151,80 @@ class SqliteDatabase(SqliteTransactions):
     def wait_for_change(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while True:
-            with self._readers.held() as reader:
+            self.connections.check_in_place_now_and_then()
+            with self.connections.readers.held() as reader:
                 if reader.notices_change():
                     return
             if (left := end - time.monotonic()) <= 0:
                 return
             time.sleep(min(0.01, left))
+
+    # Search
+
+    def prepare_search(self, stream_no: int | None) -> None:
+        from decklog.db.sqlite import search
+        from decklog.db.text import marks
+
+        if not self.read_only:
+            marks.catch_up(self, stream_no, search.INDEX)
+
+    def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
+        from decklog.db.sqlite import search
+
+        return search.search(self, select, words, **narrowing)
+
+    def forget_text(self, positions: "list[int]") -> None:
+        from decklog.db.sqlite import search
+
+        search.forget(self, positions)
+
+    # The file
+
+    def prepare(self, state: "file.FileState") -> None:
+        """Leave the file ready to use at the schema that this Decklog knows, or raise and leave it as it was."""
+        from decklog.db.sqlite import migrate
+
+        self._transactions.version = schema.latest("sqlite")
+        migrate.prepare(self.connections, state, self.clock)
+
+    def migrate(self) -> list[str]:
+        from decklog.db.sqlite import migrate
+
+        return migrate.migrate(self.connections, self.clock)
+
+    def facts(self) -> "dict[str, Any]":
+        from decklog.db.sqlite import upkeep
+
+        return upkeep.facts(self.connections)
+
+    def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:
+        from decklog.db.sqlite import backup
+
+        connection = self.connections.connect()
+        try:
+            backup.copy(connection, path, progress)
+        finally:
+            connection.close()
+
+    def compact(self) -> None:
+        from decklog.db.sqlite import upkeep
+
+        self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
+        upkeep.vacuum(self.connections)
+
+    def wal_frames(self) -> int:
+        row = self.read(lambda: self.one("pragma wal_checkpoint(noop)", {}))
+        return int(row[1]) if row else 0
+
+    def check_pages(self, most: int) -> list[str]:
+        _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
+        return [row[0] for row in rows if row[0] != "ok"]
+
+    def can_compare_vectors(self) -> bool:
+        from decklog.db.sqlite import vectors
+
+        is_mine = self._transactions.is_mine()
+        return vectors.is_loaded(self.connections.writing() if is_mine else self.connections.readers.mine().connection)
 
 
 def _in_order(names: list[str]) -> "Callable[[Mapping[str, Any]], Any]":
@@ -132,23 +244,15 @@ def open_sqlite(
     allow_network_fs: bool = False,
 ) -> SqliteDatabase:
     """Open a file, making it or bringing it up to date first; refuse what is not a Decklog log."""
-    from decklog.db.sqlite import migrate
-
     file.check_engine()
     path = os.path.abspath(path)
     file.check_place(path, allow_network=allow_network_fs or bool(os.environ.get("DECKLOG_ALLOW_NETWORK_FS")))
     state = file.look(path)
     read_only = read_only or (state == "database" and not os.access(path, os.W_OK))
-    database = SqliteDatabase(
-        path,
-        values=values,
-        clock=clock,
-        durability=durability,
-        read_only=read_only,
-        busy_seconds=busy_seconds,
-    )
+    connections = Connections(path, durability=durability, read_only=read_only, busy_seconds=busy_seconds)
+    database = SqliteDatabase(connections, values=values, clock=clock)
     try:
-        migrate.prepare(database, state, schema.latest("sqlite"))
+        database.prepare(state)
     except BaseException:
         database.close()
         raise

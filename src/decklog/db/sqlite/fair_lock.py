@@ -18,6 +18,8 @@ class FairLock:
         self.path = path
         self.timeout_seconds = timeout_seconds
         self._descriptor = self._open()
+        # A wait that was given up goes on in its thread, and is taken up again by the next one: there is never more than one.
+        self._waiting: _Waiting | None = None
 
     def acquire(self) -> None:
         try:
@@ -31,8 +33,7 @@ class FairLock:
     def _wait(self) -> None:
         # A blocking flock can't be given a time limit, and a holder may be frozen: wait in a thread of its own, so that
         # the caller can give up.
-        waiting = _Waiting(self._descriptor)
-        start_new_thread(waiting.run, ())
+        waiting = self._begin_waiting()
         try:
             if waiting.granted_within(self.timeout_seconds):
                 return
@@ -48,11 +49,22 @@ class FairLock:
             hint=f"Try again; if it stays so, `lsof {self.path}` names the processes that have it open.",
         )
 
+    def _begin_waiting(self) -> "_Waiting":
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and waiting.taken_up():
+            os.close(self._descriptor)
+            self._descriptor = waiting.descriptor
+            return waiting
+        waiting = _Waiting(self._descriptor)
+        start_new_thread(waiting.run, ())
+        return waiting
+
     def _gave_up(self, waiting: "_Waiting") -> bool:
         """Stop waiting; False when the lock came at the last moment."""
         given_up = waiting.give_up()
         if given_up:
             # The waiting thread keeps the descriptor, and gives the lock straight back when it comes.
+            self._waiting = waiting
             self._descriptor = self._open()
         return given_up
 
@@ -62,22 +74,32 @@ class FairLock:
     def close(self) -> None:
         os.close(self._descriptor)
 
+    def close_in_child(self) -> None:
+        """Let go of the descriptors that a fork has copied: while they are open, the parent's death would not free the lock."""
+        self.close()
+        if self._waiting is not None:
+            self._waiting.close_in_child()
+
 
 class _Waiting:
-    """One wait for the lock, which its owner may give up."""
+    """One wait for the lock, which its owner may give up and take up again."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self._deciding = allocate_lock()
         self._done = allocate_lock()
         self._done.acquire()
         self._given_up = False
+        self._is_over = False
 
     def run(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
         with self._deciding:
+            self._is_over = True
             if self._given_up:
-                os.close(self._descriptor)
+                # Closing alone would not do: a process that was forked meanwhile has the same lock open.
+                fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+                os.close(self.descriptor)
             else:
                 self._done.release()
 
@@ -88,3 +110,15 @@ class _Waiting:
         with self._deciding:
             self._given_up = not self._done.acquire(blocking=False)
             return self._given_up
+
+    def taken_up(self) -> bool:
+        """Go on with a wait that was given up; False when the lock has come and gone."""
+        with self._deciding:
+            if not self._is_over:
+                self._given_up = False
+            return not self._is_over
+
+    def close_in_child(self) -> None:
+        # The parent's thread is not here. Whether it had closed the descriptor is as it was at the fork.
+        if not self._is_over:
+            os.close(self.descriptor)

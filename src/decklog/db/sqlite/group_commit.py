@@ -6,11 +6,12 @@ the others. A lone caller pays for nothing but a lock it finds free.
 
 from _thread import allocate_lock, start_new_thread
 from collections import deque
-from contextvars import copy_context
+
+from decklog.db.callers import own_context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 MOST_IN_ONE_COMMIT = 256
@@ -31,7 +32,7 @@ class Ticket:
 
     def prepare_to_wait(self) -> None:
         """Make the job see its caller's context variables in whichever thread runs it."""
-        job, context = self.job, copy_context()
+        job, context = self.job, own_context()
         self.job = lambda: context.run(job)
         self.wake = allocate_lock()
         self.wake.acquire()
@@ -140,24 +141,28 @@ class GroupCommit:
             self._commit_all(batch)
         finally:
             self._hand_over()
-            for ticket in batch[1:]:
-                ticket.settle()
+            _settle(iter(batch[1:]))
 
     def _drain(self) -> None:
+        """Commit what is queued, batch by batch, until somebody else has to lead."""
         while True:
             batch: list[Ticket] = []
             self._take_waiting(batch)
-            if batch:
-                self._commit_all(batch)
-                for ticket in batch:
-                    ticket.settle()
-            with self._gate:
-                if not self._waiting:
-                    self._led = False
-                    return
-                if self._waiting[0].wants_alone:
-                    break
-        self._hand_over()
+            leads_on = False
+            try:
+                if batch:
+                    self._commit_all(batch)
+                leads_on = self._has_more_queued()
+            finally:
+                if not leads_on:
+                    self._hand_over()
+                _settle(iter(batch))
+            if not leads_on:
+                return
+
+    def _has_more_queued(self) -> bool:
+        with self._gate:
+            return bool(self._waiting) and not self._waiting[0].wants_alone
 
     def _take_waiting(self, batch: "list[Ticket]") -> None:
         with self._gate:
@@ -179,3 +184,13 @@ class GroupCommit:
             start_new_thread(self._drain, ())
         else:
             heir.wake.release()
+
+
+def _settle(tickets: "Iterator[Ticket]") -> None:
+    """Tell everybody what came of their jobs, even if what one of them has tied to it fails."""
+    try:
+        for ticket in tickets:
+            ticket.settle()
+    except BaseException:
+        _settle(tickets)
+        raise

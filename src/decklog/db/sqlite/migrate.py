@@ -11,50 +11,52 @@ from decklog.errors import NotADatabase, NotFound, SchemaTooNew, SchemaTooOld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from decklog.clock import Clock
+    from decklog.db.sqlite.connections import Connections
 
-    from decklog.db.sqlite.database import SqliteDatabase
 
-
-def prepare(database: "SqliteDatabase", state: "file.FileState", latest: int) -> None:
-    """Leave the database ready to use at the latest version, or raise and leave it as it was."""
+def prepare(connections: "Connections", state: "file.FileState", clock: "Clock") -> None:
+    """Leave the file ready to use at the latest version, or raise and leave it as it was."""
+    latest = schema.latest("sqlite")
     if state != "database":
-        if database.read_only:
-            raise NotFound(f"there is no log at {database.target}", hint="Run: decklog init")
-        file.make_file(database.target)
-    database.version = latest
-    found = check_version(database, latest)
+        if connections.read_only:
+            raise NotFound(f"there is no log at {connections.path}", hint="Run: decklog init")
+        file.make_file(connections.path)
+    found = check_version(connections, latest)
     if found == latest:
         return
-    if database.read_only:
+    if connections.read_only:
         raise SchemaTooOld(
-            f"{database.target} has schema {found} and this Decklog reads {latest}",
+            f"{connections.path} has schema {found} and this Decklog reads {latest}",
             hint="Open it once for writing, or run `decklog migrate`.",
         )
-    migrate(database)
+    migrate(connections, clock)
 
 
-def check_version(database: "SqliteDatabase", latest: int) -> int:
+def check_version(connections: "Connections", latest: int) -> int:
     """Read the schema version; refuse a newer one, and files of other programs."""
-    connection = database._readers.mine().connection
+    connection = connections.readers.mine().connection
     try:
         version = _number(connection, "pragma user_version")
         application = _number(connection, "pragma application_id")
         if version == latest and application == file.APPLICATION_ID:
+            _check_steps(connection, connections.path)
             return version
         tables = _number(connection, "select count(*) from sqlite_schema")
     except apsw.Error as problem:
-        raise errors.translate(problem, database.target) from problem
+        raise errors.translate(problem, connections.path) from problem
     if application != file.APPLICATION_ID and (tables or version or application):
         # Closing must not bring another program's write-ahead log into its file.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         raise NotADatabase(
-            f"{database.target} is a SQLite database of another program, and was left as it is",
+            f"{connections.path} is a SQLite database of another program, and was left as it is",
             hint="Name another file; `decklog import` takes over the logs of older systems.",
         )
+    if application == file.APPLICATION_ID and version <= latest:
+        _check_steps(connection, connections.path)
     if version > latest:
         raise SchemaTooNew(
-            f"{database.target} has schema {version}; this Decklog knows up to {latest}",
+            f"{connections.path} has schema {version}; this Decklog knows up to {latest}",
             hint="Upgrade Decklog: pip install --upgrade decklog",
             found=version,
             supported=latest,
@@ -62,30 +64,38 @@ def check_version(database: "SqliteDatabase", latest: int) -> int:
     return version
 
 
+def _check_steps(connection: apsw.Connection, path: str) -> None:
+    try:
+        applied = connection.execute("select version, name, checksum from schema_steps order by version").fetchall()
+    except apsw.Error as problem:
+        raise errors.translate(problem, path) from problem
+    schema.check_steps(applied, "sqlite", path)
+
+
 def _number(connection: apsw.Connection, sql: str) -> int:
     row = connection.execute(sql).fetchone()
     return int(row[0]) if row else 0
 
 
-def migrate(database: "SqliteDatabase") -> list[str]:
+def migrate(connections: "Connections", clock: "Clock") -> list[str]:
     """Set the journal mode and apply the missing steps under the write lock, each in a transaction with its version row."""
     latest = schema.latest("sqlite")
-    connection = database.connect()
-    database.lock.acquire()
+    connection = connections.connect()
+    connections.lock.acquire()
     try:
-        found = check_version(database, latest)
+        found = check_version(connections, latest)
         # The mode is the file's own, and a tool that copies or edits files may have left another one.
         connection.execute("pragma journal_mode = wal")
         if found == latest:
             return []
         if found:
-            _back_up(connection, database.target, found)
-        now = to_text(database.clock.now())
+            _back_up(connection, connections.path, found)
+        now = to_text(clock.now())
         return [_apply(connection, step, now) for step in schema.steps("sqlite") if step.version > found]
     except apsw.Error as problem:
-        raise errors.translate(problem, database.target) from problem
+        raise errors.translate(problem, connections.path) from problem
     finally:
-        database.lock.release()
+        connections.lock.release()
         connection.close()
 
 
@@ -110,7 +120,7 @@ def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
         connection.execute(schema.text_of(step, "sqlite"))
         connection.execute(
             "insert into schema_steps (version, name, checksum, applied_at) values (?, ?, ?, ?)",
-            (step.version, step.name, schema.checksum_of(step), now),
+            (step.version, step.name, schema.checksum_of(step, "sqlite"), now),
         )
         connection.execute(f"pragma application_id = {file.APPLICATION_ID}")
         connection.execute(f"pragma user_version = {step.version}")
@@ -120,40 +130,3 @@ def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
             connection.execute("rollback")
         raise
     return step.name
-
-
-def facts(database: "SqliteDatabase") -> "dict[str, Any]":
-    """Describe the engine and the file for `doctor`."""
-    connection = database._readers.mine().connection
-
-    def pragma(name: str) -> "Any":
-        row = connection.execute(f"pragma {name}").fetchone()
-        return row[0] if row else None
-
-    wal = database.target + "-wal"
-    status = os.stat(database.target)
-    return {
-        "engine": "sqlite",
-        "engine_version": apsw.sqlite_lib_version(),
-        "path": database.target,
-        "filesystem": file.filesystem_of(database.target),
-        "schema": pragma("user_version"),
-        "schema_supported": schema.latest("sqlite"),
-        "journal_mode": pragma("journal_mode"),
-        "synchronous": {1: "normal", 2: "full"}.get(pragma("synchronous"), "other"),
-        "bytes": status.st_size,
-        "wal_bytes": os.path.getsize(wal) if os.path.exists(wal) else 0,
-        "mode": oct(status.st_mode & 0o777),
-        "read_only": database.read_only,
-        "steps": checked_steps(database),
-    }
-
-
-def checked_steps(database: "SqliteDatabase") -> "list[dict[str, Any]]":
-    """List the applied steps, and whether each is still the step this Decklog ships."""
-    ours = {step.version: schema.checksum_of(step) for step in schema.steps("sqlite")}
-    _, rows = database.rows("select version, name, checksum, applied_at from schema_steps order by version", {})
-    return [
-        {"version": version, "name": name, "applied_at": at, "unchanged": ours.get(version) == checksum}
-        for version, name, checksum, at in rows
-    ]

@@ -65,15 +65,24 @@ class Readers:
             self._close_all()
 
     def freeze(self) -> None:
-        """Close every reader, and let none be opened until `thaw`."""
+        """Close every reader but the one that this thread is reading with, and let none be opened until `thaw`."""
         self._opening.acquire()
-        self._close_all()
+        own: Reader | None = getattr(self._local, "reader", None)
+        self._close_all(but=own if own is not None and own.reading else None)
 
     def thaw(self) -> None:
         self._opening.release()
 
-    def _close_all(self) -> None:
+    def remaining(self) -> "list[apsw.Connection]":
+        """Give the connections that are still open."""
+        return [reader.connection for reader in self._all if not reader.is_closed]
+
+    def _close_all(self, *, but: Reader | None = None) -> None:
         for reader in list(self._all):
-            reader.close()
+            if reader is not but:
+                reader.close()
         self._all = WeakSet()
         self._local = _local()
+        if but is not None:
+            self._all.add(but)
+            self._local.reader = but

@@ -7,8 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from decklog.db.base import Row
-    from decklog.db.sqlite.database import SqliteDatabase
+    from decklog.db.base import Database, Row
 
 _WORDS = "substr(coalesce(body, '') || ' ' || coalesce(payload, ''), 1, 65536)"
 _TAGS = """
@@ -26,7 +25,7 @@ select pos, {_WORDS}, {_TAGS}
 
 
 def search(
-    database: "SqliteDatabase",
+    database: "Database",
     select: str,
     words: str,
     *,
@@ -64,7 +63,7 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def forget(database: "SqliteDatabase", positions: "list[int]") -> None:
+def forget(database: "Database", positions: "list[int]") -> None:
     """Drop the words of entries that were indexed; kind, agent and phase stay, so that they are still found by these."""
     places = [{"pos": pos, "number": pos // SIZE} for pos in positions]
     database.many("delete from entry_text where rowid = :pos", places)

@@ -1,7 +1,6 @@
 """Vectors of lessons, compared by sqlite-vec or pgvector where they are installed and else, exactly and slowly, in Python."""
 
 import sys
-from _thread import get_ident
 from array import array
 from heapq import nsmallest
 from operator import mul
@@ -115,30 +114,8 @@ class LessonVectors:
 
     def _distance(self) -> str | None:
         """Spell the distance of a row from `:vector`; None when no extension is there to compute it."""
-        if self._db.engine == "sqlite":
-            return "vec_distance_cosine(v.vector, :vector)" if _has_sqlite_vec(self._db) else None
-        # Only an extension that the database's owner has created is used: nobody's server changes behind their back.
-        if self._db.one("select 1 from pg_extension where extname = 'vector'", {}) is None:
+        if not self._db.can_compare_vectors():
             return None
+        if self._db.engine == "sqlite":
+            return "vec_distance_cosine(v.vector, :vector)"
         return "(cast(v.vector as vector) <=> cast(cast(:vector as real[]) as vector))"
-
-
-def _has_sqlite_vec(db: "Any") -> bool:
-    """Make sqlite-vec known to the connection in use; False where the package or the extension can't be loaded."""
-    import apsw
-
-    connection = db._writing() if db._owner == get_ident() else db._readers.mine().connection
-    known = connection.execute("select 1 from pragma_function_list where name = 'vec_distance_cosine'").fetchone()
-    if known is not None:
-        return True
-    try:
-        from sqlite_vec import loadable_path
-
-        connection.enable_load_extension(True)
-        connection.load_extension(loadable_path())
-    except (ImportError, apsw.ExtensionLoadingError, AttributeError):
-        return False  # AttributeError: an apsw that was built without extensions
-    finally:
-        if hasattr(connection, "enable_load_extension"):
-            connection.enable_load_extension(False)
-    return True

@@ -1,7 +1,6 @@
 """What imports of one system had to keep in the journal: columns that no field could hold, and rows that no record could."""
 
-import apsw
-
+from decklog.db.sqlite.scratch import Scratch
 from decklog.db.where import MAX_PAGE
 from decklog.importers.engine.landing import COLUMNS, ROW
 from decklog.importers.engine.row import unplain
@@ -27,7 +26,7 @@ class Kept:
         self._log = log
         self._system = system
         self.of_others: dict[str, int] = {}
-        self._db = apsw.Connection("")
+        self._db = Scratch()
         self._db.execute("create table columns (name text primary key, payload text not null)")
         self._db.execute("create table whole (no integer primary key, source text, id text, columns text not null)")
         self._db.execute("begin")
@@ -52,10 +51,10 @@ class Kept:
 
     def columns(self, name: str) -> "tuple[dict[str, Any], dict[str, Any]]":
         """Give the columns that were kept beside a record, and what the record has in the place of some of them."""
-        found = self._db.execute("select payload from columns where name = ?", (name,)).get
+        found = self._db.first("select payload from columns where name = ?", (name,))
         if found is None:
             return {}, {}
-        payload = from_json(found)
+        payload = from_json(found[0])
         return {column: unplain(value) for column, value in payload["columns"].items()}, payload["instead"]
 
     def tables(self) -> list[str]:

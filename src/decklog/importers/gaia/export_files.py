@@ -4,9 +4,8 @@ import json
 import os
 from itertools import chain
 
-import apsw
-
 from decklog.clock import to_text
+from decklog.db.sqlite.scratch import Scratch
 from decklog.errors import NotFound
 from decklog.importers.engine.export_report import ExportReport
 from decklog.importers.engine.exporting import each
@@ -90,7 +89,7 @@ class HomeFiles:
 
     def _log(self, name: str, table: str, found: "Iterator[tuple[int | None, datetime, str]]") -> None:
         """Write lines in the order they had; those that came here since follow by their time."""
-        lines = apsw.Connection("")
+        lines = Scratch()
         lines.execute("create table lines (number integer, at text, line text not null)")
         lines.execute("begin")
         for number, moment, line in found:
@@ -101,7 +100,7 @@ class HomeFiles:
         first = next(ordered, None)
         if first is not None:
             _write(os.path.join(self.folder, name), self._spaced(table, chain([first], ordered)))
-        lines.close(True)
+        lines.close()
 
     def _spaced(self, table: str, lines: "Iterable[tuple[int | None, str]]") -> "Iterator[str]":
         """Give lines with the blank ones that were between them, so that a line's number stays what people quote."""
@@ -116,15 +115,15 @@ class HomeFiles:
     def _self_edits(self) -> "Iterator[tuple[int | None, datetime, str]]":
         marks = self._marks()
         for edit in each(self.log, SelfEdit, "ts, id"):
-            number, key = marks.execute("select number, key from marks where id = ?", (edit.id,)).get or (None, None)
+            number, key = marks.first("select number, key from marks where id = ?", (edit.id,)) or (None, None)
             line, is_other = as_it_was(_edit_lines(edit), key)
             self.report.leave_out(f"the spelling of lines in {files.SELF_EDITS}", int(is_other))
             yield number, edit.ts, line
-        marks.close(True)
+        marks.close()
 
-    def _marks(self) -> apsw.Connection:
+    def _marks(self) -> Scratch:
         """Find the number and the key of each line that became a self-edit: the entry after its mark tells which."""
-        marks = apsw.Connection("")
+        marks = Scratch()
         marks.execute("create table marks (id text primary key, number integer, key text)")
         for mark in every(lambda **page: self.log.journal.find(_DESK, subtype="imported", oldest_first=True, **page)):
             made = self._after(mark)

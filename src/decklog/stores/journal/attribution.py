@@ -9,6 +9,3 @@ if TYPE_CHECKING:
 NAMES = ("agent", "agent_id", "group_id", "task_id", "iteration")
 
 acting: "ContextVar[dict[str, Any] | None]" = ContextVar("decklog_acting", default=None)
-
-# Whether the caller holds a transaction of its own open: what acts on the world outside must not be part of one.
-transacting: "ContextVar[bool]" = ContextVar("decklog_transacting", default=False)

@@ -6,13 +6,14 @@ import tempfile
 from dataclasses import dataclass
 
 from decklog.clock import from_text
+from decklog.db.sqlite.damaged import readable_rows
 from decklog.errors import DecklogError, NotFound
 from decklog.records import Record, to_json
 from decklog.stores.journal import chain
 from decklog.stores.journal.replication import linked
 from decklog.stores.journal.rows import COLUMNS
 from decklog.transfer.progress import Progress
-from decklog.transfer.recover.findings import Findings, readable_rows
+from decklog.transfer.recover.findings import Findings
 from decklog.transfer.recover.pages import Pages
 
 TYPE_CHECKING = False

@@ -78,6 +78,6 @@ def described() -> "dict[str, Any]":
 
 def is_old_database(path: str) -> bool:
     """Say whether a file is a SQLite database that bazinga-db itself made."""
-    from decklog.compat.bazinga.query import tables_of
+    from decklog.db.sqlite.query import tables_of
 
     return {"sessions", "orchestration_logs"} <= tables_of(path)

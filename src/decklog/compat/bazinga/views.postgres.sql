@@ -1,8 +1,7 @@
 -- What readers of a bazinga database expect: its tables, as views of ours, in a schema of their own:
 -- set search_path = bazinga, public.
-create schema bazinga;
 
-create view bazinga.sessions as
+create view sessions as
 select r.id as session_id,
        replace(substr(r.started_at, 1, 26), 'T', ' ') as start_time,
        replace(substr(r.ended_at, 1, 26), 'T', ' ') as end_time,
@@ -14,7 +13,7 @@ select r.id as session_id,
        replace(substr(r.started_at, 1, 26), 'T', ' ') as created_at
   from runs r;
 
-create view bazinga.orchestration_logs as
+create view orchestration_logs as
 select e.seq as id,
        e.stream as session_id,
        replace(substr(e.at, 1, 26), 'T', ' ') as timestamp,
@@ -34,7 +33,7 @@ select e.seq as id,
   from entries e
  where e.kind in ('interaction', 'reasoning', 'event');
 
-create view bazinga.state_snapshots as
+create view state_snapshots as
 select row_number() over (partition by s.run_id order by s.updated_at, s.group_id, s.name) as id,
        s.run_id as session_id,
        s.group_id,
@@ -43,7 +42,7 @@ select row_number() over (partition by s.run_id order by s.updated_at, s.group_i
        (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = s.digest) as state_data
   from states s;
 
-create view bazinga.task_groups as
+create view task_groups as
 select g.group_id as id,
        g.run_id as session_id,
        g.name,
@@ -70,7 +69,7 @@ select g.group_id as id,
        replace(substr(g.updated_at, 1, 26), 'T', ' ') as updated_at
   from groups g;
 
-create view bazinga.token_usage as
+create view token_usage as
 select row_number() over (partition by c.run_id order by c.occurred_at, c.id) as id,
        c.run_id as session_id,
        replace(substr(c.occurred_at, 1, 26), 'T', ' ') as timestamp,
@@ -80,7 +79,7 @@ select row_number() over (partition by c.run_id order by c.occurred_at, c.id) as
   from charges c
  where c.run_id is not null;
 
-create view bazinga.skill_outputs as
+create view skill_outputs as
 select o.number as id,
        o.run_id as session_id,
        replace(substr(o.saved_at, 1, 26), 'T', ' ') as timestamp,
@@ -91,7 +90,7 @@ select o.number as id,
        o.iteration
   from outputs o;
 
-create view bazinga.development_plans as
+create view development_plans as
 select s.no as id,
        p.run_id as session_id,
        p.original_prompt,
@@ -110,7 +109,7 @@ select s.no as id,
   from plans p
   join streams s on s.name = p.run_id;
 
-create view bazinga.success_criteria as
+create view success_criteria as
 select c.number as id,
        c.run_id as session_id,
        c.criterion,
@@ -122,7 +121,7 @@ select c.number as id,
        replace(substr(c.updated_at, 1, 26), 'T', ' ') as updated_at
   from criteria c;
 
-create view bazinga.context_package_consumers as
+create view context_package_consumers as
 select row_number() over (partition by c.run_id order by p.number, c.agent) as id,
        p.number as package_id,
        c.agent as agent_type,
@@ -131,7 +130,7 @@ select row_number() over (partition by c.run_id order by p.number, c.agent) as i
   from context_consumers c
   join public.context_packages p on p.id = c.package_id;
 
-create view bazinga.consumption_scope as
+create view consumption_scope as
 select c.scope_id,
        c.run_id as session_id,
        c.group_id,
@@ -142,28 +141,28 @@ select c.scope_id,
   from context_consumptions c
   join public.context_packages p on p.id = c.package_id;
 
-create view bazinga.agent_markers as
+create view agent_markers as
 select row_number() over (order by m.agent) as id,
        m.agent as agent_type,
        m.required as required_markers,
        m.workflow as workflow_markers
   from workflow_markers m;
 
-create view bazinga.workflow_special_rules as
+create view workflow_special_rules as
 select row_number() over (order by r.name) as id,
        r.name as rule_name,
        r.description,
        r.config
   from workflow_rules r;
 
-create view bazinga.schema_version as
+create view schema_version as
 select 19 as version,
        replace(substr(s.applied_at, 1, 26), 'T', ' ') as applied_at,
        'Decklog ' || s.name as description
   from schema_steps s
  where s.version = (select max(version) from schema_steps);
 
-create view bazinga.context_packages as
+create view context_packages as
 select p.number as id,
        p.run_id as session_id,
        p.group_id,
@@ -180,7 +179,7 @@ select p.number as id,
   from public.context_packages p
   left join public.context_packages o on o.id = p.supersedes_id;
 
-create view bazinga.error_patterns as
+create view error_patterns as
 select e.pattern_hash,
        e.project as project_id,
        e.signature as signature_json,
@@ -193,7 +192,7 @@ select e.pattern_hash,
        e.ttl_days
   from public.error_patterns e;
 
-create view bazinga.strategies as
+create view strategies as
 select s.id as strategy_id,
        s.project as project_id,
        s.topic,
@@ -205,7 +204,7 @@ select s.id as strategy_id,
        replace(substr(s.created_at, 1, 26), 'T', ' ') as created_at
   from public.strategies s;
 
-create view bazinga.workflow_transitions as
+create view workflow_transitions as
 select row_number() over (order by t.agent, t.status) as id,
        t.agent as current_agent,
        t.status as response_status,

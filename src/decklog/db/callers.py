@@ -1,0 +1,85 @@
+"""Who is calling: a thread, or the task of asyncio that runs in it. A transaction belongs to the one that opened it.
+
+A thread's tasks take turns wherever one awaits. What one of them has open must not be written to, committed or rolled back by
+another, which may have been told that its own write is safe.
+"""
+
+import sys
+from _thread import get_ident
+from contextlib import contextmanager
+from contextvars import Context, ContextVar, copy_context
+
+from decklog.errors import Busy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_stands_for: "ContextVar[object | None]" = ContextVar("decklog_stands_for", default=None)
+_blocks: "ContextVar[tuple[object, ...]]" = ContextVar("decklog_blocks", default=())
+
+
+def caller() -> object:
+    """Tell this caller from every other: by its task, where it is one, else by its thread."""
+    other = _stands_for.get()
+    if other is not None:
+        return other
+    return _running_task() or get_ident()
+
+
+def _running_task() -> object | None:
+    # Who has not imported asyncio has no tasks, and importing it takes longer than most commands do.
+    tasks = sys.modules.get("asyncio.tasks")
+    current_task = getattr(tasks, "current_task", None)
+    if current_task is None:
+        return None
+    loop = tasks.events._get_running_loop()  # type: ignore[union-attr]
+    task: object | None = None if loop is None else current_task(loop)
+    return task
+
+
+@contextmanager
+def standing_in_for(other: object) -> "Iterator[None]":
+    """Act for another caller in this context: a thread that does a task's work is inside of the task's transaction."""
+    token = _stands_for.set(other)
+    try:
+        yield
+    finally:
+        _stands_for.reset(token)
+
+
+def own_context() -> Context:
+    """Copy the context for a job that is done elsewhere, later, and for nobody else."""
+    context = copy_context()
+    context.run(_stands_for.set, None)
+    context.run(_blocks.set, ())
+    return context
+
+
+class Block:
+    """A transaction that a caller holds open for code of its own."""
+
+    def __init__(self) -> None:
+        self.holder = caller()
+        # A thread that stands in for a task is free again when its verb is done.
+        self._thread = get_ident() if _stands_for.get() is None else None
+        self._outer = _blocks.get()
+        _blocks.set((*self._outer, self))
+
+    def is_held(self) -> bool:
+        """Say whether the caller is the one who holds it."""
+        return self.holder == caller()
+
+    def is_of_this_thread(self) -> bool:
+        return self._thread == get_ident()
+
+    def check_free(self) -> None:
+        """Refuse a caller who could only wait for itself: in the holder's own thread, or begun from inside of the block."""
+        if self.is_of_this_thread() or self in _blocks.get():
+            raise Busy(
+                "another task of this thread, or the one that started this, holds a transaction of this log open",
+                hint="Await nothing inside of `transaction()`, and leave what is written there to the one that opened it.",
+            )
+
+    def leave(self) -> None:
+        _blocks.set(self._outer)

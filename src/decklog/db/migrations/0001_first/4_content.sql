@@ -1,0 +1,103 @@
+-- State documents: the present version of each, and every version it ever had. The documents themselves are blobs.
+create table states (
+  run_id     {text} not null references runs (id),
+  group_id   {text} not null,
+  name       {text} not null,
+  version    {integer} not null check (version >= 1),
+  digest     {text} not null,
+  iteration  {integer} check (iteration >= 1),
+  updated_at {text} not null,
+  primary key (run_id, group_id, name),
+  check (name <> 'investigation' or lower(group_id) <> 'global')
+){strict};
+
+create table state_versions (
+  run_id    {text} not null,
+  group_id  {text} not null,
+  name      {text} not null,
+  version   {integer} not null check (version >= 1),
+  digest    {text} not null,
+  redacted  {integer} not null check (redacted in (0, 1)),
+  iteration {integer} check (iteration >= 1),
+  agent     {text},
+  saved_at  {text} not null,
+  primary key (run_id, group_id, name, version),
+  foreign key (run_id, group_id, name) references states (run_id, group_id, name)
+){strict};
+
+-- A checkpoint says where a run stood: at entry `seq` of its stream. A payload too long for a row is a blob.
+create table checkpoints (
+  id         {text} not null primary key,
+  run_id     {text} not null references runs (id),
+  number     {integer} not null check (number >= 1),
+  seq        {integer} not null check (seq >= 1),
+  name       {text},
+  status     {text},
+  payload    {text},
+  digest     {text} not null,
+  redacted   {integer} not null check (redacted in (0, 1)),
+  key        {text},
+  created_at {text} not null,
+  unique (run_id, number),
+  unique (run_id, key)
+){strict};
+
+-- What a task that was set aside needs to go on; `pauses` counts how often that happened.
+create table snapshots (
+  run_id    {text} not null references runs (id),
+  task_id   {text} not null check (task_id <> ''),
+  paused_at {text} not null,
+  reason    {text} not null,
+  pauses    {integer} not null check (pauses >= 1),
+  digest    {text} not null,
+  redacted  {integer} not null check (redacted in (0, 1)),
+  saved_at  {text} not null,
+  primary key (run_id, task_id)
+){strict};
+
+create index snapshots_by_task on snapshots (task_id);
+
+-- Artifacts: files that a run made or used. Their bytes, when they are kept, are a blob with this digest.
+create table artifacts (
+  id         {text} not null primary key,
+  run_id     {text} not null references runs (id),
+  number     {integer} not null check (number >= 1),
+  task_id    {text},
+  role       {text},
+  kind       {text} not null,
+  path       {text} not null,
+  media_type {text} not null,
+  digest     {text} check (length(digest) = 64),
+  size       {integer} check (size >= 0),
+  redacted   {integer} not null check (redacted in (0, 1)),
+  metadata   {text} not null,
+  created_at {text} not null,
+  unique (run_id, number),
+  unique (run_id, path, digest)
+){strict};
+
+create index artifacts_by_time on artifacts (created_at, run_id, number);
+create index artifacts_by_digest on artifacts (digest) where digest is not null;
+
+-- What skills gave back. `iteration` counts the outputs of one skill by one agent for one group; `number` all those of the run.
+create table outputs (
+  id        {text} not null primary key,
+  run_id    {text} not null references runs (id),
+  number    {integer} not null check (number >= 1),
+  skill     {text} not null check (skill <> ''),
+  agent     {text} check (agent <> ''),
+  group_id  {text} check (group_id <> ''),
+  iteration {integer} not null check (iteration >= 1),
+  document  {text},
+  digest    {text} not null,
+  redacted  {integer} not null check (redacted in (0, 1)),
+  key       {text},
+  saved_at  {text} not null,
+  unique (run_id, number),
+  unique (run_id, key)
+){strict};
+
+-- Nulls are all different to a unique index; without the coalesce, outputs of no agent could share an iteration.
+create unique index outputs_by_iteration on outputs (run_id, skill, coalesce(agent, ''), coalesce(group_id, ''), iteration);
+create index outputs_by_skill on outputs (run_id, skill, number);
+create index outputs_by_time on outputs (run_id, saved_at);

@@ -1,0 +1,105 @@
+-- What was learned: lessons by topic with the sightings behind them, error patterns, strategies and learnings.
+create table topics (
+  name        {text} not null primary key,
+  description {text} not null,
+  created_at  {text} not null
+){strict};
+
+create table lessons (
+  id               {text} not null primary key,
+  topic            {text} not null,
+  project          {text},
+  body             {text} not null,
+  fingerprint      {text} not null,
+  payload          {text} not null,
+  confidence       {integer} not null check (confidence between 0 and 100),
+  source_kind      {text} not null,
+  source_id        {text},
+  run_id           {text} references runs (id),
+  task_id          {text},
+  sightings        {integer} not null check (sightings >= 1),
+  recall_count     {integer} not null check (recall_count >= 0),
+  useful_count     {integer} not null check (useful_count >= 0),
+  harmful_count    {integer} not null check (harmful_count >= 0),
+  superseded_by    {text} references lessons (id) check (superseded_by <> id),
+  created_at       {text} not null,
+  last_seen_at     {text} not null,
+  last_recalled_at {text}
+){strict};
+
+create index lessons_by_fingerprint on lessons (fingerprint);
+create index lessons_by_topic on lessons (topic, created_at, id);
+create index lessons_by_creation on lessons (created_at, id);
+create index lessons_by_recall on lessons (last_recalled_at);
+create index lessons_by_successor on lessons (superseded_by) where superseded_by is not null;
+
+create table sightings (
+  id          {text} not null primary key,
+  lesson_id   {text} not null references lessons (id),
+  body        {text},
+  source_kind {text} not null,
+  source_id   {text},
+  run_id      {text} references runs (id),
+  task_id     {text},
+  refs        {text} not null,
+  key         {text} unique,
+  seen_at     {text} not null
+){strict};
+
+create index sightings_by_lesson on sightings (lesson_id, seen_at, id);
+
+create table error_patterns (
+  pattern_hash {text} not null,
+  project      {text} not null,
+  signature    {text} not null,
+  solution     {text} not null,
+  confidence   {real} not null check (confidence >= 0 and confidence <= 1),
+  occurrences  {integer} not null check (occurrences >= 1),
+  lang         {text},
+  ttl_days     {integer} not null check (ttl_days > 0),
+  created_at   {text} not null,
+  last_seen_at {text} not null,
+  primary key (pattern_hash, project)
+){strict};
+
+create index error_patterns_by_project on error_patterns (project, lang);
+create index error_patterns_by_age on error_patterns (ttl_days, last_seen_at);
+
+create table strategies (
+  id           {text} not null primary key,
+  project      {text} not null,
+  topic        {text} not null check (topic in ('implementation', 'architecture', 'methodology', 'general')),
+  insight      {text} not null,
+  helpfulness  {integer} not null check (helpfulness >= 0),
+  lang         {text},
+  framework    {text},
+  refs         {text} not null,
+  created_at   {text} not null,
+  last_seen_at {text} not null
+){strict};
+
+create index strategies_by_project on strategies (project, helpfulness, last_seen_at);
+
+create table learnings (
+  id          {text} not null primary key,
+  task_id     {text} not null,
+  observation {text} not null,
+  candidate   {text} not null,
+  state       {text} not null check (state in ('open', 'promoted', 'dismissed')),
+  noted_at    {text} not null,
+  run_id      {text} references runs (id),
+  key         {text} unique,
+  decided_at  {text},
+  decided_by  {text},
+  reason      {text},
+  check ((decided_at is null) = (state = 'open'))
+){strict};
+
+create index learnings_by_state on learnings (state, noted_at, id);
+create index learnings_by_time on learnings (noted_at, id);
+
+-- One row, held by whoever adds a lesson: two who learn the same thing at the same time must see each other.
+create table lesson_desk (
+  id {integer} not null primary key check (id = 1)
+){strict};
+insert into lesson_desk (id) values (1);

@@ -1,0 +1,22 @@
+-- The words of the lessons that hold, made anew from them at any time. The index wants whole numbers for its rows, and the rows of
+-- `lessons` have none that a vacuum keeps.
+create table lesson_places (
+  no        integer primary key,
+  lesson_id text not null unique references lessons (id)
+) strict;
+
+create virtual table lesson_text using fts5(
+  words, senses, tags,
+  content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+);
+insert into lesson_text (lesson_text, rank) values ('rank', 'bm25(1.0, 4.0, 0.0)');
+create virtual table lesson_words using fts5vocab(lesson_text, 'row');
+
+-- 32-bit floats, little end first.
+create table lesson_vectors (
+  lesson_id  text not null references lessons (id),
+  embedder   text not null,
+  dimensions integer not null check (dimensions > 0),
+  vector     blob not null check (length(vector) = 4 * dimensions),
+  primary key (embedder, lesson_id)
+) strict, without rowid;

@@ -1,0 +1,44 @@
+"""Questions in SQL from outside, on a connection of their own that can only read and has little time."""
+
+from contextlib import closing, contextmanager
+from itertools import chain
+
+import psycopg
+
+from decklog.db.postgres import errors
+from decklog.errors import Denied, TimedOut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from decklog.db.postgres.connections import Connections
+
+
+@contextmanager
+def answered(
+    connections: "Connections", sql: str, parameters: "Sequence[Any]", *, views: "Mapping[str, str]", schema: str, seconds: float
+) -> "Iterator[tuple[list[str], Iterable[tuple[Any, ...]]]]":
+    """Run one statement that only reads, and give its columns and rows; `views` and `schema` go before our own tables."""
+    try:
+        with psycopg.connect(connections.url, autocommit=True) as connection, connection.cursor() as cursor:
+            for name, select in views.items():
+                cursor.execute(f"create temporary view {name} as {select}".encode())
+            cursor.execute("begin read only")
+            cursor.execute(f"set local statement_timeout = {int(seconds * 1000)}".encode())
+            cursor.execute(f"set local search_path = {schema}, public".encode())
+            # Streaming sends one statement alone, and holds one row at a time. It also holds the connection until it is closed.
+            stream: Any = cursor.stream(sql.encode(), tuple(parameters) or None)
+            with closing(stream) as rows:
+                first = next(rows, None)
+                names = [column.name for column in cursor.description or ()]
+                yield names, () if first is None else chain([first], rows)
+    except psycopg.errors.QueryCanceled:
+        raise TimedOut(
+            f"the query took more than {seconds} seconds and was stopped", hint="Ask for less, or add a limit."
+        ) from None
+    except psycopg.errors.ReadOnlySqlTransaction as problem:
+        raise Denied(f"a query only reads: {problem}", hint="Use the commands to write.") from None
+    except psycopg.Error as problem:
+        raise errors.translate(problem) from problem

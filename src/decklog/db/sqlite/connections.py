@@ -1,0 +1,142 @@
+"""The connections to one SQLite file: one that writes, one for each thread that reads, and the lock between processes."""
+
+import os
+import time
+
+import apsw
+
+from decklog.db.sqlite import errors, file
+from decklog.db.sqlite.fair_lock import FairLock
+from decklog.db.sqlite.readers import Readers
+from decklog.errors import Closed, FileReplaced, ReadOnly
+
+_STATEMENTS_KEPT = 300
+_SECONDS_BETWEEN_LOOKS = 0.5
+
+
+class Connections:
+    """Opens a file in one way only, and keeps what is open."""
+
+    def __init__(self, path: str, *, durability: str = "full", read_only: bool = False, busy_seconds: float = 30.0) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.busy_seconds = busy_seconds
+        self._synchronous = "full" if durability == "full" else "normal"
+        self._is_closed = False
+        self._identity: tuple[int, int] | None = None
+        self._looked_at = 0.0
+        self._forgotten: list[apsw.Connection] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Start with no connection at all, as a new process does."""
+        self.writer: apsw.Connection | None = None
+        self.readers = Readers(self._connect_reader)
+        self._lock: FairLock | None = None
+
+    def connect(self) -> apsw.Connection:
+        """Open one more connection with our settings."""
+        flags = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
+        try:
+            connection = apsw.Connection(self.address(), flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=_STATEMENTS_KEPT)
+            # Without this, SQLite plans a statement with an order anew for each value that is bound: four times the cost of
+            # finding the task to claim.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            connection.set_busy_timeout(int(self.busy_seconds * 1000))
+            connection.execute("pragma foreign_keys = on")
+            connection.execute(f"pragma synchronous = {self._synchronous}")
+            connection.execute("pragma cache_size = -16384")
+        except apsw.Error as problem:
+            raise errors.translate(problem, self.path) from problem
+        self._identify(connection)
+        return connection
+
+    def _identify(self, connection: apsw.Connection) -> None:
+        """Remember which file was opened first; a connection to another one is of no use."""
+        try:
+            if self._identity is None:
+                status = os.stat(self.path)
+                self._identity = status.st_dev, status.st_ino
+            self.check_in_place()
+        except BaseException:
+            connection.close()
+            raise
+
+    def check_in_place(self) -> None:
+        """Refuse to go on with a file that is no longer the one at its path: what is written to it, nobody would find."""
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            what = "was removed"
+        else:
+            if (status.st_dev, status.st_ino) == self._identity:
+                return
+            what = "was replaced by another file"
+        raise FileReplaced(
+            f"{self.path} {what} while this process had it open; nothing more is written to the old one",
+            hint="Open the log again. What was in the old file is in the copy that was moved away, if there is one.",
+            path=self.path,
+        )
+
+    def check_in_place_now_and_then(self) -> None:
+        """Do so at most twice a second: a read costs little more than looking would."""
+        if (now := time.monotonic()) - self._looked_at > _SECONDS_BETWEEN_LOOKS:
+            self.check_in_place()
+            self._looked_at = now
+
+    def address(self) -> str:
+        """Spell the file as SQLite wants it named."""
+        # Without a WAL there is nothing to coordinate, and a read-only folder can't hold the shared memory file.
+        still = self.read_only and not os.path.exists(self.path + "-wal")
+        return file.address_of(self.path, still=still and not os.access(os.path.dirname(self.path), os.W_OK))
+
+    @property
+    def lock(self) -> FairLock:
+        """The turn of this process among all that write."""
+        if self._lock is None:
+            self._lock = FairLock(self.path + "-lock", self.busy_seconds)
+        return self._lock
+
+    def _connect_reader(self) -> apsw.Connection:
+        self.check_open()
+        return self.connect()
+
+    def writing(self) -> apsw.Connection:
+        """Give the one connection that writes."""
+        if self.writer is None:
+            self.check_open()
+            self.writer = self.connect()
+        return self.writer
+
+    def check_open(self) -> None:
+        if self._is_closed:
+            raise Closed(f"the log {self.path} is closed; open it again")
+
+    def check_writable(self) -> None:
+        self.check_open()
+        if self.read_only:
+            raise ReadOnly(f"the log {self.path} is open for reading only", hint="Open it without read_only.")
+
+    def close(self) -> None:
+        self._is_closed = True
+        self.readers.close()
+        self.close_writer()
+
+    def close_writer(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+            self.writer = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def leave_to_parent(self) -> None:
+        """Forget in a forked child what its parent has open."""
+        if self._lock is not None:
+            self._lock.close_in_child()
+        # A transaction of the forking thread itself stays the parent's: closing its connection here would roll it back.
+        if self.writer is not None:
+            self._forgotten.append(self.writer)
+        # So does its read.
+        self._forgotten += self.readers.remaining()
+        self.reset()

@@ -1,0 +1,30 @@
+"""Scratch tables: what is too much for memory waits in a SQLite file of its own, which nobody else knows."""
+
+import apsw
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+class Scratch:
+    """A database for one task. Without a path, SQLite keeps it in a temporary file and removes it by itself."""
+
+    def __init__(self, path: str = "") -> None:
+        self._connection = apsw.Connection(path)
+        # Nothing here outlives its task, so nothing needs to survive a crash.
+        self._connection.execute("pragma journal_mode = off")
+        self._connection.execute("pragma synchronous = off")
+
+    def execute(self, sql: str, parameters: "Sequence[Any]" = ()) -> apsw.Cursor:
+        """Run one statement; give its rows one by one."""
+        return self._connection.execute(sql, tuple(parameters))
+
+    def first(self, sql: str, parameters: "Sequence[Any]" = ()) -> "tuple[Any, ...] | None":
+        """Run one statement; give its first row."""
+        rows = self.execute(sql, parameters).fetchall()
+        return rows[0] if rows else None
+
+    def close(self) -> None:
+        self._connection.close(True)

@@ -1,0 +1,57 @@
+"""Writes in the background: one that ends badly ends alone."""
+
+from threading import Thread
+
+import pytest
+
+from decklog import Decklog
+
+
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, GeneratorExit, ValueError])
+def test_a_job_that_exits_takes_nobody_with_it(log: Decklog, run_id: str, end: type[BaseException]) -> None:
+    def leave() -> None:
+        log.journal.append(run_id, "undone")
+        raise end
+
+    with log.transaction():  # so that all of them are written together
+        before = log.submit(log.journal.append, run_id, "before")
+        exits = log.submit(leave)
+        after = log.submit(log.journal.append, run_id, "after")
+    assert isinstance(exits.exception(20), end)
+    assert {before.result(20).body, after.result(20).body} == {"before", "after"}
+    assert log.journal.append(run_id, "later").body == "later"
+    assert "undone" not in {entry.body for entry in log.journal.find(run_id)}
+
+
+def test_a_callback_that_exits_leaves_the_log_to_others(log: Decklog, run_id: str) -> None:
+    def leave(_: object) -> None:
+        raise SystemExit
+
+    with log.transaction():
+        first = log.submit(log.journal.append, run_id, "first")
+        first.add_done_callback(leave)
+        second = log.submit(log.journal.append, run_id, "second")
+    assert second.result(20).body == "second"
+    assert log.journal.append(run_id, "third").body == "third"
+
+
+def test_a_thread_that_exits_in_its_write_leaves_the_log_to_others(log: Decklog, run_id: str) -> None:
+    told: list[object] = []
+
+    def leave() -> None:
+        raise SystemExit
+
+    def write_and_leave() -> None:
+        try:
+            log.db.write(leave)
+        except SystemExit:
+            told.append("left")
+
+    threads = [Thread(target=write_and_leave) for _ in range(4)]
+    threads += [Thread(target=lambda: told.append(log.journal.append(run_id, "stays").body)) for _ in range(4)]
+    with log.transaction():
+        for thread in threads:
+            thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(map(str, told)) == ["left"] * 4 + ["stays"] * 4
