@@ -30,11 +30,10 @@ def required(extra: str) -> list[Requirement]:
     """Give what an extra asks for, with what the extras that it names ask for."""
     found = []
     for requirement in map(Requirement, EXTRAS[extra]):
-        found += (
-            [inner for name in sorted(requirement.extras) for inner in required(name)]
-            if requirement.name == "decklog"
-            else [requirement]
-        )
+        if requirement.name == "decklog":
+            found += [inner for name in sorted(requirement.extras) for inner in required(name)]
+        else:
+            found.append(requirement)
     return found
 
 

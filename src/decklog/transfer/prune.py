@@ -9,8 +9,8 @@ from decklog.errors import Invalid, NotFound
 from decklog.stores.journal import chain
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.rows import STREAM_SIZE, number_of
-from decklog.transfer.move.reading import NAMED
 from decklog.transfer.progress import Progress, silent
+from decklog.transfer.reading import NAMED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ class Desk:
     def project_root(self) -> str:
         """The folder that bazinga/artifacts is in."""
         if self._project_root is None:
-            from decklog.compat.bazinga.program.places import root_of
+            from decklog.compat.bazinga.places import root_of
 
             self._project_root = root_of(self.db_path)
         return self._project_root
@@ -96,7 +96,7 @@ def open_log(path: str, clock: "Clock | None" = None) -> "Decklog":
             raise
         return log
     except NotADatabase as problem:
-        from decklog.compat.bazinga.program.places import is_old_database
+        from decklog.compat.bazinga.places import is_old_database
 
         if is_old_database(path):
             raise DatabaseInitError(

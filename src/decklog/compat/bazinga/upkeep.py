@@ -101,7 +101,7 @@ def diagnose_group_ids(desk: Upkeep, given: "Given") -> Reply:
 
 
 def detect_paths(_: "Given") -> Reply:
-    from decklog.compat.bazinga.program.places import described
+    from decklog.compat.bazinga.places import described
 
     return Reply(described())
 

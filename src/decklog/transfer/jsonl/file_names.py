@@ -3,12 +3,13 @@
 import re
 from hashlib import sha256
 
+from decklog.transfer.reading import DIGEST
+
 SUFFIX = ".jsonl"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-@.")
 _LONGEST = 180
 # Names that some systems keep for devices, whatever follows the first dot.
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
-DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def file_of(stream: str) -> str:

@@ -12,8 +12,8 @@ from decklog.stores.journal.replication import FIELDS, Replication
 from decklog.stores.journal.rows import RESERVED
 from decklog.transfer.jsonl.export import BLOBS
 from decklog.transfer.jsonl.file_names import SUFFIX, file_of, is_digest
-from decklog.transfer.move.reading import has_blob
 from decklog.transfer.progress import Progress, silent
+from decklog.transfer.reading import has_blob
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

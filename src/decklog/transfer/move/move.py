@@ -10,8 +10,8 @@ from decklog.stores.journal import chain
 from decklog.stores.journal.chain import HASH, SEQ, Stretch
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.proof import Proof
-from decklog.transfer.move.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of, rows_of
 from decklog.transfer.progress import Progress, silent
+from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of, rows_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

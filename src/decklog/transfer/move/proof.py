@@ -10,9 +10,9 @@ has.
 from decklog.errors import Damaged
 from decklog.stores.journal.replication import Replication
 from decklog.stores.journal.verify import Verifier
-from decklog.transfer.move.reading import digest_batches_of
 from decklog.transfer.move.table_check import table_check
 from decklog.transfer.progress import Progress, silent
+from decklog.transfer.reading import digest_batches_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

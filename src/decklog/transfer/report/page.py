@@ -5,7 +5,7 @@ from html import escape
 
 from decklog.clock import to_text
 from decklog.errors import Conflict
-from decklog.transfer.move.reading import entries_of
+from decklog.transfer.reading import entries_of
 from decklog.transfer.report.bars import bars
 
 TYPE_CHECKING = False

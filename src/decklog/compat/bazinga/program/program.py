@@ -3,8 +3,8 @@
 import os
 import sys
 
+from decklog.compat.bazinga import places
 from decklog.compat.bazinga.base import DatabaseInitError, Refusal, told
-from decklog.compat.bazinga.program import places
 from decklog.compat.bazinga.program.commands import COMMANDS, JSON_ERRORS, WITHOUT_DATABASE
 from decklog.compat.bazinga.program.usage import Given, Misuse, Usage
 from decklog.errors import DecklogError

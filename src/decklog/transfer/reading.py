@@ -4,7 +4,6 @@ import re
 
 from decklog.stores.journal.chain import SEQ, size_of
 from decklog.stores.journal.replication import FIELDS, Replication
-from decklog.transfer.jsonl.file_names import DIGEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 5000
 MOST_CHARACTERS = 8 * 1024 * 1024
+DIGEST = re.compile(r"[0-9a-f]{64}")
 NAMED = re.compile(rf"(?<![0-9a-f]){DIGEST.pattern}(?![0-9a-f])")
 
 
