@@ -42,7 +42,7 @@ def fill(path: Path, count: int) -> None:
     """Make a log with one session and so many rows in it: interactions mostly, a tenth events, a tenth reasoning."""
     with Decklog.open(path, durability="relaxed") as log:
         log.runs.start("Grow", run_id=SESSION)
-        log.groups.create(SESSION, "G7", name="Lexer")
+        log.groups.add(SESSION, "G7", name="Lexer")
         log.states.save(SESSION, "pm", {"phase": 0})
         log.outputs.save(SESSION, "lint", {"errors": 1})
         for start in range(0, count, BATCH):

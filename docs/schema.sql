@@ -768,13 +768,13 @@ CREATE TABLE self_edits (
   em_review     text not null check (em_review <> ''),
   auto_merged   integer not null check (auto_merged in (0, 1)),
   feedback_id   text references feedback (id),
-  ts            text not null,
+  edited_at     text not null,
   unique (pr, after_sha)
 ) strict;
 
-CREATE INDEX self_edits_by_time on self_edits (ts, id);
+CREATE INDEX self_edits_by_time on self_edits (edited_at, id);
 
-CREATE INDEX self_edits_by_feedback on self_edits (feedback_id, ts, id);
+CREATE INDEX self_edits_by_feedback on self_edits (feedback_id, edited_at, id);
 
 CREATE TABLE workflow_versions (
   id          text not null primary key,
@@ -893,7 +893,7 @@ CREATE TABLE ci_runs (
   ci_run_id     integer not null check (ci_run_id >= 0),
   started_at    text not null,
   completed_at  text,
-  duration_s    integer check (duration_s >= 0),
+  duration_seconds integer check (duration_seconds >= 0),
   conclusion    text check (conclusion in ('success', 'failure', 'cancelled', 'timed_out')),
   updated_at    text not null,
   primary key (workflow_name, branch, ci_run_id)
@@ -1801,12 +1801,12 @@ create table self_edits (
   em_review     text collate "C" not null check (em_review <> ''),
   auto_merged   bigint not null check (auto_merged in (0, 1)),
   feedback_id   text collate "C" references feedback (id),
-  ts            text collate "C" not null,
+  edited_at     text collate "C" not null,
   unique (pr, after_sha)
 );
 
-create index self_edits_by_time on self_edits (ts, id);
-create index self_edits_by_feedback on self_edits (feedback_id, ts, id);
+create index self_edits_by_time on self_edits (edited_at, id);
+create index self_edits_by_feedback on self_edits (feedback_id, edited_at, id);
 
 -- The workflow: who comes next after each report, the rules that bend it, what prompts must say, and which model each agent gets.
 create table workflow_versions (
@@ -1931,7 +1931,7 @@ create table ci_runs (
   ci_run_id     bigint not null check (ci_run_id >= 0),
   started_at    text collate "C" not null,
   completed_at  text collate "C",
-  duration_s    bigint check (duration_s >= 0),
+  duration_seconds bigint check (duration_seconds >= 0),
   conclusion    text collate "C" check (conclusion in ('success', 'failure', 'cancelled', 'timed_out')),
   updated_at    text collate "C" not null,
   primary key (workflow_name, branch, ci_run_id)

@@ -70,7 +70,7 @@ class Call:
 
         if len(self.words) < 2 or self.wants_help:
             return False
-        store, verb = self.words[:2]
+        store, verb = self.words[0].replace("-", "_"), self.words[1]
         return store in STORES and verb not in HAND_WRITTEN.get(store, ())
 
     def open(self, *, writing: bool = True, create: bool = False) -> "Decklog":

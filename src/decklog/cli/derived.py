@@ -23,6 +23,7 @@ def operations(store: str) -> dict[str, Operation]:
 def run_operation(call: Call) -> int:
     """Run `STORE VERB …` and show what it gives."""
     store, verb, *words = call.words
+    store = store.replace("-", "_")
     known = operations(store)
     operation = known.get(verb.replace("_", "-"))
     if operation is None:

@@ -49,31 +49,37 @@ Every command takes --json and --db PATH|URL; those that write take --agent NAME
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 not permitted, 5 conflict, 6 refused, 7 pending, 75 busy, 124 timed out."""
 
 
+def spelled(name: str) -> str:
+    """Spell a name of ours as people type it."""
+    return name.replace("_", "-")
+
+
 class Menu(click.Group):
     """Lists everything, and imports only what is chosen."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *STORES]
+        return [*COMMANDS, *map(spelled, STORES)]
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
         summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
-        for title, section in (("Commands", summaries), ("What a log keeps", STORES)):
+        stores = {spelled(name): summary for name, summary in STORES.items()}
+        for title, section in (("Commands", summaries), ("What a log keeps", stores)):
             with formatter.section(title):
                 formatter.write_dl(list(section.items()))
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
             return _written(COMMANDS[name][0], name)
-        if name in STORES:
-            return _store_menu(name)
+        if (store := name.replace("-", "_")) in STORES:
+            return _store_menu(store)
         return None
 
 
 def _store_menu(store: str) -> click.Group:
     from decklog.app import store_class
 
-    menu = click.Group(store, help=store_class(store).__doc__)
+    menu = click.Group(spelled(store), help=store_class(store).__doc__)
     for verb, operation in operations(store).items():
         menu.add_command(_verb(verb, operation))
     for verb in HAND_WRITTEN.get(store, ()):

@@ -78,7 +78,7 @@ def test_a_file_that_is_there_is_not_written_over(log: Decklog, tmp_path: Path) 
 
 def test_what_was_never_imported_is_written_too(log: Decklog, run_id: str, tmp_path: Path) -> None:
     log.journal.append(run_id, "hello", agent="dev")
-    log.groups.create(run_id, "G1", name="Parser")
+    log.groups.add(run_id, "G1", name="Parser")
 
     result = BazingaExport(log, str(tmp_path / "out.db")).run()
 

@@ -47,7 +47,7 @@ def test_what_the_home_says_is_what_the_log_says(log: Decklog, home: Path) -> No
         ("search", None, {}),
     ]
     assert {charge.model: charge.cost_microdollars for charge in log.ledger.find()} == {"opus": 100_000, "haiku": 1}
-    assert log.ci.get("build", "main", 7).duration_s == 3600
+    assert log.ci.get("build", "main", 7).duration_seconds == 3600
     assert log.memory.get("me-1").superseded_by == "me-2"
     assert [hit.id for hit in log.memory.recall("tests before code")] == ["me-2"]
     assert log.states.get_snapshot("gaia-coder", "gt-3").document["reason"] == "lunch"

@@ -134,7 +134,7 @@ def test_two_files_that_used_the_same_numbers_both_go_along(log: Decklog, source
 def _own(log: Decklog, clock: ManualClock) -> None:
     """Write what Decklog's own verbs write, with every state that a task can be in."""
     log.runs.start("Make it faster", run_id="run_1", repo="/srv/app", branch="main", mode="parallel")
-    log.groups.create("run_1", "G1", name="Parser")
+    log.groups.add("run_1", "G1", name="Parser")
     log.runs.record_agent("run_1", "implementation", session="s", turns=3)
     for name in ("done", "failed", "blocked", "parked", "paused", "abandoned", "running", "pending"):
         log.tasks.add("run_1", name.title(), task_id=name, objective="do it", acceptance=["works"], priority=60)

@@ -53,7 +53,7 @@ def test_the_promise_depends_on_the_severity(log: Decklog, severity: MessageSeve
 def test_a_bad_message_is_refused_whole(log: Decklog, bad: dict[str, object]) -> None:
     with pytest.raises(Invalid):
         log.inbox.post(**{"from_handle": "ana", "body": "hello", **bad})  # type: ignore[arg-type]
-    assert log.inbox.recent() == []
+    assert log.inbox.find() == []
     assert log.journal.find("@desk") == []
 
 
@@ -69,7 +69,7 @@ def test_the_same_key_or_id_gives_the_first_message_back(log: Decklog) -> None:
     assert again.already
     named = log.inbox.post("ana", "imported", message_id="old-7")
     assert log.inbox.post("ana", "imported", message_id="old-7").already
-    assert [message.id for message in log.inbox.recent()] == [named.id, first.id]
+    assert [message.id for message in log.inbox.find()] == [named.id, first.id]
 
 
 def test_every_state_follows_the_one_before(log: Decklog, clock: ManualClock) -> None:
@@ -189,10 +189,10 @@ def test_recent_messages_come_newest_first_and_by_state(log: Decklog, clock: Man
         clock.advance(seconds=1)
         message_id = post(log, str(number))
     log.inbox.answer(message_id, "yes")
-    assert [message.body for message in log.inbox.recent()] == ["4", "3", "2", "1", "0"]
-    assert [message.body for message in log.inbox.recent(state="answered")] == ["4"]
+    assert [message.body for message in log.inbox.find()] == ["4", "3", "2", "1", "0"]
+    assert [message.body for message in log.inbox.find(state="answered")] == ["4"]
     with pytest.raises(Invalid):
-        log.inbox.recent(state="lost")
+        log.inbox.find(state="lost")
 
 
 # Who counts
@@ -287,7 +287,7 @@ def _post_once(target: str, number: int) -> str:
 def test_eight_processes_that_post_with_one_key_make_one_message(log: Decklog, target: str) -> None:
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         ids = pool.starmap(_post_once, [(target, number) for number in range(8)])
-    assert len(set(ids)) == len(log.inbox.recent()) == 1
+    assert len(set(ids)) == len(log.inbox.find()) == 1
     assert log.journal.verify().ok
 
 

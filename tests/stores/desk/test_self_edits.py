@@ -38,7 +38,7 @@ def test_a_self_edit_is_recorded_from_its_parts(log: Decklog, clock: ManualClock
             for name in ("pr", "fix_class", "files", "before_sha", "after_sha", "review_passes", "confidence", "em_review")
         ),  # type: ignore[arg-type]
     )
-    assert (edit.ts, edit.auto_merged, edit.feedback_id) == (clock.now(), False, None)
+    assert (edit.edited_at, edit.auto_merged, edit.feedback_id) == (clock.now(), False, None)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def ran(log: Decklog, number: int, seconds: int | None, branch: str = "main", co
         branch,
         number,
         started_at=START + timedelta(hours=number),
-        duration_s=seconds,
+        duration_seconds=seconds,
         conclusion=conclusion,  # type: ignore[arg-type]
     )
 
@@ -24,7 +24,7 @@ def test_a_run_is_recorded_when_it_starts_and_completed_when_it_ends(log: Decklo
     assert (started.started_at, started.completed_at, started.conclusion) == (clock.now(), None, None)
     clock.advance(minutes=3, seconds=20)
     done = log.ci.record("tests", "main", 17, completed_at=clock.now(), conclusion="success")
-    assert (done.duration_s, done.conclusion, done.started_at) == (200, "success", started.started_at)
+    assert (done.duration_seconds, done.conclusion, done.started_at) == (200, "success", started.started_at)
     assert log.ci.get("tests", "main", 17) == done
 
 
@@ -39,7 +39,7 @@ def test_saying_the_same_again_changes_nothing(log: Decklog) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [{"conclusion": "failure"}, {"duration_s": 91}, {"started_at": START + timedelta(1)}, {"completed_at": START}]
+    "other", [{"conclusion": "failure"}, {"duration_seconds": 91}, {"started_at": START + timedelta(1)}, {"completed_at": START}]
 )
 def test_what_is_known_is_not_changed(log: Decklog, other: dict[str, object]) -> None:
     known = log.ci.record("tests", "main", 1, started_at=START, completed_at=START + timedelta(seconds=90), conclusion="success")
@@ -56,7 +56,7 @@ def test_what_is_known_is_not_changed(log: Decklog, other: dict[str, object]) ->
         {"ci_run_id": -1},
         {"ci_run_id": True},
         {"ci_run_id": 2**63},
-        {"duration_s": -1},
+        {"duration_seconds": -1},
         {"conclusion": "maybe"},
         {"completed_at": START - timedelta(1)},
         {"run_id": "run_1"},
@@ -126,7 +126,7 @@ def test_a_new_branch_is_judged_by_the_others(log: Decklog) -> None:
     ran(log, 1, 100)
     ran(log, 2, 200, branch="dev")
     ran(log, 3, 5, branch="new", conclusion="failure")
-    log.ci.record("lint", "new", 9, duration_s=3, conclusion="success")
+    log.ci.record("lint", "new", 9, duration_seconds=3, conclusion="success")
     expected = log.ci.expected("tests", "new")
     assert (expected["median_s"], expected["runs"], expected["source"]) == (150, 2, "other-branches")
 
@@ -141,7 +141,7 @@ def test_without_any_run_nothing_is_expected(log: Decklog) -> None:
 
 def _record(target: str, number: int) -> bool:
     with Decklog.open(target) as log:
-        return log.ci.record("tests", "main", number % 3, started_at=START, conclusion="success", duration_s=60).already
+        return log.ci.record("tests", "main", number % 3, started_at=START, conclusion="success", duration_seconds=60).already
 
 
 def test_processes_that_record_the_same_runs_agree(log: Decklog, target: str) -> None:

@@ -376,7 +376,7 @@ def test_flags_of_a_transition_are_told(log: Decklog) -> None:
 
 def test_the_facts_of_a_run_are_looked_up(log: Decklog, run_id: str) -> None:
     for name in ("B", "A"):
-        log.groups.create(run_id, name, name="Harden auth" if name == "B" else name)
+        log.groups.add(run_id, name, name="Harden auth" if name == "B" else name)
     answer = log.workflow.route("tech_lead", "CHANGES_REQUESTED", run_id="run_1", group_id="B")
     assert (answer["next_agent"], answer["run_id"], answer["group_id"]) == ("senior_software_engineer", "run_1", "B")
     assert log.workflow.route("project_manager", "CONTINUE", run_id="run_1")["groups_to_spawn"] == ["A", "B"]

@@ -132,7 +132,7 @@ def test_a_fork_does_not_end_what_its_parent_reserved(log: Decklog, run_id: str)
 
 
 def test_a_run_with_records_of_every_kind_can_be_forked(log: Decklog, run_id: str) -> None:
-    log.groups.create(run_id, "A", name="Lexer")
+    log.groups.add(run_id, "A", name="Lexer")
     log.tasks.add(run_id, "work", task_id="work", group_id="A", key="k")
     log.plans.record(run_id, original_prompt="do it", plan_text="one, two", phases=["one", "two"])
     log.criteria.record(run_id, ["All tests pass"])

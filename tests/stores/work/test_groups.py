@@ -68,7 +68,7 @@ def fields_of(group: object) -> dict[str, object]:
 
 
 def test_a_new_group_has_the_known_defaults(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    group = log.groups.create(run_id, "A")
+    group = log.groups.add(run_id, "A")
     assert (group.name, group.status, group.initial_tier) == ("Task Group A", GroupStatus.PENDING, GroupTier.DEVELOPER)
     assert (group.item_count, group.review_iteration, group.revision_count) == (1, 1, 0)
     assert (group.context_references, group.specializations, group.speckit_task_ids) == (None, None, None)
@@ -79,7 +79,7 @@ def test_a_new_group_has_the_known_defaults(log: Decklog, run_id: str, clock: Ma
 
 
 def test_a_group_made_in_one_call_keeps_every_field_given(log: Decklog, run_id: str) -> None:
-    log.groups.create(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
+    log.groups.add(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
     group = log.groups.get(run_id, "A")
     assert fields_of(group) == EVERYTHING
     assert group.merge_status is MergeStatus.CONFLICT
@@ -88,8 +88,8 @@ def test_a_group_made_in_one_call_keeps_every_field_given(log: Decklog, run_id: 
 
 def test_a_group_can_be_made_with_the_time_it_was_made_elsewhere(log: Decklog, run_id: str) -> None:
     then = datetime(2025, 3, 1, tzinfo=UTC)
-    assert log.groups.create(run_id, "A", created_at=then).created_at == then
-    assert log.groups.create(run_id, "A", created_at=datetime(2024, 1, 1, tzinfo=UTC)).created_at == then
+    assert log.groups.add(run_id, "A", created_at=then).created_at == then
+    assert log.groups.add(run_id, "A", created_at=datetime(2024, 1, 1, tzinfo=UTC)).created_at == then
 
 
 @pytest.mark.parametrize("field", OTHER)
@@ -97,7 +97,7 @@ def test_a_group_can_be_made_with_the_time_it_was_made_elsewhere(log: Decklog, r
 def test_a_change_of_one_field_leaves_all_the_others(
     log: Decklog, run_id: str, verb: str, field: str, clock: ManualClock
 ) -> None:
-    before = log.groups.create(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
+    before = log.groups.add(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
     clock.advance(minutes=1)
     after = getattr(log.groups, verb)(run_id, "A", **{field: OTHER[field]})
     assert fields_of(after) == EVERYTHING | {field: OTHER[field]}
@@ -128,7 +128,7 @@ def test_a_change_of_one_field_leaves_all_the_others(
 )
 def test_a_group_is_the_sum_of_what_was_given(log: Decklog, run_id: str, changes: list[dict[str, object]]) -> None:
     group_id = f"g{len(log.groups.find(run_id, limit=1000))}"
-    expected = fields_of(log.groups.create(run_id, group_id))
+    expected = fields_of(log.groups.add(run_id, group_id))
     for change in changes:
         if change:
             log.groups.update(run_id, group_id, **change)  # type: ignore[arg-type]
@@ -138,19 +138,19 @@ def test_a_group_is_the_sum_of_what_was_given(log: Decklog, run_id: str, changes
 
 
 def test_the_same_create_again_writes_nothing(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    first = log.groups.create(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
+    first = log.groups.add(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
     clock.advance(minutes=1)
-    again = log.groups.create(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
+    again = log.groups.add(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
     assert again == first
     assert again.already
-    assert log.groups.create(run_id, "A").already
+    assert log.groups.add(run_id, "A").already
     assert log.groups.update(run_id, "A", complexity=7).already
     assert len(log.journal.history("groups", to_json([run_id, "A"]))) == 1
 
 
 def test_no_list_and_an_empty_list_are_different(log: Decklog, run_id: str) -> None:
     for field in ("context_references", "specializations", "speckit_task_ids"):
-        group = log.groups.create(run_id, "A")
+        group = log.groups.add(run_id, "A")
         assert getattr(group, field) is None
         assert getattr(log.groups.update(run_id, "A", **{field: []}), field) == []
         assert getattr(log.groups.get(run_id, "A"), field) == []
@@ -158,7 +158,7 @@ def test_no_list_and_an_empty_list_are_different(log: Decklog, run_id: str) -> N
 
 
 def test_cleared_fields_are_empty_and_the_rest_stays(log: Decklog, run_id: str) -> None:
-    log.groups.create(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
+    log.groups.add(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
     names = ["assigned_to", "last_review_status", "feature_branch", "complexity", "component_path", "specializations"]
     group = log.groups.update(run_id, "A", clear=names)
     assert fields_of(group) == EVERYTHING | dict.fromkeys(names)
@@ -166,7 +166,7 @@ def test_cleared_fields_are_empty_and_the_rest_stays(log: Decklog, run_id: str) 
 
 @pytest.mark.parametrize("name", ["name", "status", "merge_status", "item_count", "run_id", "nonsense"])
 def test_what_a_group_must_have_is_not_cleared(log: Decklog, run_id: str, name: str) -> None:
-    log.groups.create(run_id, "A")
+    log.groups.add(run_id, "A")
     with pytest.raises(Invalid, match="can't be cleared"):
         log.groups.update(run_id, "A", clear=[name])
     with pytest.raises(Invalid, match="given and cleared"):
@@ -214,9 +214,9 @@ def test_what_a_group_must_have_is_not_cleared(log: Decklog, run_id: str, name: 
 )
 def test_bad_values_are_refused_and_nothing_is_written(log: Decklog, run_id: str, bad: dict[str, object]) -> None:
     with pytest.raises(Invalid):
-        log.groups.create(run_id, "A", **bad)  # type: ignore[arg-type]
+        log.groups.add(run_id, "A", **bad)  # type: ignore[arg-type]
     assert log.groups.find(run_id) == []
-    log.groups.create(run_id, "A")
+    log.groups.add(run_id, "A")
     with pytest.raises(Invalid):
         log.groups.update(run_id, "A", **bad)  # type: ignore[arg-type]
     assert len(log.journal.history("groups", to_json([run_id, "A"]))) == 1
@@ -224,8 +224,8 @@ def test_bad_values_are_refused_and_nothing_is_written(log: Decklog, run_id: str
 
 def test_an_unknown_merge_status_is_refused_by_verb_and_by_schema(log: Decklog, run_id: str) -> None:
     with pytest.raises(Invalid):
-        log.groups.create(run_id, "A", merge_status="maybe")  # type: ignore[arg-type]
-    log.groups.create(run_id, "A")
+        log.groups.add(run_id, "A", merge_status="maybe")  # type: ignore[arg-type]
+    log.groups.add(run_id, "A")
     for statement in (
         "update groups set merge_status = 'maybe'",
         "update groups set last_review_status = 'approved'",
@@ -241,13 +241,13 @@ def test_a_bad_group_id_is_refused(log: Decklog, run_id: str, bad: str) -> None:
     with pytest.raises(Invalid):
         check_group_id(bad)
     with pytest.raises(Invalid):
-        log.groups.create(run_id, bad)
+        log.groups.add(run_id, bad)
     assert log.groups.find(run_id) == []
 
 
 @pytest.mark.parametrize("good", ["A", "a" * 64, "group_1", "1-2", "-", "_"])
 def test_a_good_group_id_is_taken_as_it_is(log: Decklog, run_id: str, good: str) -> None:
-    assert check_group_id(good) == check_task_group_id(good) == log.groups.create(run_id, good).group_id == good
+    assert check_group_id(good) == check_task_group_id(good) == log.groups.add(run_id, good).group_id == good
 
 
 @pytest.mark.parametrize("word", ["global", "session", "all", "default", "Global", "ALL", "dEfault"])
@@ -256,7 +256,7 @@ def test_a_reserved_word_is_a_scope_and_not_a_group(log: Decklog, run_id: str, w
     with pytest.raises(Invalid, match="reserved identifier"):
         check_task_group_id(word)
     with pytest.raises(Invalid, match="reserved identifier"):
-        log.groups.create(run_id, word)
+        log.groups.add(run_id, word)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_reserved_word_is_a_scope_and_not_a_group(log: Decklog, run_id: str, w
 def test_a_specialisation_has_one_full_form(log: Decklog, run_id: str, given: str, normal: str) -> None:
     assert normal_specialization(given) == PREFIX + normal
     assert normal_specialization(PREFIX + normal) == PREFIX + normal
-    assert log.groups.create(run_id, "A", specializations=[given]).specializations == [PREFIX + normal]
+    assert log.groups.add(run_id, "A", specializations=[given]).specializations == [PREFIX + normal]
 
 
 @pytest.mark.parametrize(
@@ -310,8 +310,8 @@ def test_what_does_not_exist_is_not_updated(log: Decklog, run_id: str) -> None:
             act("nobody", "B")
     for nobody in ("nobody", "@desk", "@memory"):
         with pytest.raises(NotFound, match="no run"):
-            log.groups.create(nobody, "A")
-    log.groups.create(run_id, "A")
+            log.groups.add(nobody, "A")
+    log.groups.add(run_id, "A")
     with pytest.raises(Invalid, match="nothing to change"):
         log.groups.update(run_id, "A")
     assert log.groups.find("nobody") == []
@@ -319,8 +319,8 @@ def test_what_does_not_exist_is_not_updated(log: Decklog, run_id: str) -> None:
 
 def test_the_same_id_in_two_runs_is_two_groups(log: Decklog, run_id: str) -> None:
     log.runs.start("another", run_id="run_2")
-    log.groups.create(run_id, "A", name="one")
-    log.groups.create("run_2", "A", name="two")
+    log.groups.add(run_id, "A", name="one")
+    log.groups.add("run_2", "A", name="two")
     assert log.groups.get(run_id, "A").name == "one"
     assert log.groups.get("run_2", "A").name == "two"
 
@@ -328,7 +328,7 @@ def test_the_same_id_in_two_runs_is_two_groups(log: Decklog, run_id: str) -> Non
 def test_groups_are_listed_in_the_order_of_their_making(log: Decklog, run_id: str) -> None:
     ids = ["C", "a", "B", "10", "9"]
     for group_id in ids:  # the clock stands still: times can't tell them apart
-        log.groups.create(run_id, group_id)
+        log.groups.add(run_id, group_id)
     log.groups.update(run_id, "C", complexity=2)
     assert [group.group_id for group in log.groups.find(run_id)] == ids
     seen, after = [], None
@@ -342,9 +342,9 @@ def test_groups_are_listed_in_the_order_of_their_making(log: Decklog, run_id: st
 
 def test_groups_are_found_by_status_person_and_merge(log: Decklog, run_id: str) -> None:
     log.runs.start("another", run_id="run_2")
-    log.groups.create(run_id, "A", status="failed", assigned_to="ana")
-    log.groups.create(run_id, "B", merge_status="conflict")
-    log.groups.create("run_2", "A", status="failed")
+    log.groups.add(run_id, "A", status="failed", assigned_to="ana")
+    log.groups.add(run_id, "B", merge_status="conflict")
+    log.groups.add("run_2", "A", status="failed")
     assert [(g.run_id, g.group_id) for g in log.groups.find(status="failed")] == [(run_id, "A"), ("run_2", "A")]
     assert [g.group_id for g in log.groups.find(run_id, assigned_to="ana")] == ["A"]
     assert [g.group_id for g in log.groups.find(run_id, merge_status="conflict")] == ["B"]
@@ -355,14 +355,14 @@ def test_groups_are_found_by_status_person_and_merge(log: Decklog, run_id: str) 
 
 
 def test_the_review_iteration_only_grows(log: Decklog, run_id: str) -> None:
-    log.groups.create(run_id, "A", review_iteration=4)
+    log.groups.add(run_id, "A", review_iteration=4)
     assert log.groups.update(run_id, "A", review_iteration=2).review_iteration == 4
-    assert log.groups.create(run_id, "A", review_iteration=3, complexity=2).review_iteration == 4
+    assert log.groups.add(run_id, "A", review_iteration=3, complexity=2).review_iteration == 4
     assert log.groups.update(run_id, "A", review_iteration=5).review_iteration == 5
 
 
 def test_reviews_count_iterations_and_the_lack_of_progress(log: Decklog, run_id: str) -> None:
-    log.groups.create(run_id, "A")
+    log.groups.add(run_id, "A")
     seen = []
     for verdict, blocking in [("CHANGES_REQUESTED", 5), ("CHANGES_REQUESTED", 5), ("CHANGES_REQUESTED", 6)]:
         group = log.groups.record_review(run_id, "A", verdict, blocking_issues=blocking)  # type: ignore[arg-type]
@@ -378,7 +378,7 @@ def test_reviews_count_iterations_and_the_lack_of_progress(log: Decklog, run_id:
 
 
 def test_a_review_sent_twice_counts_once(log: Decklog, run_id: str) -> None:
-    log.groups.create(run_id, "A")
+    log.groups.add(run_id, "A")
     first = log.groups.record_review(run_id, "A", ReviewStatus.CHANGES_REQUESTED, blocking_issues=3, iteration=1)
     again = log.groups.record_review(run_id, "A", ReviewStatus.CHANGES_REQUESTED, blocking_issues=3, iteration=1)
     assert first.review_iteration == again.review_iteration == 2
@@ -399,7 +399,7 @@ def test_a_review_sent_twice_counts_once(log: Decklog, run_id: str) -> None:
     ],
 )
 def test_a_review_that_makes_no_sense_is_refused(log: Decklog, run_id: str, verdict: ReviewStatus, more: dict[str, int]) -> None:
-    group = log.groups.create(run_id, "A")
+    group = log.groups.add(run_id, "A")
     with pytest.raises(Invalid):
         log.groups.record_review(run_id, "A", verdict, **more)  # type: ignore[arg-type]
     assert log.groups.get(run_id, "A") == group
@@ -420,7 +420,7 @@ LAWFUL = {
 @pytest.mark.parametrize("present", [None, *MergeStatus])
 @pytest.mark.parametrize("wanted", list(MergeStatus))
 def test_a_merge_goes_only_the_lawful_ways(log: Decklog, run_id: str, present: MergeStatus | None, wanted: MergeStatus) -> None:
-    log.groups.create(run_id, "A", merge_status=present)
+    log.groups.add(run_id, "A", merge_status=present)
     if present == wanted:
         assert log.groups.record_merge(run_id, "A", wanted).already
     elif (present, wanted) in LAWFUL:
@@ -429,19 +429,19 @@ def test_a_merge_goes_only_the_lawful_ways(log: Decklog, run_id: str, present: M
         with pytest.raises(Conflict, match="can't become"):
             log.groups.record_merge(run_id, "A", wanted)
         with pytest.raises(Conflict, match="can't become"):
-            log.groups.create(run_id, "A", merge_status=wanted)
+            log.groups.add(run_id, "A", merge_status=wanted)
         assert log.groups.get(run_id, "A").merge_status is present
 
 
 def test_the_status_moves_with_the_merge(log: Decklog, run_id: str) -> None:
-    log.groups.create(run_id, "A", status="in_progress")
+    log.groups.add(run_id, "A", status="in_progress")
     steps = ["pending", "in_progress", "conflict", "in_progress", "test_failure", "in_progress", "merged"]
     seen = [str(log.groups.record_merge(run_id, "A", step).status) for step in steps]  # type: ignore[arg-type]
     assert seen == ["approved_pending_merge", "merging", "in_progress", "merging", "in_progress", "merging", "completed"]
 
 
 def test_attempts_are_counted_one_by_one(log: Decklog, run_id: str) -> None:
-    log.groups.create(run_id, "A", qa_attempts=2)
+    log.groups.add(run_id, "A", qa_attempts=2)
     assert log.groups.count_revision(run_id, "A").revision_count == 1
     assert log.groups.count_qa_attempt(run_id, "A").qa_attempts == 3
     assert log.groups.count_review_attempt(run_id, "A").tl_review_attempts == 1
@@ -449,14 +449,14 @@ def test_attempts_are_counted_one_by_one(log: Decklog, run_id: str) -> None:
 
 def _count_and_create(target: str, number: int) -> None:
     with Decklog.open(target) as log:
-        log.groups.create("run_1", f"own_{number}")
+        log.groups.add("run_1", f"own_{number}")
         for _ in range(5):
             log.groups.count_revision("run_1", "shared")
-        log.groups.create("run_1", "raced", complexity=number + 1)
+        log.groups.add("run_1", "raced", complexity=number + 1)
 
 
 def test_processes_lose_neither_counts_nor_groups(log: Decklog, run_id: str, target: str) -> None:
-    log.groups.create(run_id, "shared")
+    log.groups.add(run_id, "shared")
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_count_and_create, args=(target, number)) for number in range(6)]
     for worker in workers:
@@ -472,7 +472,7 @@ def test_processes_lose_neither_counts_nor_groups(log: Decklog, run_id: str, tar
 
 
 def test_a_group_can_be_seen_as_of_any_entry(log: Decklog, run_id: str) -> None:
-    log.groups.create(run_id, "A", complexity=2)
+    log.groups.add(run_id, "A", complexity=2)
     states = [log.groups.get(run_id, "A")]
     for act in (
         lambda: log.groups.update(run_id, "A", status="in_progress", specializations=["python.md"]),
@@ -491,6 +491,6 @@ def test_a_group_can_be_seen_as_of_any_entry(log: Decklog, run_id: str) -> None:
 
 def test_a_secret_in_a_group_is_not_kept(log: Decklog, run_id: str) -> None:
     secret = "gh" + "p_" + "Zk3x" * 9
-    first = log.groups.create(run_id, "A", name=f"use {secret}", context_references=[secret])
+    first = log.groups.add(run_id, "A", name=f"use {secret}", context_references=[secret])
     assert secret not in str(first.as_dict())
-    assert log.groups.create(run_id, "A", name=f"use {secret}", context_references=[secret]).already
+    assert log.groups.add(run_id, "A", name=f"use {secret}", context_references=[secret]).already

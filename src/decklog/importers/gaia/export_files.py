@@ -114,11 +114,11 @@ class HomeFiles:
 
     def _self_edits(self) -> "Iterator[tuple[int | None, datetime, str]]":
         marks = self._marks()
-        for edit in each(self.log, SelfEdit, "ts, id"):
+        for edit in each(self.log, SelfEdit, "edited_at, id"):
             number, key = marks.first("select number, key from marks where id = ?", (edit.id,)) or (None, None)
             line, is_other = as_it_was(_edit_lines(edit), key)
             self.report.leave_out(f"the spelling of lines in {files.SELF_EDITS}", int(is_other))
-            yield number, edit.ts, line
+            yield number, edit.edited_at, line
         marks.close()
 
     def _marks(self) -> Scratch:
@@ -159,10 +159,10 @@ class HomeFiles:
 
 def _edit_lines(edit: SelfEdit) -> "Iterator[str]":
     """Give the lines that a self-edit may have been: as its own program writes it, and as others write JSON."""
-    document: dict[str, Any] = {name: value for name, value in edit.as_dict().items() if name != "id"}
+    document: dict[str, Any] = {name: value for name, value in edit.as_dict().items() if name not in ("id", "edited_at")}
     document["review_passes"] = {name: edit.review_passes[name] for name in PASSES}
-    for ts in times(edit.ts):
-        whole = {**document, "ts": ts}
+    for ts in times(edit.edited_at):
+        whole = {"ts": ts, **document}
         yield json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
         for shown in (whole, {name: value for name, value in whole.items() if value is not None}):
             yield from (json.dumps(shown), json.dumps(shown, ensure_ascii=False), json.dumps(shown, sort_keys=True))

@@ -98,7 +98,7 @@ class WorkRows:
         for run in each(self.log, CiRun, "started_at, ci_run_id, workflow_name, branch"):
             row: Columns = {"workflow_name": run.workflow_name, "branch": run.branch, "run_id": run.ci_run_id}
             row |= {"started_at": None if run.started_at == EPOCH else run.started_at, "completed_at": run.completed_at}
-            row |= {"duration_s": run.duration_s, "conclusion": run.conclusion and run.conclusion.value}
+            row |= {"duration_s": run.duration_seconds, "conclusion": run.conclusion and run.conclusion.value}
             name = f"ci_history {run.workflow_name}/{run.branch}/{run.ci_run_id}"
             out.write("ci_history", name, row, {"started_at": EPOCH})
 

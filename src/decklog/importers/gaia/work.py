@@ -114,7 +114,7 @@ class GaiaWorkTables:
             ci_run_id=row.whole("run_id"),
             started_at=started,
             completed_at=completed,
-            duration_s=row.whole("duration_s"),
+            duration_seconds=row.whole("duration_s"),
             conclusion=row.one_of("conclusion", CiConclusion, None),
             updated_at=completed or started,
         )

@@ -210,8 +210,8 @@ class Artifacts(Store):
     @reads
     def find(
         self,
-        *,
         run_id: str | None = None,
+        *,
         role: str | None = None,
         kind: str | None = None,
         path: str | None = None,

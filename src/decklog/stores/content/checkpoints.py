@@ -181,8 +181,8 @@ class Checkpoints(Store):
     @reads
     def snapshots(
         self,
-        *,
         run_id: str | None = None,
+        *,
         task_id: str | None = None,
         limit: int = 20,
         after: str | None = None,

@@ -220,7 +220,7 @@ class Approvals(Store):
         return changed[0]
 
     @writes
-    def expire(self, *, run_id: str | None = None) -> list[Approval]:
+    def expire(self, run_id: str | None = None) -> list[Approval]:
         """Record the default answer of every open question whose time has run out, of one run or of all.
 
         It counts from that time on, recorded or not; asking, deciding and withdrawing record it too.
@@ -277,8 +277,8 @@ class Approvals(Store):
     @reads
     def find(
         self,
-        *,
         run_id: str | None = None,
+        *,
         state: ApprovalState | None = None,
         asked_of: str | None = None,
         source: str | None = None,

@@ -199,12 +199,12 @@ class Inbox(Store):
         return self._page(Message, where, order=("received_at", "id"), limit=limit, after=after)
 
     @reads
-    def recent(
+    def find(
         self,
+        run_id: str | None = None,
         *,
         state: MessageState | None = None,
         severity: MessageSeverity | None = None,
-        run_id: str | None = None,
         from_handle: str | None = None,
         limit: int = 20,
         after: str | None = None,
@@ -328,7 +328,7 @@ class Inbox(Store):
         """Read the message so that nobody else moves it until this transaction ends."""
         found = self._select(Message, "select * from messages where id = :id for update", id=message_id)
         if not found:
-            raise NotFound(f"there is no message {message_id}", hint="decklog inbox recent lists them.", id=message_id)
+            raise NotFound(f"there is no message {message_id}", hint="decklog inbox find lists them.", id=message_id)
         return found[0]
 
 

@@ -24,7 +24,7 @@ class SelfEdit(Record):
     home = "@desk"
 
     id: str
-    ts: datetime
+    edited_at: datetime
     pr: str
     fix_class: FixClass
     files: list[str]
@@ -56,7 +56,7 @@ class SelfEdits(Store):
         *,
         auto_merged: bool = False,
         feedback_id: str | None = None,
-        ts: datetime | None = None,
+        edited_at: datetime | None = None,
     ) -> SelfEdit:
         """Record a self-edit, with the verdict of each of the seven review passes.
 
@@ -73,7 +73,7 @@ class SelfEdits(Store):
             "em_review": _words(em_review, "em_review"),
             "auto_merged": auto_merged,
             "feedback_id": feedback_id,
-            "ts": ts or self._now(),
+            "edited_at": edited_at or self._now(),
         }
         return self._once(
             lambda: self._known(fields["pr"], fields["after_sha"]),
@@ -83,7 +83,7 @@ class SelfEdits(Store):
     @writes
     def record_document(self, document: dict[str, object]) -> SelfEdit:
         """Record a self-edit from one JSON object, as a line of a self-edit log holds it; unknown keys are refused."""
-        required = {field for field in SelfEdit.columns() if field not in ("id", "feedback_id")}
+        required = {"ts", *(field for field in SelfEdit.columns() if field not in ("id", "feedback_id", "edited_at"))}
         unknown = sorted(document.keys() - required - {"feedback_id"})
         missing = sorted(required - document.keys())
         if unknown or missing:
@@ -92,7 +92,8 @@ class SelfEdits(Store):
                 unknown=unknown,
                 missing=missing,
             )
-        given: dict[str, Any] = {**document, "ts": _time(document["ts"])}
+        given: dict[str, Any] = {**document, "edited_at": _time(document["ts"])}
+        del given["ts"]
         if not isinstance(given["auto_merged"], bool):
             raise Invalid("auto_merged is true or false", field="auto_merged")
         if not isinstance(given.get("feedback_id"), str | None):
@@ -124,7 +125,7 @@ class SelfEdits(Store):
         """List self-edits, newest first."""
         where = Where(SelfEdit)
         where.equal(fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"), feedback_id=feedback_id, pr=pr)
-        return self._page(SelfEdit, where, order=("ts", "id"), limit=limit, after=after, descending=not oldest_first)
+        return self._page(SelfEdit, where, order=("edited_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
 
 def _words(value: object, field: str) -> str:

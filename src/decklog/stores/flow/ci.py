@@ -34,7 +34,7 @@ class CiRun(Record):
     started_at: datetime
     updated_at: datetime
     completed_at: datetime | None = None
-    duration_s: int | None = None
+    duration_seconds: int | None = None
     conclusion: CiConclusion | None = None
 
 
@@ -52,7 +52,7 @@ class Ci(Store):
         *,
         started_at: datetime | None = None,
         completed_at: datetime | None = None,
-        duration_s: int | None = None,
+        duration_seconds: int | None = None,
         conclusion: CiConclusion | None = None,
     ) -> CiRun:
         """Record a CI run, or complete one that is known; what is known already may be said again, not changed.
@@ -63,7 +63,7 @@ class Ci(Store):
         given = {
             "started_at": started_at,
             "completed_at": completed_at,
-            "duration_s": _seconds(duration_s),
+            "duration_seconds": _seconds(duration_seconds),
             "conclusion": conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
         }
         known = self._locked(key)
@@ -79,7 +79,7 @@ class Ci(Store):
     def _start(self, key: "dict[str, Any]", given: "dict[str, Any]") -> CiRun:
         now = self._now()
         fields = {**given, "started_at": given["started_at"] or now}
-        fields["duration_s"] = _duration(fields)
+        fields["duration_seconds"] = _duration(fields)
         return self._add(CiRun, note=_note(fields), updated_at=now, **key, **fields)
 
     def _complete(self, known: CiRun, given: "dict[str, Any]") -> CiRun:
@@ -96,8 +96,8 @@ class Ci(Store):
                     known=str(present),
                 )
         fields = {**known.values(), **changes}
-        if known.duration_s is None and (duration := _duration(fields)) is not None:
-            changes["duration_s"] = duration
+        if known.duration_seconds is None and (duration := _duration(fields)) is not None:
+            changes["duration_seconds"] = duration
         if not changes:
             return known.marked_already()
         assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
@@ -183,14 +183,14 @@ class Ci(Store):
             CiRun,
             f"""
             select * from ci_runs
-             where workflow_name = :workflow_name and {on} and conclusion = 'success' and duration_s is not null
+             where workflow_name = :workflow_name and {on} and conclusion = 'success' and duration_seconds is not null
              order by started_at desc, ci_run_id desc, branch
              limit {last}
             """,
             workflow_name=workflow_name,
             branch=branch,
         )
-        return sorted(run.duration_s for run in runs if run.duration_s is not None)
+        return sorted(run.duration_seconds for run in runs if run.duration_seconds is not None)
 
 
 def _key(workflow_name: str, branch: str, ci_run_id: int) -> "dict[str, Any]":
@@ -201,16 +201,16 @@ def _key(workflow_name: str, branch: str, ci_run_id: int) -> "dict[str, Any]":
     return {"workflow_name": workflow_name, "branch": branch, "ci_run_id": ci_run_id}
 
 
-def _seconds(duration_s: int | None) -> int | None:
-    if duration_s is not None and not 0 <= duration_s < 2**31:
-        raise Invalid(f"a run can't take {duration_s} seconds", field="duration_s")
-    return duration_s
+def _seconds(duration_seconds: int | None) -> int | None:
+    if duration_seconds is not None and not 0 <= duration_seconds < 2**31:
+        raise Invalid(f"a run can't take {duration_seconds} seconds", field="duration_seconds")
+    return duration_seconds
 
 
 def _duration(fields: "dict[str, Any]") -> int | None:
     """Give the duration that was said, or the time from start to end."""
-    if fields["duration_s"] is not None or fields["completed_at"] is None:
-        known: int | None = fields["duration_s"]
+    if fields["duration_seconds"] is not None or fields["completed_at"] is None:
+        known: int | None = fields["duration_seconds"]
         return known
     seconds: float = (fields["completed_at"] - fields["started_at"]).total_seconds()
     if seconds < 0:

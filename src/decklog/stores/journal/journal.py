@@ -93,8 +93,10 @@ class Journal:
         return self._writer.append_many(entries)
 
     @reads
-    def get(self, stream: str, seq: int) -> Entry:
-        """Get one entry by its stream and its number."""
+    def get(self, stream: str, seq: int | None = None) -> Entry:
+        """Get one entry by its stream and its number, or by its id, STREAM:NUMBER."""
+        if seq is None:
+            stream, seq = _parts_of(stream)
         if not 0 < seq < STREAM_SIZE:
             # Such a number would be a position in another stream.
             raise NotFound(f"there is no entry {stream}:{seq}")
@@ -301,6 +303,14 @@ class Journal:
         from decklog.stores.journal.verify import Verifier
 
         return Verifier(self._db, self.record_classes()).run(stream, anchor)
+
+
+def _parts_of(entry_id: str) -> tuple[str, int]:
+    """Read the id of an entry."""
+    stream, _, number = entry_id.rpartition(":")
+    if not stream or not (number.isascii() and number.isdigit()):
+        raise Invalid(f"{entry_id!r} is not the id of an entry; write STREAM:NUMBER, or the stream and then the number")
+    return stream, int(number)
 
 
 class _Search:

@@ -276,10 +276,10 @@ class Learnings(Store):
     @reads
     def find(
         self,
+        run_id: str | None = None,
         *,
         state: LearningState | None = None,
         task_id: str | None = None,
-        run_id: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         oldest_first: bool = False,

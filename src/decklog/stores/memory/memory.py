@@ -147,12 +147,12 @@ class Memory(LessonWriter):
     @reads
     def find(
         self,
+        run_id: str | None = None,
         *,
         topic: str | None = None,
         project: str | None = None,
         source_kind: str | None = None,
         source_id: str | None = None,
-        run_id: str | None = None,
         task_id: str | None = None,
         min_confidence: int | None = None,
         include_superseded: bool = False,

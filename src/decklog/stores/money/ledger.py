@@ -180,8 +180,8 @@ class Ledger(Store):
     @reads
     def find(
         self,
-        *,
         run_id: str | None = None,
+        *,
         group_id: str | None = None,
         task_id: str | None = None,
         agent: str | None = None,
@@ -205,9 +205,9 @@ class Ledger(Store):
     @reads
     def summary(
         self,
+        run_id: str | None = None,
         *,
         by: SpendBy = SpendBy.MODEL,
-        run_id: str | None = None,
         group_id: str | None = None,
         task_id: str | None = None,
         agent: str | None = None,

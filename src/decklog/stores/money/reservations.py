@@ -152,9 +152,9 @@ class Reservations(Store):
     @reads
     def find(
         self,
+        run_id: str | None = None,
         *,
         state: ReservationState | None = None,
-        run_id: str | None = None,
         group_id: str | None = None,
         task_id: str | None = None,
         agent: str | None = None,

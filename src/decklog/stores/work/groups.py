@@ -217,7 +217,7 @@ class Groups(RunBound):
     records = (Group,)
 
     @writes
-    def create(
+    def add(
         self,
         run_id: str,
         group_id: str,

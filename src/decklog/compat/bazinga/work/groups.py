@@ -53,7 +53,7 @@ class Groups(Desk):
             return {"success": False, "error": problem}
         if fields.get("status") == "pending":
             del fields["status"]
-        return {"success": True, "task_group": group_row(self.log.groups.create(session_id, group_id, **fields))}
+        return {"success": True, "task_group": group_row(self.log.groups.add(session_id, group_id, **fields))}
 
     @reports
     def update_task_group(
@@ -94,7 +94,7 @@ class Groups(Desk):
         except NotFound as problem:
             if not auto_create or "id" not in problem.details:
                 raise
-            group = self.log.groups.create(session_id, group_id, **fields)
+            group = self.log.groups.add(session_id, group_id, **fields)
         return {"success": True, "task_group": group_row(group)}
 
     @answers

@@ -165,9 +165,9 @@ create table self_edits (
   em_review     {text} not null check (em_review <> ''),
   auto_merged   {integer} not null check (auto_merged in (0, 1)),
   feedback_id   {text} references feedback (id),
-  ts            {text} not null,
+  edited_at     {text} not null,
   unique (pr, after_sha)
 ){strict};
 
-create index self_edits_by_time on self_edits (ts, id);
-create index self_edits_by_feedback on self_edits (feedback_id, ts, id);
+create index self_edits_by_time on self_edits (edited_at, id);
+create index self_edits_by_feedback on self_edits (feedback_id, edited_at, id);

@@ -121,7 +121,7 @@ create table ci_runs (
   ci_run_id     {integer} not null check (ci_run_id >= 0),
   started_at    {text} not null,
   completed_at  {text},
-  duration_s    {integer} check (duration_s >= 0),
+  duration_seconds {integer} check (duration_seconds >= 0),
   conclusion    {text} check (conclusion in ('success', 'failure', 'cancelled', 'timed_out')),
   updated_at    {text} not null,
   primary key (workflow_name, branch, ci_run_id)
