@@ -57,7 +57,11 @@ class RuleSet:
         rule, value = self._rules[index], text[secret[0] : secret[1]]
         if not self._is_known_real(known, index, value):
             return False
-        if rule.random and first and text[first - 1] == "_":
+        before = text[first - 1 : first]
+        if rule.random and before == "+":
+            # In the middle of base64, where any beginning turns up.
+            return False
+        if rule.random and before == "_":
             # After an underscore, ids begin like this too; none of them mixes all three.
             return any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))
         return rule.name != "url-password" or _is_url_password(text, first, *secret)

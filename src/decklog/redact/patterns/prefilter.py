@@ -50,7 +50,7 @@ _NAMES = {
 }
 _COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
-    *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring"),
+    *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring", "sudo -s", "chpasswd"),
 )
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
