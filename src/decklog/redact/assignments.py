@@ -16,7 +16,7 @@ _LONGEST_DOUBT = 256
 _LONGEST_KNOWN = 160
 _MOST_KNOWN = 4_096
 _DOUBTFUL = ("key", "credential", "auth")
-_SPELT_OUT = ("userpass", "password", "passwd", "passphrase", "pwd", "secret", "token", "key")
+_VERBS = ("pass", "auth", "pat", "pw", "key")
 
 # What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
 _NAME_STEM = (
@@ -148,13 +148,19 @@ def _is_no_assignment(text: str, start: int, place: int) -> bool:
     """Tell whether a name is a marker's, part of a word or a path, or is asked for by a shell: `${DB_PASSWORD:?set it}`."""
     match text[start - 1 : start]:
         case ":":
-            return text[start - 10 : start] == "[redacted:"
+            return text[start - 10 : start] == "[redacted:" or _is_in_resource_name(text, start)
         case "/":
-            return (text[start - 2 : start] == "</" and text[place - 1] == ">") or "," in text[start:place]
+            return text[start - 3 : start] == "://" or text[start - 2 : start] == "</" or "," in text[start:place]
         case "{":
             return text[start - 2 : start] == "${" and text[place] in "?+" and "." not in text[start:place]
         case before:
             return text[start] == "-" and before.isalnum()
+
+
+def _is_in_resource_name(text: str, start: int) -> bool:
+    """Tell whether a name is a part of what a cloud calls a thing: `arn:aws:secretsmanager:…:secret:name`."""
+    name = text[max(0, start - 80) : start]
+    return "arn:" in name and " " not in name[name.index("arn:") :]
 
 
 def _starts_line(text: str, start: int) -> bool:
@@ -207,9 +213,9 @@ _NEXT_IN_CODE = re.compile(_NEXT_FIELD + "|[,;]")
 def _cut(head: Head, value: str, *, is_line: bool) -> int:
     """Give the place in a bare value where the next field, command or tag begins."""
     if is_line:
-        cut = _NEXT_IN_QUERY.search(value, 1)
+        cut = _NEXT_IN_QUERY.search(value, 1) if head.tie == "=" else None
     elif not (cut := _NEXT_IN_CONNECTION.search(value, 1)):
-        cut = (_NEXT_IN_SETTING if head.is_setting else _NEXT_IN_CODE).search(value, 1)
+        cut = (_NEXT_IN_SETTING if head.name.isupper() else _NEXT_IN_CODE).search(value, 1)
     return cut.start() if cut else len(value)
 
 
@@ -222,7 +228,7 @@ def _opens(value: str) -> bool:
 def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
     """Decide whether a named value is a secret, given what follows it and whether its name starts the line."""
     following, after = after, after[:1]
-    is_jumble = values.is_jumble(value) and not value.endswith("EXAMPLE")
+    is_jumble = values.is_jumble(value) and not values.is_example(value)
     if not is_jumble and values.is_harmless(value):
         return False
     if head.quote:
@@ -256,15 +262,15 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
     if (head.tie == "" and not head.is_set) or head.tie.startswith(("is", "was", "to", "for", ",", "==")):
         # Words that merely stand near each other: only a value that is no word counts.
         is_odd = _has_oddity(value) if head.kind == "password" else values.looks_random(value) and head.kind not in _DOUBTFUL
-        return is_odd and len(value) >= 4 and head.name.lower().endswith(_SPELT_OUT) and " " not in value
+        return is_odd and len(value) >= 4 and head.name.lower() not in _VERBS and " " not in value
     if head.kind == "password":
         return not values.is_field_name(value)
     if values.is_field_name(value):
         return False
     if head.kind in _DOUBTFUL:
         return values.looks_random(value) and not values.is_place(value)
-    if len(value) < 4:
-        return False
+    if len(value) < 4 or (" " in value and head.kind != "secret"):
+        return values.looks_random(value) and " " in value
     if head.is_quoted and head.tie in (":", "=>"):
         return not (values.is_word(value) and len(value) < 24 and not value.isalpha())
     if values.is_word(value):

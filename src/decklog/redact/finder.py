@@ -158,7 +158,7 @@ def is_real(rule: Rule, secret: str) -> bool:
     """Tell a secret from something of the same shape that stands for one, or for nothing."""
     if rule.name == "private-key":
         return values.has_key_body(secret)
-    is_jumble = values.is_jumble(secret[-16:])
+    is_jumble = values.is_jumble(secret[-16:]) and not values.is_example(secret)
     if rule.keep:
         if not is_jumble and values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
             return False

@@ -25,7 +25,7 @@ _PLACEHOLDER = re.compile(
     | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsbW][+*]?   # a pattern
     | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$
-    | (?-i:EXAMPLE(?:KEY)?$)
+    | (?-i:EXAMPLE(?:KEY)?$) | ([x*.])\1{7}
     """
 )
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTALL)
@@ -227,6 +227,11 @@ _STAND_IN = re.compile(
 )
 
 
+def is_example(value: str) -> bool:
+    """Tell whether a value is one of those that documentation shows."""
+    return value.endswith(("EXAMPLE", "EXAMPLEKEY"))
+
+
 def is_stand_in(token: str) -> bool:
     """Tell whether a token with a provider's mark only shows what one looks like."""
     return bool(_STAND_IN.search(token[:256]))
@@ -248,8 +253,10 @@ def is_documented_pair(user: str, password: str, after: str) -> bool:
 
 
 def is_jumbled_key(token: str) -> bool:
-    """Tell whether what is left of a key without its hyphens is random, which words joined by hyphens are not."""
-    return _is_jumbled(token.replace("-", "").replace("_", "")[:64])
+    """Tell whether a key is random, which words joined by hyphens are not, whatever else is joined to them."""
+    parts = _SEGMENTS.split(token[:64])
+    words = sum(len(part) for part in parts if len(part) > 2 and part.isalpha() and (part.islower() or part.istitle()))
+    return 2 * words < len("".join(parts)) and _is_jumbled("".join(parts))
 
 
 def is_basic_pair(encoded: str) -> bool:
