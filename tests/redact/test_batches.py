@@ -1,10 +1,11 @@
 """Freshly drawn batches: the name of a secret decides, whatever its value looks like, and nothing else is touched."""
 
+import random
 from types import ModuleType
 
 import pytest
 
-from decklog.redact import redact
+from decklog.redact import redact, scan_value
 from tests.redact.batches import first, second, tuning
 from tests.redact.batches.score import disturbed, score
 
@@ -77,3 +78,13 @@ def test_the_line_after_a_secret_is_never_part_of_it() -> None:
 def test_the_batches_for_measuring_are_large_enough_to_mean_something(batch: ModuleType) -> None:
     assert len({case.text for case in batch.secrets.cases()}) >= 2_500
     assert len(set(batch.harmless.texts())) >= 1_400
+
+
+@pytest.mark.parametrize("shape", [name for name in tuning.secrets.SHAPES if "provider" not in name])
+def test_a_key_decides_in_values_too(shape: str) -> None:
+    dice = random.Random(shape)
+    secrets = [tuning.secrets.SHAPES[shape](dice) for _ in range(40)]
+    kept = [secret for secret in secrets if scan_value({"db_password": secret})[0] != {"db_password": "[redacted:password]"}]
+    # A dollar sign and letters in the case of a name is a variable.
+    assert [secret for secret in kept if secret[0] != "$"] == []
+    assert len(kept) <= 2

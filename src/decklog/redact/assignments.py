@@ -23,7 +23,7 @@ _NAME_STEM = (
     r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|secret|token|key"
     r"|(?:api|secret|access|private) key|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper)"
 )
-_TYPE = r"[\w.&'\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
+_TYPE = r"(?:&'\w+[ \t]+)?[\w.&\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _ANY_QUOTE = r"[\"'`]"
 # The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 _HEAD = Pattern(
@@ -44,7 +44,7 @@ _HEAD = Pattern(
     rf"|{_ANY_QUOTE}\n\n"
     rf"|[({{][ \t]*{_ANY_QUOTE}"
     r"|[ \t]+is[ \t:]+"
-    r"|[ \t]+for[ \t]+[\w.@'-]+[ \t]*:[ \t]*"
+    r"|[ \t]+for[ \t]+[\w.@-]+[ \t]*:[ \t]*"
     r"|[ \t]+\|[ \t]+)\S"
     r"|>[^\s<]))"
 )
@@ -194,7 +194,7 @@ def _judge(head: Head, value: str, after: str, starts_line: bool) -> _Verdict:
 
 def _trimmed(head: Head, value: str, *, is_line: bool) -> str:
     """End an unquoted value where its surroundings go on; a setting with a line of its own has all of it."""
-    if is_line and head.is_setting:
+    if (is_line and head.is_setting) or value.isalnum():
         return value
     value = value[: _cut(head, value, is_line=is_line)]
     while value and value[-1] in ")]},;:.\\" and not _opens(value):
@@ -202,9 +202,9 @@ def _trimmed(head: Head, value: str, *, is_line: bool) -> str:
     return value
 
 
-_NEXT_PARAMETER = r"&(?:amp;)?[A-Za-z][a-z_.%\[\]-]+="
+_NEXT_PARAMETER = r"&(?:amp;)?[A-Za-z][A-Za-z_.%\[\]-]+="
 _NEXT_FIELD = rf"{_NEXT_PARAMETER}|&&|\|\||</|<\w+/?>"
-_NEXT_IN_QUERY = re.compile(_NEXT_PARAMETER)
+_NEXT_IN_LINE = re.compile(rf"{_NEXT_PARAMETER}|[,;][A-Za-z][\w.]*=")
 _NEXT_IN_SETTING = re.compile(_NEXT_FIELD + r"|[,;][\w.-]+[=:]")
 _NEXT_IN_CONNECTION = re.compile(r";[A-Z][A-Za-z]+(?:=|$)")
 _NEXT_IN_CODE = re.compile(_NEXT_FIELD + "|[,;]")
@@ -213,7 +213,7 @@ _NEXT_IN_CODE = re.compile(_NEXT_FIELD + "|[,;]")
 def _cut(head: Head, value: str, *, is_line: bool) -> int:
     """Give the place in a bare value where the next field, command or tag begins."""
     if is_line:
-        cut = _NEXT_IN_QUERY.search(value, 1) if head.tie == "=" else None
+        cut = _NEXT_IN_LINE.search(value, 1) if head.tie == "=" else None
     elif not (cut := _NEXT_IN_CONNECTION.search(value, 1)):
         cut = (_NEXT_IN_SETTING if head.name.isupper() else _NEXT_IN_CODE).search(value, 1)
     return cut.start() if cut else len(value)
@@ -261,7 +261,7 @@ def _is_opened(head: Head, value: str, following: str) -> bool:
 def _quoted_is_secret(head: Head, value: str) -> bool:
     if (head.tie == "" and not head.is_set) or head.tie.startswith(("is", "was", "to", "for", ",", "==")):
         # Words that merely stand near each other: only a value that is no word counts.
-        is_odd = _has_oddity(value) if head.kind == "password" else values.looks_random(value) and head.kind not in _DOUBTFUL
+        is_odd = _has_oddity(value) if head.kind == "password" else values.is_random_or_odd(value) and head.kind not in _DOUBTFUL
         return is_odd and len(value) >= 4 and head.name.lower() not in _VERBS and " " not in value
     if head.kind == "password":
         return not values.is_field_name(value)

@@ -12,6 +12,7 @@ from decklog.redact.view import Found, View
 
 _MOST_KNOWN = 4_096
 _LONGEST_DOUBT = 64
+_LONGEST_ADDRESS = 1_024
 _UNDERSCORE = ord("_")
 _PORT = re.compile(r"\d{2,5}(?:[/?#]|$)")
 
@@ -89,6 +90,8 @@ class RuleSet:
     def _secret_at(self, index: int, data: bytes, start: int) -> Span | None:
         """Give the place of the secret, if this rule matches here."""
         rule = self._rules[index]
+        if rule.until[:1] == "@" and data.find(b"@", start, start + _LONGEST_ADDRESS) < 0:
+            return None
         if index not in self._each:
             source = f"{rule.keep}({rule.pattern}){rule.until}" if rule.keep else rule.pattern
             self._each[index] = Pattern((_edge(rule) if self._checks_edges else "") + (source if rule.keep else f"(?:{source})"))
@@ -148,7 +151,7 @@ def _before_marker(text: str, start: int, end: int) -> int:
 
 def _is_url_password(text: str, first: int, start: int, end: int) -> bool:
     """Tell whether a password in an address is one: not a port and a path, not `user:pass@localhost`."""
-    if _PORT.match(text, start, end):
+    if text[start].isdigit() and _PORT.match(text, start, end):
         return False
     user = text[first : start - 1].rpartition("/")[2]
     return not values.is_documented_pair(user, text[start:end], text[end : end + 64])
@@ -167,7 +170,7 @@ def is_real(rule: Rule, secret: str) -> bool:
     if rule.name == "authorization" and secret[0] == "{":
         return False
     if rule.name == "api-key":
-        return values.is_jumbled_key(secret[3:])
+        return is_jumble or values.is_jumbled_key(secret[3:])
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)
     return not rule.random or is_jumble or values.looks_random(secret)

@@ -29,6 +29,7 @@ _PLACEHOLDER = re.compile(
     """
 )
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTALL)
+_DIGIT = re.compile("[0-9]")
 _NUMBERED_TERMS = re.compile(
     r"(?i)sha(?:1|2|3|224|256|384|512)|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
     r"|s3|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
@@ -81,7 +82,8 @@ def is_harmless(value: str) -> bool:
 
 def is_identifier(text: str) -> bool:
     """Tell whether a text is written as programs write their names: `dbPassword`, `API_KEY2`, not `aBqZ9r`."""
-    pieces = _PIECES.findall(_NUMBERED_TERMS.sub("term", text[:128]))
+    text = text[:128]
+    pieces = _PIECES.findall(_NUMBERED_TERMS.sub("term", text) if _DIGIT.search(text) else text)
     if not pieces or pieces[0].isdigit():
         return False
     odd = sum(1 for piece in pieces if piece[0].isupper() and len(piece) < 3 and not piece.isupper())
@@ -201,7 +203,14 @@ def looks_random(value: str) -> bool:
         return True
     letters = sum(map(str.isalpha, value[:200]))
     digits = sum(map(str.isdigit, value[:200]))
-    return len(value) >= 16 and digits >= 4 and letters >= 4
+    if len(value) >= 16 and digits >= 4 and letters >= 4:
+        return True
+    return len(value) >= 24 and digits > 0 and " " not in value and is_jumbled_key(value)
+
+
+def is_random_or_odd(value: str) -> bool:
+    """Tell whether a value can't be a name or words, by its digits or by its case."""
+    return looks_random(value) or is_odd_word(value)
 
 
 def _has_random_segment(value: str) -> bool:
@@ -244,12 +253,14 @@ _HOST = re.compile(r"@([\w.-]*)")
 
 def is_documented_pair(user: str, password: str, after: str) -> bool:
     """Tell whether `user:pass@host` only shows how an address is written, or opens a service on this machine."""
+    is_word_for_it = password.lower() in BENIGN_WORDS
+    if not is_word_for_it and user != password:
+        return False
+    if is_word_for_it and user.lower() in _DOCUMENTED_USERS:
+        return True
     match = _HOST.match(after)
     host = match.group(1) if match else ""
-    is_documented = host in _DOCUMENTED_HOSTS or host.endswith((".example.com", ".example.org"))
-    if password.lower() in BENIGN_WORDS:
-        return user.lower() in _DOCUMENTED_USERS or is_documented
-    return is_documented and user == password
+    return host in _DOCUMENTED_HOSTS or host.endswith((".example.com", ".example.org"))
 
 
 def is_jumbled_key(token: str) -> bool:
