@@ -16,37 +16,44 @@ _LONGEST_DOUBT = 256
 _LONGEST_KNOWN = 160
 _MOST_KNOWN = 4_096
 _DOUBTFUL = ("key", "credential", "auth")
-_SPELT_OUT = ("password", "passwd", "passphrase", "pwd", "secret", "token", "key")
+_VERBS = ("pass", "auth", "pat", "pw", "key")
 
 # What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
 _NAME_STEM = (
     r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|secret|token|key"
     r"|(?:api|secret|access|private) key|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper)"
 )
-_TYPE = r"[\w.&'\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
+_TYPE = r"(?:&'\w+[ \t]+)?[\w.&\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _ANY_QUOTE = r"[\"'`]"
 # The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 _HEAD = Pattern(
     rf"(?i)(?:-[\w.-]*?{_NAME_STEM}[\w-]*[ \t]+{_ANY_QUOTE}?\S"
-    rf"|\b(?:ENV|ARG|define|setx|set -\w+|config(?:ure)? set)[ \t]+[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
+    rf"|\b(?:ENV|ARG|setx|set -\w+|config(?:ure)? set)[ \t]+[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
     rf"|\bcookie2?{_ANY_QUOTE}?[ \t]*[:=][ \t]*{_ANY_QUOTE}?\S"
     rf"|[\w.$@-]*?{_NAME_STEM}[\w.-]*"
     rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*=[ \t]*[bfru@]{{0,2}}{_ANY_QUOTE}"
-    rf"|{_ANY_QUOTE}?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
-    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?::=|=>|={{1,3}}|:)"
-    rf"(?:\s*[bfru@$]{{0,2}}{_ANY_QUOTE}{{1,3}}|[ \t]*)"
-    rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:value[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
+    rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
+    rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
+    r"|:[ \t]*[|>][+-]?\n[ \t]+"
+    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?::=|=>|={{1,3}}|:|\|\||\?\?)"
+    rf"(?:\s*(?:string\(\d+\)[ \t]*)?[bfru@$]{{0,2}}{_ANY_QUOTE}{{1,3}}|[ \t]*)"
+    rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:(?:value|default)[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
     rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
+    rf"|{_ANY_QUOTE}?[\])]{{0,2}}[ \t]+or[ \t]+{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}[ \t]+value[ \t]*=[ \t]*{_ANY_QUOTE}"
-    rf"|\([ \t]*{_ANY_QUOTE}"
+    rf"|{_ANY_QUOTE}\n\n"
+    rf"|[({{][ \t]*{_ANY_QUOTE}"
     r"|[ \t]+is[ \t:]+"
+    r"|[ \t]+for[ \t]+[\w.@-]+[ \t]*:[ \t]*"
     r"|[ \t]+\|[ \t]+)\S"
     r"|>[^\s<]))"
 )
 _HEAD_PARTS = re.compile(
-    r"(?is)(?:(env|arg|define|setx|set -\w+|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
+    r"(?is)(?:(env|arg|setx|set -\w+|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
     r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
 )
+# The ways of giving a value that are not a sign between the two.
+_ROUNDABOUT = re.compile(r"(?i)value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
 _LONGEST_HEAD = 160
 
 
@@ -90,10 +97,10 @@ def _parse_head(source: str) -> Head | None:
     quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
     marks = len(tie) - len(tie.rstrip("\"'`"))
     bare = tie.strip("\"'`[]()bfruBFRU@$")
-    if "value" in bare.lower():
-        bare = ":"
+    is_given = bool(_ROUNDABOUT.search(bare))
     is_set = bool(setter) or name.startswith("-")
-    return Head(kind, name, bare.strip(), quote, marks, bare[:1].isspace(), tie[:1] in ('"', "'", "`"), is_set)
+    is_quoted = tie[:1] in ('"', "'", "`") and not is_given
+    return Head(kind, name, ":" if is_given else bare.strip(), quote, marks, bare[:1].isspace(), is_quoted, is_set)
 
 
 class _Verdict(NamedTuple):
@@ -138,15 +145,22 @@ def _reader(before: str) -> Pattern:
 
 
 def _is_no_assignment(text: str, start: int, place: int) -> bool:
-    """Tell whether a name is a marker's, closes an element, or is asked for by a shell: `${DB_PASSWORD:?set it}`."""
+    """Tell whether a name is a marker's, part of a word or a path, or is asked for by a shell: `${DB_PASSWORD:?set it}`."""
     match text[start - 1 : start]:
         case ":":
-            return text[start - 10 : start] == "[redacted:"
+            return text[start - 10 : start] == "[redacted:" or _is_in_resource_name(text, start)
         case "/":
-            return text[start - 2 : start] == "</" and text[place - 1] == ">"
+            return text[start - 3 : start] == "://" or text[start - 2 : start] == "</" or "," in text[start:place]
         case "{":
             return text[start - 2 : start] == "${" and text[place] in "?+" and "." not in text[start:place]
-    return False
+        case before:
+            return text[start] == "-" and before.isalnum()
+
+
+def _is_in_resource_name(text: str, start: int) -> bool:
+    """Tell whether a name is a part of what a cloud calls a thing: `arn:aws:secretsmanager:…:secret:name`."""
+    name = text[max(0, start - 80) : start]
+    return "arn:" in name and " " not in name[name.index("arn:") :]
 
 
 def _starts_line(text: str, start: int) -> bool:
@@ -180,24 +194,28 @@ def _judge(head: Head, value: str, after: str, starts_line: bool) -> _Verdict:
 
 def _trimmed(head: Head, value: str, *, is_line: bool) -> str:
     """End an unquoted value where its surroundings go on; a setting with a line of its own has all of it."""
-    if is_line and head.is_setting:
+    if (is_line and head.is_setting) or value.isalnum():
         return value
-    if not is_line:
-        value = value[: _cut(head, value)]
+    value = value[: _cut(head, value, is_line=is_line)]
     while value and value[-1] in ")]},;:.\\" and not _opens(value):
         value = value[:-1]
     return value
 
 
-_NEXT_FIELD = r"&(?:amp;)?[A-Za-z][a-z_.%\[\]-]+=|&&|\|\||</|<\w+/?>"
+_NEXT_PARAMETER = r"&(?:amp;)?[A-Za-z][A-Za-z_.%\[\]-]+="
+_NEXT_FIELD = rf"{_NEXT_PARAMETER}|&&|\|\||</|<\w+/?>"
+_NEXT_IN_LINE = re.compile(rf"{_NEXT_PARAMETER}|[,;][A-Za-z][\w.]*=")
 _NEXT_IN_SETTING = re.compile(_NEXT_FIELD + r"|[,;][\w.-]+[=:]")
 _NEXT_IN_CONNECTION = re.compile(r";[A-Z][A-Za-z]+(?:=|$)")
 _NEXT_IN_CODE = re.compile(_NEXT_FIELD + "|[,;]")
 
 
-def _cut(head: Head, value: str) -> int:
+def _cut(head: Head, value: str, *, is_line: bool) -> int:
     """Give the place in a bare value where the next field, command or tag begins."""
-    cut = _NEXT_IN_CONNECTION.search(value, 1) or (_NEXT_IN_SETTING if head.is_setting else _NEXT_IN_CODE).search(value, 1)
+    if is_line:
+        cut = _NEXT_IN_LINE.search(value, 1) if head.tie == "=" else None
+    elif not (cut := _NEXT_IN_CONNECTION.search(value, 1)):
+        cut = (_NEXT_IN_SETTING if head.name.isupper() else _NEXT_IN_CODE).search(value, 1)
     return cut.start() if cut else len(value)
 
 
@@ -210,7 +228,7 @@ def _opens(value: str) -> bool:
 def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
     """Decide whether a named value is a secret, given what follows it and whether its name starts the line."""
     following, after = after, after[:1]
-    is_jumble = values.is_jumble(value) and not value.endswith("EXAMPLE")
+    is_jumble = values.is_jumble(value) and not values.is_example(value)
     if not is_jumble and values.is_harmless(value):
         return False
     if head.quote:
@@ -241,16 +259,18 @@ def _is_opened(head: Head, value: str, following: str) -> bool:
 
 
 def _quoted_is_secret(head: Head, value: str) -> bool:
-    if (head.tie == "" and not head.is_set) or head.tie.startswith(("is", "was", "to", ",")):
+    if (head.tie == "" and not head.is_set) or head.tie.startswith(("is", "was", "to", "for", ",", "==")):
         # Words that merely stand near each other: only a value that is no word counts.
-        is_odd = _has_oddity(value) if head.kind == "password" else values.looks_random(value)
-        return is_odd and head.name.lower().endswith(_SPELT_OUT) and " " not in value
+        is_odd = _has_oddity(value) if head.kind == "password" else values.is_random_or_odd(value) and head.kind not in _DOUBTFUL
+        return is_odd and len(value) >= 4 and head.name.lower() not in _VERBS and " " not in value
     if head.kind == "password":
-        return True
+        return not values.is_field_name(value)
+    if values.is_field_name(value):
+        return False
     if head.kind in _DOUBTFUL:
         return values.looks_random(value) and not values.is_place(value)
-    if len(value) < 4:
-        return False
+    if len(value) < 4 or (" " in value and head.kind != "secret"):
+        return values.looks_random(value) and " " in value
     if head.is_quoted and head.tie in (":", "=>"):
         return not (values.is_word(value) and len(value) < 24 and not value.isalpha())
     if values.is_word(value):
@@ -269,7 +289,7 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
         return True
     if head.kind in _DOUBTFUL:
         return False
-    if head.tie in ("|", "is"):
+    if head.tie in ("|", "is") or head.tie.startswith("for"):
         return _has_oddity(value) and len(value) >= 6
     if head.kind == "password":
         return _bare_password(head, value, after, starts_line)
@@ -279,13 +299,13 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
 
 
 def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> bool:
-    if value[0] == ":" and head.is_spaced:
+    if value[0] == ":" and (head.is_spaced or head.tie == ":"):
         return False
     if value.isdigit():
         return len(value) > 3
     if not values.is_word(value):
         return not values.is_numbered_word(value, is_spaced=head.is_spaced) and (_mixes(value) or not value.isalnum())
-    if head.is_setting:
+    if head.is_setting and head.name.isupper():
         return True
     if head.tie == "=" and not head.is_spaced:
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")

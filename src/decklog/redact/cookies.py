@@ -33,6 +33,6 @@ def find_in_line(view: View, start: int) -> Iterator[Found]:
 
 
 def _lets_in(name: str, value: str) -> bool:
-    if name.lower() in _ATTRIBUTES or len(value) < 6 or values.is_placeholder(value):
+    if name.lower() in _ATTRIBUTES or len(value) < 6 or values.is_placeholder(value) or values.is_word(value):
         return False
     return bool(_SESSION.search(name)) or (len(value) >= 16 and values.looks_random(value))

@@ -5,9 +5,12 @@ from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
 from decklog.redact.finder import find_all, find_marked, find_placed
+from decklog.redact.rules.table import RULES
 from decklog.redact.view import Found, View, looked_through
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
+# Their marks are ordinary words too, so the next line has to look like a token's rest.
+_DOUBTFUL_KINDS = frozenset(rule.name for rule in RULES if rule.random)
 _MOST_ROUNDS = 4
 _SHORT = 65_536
 
@@ -65,7 +68,8 @@ def _across_lines(text: str, together: View) -> Iterator[Found]:
         first = text.find("\n", start, end)
         if first < 0:
             continue
-        if index < len(marked) or line_wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
+        is_marked = index < len(marked) and secret.kind not in _DOUBTFUL_KINDS
+        if is_marked or line_wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
             yield Found(start, _last_line_end(text, first, end), secret.kind)
 
 

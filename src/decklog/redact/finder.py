@@ -12,6 +12,7 @@ from decklog.redact.view import Found, View
 
 _MOST_KNOWN = 4_096
 _LONGEST_DOUBT = 64
+_LONGEST_ADDRESS = 1_024
 _UNDERSCORE = ord("_")
 _PORT = re.compile(r"\d{2,5}(?:[/?#]|$)")
 
@@ -57,7 +58,11 @@ class RuleSet:
         rule, value = self._rules[index], text[secret[0] : secret[1]]
         if not self._is_known_real(known, index, value):
             return False
-        if rule.random and first and text[first - 1] == "_":
+        before = text[first - 1 : first]
+        if rule.random and before == "+":
+            # In the middle of base64, where any beginning turns up.
+            return False
+        if rule.random and before == "_":
             # After an underscore, ids begin like this too; none of them mixes all three.
             return any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))
         return rule.name != "url-password" or _is_url_password(text, first, *secret)
@@ -85,6 +90,8 @@ class RuleSet:
     def _secret_at(self, index: int, data: bytes, start: int) -> Span | None:
         """Give the place of the secret, if this rule matches here."""
         rule = self._rules[index]
+        if rule.until[:1] == "@" and data.find(b"@", start, start + _LONGEST_ADDRESS) < 0:
+            return None
         if index not in self._each:
             source = f"{rule.keep}({rule.pattern}){rule.until}" if rule.keep else rule.pattern
             self._each[index] = Pattern((_edge(rule) if self._checks_edges else "") + (source if rule.keep else f"(?:{source})"))
@@ -144,7 +151,7 @@ def _before_marker(text: str, start: int, end: int) -> int:
 
 def _is_url_password(text: str, first: int, start: int, end: int) -> bool:
     """Tell whether a password in an address is one: not a port and a path, not `user:pass@localhost`."""
-    if _PORT.match(text, start, end):
+    if text[start].isdigit() and _PORT.match(text, start, end):
         return False
     user = text[first : start - 1].rpartition("/")[2]
     return not values.is_documented_pair(user, text[start:end], text[end : end + 64])
@@ -154,7 +161,7 @@ def is_real(rule: Rule, secret: str) -> bool:
     """Tell a secret from something of the same shape that stands for one, or for nothing."""
     if rule.name == "private-key":
         return values.has_key_body(secret)
-    is_jumble = values.is_jumble(secret[-16:])
+    is_jumble = values.is_jumble(secret[-16:]) and not values.is_example(secret)
     if rule.keep:
         if not is_jumble and values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
             return False
@@ -163,7 +170,7 @@ def is_real(rule: Rule, secret: str) -> bool:
     if rule.name == "authorization" and secret[0] == "{":
         return False
     if rule.name == "api-key":
-        return values.is_jumbled_key(secret[3:])
+        return is_jumble or values.is_jumbled_key(secret[3:])
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)
     return not rule.random or is_jumble or values.looks_random(secret)

@@ -82,4 +82,5 @@ def announces(kind: str, item: str) -> bool:
     """Tell whether a string is a secret because of its key alone."""
     if values.is_harmless(item):
         return False
-    return kind not in ("key", "credential", "auth") or values.looks_random(item)
+    is_certain = kind in ("password", "secret") or (kind in ("token", "api-key") and " " not in item)
+    return is_certain or values.looks_random(item)

@@ -103,7 +103,7 @@ def goes_on(text: str, place: int, *, is_long: bool) -> bool:
     if not match or _starts_token(match.group()[:16].lower()):
         return False
     run, after = match.group(), text[match.end() : match.end() + 1]
-    if ("=" in run.rstrip("=") and _is_name(run.split("=")[0])) or _NAME_ENDS.match(text, match.end()):
+    if _assigns(run) or _NAME_ENDS.match(text, match.end()):
         return False
     if after in ("(", "[", "{", "<") or (after in (":", "=") and len(run) < 20) or _DATE.match(run):
         return False
@@ -112,8 +112,12 @@ def goes_on(text: str, place: int, *, is_long: bool) -> bool:
     return after in _CLOSINGS and (_could_end(run) if is_long else _mixes_all(run))
 
 
-def _is_name(text: str) -> bool:
-    return all(map(values.is_identifier, _NAME_PARTS.split(text)))
+def _assigns(run: str) -> bool:
+    """Tell whether a run is a name and its value, rather than a token that ends in padding."""
+    name, sign, value = run.lstrip("+-").partition("=")
+    if not sign or not (value.strip("=") or "_" in name or run[0] in "+-"):
+        return False
+    return all(map(values.is_identifier, _NAME_PARTS.split(name)))
 
 
 def _mixes_all(run: str) -> bool:

@@ -10,9 +10,9 @@ _PLACEHOLDER = re.compile(
     r"""(?ix)
     ^(?:<[^<>]*> | \[[^\[\]]*\] | \([^()]*\) | \{[^{}]*\})+$          # <token>, [token], {token}
     | ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
-    | ^%(?:[-+#]?[a-z]|\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
+    | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
     | ^[\#@]\{ | ^\$[({] | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
-    | \{[a-z_][a-z_.]*(?:\[[^\[\]]*\]|\(\))?(?:![rsa])?(?::[^{}]*)?\}  # a field of a format
+    | \{[a-z_][a-z_.]*(?:\[[^\[\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}  # a field of a format
     | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
     | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
@@ -25,13 +25,15 @@ _PLACEHOLDER = re.compile(
     | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsbW][+*]?   # a pattern
     | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$
-    | (?-i:EXAMPLE(?:KEY)?$)
+    | (?-i:EXAMPLE(?:KEY)?$) | ([x*.])\1{7}
     """
 )
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTALL)
+_DIGIT = re.compile("[0-9]")
 _NUMBERED_TERMS = re.compile(
-    r"(?i)sha(?:1|2|3|224|256|384|512)|md5|base(?:16|32|58|64)|b64|utf(?:8|16)|ed25519|x509|oauth[12]|auth0|s3|ec2|k8s|i18n|l10n"
-    r"|log4j|pkcs(?:1|8|12)|p12|ipv[46]|h2|http[123]|web3|2fa|mp[34]|v\d{1,2}|int(?:8|16|32|64)|u?i(?:8|16|32|64)|u8"
+    r"(?i)sha(?:1|2|3|224|256|384|512)|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
+    r"|s3|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
+    r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|h2|http[123]|web3|2fa|mp[34]|v\d{1,2}|u?i(?:nt)?(?:8|16|32|64)|u8"
 )
 _LINKS = re.compile(r"\.|->|::|\?\.")
 _VARIABLE_END = re.compile(r"[\[(]|:(?!:)")
@@ -41,7 +43,8 @@ _GROUPED = re.compile(r"[,.*&:=<>()\[\]-]")
 _SIGNS = frozenset("!@#$%^&*+~?|")
 _LEADING_SIGNS = "&*!~-@"
 _TRAILING_SIGNS = "])};,!?"
-_KEYWORDS = word_set("ENV await new lambda async func fn function return not None str bytes int bool String SecretStr")
+_KEYWORDS = word_set("ENV await new lambda async func fn function return not None str bytes int bool String SecretStr !0 !1")
+_FIELDS = word_set("password passwd pwd secret token key field input label")
 _OPERATORS = frozenset("[]{}()|<>=&+,;:!?")
 _PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
@@ -79,15 +82,21 @@ def is_harmless(value: str) -> bool:
 
 def is_identifier(text: str) -> bool:
     """Tell whether a text is written as programs write their names: `dbPassword`, `API_KEY2`, not `aBqZ9r`."""
-    pieces = _PIECES.findall(_NUMBERED_TERMS.sub("term", text[:128]))
+    text = text[:128]
+    pieces = _PIECES.findall(_NUMBERED_TERMS.sub("term", text) if _DIGIT.search(text) else text)
     if not pieces or pieces[0].isdigit():
         return False
     odd = sum(1 for piece in pieces if piece[0].isupper() and len(piece) < 3 and not piece.isupper())
     lone = sum(1 for piece in pieces if len(piece) == 1 and piece.isupper())
-    numbers = [piece for piece in pieces if piece.isdigit()]
-    if odd + lone > 1 or len(numbers) > 1 or (numbers and (len(numbers[0]) > 1 or pieces[-1] != numbers[0])):
+    numbers = [place for place, piece in enumerate(pieces) if piece.isdigit()]
+    if odd + lone > 1 or len(numbers) > 1 or (numbers and not _ends_word(pieces, numbers[0])):
         return False
     return all(piece.isalnum() or piece[0] == "_" for piece in pieces)
+
+
+def _ends_word(pieces: list[str], place: int) -> bool:
+    """Tell whether a number is one digit at the end of a word."""
+    return len(pieces[place]) == 1 and "".join(pieces[place + 1 : place + 2])[:1] in ("", "_")
 
 
 def is_variable(value: str) -> bool:
@@ -152,6 +161,12 @@ def is_prose(value: str) -> bool:
     return bool(lowered & STOP_WORDS) or value[0].isupper() or value.rstrip()[-1] in ".!?:"
 
 
+def is_field_name(value: str) -> bool:
+    """Tell whether a value is the name of what holds a secret: `challengePassword`, `user_token`."""
+    words = [word for word in _PIECES.findall(value[:64]) if word.isalpha()]
+    return len(words) > 1 and words[-1].lower() in _FIELDS and is_identifier(value)
+
+
 def is_word(value: str) -> bool:
     """Tell whether a value is made of letters alone, joined by - _ or . at most."""
     return value.replace("-", "").replace("_", "").replace(".", "").isalpha()
@@ -188,7 +203,14 @@ def looks_random(value: str) -> bool:
         return True
     letters = sum(map(str.isalpha, value[:200]))
     digits = sum(map(str.isdigit, value[:200]))
-    return len(value) >= 16 and digits >= 4 and letters >= 4
+    if len(value) >= 16 and digits >= 4 and letters >= 4:
+        return True
+    return len(value) >= 24 and digits > 0 and " " not in value and is_jumbled_key(value)
+
+
+def is_random_or_odd(value: str) -> bool:
+    """Tell whether a value can't be a name or words, by its digits or by its case."""
+    return looks_random(value) or is_odd_word(value)
 
 
 def _has_random_segment(value: str) -> bool:
@@ -199,7 +221,7 @@ def _is_jumbled(segment: str) -> bool:
     """Tell whether letters and digits change kind faster than they do in names; `Word` counts as one run."""
     kinds = segment.translate(_KINDS)
     runs = 1 + sum(map(kinds.count, ("ud", "du", "ld", "dl", "lu")))
-    if runs < 4 or len(segment) > 5.5 * runs:
+    if runs < 4 or len(segment) > 5.5 * runs or (segment.isalpha() and is_identifier(segment)):
         return False
     return len(segment) <= 3.4 * runs or (len(segment) >= 16 and not _WORDY.match(segment))
 
@@ -214,6 +236,11 @@ _STAND_IN = re.compile(
 )
 
 
+def is_example(value: str) -> bool:
+    """Tell whether a value is one of those that documentation shows."""
+    return value.endswith(("EXAMPLE", "EXAMPLEKEY"))
+
+
 def is_stand_in(token: str) -> bool:
     """Tell whether a token with a provider's mark only shows what one looks like."""
     return bool(_STAND_IN.search(token[:256]))
@@ -226,17 +253,21 @@ _HOST = re.compile(r"@([\w.-]*)")
 
 def is_documented_pair(user: str, password: str, after: str) -> bool:
     """Tell whether `user:pass@host` only shows how an address is written, or opens a service on this machine."""
+    is_word_for_it = password.lower() in BENIGN_WORDS
+    if not is_word_for_it and user != password:
+        return False
+    if is_word_for_it and user.lower() in _DOCUMENTED_USERS:
+        return True
     match = _HOST.match(after)
     host = match.group(1) if match else ""
-    is_documented = host in _DOCUMENTED_HOSTS or host.endswith((".example.com", ".example.org"))
-    if password.lower() in BENIGN_WORDS:
-        return user.lower() in _DOCUMENTED_USERS or is_documented
-    return is_documented and user == password
+    return host in _DOCUMENTED_HOSTS or host.endswith((".example.com", ".example.org"))
 
 
 def is_jumbled_key(token: str) -> bool:
-    """Tell whether what is left of a key without its hyphens is random, which words joined by hyphens are not."""
-    return _is_jumbled(token.replace("-", "").replace("_", "")[:64])
+    """Tell whether a key is random, which words joined by hyphens are not, whatever else is joined to them."""
+    parts = _SEGMENTS.split(token[:64])
+    words = sum(len(part) for part in parts if len(part) > 2 and part.isalpha() and (part.islower() or part.istitle()))
+    return 2 * words < len("".join(parts)) and _is_jumbled("".join(parts))
 
 
 def is_basic_pair(encoded: str) -> bool:

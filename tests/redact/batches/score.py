@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from decklog.redact import redact
+from tests.redact.batches import first, second
 from tests.redact.batches.drawing import Case, is_eaten, leaks
 
 
@@ -37,3 +38,18 @@ def disturbed(texts: Iterable[str]) -> tuple[int, list[tuple[str, str]]]:
     """Give the size of a batch of harmless texts, and those that redaction changes."""
     shown = [(text, redact(text)) for text in texts]
     return len(shown), [(text, after) for text, after in shown if text != after]
+
+
+def main() -> None:
+    """Print how the batches for measuring score."""
+    for batch in (first, second):
+        result = score(batch.secrets.cases())
+        size, changed = disturbed(batch.harmless.texts())
+        print(batch.__doc__)
+        print(f"  secrets  {result.size:5}  found     {1 - len(result.missed) / result.size:7.2%}")
+        print(f"                  more gone {len(result.eaten) / result.size:7.2%}")
+        print(f"  harmless {size:5}  disturbed {len(changed) / size:7.2%}")
+
+
+if __name__ == "__main__":
+    main()

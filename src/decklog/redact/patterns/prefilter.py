@@ -50,7 +50,7 @@ _NAMES = {
 }
 _COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
-    *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring"),
+    *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring", "sudo -s", "chpasswd"),
 )
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
@@ -84,6 +84,8 @@ def may_hold_secret(text: str) -> bool:
         or " -" in text
         or "--" in text
         or " '" in text
+        or "|" in text
+        or "ENV " in text
     ):
         if _has_name(text, low) or _has_place(text, low):
             return True
@@ -157,7 +159,7 @@ def _is_inside_word(text: str, low: str, stem: str, start: int, end: int) -> boo
 def _is_followed(text: str, low: str, start: int, end: int) -> bool:
     """Tell whether an operator, a quote or a flag's value comes soon after a name."""
     ahead = text[end : end + 64]
-    if any(mark in ahead for mark in "=:\"'`>,(") or " is" in ahead or " -" in ahead:
+    if any(mark in ahead for mark in "=:\"'`>,(|{") or " is" in ahead or " -" in ahead:
         return True
     behind = low[max(0, start - 64) : start]
     return "-" in behind or "env" in behind or "arg" in behind or "set" in behind

@@ -192,7 +192,7 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "identified",
         r"[^\"']+",
-        keep=r"(?i:identified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?[\"'])",
+        keep=r"(?:IDENTIFIED|(?i:(?:user|exists|to)\s+\S+\s+identified))(?i:\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?[\"'])",
     ),
     rule(
         "command-password",
@@ -218,6 +218,14 @@ COMMANDS: tuple[Rule, ...] = (
         "securestring",
         r"[^\"'\n]+",
         keep=r"(?i:ConvertTo-SecureString\s+(?:-String\s+)?[\"'])",
+    ),
+    rule(
+        "command-password",
+        "echo printf",
+        r"[^\s\"'|][^\"'|\n]{0,120}?",
+        keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?",
+        until=r"[\"']?[ \t]*\|[ \t]*(?:sudo -S|chpasswd|passwd\b"
+        r"|(?:docker|podman|helm|oras|skopeo|crane)\b[^\n|]{0,120}--password-stdin)",
     ),
     rule("command-secret", "secret", r"[^\s\"']+", keep=rf"secret set\b{_QUIET}(?:--body|-b)[ =][\"']?"),
 )

@@ -137,7 +137,7 @@ NAMES = {
     "django": ["secret key", "site secret key"],
     "aws": ["aws secret access key", "secret access key", "aws secret key"],
 }
-_TEMPLATES = templates("tuning_secrets.txt", _GROUPS)
+_TEMPLATES = templates("tuning/secrets.txt", _GROUPS)
 
 
 def cases(*, seed: int, each: int = 2) -> Iterator[Case]:

@@ -34,4 +34,4 @@ MAKERS: dict[str, Shape] = {
 
 def texts(*, seed: int, each: int = 4) -> Iterator[str]:
     """Draw the batch: as many of each template, and none twice."""
-    return harmless("tuning_harmless.txt", "tuning_blocks.txt", MAKERS, seed=seed, each=each)
+    return harmless("tuning/harmless.txt", "tuning/blocks.txt", MAKERS, seed=seed, each=each)

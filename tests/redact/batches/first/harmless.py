@@ -64,4 +64,4 @@ MAKERS: dict[str, Shape] = {
 
 def texts(*, seed: int = SEED, each: int = 12) -> Iterator[str]:
     """Draw the batch: as many of each template, and none twice."""
-    return harmless("held_out_harmless.txt", "held_out_blocks.txt", MAKERS, seed=seed, each=each)
+    return harmless("first/harmless.txt", "first/blocks.txt", MAKERS, seed=seed, each=each)

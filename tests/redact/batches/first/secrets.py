@@ -180,7 +180,7 @@ NAMES = {
     "django": ["secret key", "django secret key", "app secret key"],
 }
 
-_TEMPLATES = templates("held_out_secrets.txt", _GROUPS)
+_TEMPLATES = templates("first/secrets.txt", _GROUPS)
 
 
 def _basic(dice: random.Random) -> str:
