@@ -65,7 +65,7 @@ $(STAMP): pyproject.toml $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Decklog needs Python 3.11 or newer")'
 	@$(PYTHON) -m venv $(VENV)
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 15))'; then \
-	    $(PIP) --require-hashes --requirement $(LOCK) && $(PIP) --no-deps --no-build-isolation --editable .; \
+	    $(PIP) --no-deps --require-hashes --requirement $(LOCK) && $(PIP) --no-deps --no-build-isolation --editable .; \
 	else \
 	    echo "$(LOCK) is for Python 3.11 to 3.14: taking what is newest instead"; $(PIP) --editable '.[dev]'; \
 	fi

@@ -57,7 +57,8 @@ def _database(server: str, template: str) -> Iterator[str]:
 
     name = f"log_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"create database {name} template {template}")
+        # Copied file by file: half the time of writing the copy to the WAL as well, which is the default.
+        connection.execute(f"create database {name} template {template} strategy file_copy")
     yield _named(server, name)
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"drop database {name} with (force)")

@@ -313,12 +313,15 @@ def open(target: "Any", **settings: "Any") -> "Decklog":
     return Decklog.open(target, **settings)
 
 
-def __getattr__(name: str) -> "Any":
-    if name not in _HOMES:
-        raise AttributeError(f"module 'decklog' has no attribute {name!r}")
-    from importlib import import_module
+# Type checkers know every name from the imports above; with this one in sight they would let any misspelt name pass.
+if not TYPE_CHECKING:
 
-    return getattr(import_module(f"decklog.{_HOMES[name]}"), name)
+    def __getattr__(name: str) -> "Any":
+        if name not in _HOMES:
+            raise AttributeError(f"module 'decklog' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(f"decklog.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

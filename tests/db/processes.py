@@ -18,6 +18,11 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PYTHONWARNINGS": "default", **more}
 
 
+def unmeasured() -> dict[str, str]:
+    """Give a child process what this one has but coverage, which imports modules of its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+
+
 def together(job: str, count: int, *arguments: Any, timeout: float = 300) -> list[Any]:
     """Run a job of `tests.db.jobs` in so many processes that start at the same instant; give what each returned."""
     words = [sys.executable, "-m", "tests.db.processes", job, str(count), json.dumps(arguments)]

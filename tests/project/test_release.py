@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from decklog import __version__
-from tests.db.processes import ROOT
+from tests.db.processes import ROOT, unmeasured
 
 NEWEST = "## 1.2.0 - 2026-11-15\n\n- Tasks can be dropped.\n"
 OLDER = "\n## 1.1.0 - 2026-10-01\n\n- Something else.\n"
@@ -62,8 +62,7 @@ def test_a_release_whose_parts_do_not_agree_is_refused(repository: Path, changes
 
 
 def test_the_version_is_said_once_and_without_reading_metadata() -> None:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "decklog", "--version"], capture_output=True, text=True, timeout=30, check=True
-    )
+    words = [sys.executable, "-X", "importtime", "-m", "decklog", "--version"]
+    done = subprocess.run(words, env=unmeasured(), capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout.split()[-1] == __version__
     assert "importlib.metadata" not in done.stderr

@@ -11,6 +11,7 @@ from decklog import Decklog
 from decklog.cli import run
 from decklog.compat.bazinga.program.commands import COMMANDS
 from tests.compat.bazinga.shell import Shell, python
+from tests.db.processes import unmeasured
 
 # As bazinga-db's own documents count them; get-logs is ours, and the others were programs beside it.
 THEIRS = (
@@ -240,7 +241,7 @@ def test_a_call_imports_no_more_than_it_needs(shell: Shell) -> None:
     )
     import sys
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=unmeasured())
     assert done.stderr == "[]\n"
 
 

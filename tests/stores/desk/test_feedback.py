@@ -1,10 +1,10 @@
-import multiprocessing
 from collections.abc import Callable
 
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.desk.feedback import MOVES, Feedback, FeedbackState, FixClass
+from tests.stores.processes import CONTEXT
 
 STEPS: dict[FeedbackState, Callable[[Decklog, str], Feedback]] = {
     FeedbackState.TRIAGED: lambda log, fb: log.feedback.triage(fb, "tool"),
@@ -129,7 +129,7 @@ def _note(target: str, feedback_id: str, number: int) -> None:
 
 def test_notes_of_several_processes_are_all_kept(log: Decklog, target: str) -> None:
     feedback_id = log.feedback.file("ana", "You broke the build").id
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
+    with CONTEXT.Pool(4) as pool:
         pool.starmap(_note, [(target, feedback_id, number) for number in range(16)])
     texts = {note["text"] for note in log.feedback.get(feedback_id).notes}  # type: ignore[index]
     assert texts == {f"note {number}" for number in range(16)}

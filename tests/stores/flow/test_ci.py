@@ -1,9 +1,9 @@
-import multiprocessing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
+from tests.stores.processes import CONTEXT
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 
@@ -145,7 +145,7 @@ def _record(target: str, number: int) -> bool:
 
 
 def test_processes_that_record_the_same_runs_agree(log: Decklog, target: str) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
+    with CONTEXT.Pool(4) as pool:
         already = pool.starmap(_record, [(target, number) for number in range(12)])
     assert already.count(False) == len(log.ci.find()) == 3
     assert log.journal.verify().ok

@@ -1,4 +1,3 @@
-import multiprocessing
 from hashlib import sha256
 from typing import Any
 
@@ -6,6 +5,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.flow.context_package import ConsumingAgent, ContextAgent, ContextPackage, PackagePriority, PackageType
+from tests.stores.processes import CONTEXT
 
 
 def save(log: Decklog, summary: str = "The lexer is slow", **more: Any) -> ContextPackage:
@@ -128,7 +128,7 @@ def _save_some(target: str, worker: int) -> list[int]:
 
 
 def test_processes_that_save_at_once_get_numbers_without_gap_or_repeat(log: Decklog, target: str) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
+    with CONTEXT.Pool(4) as pool:
         numbers = pool.starmap(_save_some, [(target, worker) for worker in range(6)])
     assert sorted(number for some in numbers for number in some) == list(range(1, 31))
     assert all(some == sorted(some) for some in numbers)
@@ -176,7 +176,7 @@ def _supersede(target: str, number: int) -> bool:
 
 def test_of_processes_that_supersede_one_package_one_does(log: Decklog, target: str) -> None:
     save(log)
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
+    with CONTEXT.Pool(4) as pool:
         assert pool.starmap(_supersede, [(target, number) for number in range(4)]).count(True) == 1
     assert len(log.context.find("run_1", include_superseded=True)) == 2
     assert log.journal.verify().ok

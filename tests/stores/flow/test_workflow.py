@@ -1,6 +1,5 @@
 import copy
 import json
-import multiprocessing
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
@@ -10,6 +9,7 @@ from decklog import Conflict, Decklog, Invalid, NotFound
 from decklog.operations import operations_of
 from decklog.stores.flow.document import digest_of, shipped
 from decklog.stores.flow.workflow import Workflow
+from tests.stores.processes import CONTEXT
 
 
 def small(**changes: Any) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _load(target: str, number: int) -> str:
 
 
 def test_processes_that_load_at_once_leave_one_whole_workflow(log: Decklog, target: str) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
+    with CONTEXT.Pool(4) as pool:
         results = pool.starmap(_load, [(target, number) for number in range(4)])
     numbers = [int(result) for result in results if result != "conflict"]
     assert sorted(numbers) == list(range(1, len(numbers) + 1))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.memory.learnings import BadLine, LearningLine, format_entry, iter_entries, parse_line, read_all
-from tests.stores.at_once import at_once
+from tests.stores.processes import at_once
 
 LINE = '2026-11-15T08:30:00Z [task=T-17] Observed: "the linter runs twice" → skill:faster-checks'
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.memory.topics import TOPICS, sentence_of
-from tests.stores.at_once import at_once
 from tests.stores.memory.memory_jobs import CYCLE, PORT
+from tests.stores.processes import at_once
 
 LOCALE = "Sort names with an explicit collation, because the build machine has another locale"
 

@@ -7,7 +7,7 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.memory.error_signatures import classic_message, signature
-from tests.stores.at_once import at_once
+from tests.stores.processes import at_once
 
 
 def _met(log: Decklog, message: str = "no such key", solution: str = "add it", **more: object) -> str:

@@ -6,7 +6,7 @@ from string import ascii_letters
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
-from tests.stores.at_once import at_once
+from tests.stores.processes import at_once
 
 INSIGHT = "Read the failing test before the code"
 

@@ -1,17 +1,17 @@
 """Many processes against one budget, some of them killed in the middle of what they do."""
 
-import multiprocessing
 import os
 import random
 import signal
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import ForkServerProcess
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from decklog import BudgetExceeded, Decklog
+from tests.stores.processes import CONTEXT
 
 CEILING = 1_000_000
 WORKERS = 16
@@ -40,7 +40,7 @@ def wait_for_the_others(folder: Path, seed: int) -> None:
     wait_until((folder / "go").exists)
 
 
-def start_together(workers: list[SpawnProcess], folder: Path) -> None:
+def start_together(workers: list[ForkServerProcess], folder: Path) -> None:
     for worker in workers:
         worker.start()
     wait_until(lambda: len(list(folder.glob("ready_*"))) == len(workers))
@@ -89,9 +89,8 @@ def test_sixteen_processes_never_spend_a_microdollar_too_much(target: str, tmp_p
 
 def run_workers(target: str, folder: Path) -> None:
     """Let some workers spend until they are killed, and the others until nothing is left."""
-    context = multiprocessing.get_context("spawn")
     workers = [
-        context.Process(target=work, args=(target, seed, folder, None if seed < KILLED else REFUSALS)) for seed in range(WORKERS)
+        CONTEXT.Process(target=work, args=(target, seed, folder, None if seed < KILLED else REFUSALS)) for seed in range(WORKERS)
     ]
     start_together(workers, folder)
     dice = random.Random(7)
@@ -135,9 +134,8 @@ def test_of_many_who_spend_at_the_same_moment_only_as_many_succeed_as_there_is_m
         log.prices.set("m", 1_000_000, 1_000_000)
         for number in range(rounds):
             log.budgets.set("task", scope_id=f"round_{number}", limit_microdollars=399)
-    context = multiprocessing.get_context("spawn")
-    start = context.Barrier(8)
-    workers = [context.Process(target=spend_at_once, args=(target, seed, start, rounds)) for seed in range(8)]
+    start = CONTEXT.Barrier(8)
+    workers = [CONTEXT.Process(target=spend_at_once, args=(target, seed, start, rounds)) for seed in range(8)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -163,9 +161,8 @@ def test_a_budget_set_while_others_spend_misses_none_of_their_charges(target: st
         for number in range(4):
             log.runs.start("spend", run_id=f"run_{number}")
             log.budgets.set("run", scope_id=f"run_{number}", limit_microdollars=CEILING)
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=work, args=(target, seed, tmp_path)) for seed in range(4)]
-    workers.append(context.Process(target=set_budgets, args=(target, tmp_path, 25)))
+    workers = [CONTEXT.Process(target=work, args=(target, seed, tmp_path)) for seed in range(4)]
+    workers.append(CONTEXT.Process(target=set_budgets, args=(target, tmp_path, 25)))
     start_together(workers, tmp_path)
     for worker in workers:
         worker.join(120)

@@ -1,4 +1,3 @@
-import multiprocessing
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -7,6 +6,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.records import to_json
 from decklog.stores.work.criteria import Criterion, CriterionStatus
+from tests.stores.processes import CONTEXT
 
 COVERAGE, SPEED = "Coverage above 80 %", "Parses 1 MB in 10 ms"
 FIRST, SECOND = "a1b2c3d4" * 5, "e5f60718" * 5
@@ -320,8 +320,7 @@ def _meet_and_record(target: str, number: int) -> None:
 
 
 def test_processes_that_record_and_meet_criteria_lose_none(log: Decklog, run_id: str, target: str) -> None:
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_meet_and_record, args=(target, number)) for number in range(6)]
+    workers = [CONTEXT.Process(target=_meet_and_record, args=(target, number)) for number in range(6)]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -1,4 +1,3 @@
-import multiprocessing
 from datetime import UTC, datetime
 
 import pytest
@@ -16,6 +15,7 @@ from decklog.stores.work.groups import (
     check_task_group_id,
     normal_specialization,
 )
+from tests.stores.processes import CONTEXT
 
 PREFIX = "bazinga/templates/specializations/"
 EVERYTHING: dict[str, object] = {
@@ -457,8 +457,7 @@ def _count_and_create(target: str, number: int) -> None:
 
 def test_processes_lose_neither_counts_nor_groups(log: Decklog, run_id: str, target: str) -> None:
     log.groups.add(run_id, "shared")
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_count_and_create, args=(target, number)) for number in range(6)]
+    workers = [CONTEXT.Process(target=_count_and_create, args=(target, number)) for number in range(6)]
     for worker in workers:
         worker.start()
     for worker in workers:

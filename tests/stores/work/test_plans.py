@@ -1,4 +1,3 @@
-import multiprocessing
 from datetime import UTC, datetime
 from multiprocessing.synchronize import Barrier
 
@@ -7,6 +6,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.records import to_json
 from decklog.stores.work.plans import PhaseStatus, PlanPhase
+from tests.stores.processes import CONTEXT
 
 PHASES = ["Design", "Build", "Ship"]
 
@@ -295,9 +295,8 @@ def _complete(target: str, number: int, ready: Barrier) -> None:
 
 def test_24_processes_complete_24_phases_and_all_are_kept(log: Decklog, run_id: str, target: str) -> None:
     recorded(log, run_id, [f"Part {number}" for number in range(1, 25)])
-    context = multiprocessing.get_context("spawn")
-    ready = context.Barrier(24)
-    workers = [context.Process(target=_complete, args=(target, number, ready)) for number in range(1, 25)]
+    ready = CONTEXT.Barrier(24)
+    workers = [CONTEXT.Process(target=_complete, args=(target, number, ready)) for number in range(1, 25)]
     for worker in workers:
         worker.start()
     for worker in workers:

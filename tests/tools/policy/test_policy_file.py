@@ -10,6 +10,7 @@ import pytest
 
 from decklog.errors import Invalid, NotFound
 from decklog.tools.policy import Decision, Policy, judge
+from tests.db.processes import unmeasured
 
 
 def written(tmp_path: Path, text: str, name: str = "policy.toml") -> Policy:
@@ -100,7 +101,7 @@ def test_only_text_and_lists_of_text_are_judged(command: object) -> None:
 
 def test_importing_the_package_loads_neither_the_parser_nor_the_file() -> None:
     code = "import sys, decklog.tools.policy; print([m for m in ('tree_sitter', 'tomllib') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=unmeasured())
     assert done.stdout.strip() == "[]"
 
 
