@@ -14,10 +14,15 @@ def check_variable(judge: Judge, name: str, word: Word, call: Call, scope: Scope
         _check_path(judge, word, call, scope)
         return
     known = judge.policy.variables.get(name)
-    if known == "shell":
+    if known is None:
+        # A name that the script alone sees decides nothing; one that a program sees may.
+        role = judge.policy.role_by_name(name) if call.argv else "text"
+        if role in ("load", "place", "settings", "program") and word.is_known:
+            judge.role(role, word, call, scope)
+    elif isinstance(known, str):
         if word.text.strip():
-            judge.run_text("shell", word, scope, call)
-    elif known is not None and not isinstance(known, str):
+            judge.role(known, word, call, scope)
+    else:
         judge.find(known, call.text)
 
 
