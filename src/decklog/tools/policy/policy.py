@@ -22,6 +22,8 @@ _DEFAULT = Path(__file__).with_name("default.toml")
 _OWN = ("programs", "rules", "paths", "variables")
 _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 _NEGATIONS = ("no-", "skip-", "without-", "ignore-", "disable-", "exclude-")
+# A shorter word stands in too many names by chance.
+_TELLING = 4
 _VERSION = re.compile(r"[-_]?v?\d+(\.\d+)*$")
 
 
@@ -78,7 +80,15 @@ class Policy:
         parts = {part.lower() for part in _PARTS.findall(name)}
         if name.lstrip("-").lower().startswith(_NEGATIONS):
             return "text"
-        return next((role for role, named in self.option_words.items() if not named.isdisjoint(parts)), "value")
+        found = (role for role, named in self.option_words.items() if not named.isdisjoint(parts))
+        return next(found, self._role_within(name.lower()))
+
+    def _role_within(self, name: str) -> str:
+        """Give the role of a word that a name only contains, as in `gruntfile` or `GOCACHE`."""
+        for role, named in self.option_words.items():
+            if any(len(word) >= _TELLING and word in name for word in named):
+                return role
+        return "value"
 
 
 @cache

@@ -10,6 +10,7 @@ _REGEX = re.compile(r"(?<=[(,~!&|{;\n])\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\
 _COMMENT = re.compile(r"#[^\n]*")
 _GROUP = re.compile(r"\([^()]*\)")
 _HELD = re.compile("\ue200(\\d+)\ue201")
+_ALL_HELD = re.compile("(?:\\s*\ue200\\d+\ue201)+")
 _PRINT = re.compile(r"\bprintf?\b([^;{}\n]*)")
 _TARGET = re.compile(r"(>>?|\|&?)(.*)", re.DOTALL)
 _GETLINE = re.compile(r"\bgetline\b\s*[\w$\[\]]*\s*<\s*([^;{})\n]*)")
@@ -73,11 +74,12 @@ class _Program:
         """Judge a file or a command: by its text if that is one string, else it is asked about."""
         text = text.strip().strip("()").strip()
         # A number names a file of this name, here.
-        is_known = _HELD.fullmatch(text) is not None or text.isdigit()
+        is_known = _ALL_HELD.fullmatch(text) is not None or text.isdigit()
         if not is_known or role == "run":
             self._ask()
-        for number in _HELD.findall(text):
-            word = Word(self.strings[int(number)])
+        strings = [self.strings[int(number)] for number in _HELD.findall(text)]
+        for joined in ["".join(strings)] if is_known else strings:
+            word = Word(joined)
             if role == "run":
                 self.judge.run_text("shell", word, self.use.scope, self.use.call)
             else:

@@ -66,6 +66,11 @@ def check_openssl(judge: Judge, use: Use) -> None:
 
 def check_jq(judge: Judge, use: Use) -> None:
     """Judge the filter of jq or yq: those that read the environment or a file, and editing in place."""
+    texts = [word.text for word in use.call.argv]
+    for place, text in enumerate(texts):
+        # These take a name and then the file it stands for.
+        if text in ("--slurpfile", "--rawfile", "--argfile") and texts[place + 2 :]:
+            judge.path("read", use.call.argv[place + 2], use.scope, use.call.text)
     filters = [word.text for word in use.arguments.operands[:2]]
     if any(judge.policy.patterns["jq_danger"].search(text[:_LONGEST]) for text in filters):
         judge.report("environment-dump", use.call.text)

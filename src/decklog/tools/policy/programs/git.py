@@ -19,6 +19,7 @@ _READS_SETTING = (
     "--name-only",
     "--show-origin",
 )
+_HARMLESS_VALUES = ("cat", "true", "false", "", "less", ":")
 _ADDRESS = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:|/|~|\.\.")
 _PUSH_VALUES = ("--repo", "--receive-pack", "--exec", "-o", "--push-option")
 
@@ -42,6 +43,8 @@ def check_git(judge: Judge, use: Use) -> None:
             judge.path("write", Word(operands[1].text if operands[1:] else ""), use.scope, use.call.text)
         case "show" | "cat-file" | "diff" | "archive" | "blame" | "annotate" | "grep" | "log" | "hash-object" | "apply" | "am":
             _check_reads(judge, use, operands)
+        case "rebase" | "difftool":
+            _check_exec(judge, use)
         case "bisect" if operands and operands[0].text == "run":
             judge.review(use.call.inner(_behind(use, "run")), use.scope)
         case "rm" | "mv":
@@ -54,6 +57,17 @@ def _behind(use: Use, text: str) -> list[Word]:
     """Give the words behind a word of the command, flags included."""
     texts = [word.text for word in use.call.argv]
     return use.call.argv[texts.index(text) + 1 :] if text in texts else []
+
+
+def _check_exec(judge: Judge, use: Use) -> None:
+    """Judge the command that a rebase runs after each commit, or a difftool on each file."""
+    for place, word in enumerate(use.call.argv):
+        if word.text in ("-x", "--exec"):
+            judge.run_text(
+                "shell", use.call.argv[place + 1] if use.call.argv[place + 1 :] else Word(UNKNOWN), use.scope, use.call
+            )
+        elif word.text.startswith(("-x", "--exec=")):
+            judge.run_text("shell", Word(word.text.removeprefix("--exec=").removeprefix("-x")), use.scope, use.call)
 
 
 def _check_foreach(judge: Judge, use: Use) -> None:
@@ -81,7 +95,7 @@ def _check_setting(judge: Judge, use: Use, key: str, value: str) -> None:
     if key.lower().startswith("alias."):
         command = value[1:] if value.startswith("!") else f"git {value}"
         judge.run_text("shell", Word(command), use.scope, use.call)
-    elif value in ("cat", "true", "false", "", "less", ":") or not key:
+    elif not key or (value in _HARMLESS_VALUES and not key.lower().endswith("sslverify")):
         return
     elif UNKNOWN in key or judge.policy.patterns["dangerous_git_config"].match(key):
         judge.report("git-config-dangerous", use.call.text)

@@ -69,7 +69,7 @@ def _flag(words: list[Word], place: int, program: Program, module_flag: bool, st
             start.module = rest or following.text
             return 1 if rest else 2
         if "-" + char in program.options:
-            return 0 if rest else 1
+            return 0 if rest or following.text.startswith("-") else 1
     return 0
 
 
@@ -116,7 +116,7 @@ def _check_file(judge: Judge, use: Use, script: Word, language: str) -> None:
         judge.run_text(language, written, use.scope, use.call)
     elif script.content is not None or script.taint:
         judge.run_text(language, Word(script.content or UNKNOWN, script.taint), use.scope, use.call)
-    elif language == "shell" or judge.paths.classify(script.text, use.scope.cwd) != "scratch":
+    else:
         judge.path("run", script, use.scope, use.call.text)
 
 

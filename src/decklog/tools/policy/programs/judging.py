@@ -195,7 +195,8 @@ class Judging:
                 use.sub, finding = sub, program.subcommands[sub]
                 break
         else:
-            listed = [program.subcommands[flag] for flag in use.arguments.flags if flag in program.subcommands]
+            flags = {*use.arguments.flags, *(word.text for word in use.call.argv[1:] if word.text.startswith("-"))}
+            listed = [program.subcommands[flag] for flag in flags if flag in program.subcommands]
             if listed:
                 finding = max(listed, key=lambda found: found.decision.rank)
             elif program.subcommands and words:
@@ -213,7 +214,8 @@ class Judging:
         program, operands = use.program, use.operands
         for option, word in use.arguments.values:
             self._role(self._option_role(use, option), word, use)
-            self._swallowed(word, use)
+            if f"{option}={word.text}" not in (given.text for given in use.call.argv):
+                self._swallowed(word, use)
         for option, word in use.arguments.followed:
             self._role(self._option_role(use, option), word, use)
         if program.runs is not None:

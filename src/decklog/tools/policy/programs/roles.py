@@ -43,6 +43,8 @@ def check_subject(judge: Judge, use: Use) -> None:
     for word in use.arguments.operands:
         if _leads_elsewhere(judge, word):
             judge.report("network-host", use.call.text)
+        elif "/" not in word.text and judge.policy.patterns["publishing"].search(word.text):
+            judge.report("deploy-target", use.call.text)
         elif not _SCHEME.match(word.text):
             judge.path("subject", Word(word.text.split("::")[0].lstrip("@"), word.taint), use.scope, use.call.text)
 
@@ -107,7 +109,7 @@ def _check_listed(judge: Judge, use: Use, word: Word, role: str) -> None:
 
 def _leads_elsewhere(judge: Judge, word: Word) -> bool:
     """Tell whether a word is the address of something on another machine."""
-    if not _SCHEME.match(word.text) or word.text.startswith("file:"):
+    if not _SCHEME.match(word.text) or word.text.startswith(("file:", "sqlite:")):
         return False
     return not is_local(judge.policy, host_of(judge.policy, word.text))
 

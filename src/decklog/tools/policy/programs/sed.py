@@ -54,7 +54,13 @@ def _effects(script: str) -> Iterator[tuple[str, str]]:
         command, at = script[at], at + 1
         line_end = script.find("\n", at)
         line_end = len(script) if line_end < 0 else line_end
-        if command == "#" or command in _TEXTS:
+        if command in _TEXTS:
+            # A backslash at the end of a line takes the next one in.
+            while script[line_end - 1] == "\\" and line_end < len(script):
+                following = script.find("\n", line_end + 1)
+                line_end = len(script) if following < 0 else following
+            at = line_end
+        elif command == "#":
             at = line_end
         elif command in _LABELS:
             found = re.compile(r"[^;\n}]*").match(script, at)

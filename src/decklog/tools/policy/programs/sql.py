@@ -9,7 +9,7 @@ from decklog.tools.policy.shell.words import Word
 _LONGEST = 8_000
 _STRING = re.compile(r"'((?:[^']|'')*)'|\"([^\"]*)\"")
 _COMMAND = re.compile(
-    r"(?:^|[\n;])\s*(\.[a-z]+|\\[a-zA-Z!?]+[+S]*|source\b|system\b|pager\b|tee\b|edit\b)[ \t]*([^\n]*)", re.IGNORECASE
+    r"(?:^|[\n;])\s*(\.[a-z]+|\\[a-zA-Z!?.]+[+S]*|source\b|system\b|pager\b|tee\b|edit\b)[ \t]*([^\n]*)", re.IGNORECASE
 )
 _INLINE = re.compile(
     r"\\(?:g|gx|gexec|gset|o|out|i|ir|include|copy|w|write|e|edit|s|setenv|cd|!|watch|crosstabview)\b[^\n]*|\\![^\n]*"
@@ -20,6 +20,8 @@ _CONNECTION = re.compile(r"\b(?:host|hostaddr)\s*=\s*'?([^\s']+)")
 def check_sql(judge: Judge, use: Use) -> None:
     """Judge a database client by its statements and by the machine it talks to."""
     stdin = [use.call.stdin] if use.call.stdin and use.call.stdin.is_known else []
+    if use.call.stdin and not stdin and not use.call.redirects:
+        judge.report("piped-to-interpreter", use.call.text)
     codes = [word for option, word in use.arguments.values if use.program.options.get(option) == "code"]
     statements = [*codes, *use.operands, *stdin]
     for word in statements:
@@ -52,7 +54,7 @@ def _check_commands(judge: Judge, use: Use, word: Word, is_database: bool) -> No
     for found in [*_COMMAND.finditer(text), *_INLINE.finditer(text)]:
         command, _, rest = found[0].strip(" \t\n;").partition(" ")
         name = re.sub(r"(?<=\w)[+S]+$", "", command).lower()
-        is_piped = rest.strip(" \t'\"").startswith("|")
+        is_piped = rest.strip(" \t'\"").startswith(("|", "/", "~", ".."))
         if name in loads and rest.strip() and not is_piped:
             judge.role("load", Word(rest.strip().strip("'\"")), use.call, use.scope)
         elif name not in safe or is_piped:

@@ -5,6 +5,7 @@ from decklog.tools.policy.shell.scope import Scope
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
+_ROLES = {"load", "place", "write", "settings", "program"}
 _SAFE_PATH_CLASSES = {"inside", "top", "home-part", "home-deep", "startup", "system", "parent"}
 
 
@@ -17,7 +18,7 @@ def check_variable(judge: Judge, name: str, word: Word, call: Call, scope: Scope
     if known is None:
         # A name that the script alone sees decides nothing; one that a program sees may.
         role = judge.policy.role_by_name(name) if call.argv else "text"
-        if role in ("load", "place", "settings", "program") and word.is_known:
+        if role in _ROLES and word.is_known:
             judge.role(role, word, call, scope)
     elif isinstance(known, str):
         if word.text.strip():

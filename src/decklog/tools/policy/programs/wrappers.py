@@ -131,7 +131,8 @@ def check_fd(judge: Judge, use: Use) -> None:
         if flag in texts:
             place = texts.index(flag)
             argv = use.call.argv[place + 1 :]
-            starts = [text for text in texts[1:place] if not text.startswith("-")][1:] or ["."]
+            plain = [text for text in texts[1:place] if not text.startswith("-")]
+            starts = [text for text in plain[1:] if text != "."] or ["."]
             for start in starts:
                 found = f"{start.rstrip('/')}/{UNKNOWN}"
                 marked = any("{" in word.text for word in argv)
@@ -174,10 +175,11 @@ def check_package_runner(judge: Judge, use: Use) -> None:
 
 def check_runner(judge: Judge, use: Use) -> None:
     """Judge the command behind `uv run`, `poetry run` or `bundle exec`."""
-    if use.sub not in judge.policy.names["runner_subs"]:
+    sub = use.sub or next((word.text for word in use.arguments.operands), "")
+    if sub not in judge.policy.names["runner_subs"]:
         return
     texts = [word.text for word in use.call.argv]
-    rest = use.call.argv[texts.index(use.sub) + 1 :]
+    rest = use.call.argv[texts.index(sub) + 1 :]
     inner = sort_arguments(rest, use.program.options, stop=True).operands
     if inner and inner[0].text.endswith((".py", ".rb")):
         judge.path("run", inner[0], use.scope, use.call.text)

@@ -106,6 +106,9 @@ class Reader:
                 return self._declare(node)
             case "function_definition":
                 self._define(node)
+            case "test_command" if _SUBSCRIPT_COMMAND.search(text_of(node, self.source)):
+                self.reviewer.report("hidden-command", text_of(node, self.source))
+                return self._children(node, stdin)
             case "for_statement":
                 return self._loop(node, stdin)
             case kind if kind in _WORDS or kind == "command_name":
