@@ -12,8 +12,8 @@ from pathlib import Path
 from decklog.tools.policy import Decision, Policy, judge
 
 HERE = Path(__file__).parent
-DANGEROUS = ("dangerous", "dangerous_second", "dangerous_third", "dangerous_hidden")
-HARMLESS = ("harmless", "harmless_second", "harmless_third", "harmless_daily")
+DANGEROUS = ("dangerous", "dangerous_second", "dangerous_third", "dangerous_hidden", "dangerous_fourth", "dangerous_fifth")
+HARMLESS = ("harmless", "harmless_second", "harmless_third", "harmless_daily", "harmless_fourth", "harmless_fifth")
 
 
 @dataclass(frozen=True)

@@ -46,4 +46,6 @@ class Rule:
     flags: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     words: re.Pattern[str] | None = None
+    any: re.Pattern[str] | None = None
+    """A pattern found in one of the arguments, options included."""
     bare: bool = False

@@ -135,6 +135,7 @@ class Tables:
             flags=tuple(words(entry.get("flags", ()))),
             without=tuple(words(entry.get("without", ()))),
             words=re.compile(entry["words"]) if "words" in entry else None,
+            any=re.compile(entry["any"]) if "any" in entry else None,
             bare=entry.get("bare", False),
         )
 
@@ -145,9 +146,13 @@ class Tables:
                 yield (role, kind), self._finding(entry)
 
     def variables(self) -> dict[str, Finding | str]:
-        """Read what is decided about setting variables; `shell` means that the value is a command."""
+        """Read what is decided about setting variables: a finding, or the role of the value."""
         variables: dict[str, Finding | str] = {}
         for entry in self.data.get("variables", ()):
             for name in words(entry["names"]):
-                variables[name] = "shell" if entry.get("runs") == "shell" else self._finding(entry)
+                variables[name] = entry["role"] if "role" in entry else self._finding(entry)
         return variables
+
+    def option_words(self) -> dict[str, frozenset[str]]:
+        """Read which words in an option's name tell the role of its value."""
+        return {role: frozenset(words(named)) for role, named in self.data.get("option_words", {}).items()}

@@ -53,7 +53,8 @@ class Paths:
         path = _shorten(path)
         for name in _NAMED:
             if self.policy.globs[name].match(path) and not self._is_exempt(name, path):
-                return "vault" if name in ("secret", "ssh") and path[0] in "/~" else name
+                is_secret = name in ("secret", "ssh")
+                return ("vault" if path[0] in "/~" else "secret") if is_secret else name
         return self._place(path)
 
     def _is_exempt(self, name: str, path: str) -> bool:

@@ -20,6 +20,10 @@ from decklog.tools.policy.load import Tables, merge, read, words
 
 _DEFAULT = Path(__file__).with_name("default.toml")
 _OWN = ("programs", "rules", "paths", "variables")
+_PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
+_NEGATIONS = ("no-", "skip-", "without-", "ignore-", "disable-", "exclude-")
+# A shorter word stands in too many names by chance.
+_TELLING = 4
 _VERSION = re.compile(r"[-_]?v?\d+(\.\d+)*$")
 
 
@@ -35,6 +39,7 @@ class Policy:
     names: Mapping[str, frozenset[str]]
     patterns: Mapping[str, re.Pattern[str]]
     variables: Mapping[str, Finding | str]
+    option_words: Mapping[str, frozenset[str]]
     data: Mapping[str, Any]
     """The merged file, for whoever wants to show it."""
 
@@ -63,6 +68,28 @@ class Policy:
                 return candidate
         return name
 
+    def option_role(self, program: Program, option: str) -> str:
+        """Give the role of an option's value: what the program's entry says, else what the words of its name tell."""
+        if option in program.options:
+            return program.options[option]
+        longer = {role for name, role in program.options.items() if name.startswith(option) and option.startswith("--")}
+        return longer.pop() if len(longer) == 1 else self.role_by_name(option)
+
+    def role_by_name(self, name: str) -> str:
+        """Give the role that the words of a name tell, where no entry knows the name."""
+        parts = {part.lower() for part in _PARTS.findall(name)}
+        if name.lstrip("-").lower().startswith(_NEGATIONS):
+            return "text"
+        found = (role for role, named in self.option_words.items() if not named.isdisjoint(parts))
+        return next(found, self._role_within(name.lower()))
+
+    def _role_within(self, name: str) -> str:
+        """Give the role of a word that a name only contains, as in `gruntfile` or `GOCACHE`."""
+        for role, named in self.option_words.items():
+            if any(len(word) >= _TELLING and word in name for word in named):
+                return role
+        return "value"
+
 
 @cache
 def _default() -> Policy:
@@ -83,6 +110,7 @@ def _build(data: dict[str, Any], path: str) -> Policy:
             names={name: frozenset(words(given)) for name, given in data.get("names", {}).items()},
             patterns={name: re.compile(given) for name, given in data.get("patterns", {}).items()},
             variables=tables.variables(),
+            option_words=tables.option_words(),
             data=data,
         )
     except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:

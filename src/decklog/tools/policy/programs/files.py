@@ -1,9 +1,8 @@
-"""Judging of programs with a language of their own for files: modes, dd, tar, sed, awk, SQL, make targets."""
+"""Judging of programs with a language of their own for files: modes, dd, tar, jq, mlr, make targets."""
 
 import re
 
 from decklog.tools.policy.programs.hosts import host_of, is_local
-from decklog.tools.policy.programs.snippets import check_snippet
 from decklog.tools.policy.programs.use import Judge, Use
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
@@ -65,54 +64,39 @@ def check_openssl(judge: Judge, use: Use) -> None:
             judge.report("exfiltration", use.call.text)
 
 
-def check_sed(judge: Judge, use: Use) -> None:
-    """Judge sed: the files it edits or reads, and scripts that run commands or write files."""
-    scripts = [word for option, word in use.arguments.values if option in ("-e", "--expression")]
-    in_place = use.arguments.has(("-i", "--in-place"))
-    files = [word for word in use.arguments.operands if word.text or not in_place]
-    if not scripts and not use.arguments.has(("-f", "--file")):
-        scripts, files = files[:1], files[1:]
-    role = "write" if in_place else "read"
-    for word in files:
-        judge.path(role, word, use.scope, use.call.text)
-    for script in scripts:
-        if judge.matches("sed_danger", script.text):
-            judge.report("option-runs-program", use.call.text)
-        for found in judge.policy.patterns["sed_file"].finditer(script.text[:_LONGEST]):
-            judge.path("write", Word(found[1]), use.scope, use.call.text)
+def check_jq(judge: Judge, use: Use) -> None:
+    """Judge the filter of jq or yq: those that read the environment or a file, and editing in place."""
+    texts = [word.text for word in use.call.argv]
+    for place, text in enumerate(texts):
+        # These take a name and then the file it stands for.
+        if text in ("--slurpfile", "--rawfile", "--argfile") and texts[place + 2 :]:
+            judge.path("read", use.call.argv[place + 2], use.scope, use.call.text)
+    filters = [word.text for word in use.arguments.operands[:2]]
+    if any(judge.policy.patterns["jq_danger"].search(text[:_LONGEST]) for text in filters):
+        judge.report("environment-dump", use.call.text)
+    if use.arguments.has(("-i", "--inplace", "--in-place")):
+        for word in use.arguments.operands[1:]:
+            judge.path("write", word, use.scope, use.call.text)
 
 
-def check_awk(judge: Judge, use: Use) -> None:
-    """Judge awk: the files it reads, and programs that run commands or write files."""
-    operands = list(use.arguments.operands)
-    scripts = [word for option, word in use.arguments.values if option in ("-e", "--source")]
-    if not scripts and not use.arguments.has(("-f", "--file")):
-        scripts, operands = operands[:1], operands[1:]
-    for word in operands:
-        if "=" not in word.text:
-            judge.path("read", word, use.scope, use.call.text)
-    for script in scripts:
-        if judge.matches("awk_danger", script.text):
-            judge.report("inline-code", use.call.text)
-            check_snippet(judge, script.text, use.scope, use.call)
+def check_mlr(judge: Judge, use: Use) -> None:
+    """Judge the expressions of mlr: those that start a program or write a file are asked about."""
+    if any(judge.policy.patterns["mlr_danger"].search(word.text[:_LONGEST]) for word in use.call.argv[1:]):
+        judge.report("inline-code", use.call.text)
 
 
-def check_sql(judge: Judge, use: Use) -> None:
-    """Judge a database client by its statements and by the machine it talks to."""
-    stdin = [use.call.stdin] if use.call.stdin else []
-    codes = [word for option, word in use.arguments.values if use.program.options.get(option) == "code"]
-    for word in [*codes, *use.operands, *stdin]:
-        if judge.matches("destructive_sql", word.text):
-            judge.report("sql-destructive", use.call.text)
-        found = judge.policy.patterns["sql_shell"].search(word.text[:_LONGEST])
-        if found and word not in use.operands[:1]:
-            judge.report("option-runs-program", use.call.text)
-            judge.run_text("shell", Word(found[2]), use.scope, use.call)
-        if "://" in word.text and not is_local(judge.policy, host_of(judge.policy, word.text)):
-            judge.report("network-host", use.call.text)
-    host = use.arguments.value("-h", "--host")
-    if host is not None and not host.text.startswith("/") and not is_local(judge.policy, host.text):
-        judge.report("network-host", use.call.text)
+def check_cmake(judge: Judge, use: Use) -> None:
+    """Judge cmake: the tools it brings under `-E` as the programs they are like, else its targets."""
+    texts = [word.text for word in use.call.argv]
+    if "-E" not in texts:
+        check_targets(judge, use)
+        return
+    inner = use.call.argv[texts.index("-E") + 1 :]
+    likes = dict(pair.split("=") for pair in judge.policy.names["cmake_tools"])
+    if inner and inner[0].text in likes:
+        judge.review(use.call.inner([Word(likes[inner[0].text]), *inner[1:]]), use.scope)
+    else:
+        judge.report("option-runs-program", use.call.text)
 
 
 def check_targets(judge: Judge, use: Use) -> None:
@@ -122,7 +106,9 @@ def check_targets(judge: Judge, use: Use) -> None:
         judge.report("piped-to-interpreter", use.call.text)
     for word in use.operands:
         name, equals, _ = word.text.partition("=")
-        if not equals and judge.policy.patterns["deploy_target"].search(name):
+        if equals:
+            judge.role("assignment", word, use.call, use.scope)
+        elif judge.policy.patterns["deploy_target"].search(name):
             judge.report("deploy-target", use.call.text)
         elif UNKNOWN in name:
             judge.report("dynamic-command", use.call.text)

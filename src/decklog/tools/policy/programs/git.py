@@ -1,5 +1,6 @@
 """Judging of git: settings given on the way, where a push goes, aliases and programs it is told to start."""
 
+import re
 from fnmatch import fnmatchcase
 
 from decklog.tools.policy.programs.hosts import host_of
@@ -18,6 +19,8 @@ _READS_SETTING = (
     "--name-only",
     "--show-origin",
 )
+_HARMLESS_VALUES = ("cat", "true", "false", "", "less", ":")
+_ADDRESS = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:|/|~|\.\.")
 _PUSH_VALUES = ("--repo", "--receive-pack", "--exec", "-o", "--push-option")
 
 
@@ -34,10 +37,14 @@ def check_git(judge: Judge, use: Use) -> None:
             _check_remotes(judge, use, operands)
         case "checkout" | "switch":
             _note_branch(use, operands)
-        case "add":
-            _check_paths(judge, use, operands, ("secret", "env", "guard"))
-        case "show" | "cat-file" | "diff" | "archive" | "blame" | "grep":
+        case "add" | "stage":
+            _check_paths(judge, use, operands, ("secret", "env", "guard", "vault"))
+        case "bundle" if operands and operands[0].text == "create":
+            judge.path("write", Word(operands[1].text if operands[1:] else ""), use.scope, use.call.text)
+        case "show" | "cat-file" | "diff" | "archive" | "blame" | "annotate" | "grep" | "log" | "hash-object" | "apply" | "am":
             _check_reads(judge, use, operands)
+        case "rebase" | "difftool":
+            _check_exec(judge, use)
         case "bisect" if operands and operands[0].text == "run":
             judge.review(use.call.inner(_behind(use, "run")), use.scope)
         case "rm" | "mv":
@@ -50,6 +57,17 @@ def _behind(use: Use, text: str) -> list[Word]:
     """Give the words behind a word of the command, flags included."""
     texts = [word.text for word in use.call.argv]
     return use.call.argv[texts.index(text) + 1 :] if text in texts else []
+
+
+def _check_exec(judge: Judge, use: Use) -> None:
+    """Judge the command that a rebase runs after each commit, or a difftool on each file."""
+    for place, word in enumerate(use.call.argv):
+        if word.text in ("-x", "--exec"):
+            judge.run_text(
+                "shell", use.call.argv[place + 1] if use.call.argv[place + 1 :] else Word(UNKNOWN), use.scope, use.call
+            )
+        elif word.text.startswith(("-x", "--exec=")):
+            judge.run_text("shell", Word(word.text.removeprefix("--exec=").removeprefix("-x")), use.scope, use.call)
 
 
 def _check_foreach(judge: Judge, use: Use) -> None:
@@ -77,7 +95,7 @@ def _check_setting(judge: Judge, use: Use, key: str, value: str) -> None:
     if key.lower().startswith("alias."):
         command = value[1:] if value.startswith("!") else f"git {value}"
         judge.run_text("shell", Word(command), use.scope, use.call)
-    elif value in ("cat", "true", "false", "", "less", ":") or not key:
+    elif not key or (value in _HARMLESS_VALUES and not key.lower().endswith("sslverify")):
         return
     elif UNKNOWN in key or judge.policy.patterns["dangerous_git_config"].match(key):
         judge.report("git-config-dangerous", use.call.text)
@@ -106,6 +124,12 @@ def _check_remotes(judge: Judge, use: Use, operands: list[Word]) -> None:
             host = host_of(judge.policy, word.text.split(":")[0] + "/" if "://" not in word.text else word.text)
             if host not in judge.policy.names["forges"]:
                 judge.report("network-host", use.call.text)
+        elif use.sub in ("fetch", "pull") and _ADDRESS.match(word.text):
+            judge.report("network-host", use.call.text)
+    for option, word in use.arguments.values:
+        if use.sub == "clone" and option in ("-c", "--config"):
+            key, _, value = word.text.partition("=")
+            _check_setting(judge, use, key, value)
     if use.sub == "clone" and len(operands) > 1:
         judge.path("write", operands[1], use.scope, use.call.text)
 
@@ -129,7 +153,7 @@ def _check_reads(judge: Judge, use: Use, operands: list[Word]) -> None:
     """Judge files shown from a revision, written `revision:path`, or named outright."""
     for word in operands:
         path = word.text.rpartition(":")[2]
-        if path and judge.paths.classify(path, use.scope.cwd) in ("secret", "env", "guard"):
+        if path and judge.paths.classify(path, use.scope.cwd) in ("secret", "env", "guard", "vault", "device", "sensitive"):
             judge.path("read", Word(path), use.scope, use.call.text)
 
 
@@ -146,6 +170,8 @@ def _check_push(judge: Judge, use: Use) -> None:
         judge.report("git-push-force", text)
     if any(word.text.startswith("ext::") for word in places[:1]):
         judge.report("git-remote-program", text)
+    elif any(_ADDRESS.match(word.text) for word in places[:1]):
+        judge.report("git-push-address", text)
     if not refs and not (arguments.has(("--tags",)) and places):
         _check_branch(judge, use, use.scope.branch or UNKNOWN)
     position = 0

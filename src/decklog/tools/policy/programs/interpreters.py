@@ -1,15 +1,19 @@
 """Programs that run code: what they run is judged by its language."""
 
+import sys
 from dataclasses import dataclass, field
 
 from decklog.tools.policy.entries import Program
 from decklog.tools.policy.programs.python_code import check_python_code
 from decklog.tools.policy.programs.snippets import check_snippet
 from decklog.tools.policy.programs.use import Judge, Use
+from decklog.tools.policy.shell.options import sort_arguments
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
 _STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
+# What a debugger is told to do that only lets the program run.
+_GOES_ON = {"c", "cont", "continue", "q", "quit"}
 _KNOWN_SCRIPTS = {"manage.py", "artisan"}
 
 
@@ -65,7 +69,7 @@ def _flag(words: list[Word], place: int, program: Program, module_flag: bool, st
             start.module = rest or following.text
             return 1 if rest else 2
         if "-" + char in program.options:
-            return 0 if rest else 1
+            return 0 if rest or following.text.startswith("-") else 1
     return 0
 
 
@@ -112,14 +116,16 @@ def _check_file(judge: Judge, use: Use, script: Word, language: str) -> None:
         judge.run_text(language, written, use.scope, use.call)
     elif script.content is not None or script.taint:
         judge.run_text(language, Word(script.content or UNKNOWN, script.taint), use.scope, use.call)
-    elif language == "shell" or judge.paths.classify(script.text, use.scope.cwd) != "scratch":
+    else:
         judge.path("run", script, use.scope, use.call.text)
 
 
 def check_source(judge: Judge, use: Use) -> None:
     """Judge `source`: the file's contents run in this shell; a virtual environment's own file may."""
     for script in use.arguments.operands[:1]:
-        if not judge.policy.patterns["sourceable"].search(script.text) or script.taint:
+        if script.text in _STDIN:
+            _check_source(judge, use, Start(reads_stdin=True), "shell")
+        elif not judge.policy.patterns["sourceable"].search(script.text) or script.taint:
             _check_file(judge, use, script, "shell")
 
 
@@ -127,16 +133,36 @@ def check_python(judge: Judge, use: Use) -> None:
     """Judge Python: code by its syntax tree, modules as the programs they are, files by where they lie."""
     start = start_of(use.call.argv[1:], use.program, module_flag=True)
     if start.module is not None:
-        module = start.module.split(".")[0] if start.module in ("pip._internal", "pip.__main__") else start.module
-        if module in judge.policy.programs and module not in ("code", "test"):
-            judge.review(Call([Word(module), *start.rest], use.call.text, stdin=use.call.stdin), use.scope)
-        elif UNKNOWN in module:
-            judge.report("dynamic-command", use.call.text)
+        _check_module(judge, use, start.module, start.rest)
         return
     if start.code:
         judge.run_text("python", start.code[0], use.scope, use.call)
     else:
         _check_source(judge, use, start, "python")
+
+
+def _check_module(judge: Judge, use: Use, module: str, rest: list[Word]) -> None:
+    """Judge `python -m`: a known program as such, a script it runs by where that lies, else by what the module is."""
+    names = judge.policy.names
+    name = module.split(".")[0] if module in ("pip._internal", "pip.__main__") else module
+    if name in judge.policy.programs and name not in ("code", "test", "trace"):
+        judge.review(Call([Word(name), *rest], use.call.text, stdin=use.call.stdin), use.scope)
+    elif UNKNOWN in name:
+        judge.report("dynamic-command", use.call.text)
+    elif [word.text for word in rest] in (["--help"], ["-h"], ["--version"]):
+        return
+    elif name in names["code_modules"]:
+        arguments = sort_arguments(rest, ("-n", "-r", "-u", "-s"))
+        for word in [*arguments.operands, *(word for option, word in arguments.values if option == "-s")]:
+            judge.run_text("python", word, use.scope, use.call)
+    elif name in names["script_modules"]:
+        arguments = sort_arguments(rest, ("-c", "-o", "-s", "-m", "-f"))
+        for word in arguments.operands[:1]:
+            judge.path("run", word, use.scope, use.call.text)
+        if any(option == "-c" and word.text not in _GOES_ON for option, word in arguments.values):
+            judge.report("inline-code", use.call.text)
+    elif name.split(".")[0] in sys.stdlib_module_names and name not in names["safe_modules"]:
+        judge.report("python-module", use.call.text)
 
 
 def check_code_program(judge: Judge, use: Use) -> None:

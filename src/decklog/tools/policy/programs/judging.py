@@ -20,6 +20,7 @@ _PATH_ROLES = {"read", "list", "write", "create", "delete", "move", "perm", "run
 _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
 _CODE = Program(finding=Finding(Decision.ALLOW, "allowed", ""))
 _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "function"}
+_INTERPRETERS = {"shell", "python", "code"}
 _RUNS = {"argv": "argv", "shell": "shell-line"}
 _PRINTED = {"environment": "environment-dump", "secret": "secret-in-output"}
 
@@ -194,7 +195,8 @@ class Judging:
                 use.sub, finding = sub, program.subcommands[sub]
                 break
         else:
-            listed = [program.subcommands[flag] for flag in use.arguments.flags if flag in program.subcommands]
+            flags = {*use.arguments.flags, *(word.text for word in use.call.argv[1:] if word.text.startswith("-"))}
+            listed = [program.subcommands[flag] for flag in flags if flag in program.subcommands]
             if listed:
                 finding = max(listed, key=lambda found: found.decision.rank)
             elif program.subcommands and words:
@@ -211,8 +213,11 @@ class Judging:
         """Judge every operand and option value by its role."""
         program, operands = use.program, use.operands
         for option, word in use.arguments.values:
-            self.role(program.options.get(option, "text"), word, use)
-            self._swallowed(word, use)
+            self._role(self._option_role(use, option), word, use)
+            if f"{option}={word.text}" not in (given.text for given in use.call.argv):
+                self._swallowed(word, use)
+        for option, word in use.arguments.followed:
+            self._role(self._option_role(use, option), word, use)
         if program.runs is not None:
             return
         for place, word in enumerate(operands):
@@ -221,7 +226,13 @@ class Judging:
                 role = program.first
             elif place == len(operands) - 1 and place > 0 and program.last is not None:
                 role = program.last
-            self.role(role, word, use)
+            self._role(role, word, use)
+
+    def _option_role(self, use: Use, option: str) -> str:
+        """Give the role of an option's value; what follows an interpreter's script is not the interpreter's."""
+        if use.program.kind in _INTERPRETERS:
+            return use.program.options.get(option, "text")
+        return self.policy.option_role(use.program, option)
 
     def _swallowed(self, word: Word, use: Use) -> None:
         """Refuse an option's value that would be refused as an operand: the option may take none here."""
@@ -234,20 +245,24 @@ class Judging:
         """Tell whether the first operand is special; a pattern given as an option leaves none."""
         return use.program.kind != "grep" or not use.arguments.has(("-e", "-f", "--regexp", "--file", "--files"))
 
-    def role(self, role: str, word: Word, use: Use) -> None:
+    def role(self, role: str, word: Word, call: Call, scope: Scope) -> None:
         """Judge a word by its role."""
+        self._role(role, word, Use("", call, _CODE, sort_arguments([]), scope))
+
+    def _role(self, role: str, word: Word, use: Use) -> None:
+        """Judge a word of a program's use by its role."""
         if role in _PATH_ROLES:
             self.path(role, word, use.scope, use.call.text)
-        elif role == "shell":
+        elif role in ("shell", "program"):
+            if role == "program":
+                self.report("option-runs-program", use.call.text)
             self.run_text("shell", word, use.scope, use.call)
         elif role == "package":
             self.find(use.program.finding, use.call.text)
         else:
             special = CHECKS.get("role " + role)
             if special is not None:
-                inner = Use(use.name, use.call, use.program, sort_arguments([]), use.scope)
-                inner.arguments.operands = [word]
-                special(self, inner)
+                special(self, Use(use.name, use.call, use.program, use.arguments.of([word]), use.scope))
 
     def run_text(self, language: str, word: Word, scope: Scope, call: Call) -> Word:
         """Judge text that is run as code, by where it came from and by what it says."""
@@ -285,5 +300,7 @@ def _applies(rule: Rule, use: Use) -> bool:
     if rule.without and use.arguments.has(rule.without):
         return False
     if rule.bare and operands:
+        return False
+    if rule.any is not None and not any(rule.any.search(word.text) for word in use.call.argv[1:]):
         return False
     return rule.words is None or any(rule.words.search(word.text) for word in operands)

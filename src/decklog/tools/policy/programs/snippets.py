@@ -59,5 +59,5 @@ def check_strings(judge: Judge, code: str, scope: Scope, call: Call) -> None:
         text = found[2]
         if count >= _MOST_STRINGS:
             break
-        if "\n" not in text and " " not in text and judge.paths.classify(text, scope.cwd) in ("secret", "guard", "env"):
+        if "\n" not in text and " " not in text and judge.paths.classify(text, scope.cwd) in ("secret", "guard", "env", "vault"):
             judge.path("read", Word(text), scope, call.text)

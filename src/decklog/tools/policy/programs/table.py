@@ -1,6 +1,6 @@
 """The table of special checks, by the kind of program or the role of a word."""
 
-from decklog.tools.policy.programs import builtins, files, git, interpreters, network, processes, wrappers
+from decklog.tools.policy.programs import awk, builtins, files, git, interpreters, network, processes, roles, sed, sql, wrappers
 from decklog.tools.policy.programs.use import Check
 
 CHECKS: dict[str, Check] = {
@@ -34,12 +34,23 @@ CHECKS: dict[str, Check] = {
     "role url": network.check_url,
     "role data": network.check_data,
     "role mode": files.check_mode,
+    "role value": roles.check_value,
+    "role load": roles.check_load,
+    "role place": roles.check_load,
+    "role subject": roles.check_subject,
+    "role host": roles.check_host,
+    "role search-path": roles.check_search_path,
+    "role settings": roles.check_settings,
+    "role assignment": roles.check_assignment,
     "dd": files.check_dd,
     "tar": files.check_tar,
     "openssl": files.check_openssl,
-    "sed": files.check_sed,
-    "awk": files.check_awk,
-    "sql": files.check_sql,
+    "sed": sed.check_sed,
+    "awk": awk.check_awk,
+    "sql": sql.check_sql,
+    "jq": files.check_jq,
+    "mlr": files.check_mlr,
+    "cmake": files.check_cmake,
     "targets": files.check_targets,
     "scripts": files.check_targets,
     "kill": processes.check_kill,

@@ -36,6 +36,9 @@ class Judge(Protocol):
     def path(self, role: str, word: Word, scope: Scope, text: str) -> None:
         """Judge what is done to a path."""
 
+    def role(self, role: str, word: Word, call: Call, scope: Scope) -> None:
+        """Judge a word by its role."""
+
     def review(self, call: Call, scope: Scope) -> Word:
         """Judge a simple command and tell what it prints, as far as that is known."""
 

@@ -5,6 +5,7 @@ from decklog.tools.policy.shell.scope import Scope
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
+_ROLES = {"load", "place", "write", "settings", "program"}
 _SAFE_PATH_CLASSES = {"inside", "top", "home-part", "home-deep", "startup", "system", "parent"}
 
 
@@ -14,10 +15,15 @@ def check_variable(judge: Judge, name: str, word: Word, call: Call, scope: Scope
         _check_path(judge, word, call, scope)
         return
     known = judge.policy.variables.get(name)
-    if known == "shell":
+    if known is None:
+        # A name that the script alone sees decides nothing; one that a program sees may.
+        role = judge.policy.role_by_name(name) if call.argv else "text"
+        if role in _ROLES and word.is_known:
+            judge.role(role, word, call, scope)
+    elif isinstance(known, str):
         if word.text.strip():
-            judge.run_text("shell", word, scope, call)
-    elif known is not None and not isinstance(known, str):
+            judge.role(known, word, call, scope)
+    else:
         judge.find(known, call.text)
 
 

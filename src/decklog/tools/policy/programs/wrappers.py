@@ -129,10 +129,15 @@ def check_fd(judge: Judge, use: Use) -> None:
     texts = [word.text for word in use.call.argv]
     for flag in ("-x", "--exec", "-X", "--exec-batch"):
         if flag in texts:
-            argv = use.call.argv[texts.index(flag) + 1 :]
-            marked = any("{" in word.text for word in argv)
-            inner = [Word(re.sub(r"\{[/.]*\}", f"./{UNKNOWN}", word.text)) for word in argv]
-            judge.review(use.call.inner(inner if marked else [*inner, Word(f"./{UNKNOWN}")], stdin=None), use.scope)
+            place = texts.index(flag)
+            argv = use.call.argv[place + 1 :]
+            plain = [text for text in texts[1:place] if not text.startswith("-")]
+            starts = [text for text in plain[1:] if text != "."] or ["."]
+            for start in starts:
+                found = f"{start.rstrip('/')}/{UNKNOWN}"
+                marked = any("{" in word.text for word in argv)
+                inner = [Word(re.sub(r"\{[/.]*\}", found, word.text)) for word in argv]
+                judge.review(use.call.inner(inner if marked else [*inner, Word(found)], stdin=None), use.scope)
 
 
 def check_trap(judge: Judge, use: Use) -> None:
@@ -170,10 +175,11 @@ def check_package_runner(judge: Judge, use: Use) -> None:
 
 def check_runner(judge: Judge, use: Use) -> None:
     """Judge the command behind `uv run`, `poetry run` or `bundle exec`."""
-    if use.sub not in ("run", "exec"):
+    sub = use.sub or next((word.text for word in use.arguments.operands), "")
+    if sub not in judge.policy.names["runner_subs"]:
         return
     texts = [word.text for word in use.call.argv]
-    rest = use.call.argv[texts.index(use.sub) + 1 :]
+    rest = use.call.argv[texts.index(sub) + 1 :]
     inner = sort_arguments(rest, use.program.options, stop=True).operands
     if inner and inner[0].text.endswith((".py", ".rb")):
         judge.path("run", inner[0], use.scope, use.call.text)

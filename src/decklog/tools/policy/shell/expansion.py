@@ -21,6 +21,8 @@ from decklog.tools.policy.shell.words import (
 _BRACED = re.compile(r"\$\{([#!]?)(\w+|[@*?$!#-])(\[[^\]]*\])?(.*)\}", re.DOTALL)
 _SUBSTRING = re.compile(r":\s*(\d{1,5})(?::(\d{1,5}))?")
 _BACKTICKS = re.compile(r"`([^`]+)`")
+_NAMED = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_INTRICATE = re.compile(r"['\"\\`(){}](?<!\$\{)(?<!\w\})")
 _WHITE = re.compile(r"[ \t\n]+")
 _WHOLE = {
     "word",
@@ -48,6 +50,13 @@ class Expander:
         """Give the arguments a word expands to: none, one or several."""
         self.taint, self.content = NO_TAINT, None
         return finish(self._raw(node, False), self.taint, self.content)
+
+    def joined(self, text: str) -> list[Word]:
+        """Give the arguments of a word that the grammar cut in two at a `$`; all of it is unknown if it is quoted."""
+        self.taint, self.content = NO_TAINT, None
+        if _INTRICATE.search(text):
+            return [Word(UNKNOWN)]
+        return finish(_NAMED.sub(lambda found: self._named(found[1] or found[2], False), text), self.taint)
 
     def single(self, node: Node) -> Word:
         """Give the one text a word stands for where the shell does not split it, as in assignments."""

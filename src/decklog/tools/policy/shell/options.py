@@ -16,6 +16,8 @@ class Arguments:
     flags: list[str] = field(default_factory=list)
     values: list[tuple[str, Word]] = field(default_factory=list)
     operands: list[Word] = field(default_factory=list)
+    followed: list[tuple[str, Word]] = field(default_factory=list)
+    """Long options of which it is not known that they take a value, each with the word behind it."""
     known: frozenset[str] = frozenset()
     """Options that the program has, which are therefore no abbreviations of others."""
 
@@ -27,6 +29,10 @@ class Arguments:
         """Tell whether a flag as written is a long one cut short."""
         is_long = flag.startswith("--") and len(flag) >= _SHORTEST_ABBREVIATION
         return is_long and name.startswith(flag) and flag not in self.known
+
+    def of(self, operands: list[Word]) -> "Arguments":
+        """Give other operands, and nothing else."""
+        return Arguments(operands=operands)
 
     def value(self, *names: str) -> Word | None:
         """Give the value of an option, None if it is absent."""
@@ -70,7 +76,11 @@ def _option(words: list[Word], place: int, found: Arguments, valued: frozenset[s
         return 0
     if single or name.startswith("--") or word.text in valued:
         found.flags.append(word.text)
-        return _take(words, place, word.text, found) if word.text in valued else 0
+        if word.text in valued:
+            return _take(words, place, word.text, found)
+        if place + 1 < len(words) and not words[place + 1].text.startswith("-"):
+            found.followed.append((word.text, words[place + 1]))
+        return 0
     return _cluster(words, place, found, valued)
 
 

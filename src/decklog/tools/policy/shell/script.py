@@ -1,5 +1,6 @@
 """Reading of a parsed script in the order it would run, handing every simple command to a judge."""
 
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,9 @@ _WORDS = {
     "expansion", "number", "command_substitution", "process_substitution", "arithmetic_expansion",
     "brace_expression", "extglob_pattern", "regex", "array", "subscript",
 }  # fmt: skip
+
+
+_SUBSCRIPT_COMMAND = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 
 
 class TooComplex(Exception):
@@ -102,14 +106,26 @@ class Reader:
                 return self._declare(node)
             case "function_definition":
                 self._define(node)
+            case "test_command" if _SUBSCRIPT_COMMAND.search(text_of(node, self.source)):
+                self.reviewer.report("hidden-command", text_of(node, self.source))
+                return self._children(node, stdin)
             case "for_statement":
                 return self._loop(node, stdin)
             case kind if kind in _WORDS or kind == "command_name":
                 self._expander().fields(node)
+            case kind if kind in _REDIRECTS:
+                return self._read_file(node)
             case kind if kind not in _SKIPPED:
                 with self._branch(kind in _BRANCHING):
                     return self._children(node, stdin)
         return Word("")
+
+    def _read_file(self, node: Node) -> Word:
+        """Read a redirection that stands alone, as in `$(<file)`, which gives what the file holds."""
+        redirects: list[Redirect] = []
+        word = self._redirect(node, redirects, [], [])
+        self.reviewer.review_redirects(redirects, self.scope, text_of(node, self.source))
+        return word or Word("")
 
     def _children(self, node: Node, stdin: Word | None) -> Word:
         """Read the statements below a node, one after the other."""
@@ -171,9 +187,14 @@ class Reader:
     def _assignment(self, node: Node) -> tuple[str, Word, bool]:
         """Give the name and the value of an assignment, and whether it appends."""
         first, last = node.children[0], node.children[-1]
+        if first.type == "subscript":
+            self._expander().fields(first)
         name = text_of(first, self.source).split("[")[0]
         is_empty = last.type in ("=", "+=")
         word = Word("") if is_empty else self._expander().single(last)
+        if _SUBSCRIPT_COMMAND.search(word.text):
+            # Arithmetic looks into the value of a variable, and runs what stands in a subscript there.
+            self.reviewer.report("hidden-command", text_of(node, self.source))
         return name, word, any(child.type == "+=" for child in node.children)
 
     def _declare(self, node: Node) -> Word:
@@ -305,8 +326,10 @@ class Reader:
         call = Call([], text_of(node, self.source), {}, redirects, stdin)
         extra = list(extra)
         after: list[Node] = []
-        for child in node.children:
-            if child.type == "variable_assignment":
+        for child, text in self._words(node.children):
+            if text is not None:
+                call.argv += self._expander().joined(text)
+            elif child.type == "variable_assignment":
                 name, word, _ = self._assignment(child)
                 call.assigned[name] = word
             elif child.type in _REDIRECTS:
@@ -318,6 +341,16 @@ class Reader:
         for child in extra:
             call.argv += self._expander().fields(child)
         return self.run(call)
+
+    def _words(self, nodes: list[Node]) -> Iterator[tuple[Node, str | None]]:
+        """Give a command's parts, and the text of those that are one word to the shell and two to the grammar."""
+        waiting = list(nodes)
+        while waiting:
+            first = last = waiting.pop(0)
+            while waiting and waiting[0].start_byte == last.end_byte and text_of(last, self.source).endswith("$"):
+                last = waiting.pop(0)
+            text = self.source[first.start_byte : last.end_byte].decode("utf-8", "replace")
+            yield first, text if last is not first else None
 
     def run(self, call: Call) -> Word:
         """Hand a command to the judge, or read the function or the alias it stands for."""
