@@ -10,6 +10,7 @@ from decklog.db.base import PARAMETER, Database
 from decklog.db.postgres import bulk, errors, schema
 from decklog.db.postgres.connections import CHANNEL, Connections
 from decklog.db.postgres.transactions import Transactions
+from decklog.db.statements import Statements
 from decklog.errors import Invalid
 from decklog.records import Values
 
@@ -45,8 +46,8 @@ class PostgresDatabase(Database):
         self.clock = clock
         self.connections = connections
         self._transactions = Transactions(connections)
-        self._spelled: dict[str, str] = {}
-        self._names: dict[str, tuple[str, ...]] = {}
+        self._spelled: Statements[str] = Statements()
+        self._names: Statements[tuple[str, ...]] = Statements()
         forks.follow(self._transactions)
 
     # Transactions
@@ -79,7 +80,7 @@ class PostgresDatabase(Database):
     def _spell(self, sql: str) -> str:
         spelled = self._spelled.get(sql)
         if spelled is None:
-            spelled = self._spelled[sql] = PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+            spelled = self._spelled.keep(sql, PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")))
         return spelled
 
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> "psycopg.Cursor[Any]":
@@ -97,7 +98,7 @@ class PostgresDatabase(Database):
         if names is None:
             if cursor.description is None:
                 return (), []
-            names = self._names[sql] = tuple(column.name for column in cursor.description)
+            names = self._names.keep(sql, tuple(column.name for column in cursor.description))
         return names, cursor.fetchall()
 
     def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
