@@ -1,5 +1,6 @@
 """The connections to one PostgreSQL database: a pool of those that work, and those that listen."""
 
+from contextlib import contextmanager
 from threading import Lock
 
 import psycopg
@@ -10,6 +11,7 @@ from decklog.errors import Closed, ReadOnly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     Connection = psycopg.Connection[Any]
@@ -36,7 +38,7 @@ class Connections:
         """Start with no connection at all, as a new process does."""
         self._opening = Lock()
         self._pool: ConnectionPool[Connection] | None = None
-        self._listeners: list[Connection] = []
+        self._listening: Connection | None = None
 
     def pool(self) -> "ConnectionPool[Connection]":
         """Give the pool, which is made when it is first needed."""
@@ -81,23 +83,25 @@ class Connections:
         if self._durability != "full":
             connection.execute("set synchronous_commit = off")
 
-    def listen(self) -> "Connection":
-        """Open a connection that hears of what is appended."""
+    @contextmanager
+    def listening(self) -> "Iterator[Connection]":
+        """Hold a connection that hears of what is appended."""
         self.check_open()
-        listener = psycopg.connect(self.url, autocommit=True)
-        self._listeners.append(listener)
-        listener.execute(f"listen {CHANNEL}")
-        return listener
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            self._listening = connection
+            try:
+                connection.execute(f"listen {CHANNEL}".encode())
+                yield connection
+            finally:
+                self._listening = None
 
     def close(self) -> None:
         self._is_closed = True
-        for listener in self._listeners:
-            listener.close()
         if self._pool is not None:
             self._pool.close()
 
     def leave_to_parent(self) -> None:
         """Forget in a forked child what its parent has open."""
         # The parent's sockets are in this process too; they are kept and never touched, so that closing can't reach the server.
-        self._forgotten.append((self._pool, self._listeners))
+        self._forgotten.append((self._pool, self._listening))
         self._reset()

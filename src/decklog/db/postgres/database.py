@@ -9,6 +9,7 @@ from decklog.db import forks
 from decklog.db.base import PARAMETER, Database
 from decklog.db.postgres import bulk, errors, schema
 from decklog.db.postgres.connections import CHANNEL, Connections
+from decklog.db.postgres.listener import Listener
 from decklog.db.postgres.transactions import Transactions
 from decklog.db.statements import Statements
 from decklog.errors import Invalid
@@ -38,6 +39,7 @@ class PostgresDatabase(Database):
 
     engine = "postgres"
     finds_tags_by_search = False
+    locks_rows = True
 
     def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.url
@@ -46,9 +48,10 @@ class PostgresDatabase(Database):
         self.clock = clock
         self.connections = connections
         self._transactions = Transactions(connections)
+        self._listener = Listener(connections)
         self._spelled: Statements[str] = Statements()
         self._names: Statements[tuple[str, ...]] = Statements()
-        forks.follow(self._transactions)
+        forks.follow(self)
 
     # Transactions
 
@@ -73,7 +76,19 @@ class PostgresDatabase(Database):
         return self._transactions.is_held()
 
     def close(self) -> None:
+        self._listener.close()
         self._transactions.close()
+
+    def before_fork(self) -> None:
+        self._transactions.before_fork()
+
+    def after_fork_in_parent(self) -> None:
+        self._transactions.after_fork_in_parent()
+
+    def after_fork_in_child(self) -> None:
+        self._transactions.after_fork_in_child()
+        # Its thread stayed with the parent.
+        self._listener = Listener(self.connections)
 
     # Statements
 
@@ -137,29 +152,41 @@ class PostgresDatabase(Database):
         self.rows(f"lock table {table} in exclusive mode", {})
 
     def lock_stream(self, stream: str) -> int | None:
-        row = self.one("select no from streams where name = :stream for update", {"stream": stream})
-        return row[0] if row else None
+        memo = self.memo
+        number: int | None = memo.get(("stream", stream))
+        if number is None:
+            row = self.one("select no from streams where name = :stream for update", {"stream": stream})
+            if row is not None:
+                number = memo["stream", stream] = row[0]
+        return number
+
+    def lock_stream_of(self, table: str, record_id: str) -> None:
+        # A record without a run of its own is told in the ledger's stream.
+        sql = f"""
+            select s.name, s.no
+              from {table} r
+              join streams s on s.name = coalesce(r.run_id, '@ledger')
+             where r.id = :id
+               for update of s
+        """
+        if ("record", table, record_id) not in self.memo:
+            row = self.one(sql, {"id": record_id})
+            if row is not None:
+                self.memo["stream", row[0]] = row[1]
+                self.memo["record", table, record_id] = True
 
     def append_entry(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
         return self.one(_APPEND, {**values, "before": before, "after": after, "channel": CHANNEL}) or ()
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:
-            self.rows("select pg_notify(:channel, :stream)", {"channel": CHANNEL, "stream": stream[:200]})
+            self.rows("select announce(:channel, :stream)", {"channel": CHANNEL, "stream": stream})
             self.memo["announced", stream] = True
 
-    def wait_for_change(self, seconds: float) -> None:
-        local = self._transactions.local
-        try:
-            listener: psycopg.Connection[Any] | None = getattr(local, "listener", None)
-            if listener is None or listener.closed:
-                # The first call only starts listening: what was committed before it is found by looking once more.
-                local.listener = self.connections.listen()
-                return
-            for _ in listener.notifies(timeout=seconds, stop_after=1):
-                pass
-        except psycopg.Error as problem:
-            raise errors.translate(problem) from problem
+    def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
+        self.connections.check_open()
+        with _translated():
+            self._listener.wait(stream, seconds)
 
     # Search
 

@@ -31,6 +31,7 @@ class SqliteDatabase(Database):
 
     engine = "sqlite"
     finds_tags_by_search = True
+    locks_rows = False
 
     def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.path
@@ -145,10 +146,13 @@ class SqliteDatabase(Database):
         row = self.one("select no from streams where name = :stream", {"stream": stream})
         return row[0] if row else None
 
+    def lock_stream_of(self, table: str, record_id: str) -> None:
+        """Nothing to do, for the same reason."""
+
     def announce(self, stream: str) -> None:
         """Nothing to do: readers see the file's change counter move."""
 
-    def wait_for_change(self, seconds: float) -> None:
+    def wait_for_change(self, seconds: float, stream: str | None = None) -> None:  # noqa: ARG002 - one counter for all
         end = time.monotonic() + seconds
         while True:
             self.connections.check_in_place_now_and_then()
