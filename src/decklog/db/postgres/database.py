@@ -213,6 +213,12 @@ class PostgresDatabase(Database):
 
     # Schema
 
+    def prepare(self, *, migrate: bool) -> None:
+        """Make sure of the schema; change it only when `migrate` says so."""
+        if migrate:
+            self.migrate()
+        self._transactions.version = schema.check_version(self)
+
     def migrate(self) -> list[str]:
         return schema.migrate(self, self._transactions)
 
@@ -232,19 +238,20 @@ def open_postgres(
     url: str,
     *,
     values: Values,
-    clock: "Clock",
+    clock: "Clock | None",
     durability: str = "full",
     read_only: bool = False,
     busy_seconds: float = 30.0,
     migrate: bool = False,
 ) -> PostgresDatabase:
-    """Connect to a database; its schema is changed only when `migrate` asks for it."""
+    """Connect to a database; its schema is changed only when `migrate` asks for it.
+
+    Without a clock of the caller's own, the time is the server's.
+    """
     connections = Connections(url, durability=durability, read_only=read_only, busy_seconds=busy_seconds)
-    database = PostgresDatabase(connections, values=values, clock=clock)
+    database = PostgresDatabase(connections, values=values, clock=clock or connections.clock)
     try:
-        if migrate:
-            database.migrate()
-        schema.check_version(database)
+        database.prepare(migrate=migrate)
     except BaseException:
         database.close()
         raise
