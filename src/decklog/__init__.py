@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         TimedOut,
         TooLarge,
         Unavailable,
+        Unreachable,
     )
     from decklog.ids import Ids
     from decklog.records import Page, Record
@@ -115,7 +116,7 @@ _NAMES = {
     "errors": (
         "BudgetExceeded Busy Closed Conflict Damaged DecklogError Denied DiskFull EngineTooOld FileReplaced Invalid "
         "LeaseLost NetworkFilesystem NotADatabase NotFound OutcomeUnknown ReadOnly Refused SchemaDiffers SchemaTooNew "
-        "SchemaTooOld StillPending TimedOut TooLarge Unavailable"
+        "SchemaTooOld StillPending TimedOut TooLarge Unavailable Unreachable"
     ),
     "ids": "Ids",
     "records": "Page Record",
@@ -293,6 +294,7 @@ __all__ = [
     "TrustContract",
     "TrustProposal",
     "Unavailable",
+    "Unreachable",
     "Unrestricted",
     "Verdict",
     "Verification",

@@ -84,22 +84,20 @@ class Decklog:
         """
         if durability not in ("full", "relaxed"):
             raise Invalid(f"durability is full or relaxed, not {durability!r}", field="durability")
-        clock = clock or Clock()
         common: dict[str, Any] = {
             "values": Values(limit_bytes),
-            "clock": clock,
             "durability": durability,
             "read_only": read_only,
             "busy_seconds": busy_seconds,
         }
         text = os.fspath(target)
         if text.startswith(("postgresql://", "postgres://")):
-            db = _postgres(text, migrate=migrate, **common)
+            db = _postgres(text, migrate=migrate, clock=clock, **common)
         else:
             from decklog.db.sqlite.database import open_sqlite
 
-            db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, **common)
-        return cls(db, clock=clock, ids=ids or Ids(clock, db.values.vouch))
+            db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, clock=clock or Clock(), **common)
+        return cls(db, clock=db.clock, ids=ids or Ids(db.clock, db.values.vouch))
 
     # The stores, in an order in which none refers to a later one. Where a verb needs another store, it says what it needs as a
     # Protocol and gets it here. Each is imported when it is first used: all of them cost five times as much as the one in use.

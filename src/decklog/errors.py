@@ -145,6 +145,13 @@ class FileReplaced(Unavailable):
     code = "file_replaced"
 
 
+class Unreachable(Unavailable):
+    """The server does not answer, or the connection to it was lost; nothing of what was under way was kept."""
+
+    code = "unreachable"
+    retryable = True
+
+
 class OutcomeUnknown(Unavailable):
     """The connection was lost while a transaction was being committed: it may be on record or not."""
 

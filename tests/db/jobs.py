@@ -81,9 +81,9 @@ def hold_open(target: str) -> None:
             say(problem.code)
 
 
-def hold_lock(target: str) -> None:
+def hold_lock(target: str, busy_seconds: float = 30.0) -> None:
     """Begin a transaction, say so, and keep it open until told to end it."""
-    with Decklog.open(target) as log:
+    with Decklog.open(target, busy_seconds=busy_seconds) as log:
         with log.transaction():
             log.journal.append("run_1", "by the holder")
             say(os.getpid())
@@ -133,6 +133,23 @@ def claim_and_hold(target: str, run_id: str, lease_seconds: float) -> None:
             say("finished")
         except LeaseLost as lost:
             say(lost.code)
+
+
+def claim_an_hour_ahead(_number: int, target: str, run_id: str) -> str | None:
+    """Claim on a machine whose clock is an hour ahead."""
+    from datetime import UTC, datetime, timedelta
+
+    from decklog import clock
+
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz: Any = UTC) -> Any:
+            return datetime.now(tz) + timedelta(hours=1)
+
+    clock.datetime = Ahead  # type: ignore[misc]
+    with Decklog.open(target) as log:
+        claim = log.tasks.claim(run_id, worker="early")
+        return None if claim is None else claim.task.id
 
 
 # Forks and threads

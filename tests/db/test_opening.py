@@ -298,6 +298,47 @@ def test_a_network_file_system_is_refused_unless_allowed(tmp_path: Path, monkeyp
     file.check_place(f"{tmp_path}/net/decklog.db", allow_network=False, mounts=str(tmp_path / "none"))
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "fuse.s3fs",
+        "fuse.gcsfuse",
+        "fuse.rclone",
+        "fuse.glusterfs",
+        "fuse.sshfs",
+        "beegfs",
+        "vboxsf",
+        "drvfs",
+        "9p",
+        "cifs",
+        "fuse.juicefs",
+        "smb3",
+        "davfs",
+    ],
+)
+def test_every_kind_of_network_file_system_is_refused(tmp_path: Path, kind: str) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda1 / ext4 rw 0 0\nremote {tmp_path} {kind} rw 0 0\n")
+    with pytest.raises(NetworkFilesystem, match=kind):
+        file.check_place(f"{tmp_path}/decklog.db", allow_network=False, mounts=str(mounts))
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "fuse.fuse-overlayfs", "fuseblk", "zfs", "apfs"])
+def test_local_file_systems_are_used(tmp_path: Path, kind: str) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda1 / ext4 rw 0 0\n/dev/sdb {tmp_path} {kind} rw 0 0\n")
+    file.check_place(f"{tmp_path}/decklog.db", allow_network=False, mounts=str(mounts))
+
+
+def test_a_lock_file_that_can_not_be_used_is_told_in_our_words(tmp_path: Path) -> None:
+    path = make(tmp_path / "decklog.db")
+    lock = tmp_path / "decklog.db-lock"
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    with Decklog.open(path) as log, pytest.raises(Invalid, match=r"decklog\.db-lock can't be used"):
+        log.journal.append("run_1", "x")
+
+
 def test_a_full_disk_loses_nothing_and_leaves_the_log_usable(tmp_path: Path) -> None:
     path = make(tmp_path / "decklog.db")
     result = alone("disk_full", str(path), 60)

@@ -30,6 +30,8 @@ class Database(ABC):
     # Numbers, chains and inserts an entry that is written down but for its number, in a database to which going to and fro would
     # cost more. Gives its position and hash; neither when its key is known, and an empty row when there is no such stream.
     append_entry: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
+    # Whether transactions lock row by row, and may wait for each other; else one writer has everything.
+    locks_rows: bool
     read_only: bool
     values: Values
     clock: "Clock"
@@ -89,12 +91,19 @@ class Database(ABC):
         """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""
 
     @abstractmethod
+    def lock_stream_of(self, table: str, record_id: str) -> None:
+        """Lock the stream of a record that is known by its id."""
+
+    @abstractmethod
     def announce(self, stream: str) -> None:
         """Wake those who tail the stream, once this transaction is committed."""
 
     @abstractmethod
-    def wait_for_change(self, seconds: float) -> None:
-        """Sleep until something may have been committed, or the time is over."""
+    def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
+        """Sleep until something may have been committed to a stream, or to any, or the time is over.
+
+        The first call returns at once: what was committed before it is found by looking once more.
+        """
 
     @abstractmethod
     def prepare_search(self, stream_no: int | None) -> None:

@@ -8,7 +8,7 @@ from decklog.records import Page, Record, from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from dataclasses import Field
     from datetime import datetime
     from typing import Any, TypeVar
@@ -53,6 +53,7 @@ class Store:
     def _add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
         """Insert a record and its entry; fields that are not given take the record's defaults."""
         bound, redacted = self._db.values.bind(_complete(record_class, fields))
+        self._lock_first(record_class, bound)
         self._db.count(_insert_of(record_class), bound)
         names, row = record_class.columns(), tuple(bound.values())
         self._record(record_class, names, row, "added", note, redacted, new_stream)
@@ -60,6 +61,7 @@ class Store:
 
     def _put(self, record_class: "type[R]", image: "dict[str, Any]", *, note: str | None = None, new_stream: bool = False) -> "R":
         """Insert a record from column values that were bound before, as an entry tells them."""
+        self._lock_first(record_class, image)
         self._db.count(_insert_of(record_class), image)
         names, row = tuple(image), tuple(image.values())
         self._record(record_class, names, row, "added", note, False, new_stream)
@@ -98,8 +100,12 @@ class Store:
         return changed[0]
 
     def _change_all(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
-        """Run an `update … returning *` or an upsert that may meet several records; write an entry for each."""
+        """Run an `update … returning *` or an upsert that may meet several records of one stream; write an entry for each.
+
+        Among the parameters is the run, or the record's `id`.
+        """
         bound, redacted = self._db.values.bind(parameters)
+        self._lock_first(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         for row in rows:
             self._record(record_class, names, row, "changed", note, redacted)
@@ -108,10 +114,25 @@ class Store:
     def _remove(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
         """Run a `delete … returning *`; the entries say that the records are gone, and what they were."""
         bound, redacted = self._db.values.bind(parameters)
+        self._lock_first(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         for row in rows:
             self._record(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
         return [record_class.from_row(names, row) for row in rows]
+
+    def _lock_first(self, record_class: "type[R]", bound: "Mapping[str, Any]") -> None:
+        """Lock the stream of a record before the record itself.
+
+        Every change ends with an entry, and a transaction may have written one before: those who took the row first would
+        wait for those who wait for the row.
+        """
+        db = self._db
+        if not db.locks_rows:
+            return
+        if record_class.home is not None or "run_id" in bound or record_class.table == "runs":
+            db.lock_stream(record_class.stream_of(bound))
+        elif "id" in bound:
+            db.lock_stream_of(record_class.table, bound["id"])
 
     def _record(
         self,
@@ -173,8 +194,10 @@ class Store:
         return found
 
     def _select(self, record_class: "type[R]", sql: str, **parameters: "Any") -> "list[R]":
-        """Run a query for whole records."""
+        """Run a query for whole records; one that locks them locks their stream first."""
         bound, _ = self._db.values.bind(parameters)
+        if " for update" in sql:
+            self._lock_first(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         return [record_class.from_row(names, row) for row in rows]
 

@@ -8,6 +8,7 @@ from decklog.db.sqlite.backup import publish
 from decklog.errors import Conflict
 from decklog.transfer.move.move import Move, is_same
 from decklog.transfer.progress import Progress, silent
+from decklog.transfer.unfinished import sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def back_up(log: "Decklog", path: str | None = None, *, overwrite: bool = False,
     if os.path.lexists(path) and (not overwrite or is_same(path, log.db.target)):
         raise Conflict(f"{path} is there already, and was left as it is", hint="Name another file.", path=path)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    sweep(os.path.dirname(path))
     partial = f"{path}.{os.getpid()}.partial"
     try:
         log.db.back_up(partial, lambda done, whole: progress("backing up pages", done, whole))

@@ -185,6 +185,8 @@ class Prune:
 
     def _drop_unneeded(self, unneeded: dict[str, int], heads: "list[dict[str, Any]]") -> dict[str, int]:
         """Delete blobs that nobody has named since they were looked for."""
+        for stream in sorted(self._owners - self._told):
+            self._db.lock_stream(stream)
         self._db.hold("blobs")
         seen = {head["stream"]: head["seq"] for head in heads}
         named: set[str] = set()

@@ -12,6 +12,7 @@ from decklog.db.sqlite.holders import holders_of
 from decklog.errors import Busy, Damaged, Invalid, NotADatabase, NotFound
 from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent
+from decklog.transfer.unfinished import sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def restore(backup: str, path: str, *, clock: Clock | None = None, progress: Pro
     if is_same(backup, path):
         raise Invalid(f"{path} can't be restored from itself")
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    sweep(os.path.dirname(path))
     partial = f"{path}.{os.getpid()}.restoring"
     try:
         copy_file(backup, partial, lambda done, whole: progress("copying pages", done, whole))

@@ -1,20 +1,64 @@
 """The connections to one PostgreSQL database: a pool of those that work, and those that listen."""
 
+import logging
+import time
+from contextlib import contextmanager
 from threading import Lock
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
 from decklog.db.postgres import errors
+from decklog.db.postgres.clock import ServerClock
 from decklog.errors import Closed, ReadOnly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     Connection = psycopg.Connection[Any]
+    Pool = ConnectionPool["PatientConnection"]
 
 CHANNEL = "decklog"
+_MARGIN_SECONDS = 5.0
+# A machine that is gone without a word is noticed by the system, in about half a minute.
+_KEEP_ALIVE: "dict[str, Any]" = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+# A handler of its own, so that Python does not print for want of one that every connection of a lost server is lost.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+
+
+class PatientConnection(psycopg.Connection["Any"]):
+    """A connection that gives a server up which says nothing at all for so many seconds; None waits for ever."""
+
+    patience_seconds: float | None = None
+
+    def wait(self, gen: "Any", *args: "Any", **kwargs: "Any") -> "Any":
+        if self.patience_seconds is None:
+            return super().wait(gen, *args, **kwargs)
+        try:
+            return super().wait(_ended(gen, time.monotonic() + self.patience_seconds), *args, **kwargs)
+        except _Silent:
+            # It may still answer to what was asked: this connection can't be used for anything else.
+            self.close()
+            raise
+
+
+class _Silent(psycopg.OperationalError):
+    pass
+
+
+def _ended(gen: "Any", end: float) -> "Any":
+    """Go on with what waits for the server until the time is over."""
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > end:
+                raise _Silent("the server does not answer")
+            wanted = gen.send(ready)
+    except StopIteration as over:
+        return over.value
 
 
 class Connections:
@@ -27,6 +71,10 @@ class Connections:
         self.read_only = read_only
         self.busy_seconds = busy_seconds
         self.pool_size = pool_size
+        # How long a server may be silent, and how long a client: longer than anyone waits for a lock.
+        self.patience_seconds = busy_seconds + _MARGIN_SECONDS
+        self.idle_seconds = 2 * busy_seconds + _MARGIN_SECONDS
+        self.clock = ServerClock()
         self._durability = durability
         self._is_closed = False
         self._forgotten: list[Any] = []
@@ -35,25 +83,26 @@ class Connections:
     def _reset(self) -> None:
         """Start with no connection at all, as a new process does."""
         self._opening = Lock()
-        self._pool: ConnectionPool[Connection] | None = None
-        self._listeners: list[Connection] = []
+        self._pool: Pool | None = None
+        self._listening: Connection | None = None
 
-    def pool(self) -> "ConnectionPool[Connection]":
+    def pool(self) -> "Pool":
         """Give the pool, which is made when it is first needed."""
         with self._opening:
             self.check_open()
             if self._pool is None:
-                self._reach()
+                self.reach()
                 self._pool = self._make_pool()
             return self._pool
 
-    def _make_pool(self) -> "ConnectionPool[Connection]":
+    def _make_pool(self) -> "Pool":
         return ConnectionPool(
             self.url,
             min_size=1,
             max_size=self.pool_size,
             timeout=self.busy_seconds,
-            kwargs={"autocommit": True},
+            connection_class=PatientConnection,
+            kwargs={"autocommit": True, "connect_timeout": self._connect_seconds(), **_KEEP_ALIVE},
             configure=self._configure,
             open=True,
         )
@@ -67,37 +116,52 @@ class Connections:
         if self.read_only:
             raise ReadOnly("this log is open for reading only", hint="Open it without read_only.")
 
-    def _reach(self) -> None:
+    def _connect_seconds(self) -> int:
+        return max(2, int(self.busy_seconds))
+
+    def reach(self) -> None:
         """Connect once without the pool, which would take a server that does not answer for one that is busy."""
         try:
-            psycopg.connect(self.url, connect_timeout=max(2, int(self.busy_seconds))).close()
+            psycopg.connect(self.url, connect_timeout=self._connect_seconds()).close()
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
 
     def _configure(self, connection: "Connection") -> None:
         # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
         connection.execute(f"set lock_timeout = {int(self.busy_seconds * 1000)}")
+        # A client that was frozen in the middle of a transaction must not keep its run from all others.
+        connection.execute(f"set idle_in_transaction_session_timeout = {int(self.idle_seconds * 1000)}")
         connection.execute("set client_min_messages = warning")
         if self._durability != "full":
             connection.execute("set synchronous_commit = off")
+        self._set_clock(connection)
 
-    def listen(self) -> "Connection":
-        """Open a connection that hears of what is appended."""
+    def _set_clock(self, connection: "Connection") -> None:
+        before = time.monotonic()
+        row = connection.execute("select clock_timestamp()").fetchone()
+        if row is not None:
+            self.clock.set(row[0], (before + time.monotonic()) / 2)
+
+    @contextmanager
+    def listening(self) -> "Iterator[Connection]":
+        """Hold a connection that hears of what is appended."""
         self.check_open()
-        listener = psycopg.connect(self.url, autocommit=True)
-        self._listeners.append(listener)
-        listener.execute(f"listen {CHANNEL}")
-        return listener
+        seconds = self._connect_seconds()
+        with psycopg.connect(self.url, autocommit=True, connect_timeout=seconds, **_KEEP_ALIVE) as connection:
+            self._listening = connection
+            try:
+                connection.execute(f"listen {CHANNEL}".encode())
+                yield connection
+            finally:
+                self._listening = None
 
     def close(self) -> None:
         self._is_closed = True
-        for listener in self._listeners:
-            listener.close()
         if self._pool is not None:
             self._pool.close()
 
     def leave_to_parent(self) -> None:
         """Forget in a forked child what its parent has open."""
         # The parent's sockets are in this process too; they are kept and never touched, so that closing can't reach the server.
-        self._forgotten.append((self._pool, self._listeners))
+        self._forgotten.append((self._pool, self._listening))
         self._reset()

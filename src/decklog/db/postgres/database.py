@@ -9,7 +9,9 @@ from decklog.db import forks
 from decklog.db.base import PARAMETER, Database
 from decklog.db.postgres import bulk, errors, schema
 from decklog.db.postgres.connections import CHANNEL, Connections
+from decklog.db.postgres.listener import Listener
 from decklog.db.postgres.transactions import Transactions
+from decklog.db.statements import Statements
 from decklog.errors import Invalid
 from decklog.records import Values
 
@@ -37,6 +39,7 @@ class PostgresDatabase(Database):
 
     engine = "postgres"
     finds_tags_by_search = False
+    locks_rows = True
 
     def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.url
@@ -45,9 +48,10 @@ class PostgresDatabase(Database):
         self.clock = clock
         self.connections = connections
         self._transactions = Transactions(connections)
-        self._spelled: dict[str, str] = {}
-        self._names: dict[str, tuple[str, ...]] = {}
-        forks.follow(self._transactions)
+        self._listener = Listener(connections)
+        self._spelled: Statements[str] = Statements()
+        self._names: Statements[tuple[str, ...]] = Statements()
+        forks.follow(self)
 
     # Transactions
 
@@ -72,14 +76,26 @@ class PostgresDatabase(Database):
         return self._transactions.is_held()
 
     def close(self) -> None:
+        self._listener.close()
         self._transactions.close()
+
+    def before_fork(self) -> None:
+        self._transactions.before_fork()
+
+    def after_fork_in_parent(self) -> None:
+        self._transactions.after_fork_in_parent()
+
+    def after_fork_in_child(self) -> None:
+        self._transactions.after_fork_in_child()
+        # Its thread stayed with the parent.
+        self._listener = Listener(self.connections)
 
     # Statements
 
     def _spell(self, sql: str) -> str:
         spelled = self._spelled.get(sql)
         if spelled is None:
-            spelled = self._spelled[sql] = PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+            spelled = self._spelled.keep(sql, PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")))
         return spelled
 
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> "psycopg.Cursor[Any]":
@@ -97,7 +113,7 @@ class PostgresDatabase(Database):
         if names is None:
             if cursor.description is None:
                 return (), []
-            names = self._names[sql] = tuple(column.name for column in cursor.description)
+            names = self._names.keep(sql, tuple(column.name for column in cursor.description))
         return names, cursor.fetchall()
 
     def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
@@ -136,29 +152,41 @@ class PostgresDatabase(Database):
         self.rows(f"lock table {table} in exclusive mode", {})
 
     def lock_stream(self, stream: str) -> int | None:
-        row = self.one("select no from streams where name = :stream for update", {"stream": stream})
-        return row[0] if row else None
+        memo = self.memo
+        number: int | None = memo.get(("stream", stream))
+        if number is None:
+            row = self.one("select no from streams where name = :stream for update", {"stream": stream})
+            if row is not None:
+                number = memo["stream", stream] = row[0]
+        return number
+
+    def lock_stream_of(self, table: str, record_id: str) -> None:
+        # A record without a run of its own is told in the ledger's stream.
+        sql = f"""
+            select s.name, s.no
+              from {table} r
+              join streams s on s.name = coalesce(r.run_id, '@ledger')
+             where r.id = :id
+               for update of s
+        """
+        if ("record", table, record_id) not in self.memo:
+            row = self.one(sql, {"id": record_id})
+            if row is not None:
+                self.memo["stream", row[0]] = row[1]
+                self.memo["record", table, record_id] = True
 
     def append_entry(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
         return self.one(_APPEND, {**values, "before": before, "after": after, "channel": CHANNEL}) or ()
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:
-            self.rows("select pg_notify(:channel, :stream)", {"channel": CHANNEL, "stream": stream[:200]})
+            self.rows("select announce(:channel, :stream)", {"channel": CHANNEL, "stream": stream})
             self.memo["announced", stream] = True
 
-    def wait_for_change(self, seconds: float) -> None:
-        local = self._transactions.local
-        try:
-            listener: psycopg.Connection[Any] | None = getattr(local, "listener", None)
-            if listener is None or listener.closed:
-                # The first call only starts listening: what was committed before it is found by looking once more.
-                local.listener = self.connections.listen()
-                return
-            for _ in listener.notifies(timeout=seconds, stop_after=1):
-                pass
-        except psycopg.Error as problem:
-            raise errors.translate(problem) from problem
+    def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
+        self.connections.check_open()
+        with _translated():
+            self._listener.wait(stream, seconds)
 
     # Search
 
@@ -185,6 +213,12 @@ class PostgresDatabase(Database):
 
     # Schema
 
+    def prepare(self, *, migrate: bool) -> None:
+        """Make sure of the schema; change it only when `migrate` says so."""
+        if migrate:
+            self.migrate()
+        self._transactions.version = schema.check_version(self)
+
     def migrate(self) -> list[str]:
         return schema.migrate(self, self._transactions)
 
@@ -204,19 +238,20 @@ def open_postgres(
     url: str,
     *,
     values: Values,
-    clock: "Clock",
+    clock: "Clock | None",
     durability: str = "full",
     read_only: bool = False,
     busy_seconds: float = 30.0,
     migrate: bool = False,
 ) -> PostgresDatabase:
-    """Connect to a database; its schema is changed only when `migrate` asks for it."""
+    """Connect to a database; its schema is changed only when `migrate` asks for it.
+
+    Without a clock of the caller's own, the time is the server's.
+    """
     connections = Connections(url, durability=durability, read_only=read_only, busy_seconds=busy_seconds)
-    database = PostgresDatabase(connections, values=values, clock=clock)
+    database = PostgresDatabase(connections, values=values, clock=clock or connections.clock)
     try:
-        if migrate:
-            database.migrate()
-        schema.check_version(database)
+        database.prepare(migrate=migrate)
     except BaseException:
         database.close()
         raise

@@ -2,9 +2,32 @@
 
 import psycopg
 
-from decklog.errors import Busy, Conflict, DecklogError, Denied, DiskFull, Invalid, NotFound, ReadOnly, TimedOut, Unavailable
+from decklog.errors import (
+    Busy,
+    Conflict,
+    DecklogError,
+    Denied,
+    DiskFull,
+    Invalid,
+    NotFound,
+    ReadOnly,
+    TimedOut,
+    Unavailable,
+    Unreachable,
+)
 
 _BUSY = {"40001", "40P01", "55P03"}  # serialization failure, deadlock, lock timeout
+_TOO_MANY = {"53300", "53400"}  # connections, configuration limit
+# Ended by an administrator, crashed, starting or stopping, dropped, idle for too long (in a transaction or not).
+_LOST = {"57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"}
+
+
+def is_lost(problem: psycopg.Error) -> bool:
+    """Say whether the connection is gone, so that nothing of an uncommitted transaction was kept."""
+    state = problem.sqlstate
+    if state is None:
+        return isinstance(problem, (psycopg.OperationalError, psycopg.InterfaceError))
+    return state in _LOST or state.startswith("08")
 
 
 def translate(problem: psycopg.Error) -> DecklogError:
@@ -13,6 +36,13 @@ def translate(problem: psycopg.Error) -> DecklogError:
     text = (problem.diag.message_primary or str(problem)).strip()
     if state in _BUSY:
         return Busy(f"another transaction is in the way: {text}", hint="Try again.")
+    if state in _TOO_MANY:
+        hint = "Try again; raise max_connections, or let fewer processes have the log open."
+        return Busy(f"the server has no connection to spare: {text}", hint=hint)
+    if is_lost(problem):
+        # Why a connection was not made, the server tells in words alone.
+        hint = "Try again; if it stays so, check the address, that the server runs, and its max_connections."
+        return Unreachable(f"the database can't be reached: {text}", hint=hint)
     match state:
         case "23505":
             return Conflict(f"there is one already: {text}")
@@ -29,5 +59,5 @@ def translate(problem: psycopg.Error) -> DecklogError:
         case "57014":
             return TimedOut("the statement took too long and was stopped")
     if isinstance(problem, psycopg.OperationalError):
-        return Unavailable(f"the database can't be reached: {text}", hint="Check the address and that the server runs.")
+        return Unavailable(f"the database can't be used: {text}", hint="Check the address, the user and the server's own log.")
     return Invalid(f"PostgreSQL refused the statement: {text}")

@@ -18,7 +18,8 @@ def migrate(database: "Database", transactions: "Transactions") -> list[str]:
     """Apply the missing steps, each in a transaction with its version row, one process at a time."""
     applied = []
     for step in schema.steps("postgres"):
-        with transactions.transaction():
+        # A step may take as long as it takes: an index over years of entries is not made in a moment.
+        with transactions.held(patience_seconds=None):
             connection = transactions.here()
             connection.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
             applied_before = _applied(database)
@@ -57,8 +58,8 @@ def _applied(database: "Database") -> "list[Row]":
     return database.rows("select version, name, checksum from schema_steps order by version", {})[1]
 
 
-def check_version(database: "Database") -> None:
-    """Refuse a schema that is not the one this Decklog knows."""
+def check_version(database: "Database") -> int:
+    """Refuse a schema that is not the one this Decklog knows; give its version."""
     applied = database.read(lambda: _applied(database))
     version = max((row[0] for row in applied), default=0)
     latest = schema.latest("postgres")
@@ -77,6 +78,7 @@ def check_version(database: "Database") -> None:
             supported=latest,
         )
     schema.check_steps(applied, "postgres", "this database")
+    return latest
 
 
 def facts(database: "Database") -> "dict[str, Any]":

@@ -3,7 +3,7 @@
 import random
 import time
 from contextlib import contextmanager, nullcontext
-from threading import local
+from threading import Lock, local
 
 import psycopg
 from psycopg_pool import PoolTimeout
@@ -12,7 +12,7 @@ from decklog.db import forks
 from decklog.db.callers import Block, caller, own_context
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import Connections
-from decklog.errors import Busy
+from decklog.errors import Busy, OutcomeUnknown, SchemaTooNew, Unreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import T
+    from decklog.db.postgres.connections import PatientConnection, Pool
 
     Connection = psycopg.Connection[Any]
 
 _TRIES = 8
+WRITE = "begin isolation level read committed"
+READ = "begin isolation level repeatable read read only"
 
 
 class _Held:
@@ -42,6 +45,8 @@ class Transactions:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        # The schema that this process knows, once that is settled; another one means that it was migrated meanwhile.
+        self.version = 0
         self._forgotten: list[Any] = []
         self._reset()
 
@@ -51,6 +56,7 @@ class Transactions:
         self.local = local()
         self._held: dict[object, _Held] = {}
         self._gate = forks.ForkGate()
+        self._opening = Lock()
         self._background: ThreadPoolExecutor | None = None
 
     @property
@@ -89,21 +95,63 @@ class Transactions:
         return connection
 
     @contextmanager
-    def block(self, begin: str) -> "Iterator[Connection]":
+    def block(self, begin: str, *, patience_seconds: float | None = None) -> "Iterator[Connection]":
         """Hold a connection and an open transaction; what is not committed inside is rolled back."""
         try:
-            with self._gate.passing(), self._connections.pool().connection() as connection:
-                connection.execute(begin)
+            with self._gate.passing(), self._begun(begin, patience_seconds) as connection:
                 try:
                     yield connection
-                    connection.execute("commit")
+                    _commit(connection, is_read=begin is READ)
                 finally:
-                    if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                         connection.rollback()
-        except PoolTimeout as problem:
-            raise Busy("all connections to the database are in use", hint="Try again.") from problem
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
+
+    @contextmanager
+    def _begun(self, begin: str, patience_seconds: float | None) -> "Iterator[Connection]":
+        pool = self._connections.pool()
+        end = time.monotonic() + self._connections.busy_seconds
+        while True:
+            connection = self._taken(pool)
+            try:
+                connection.patience_seconds = patience_seconds
+                try:
+                    self._begin(connection, begin)
+                except psycopg.Error as problem:
+                    # It was lost while nobody used it, and nothing has happened yet: the next one may be sound.
+                    if errors.is_lost(problem) and time.monotonic() < end:
+                        continue
+                    raise
+                yield connection
+                return
+            finally:
+                connection.patience_seconds = None
+                pool.putconn(connection)
+
+    def _taken(self, pool: "Pool") -> "PatientConnection":
+        try:
+            return pool.getconn()
+        except PoolTimeout as problem:
+            self._connections.reach()  # a server that can't be reached is no busy one
+            raise Busy("all connections to the database are in use", hint="Try again.") from problem
+
+    def _begin(self, connection: "Connection", begin: str) -> None:
+        if begin is READ or not self.version:
+            connection.execute(begin.encode())
+            return
+        # Both in one go: whoever has the log open when it is migrated must not write to tables it does not know.
+        cursor = connection.execute(f"{begin}; select max(version) from schema_steps".encode())
+        cursor.nextset()
+        row = cursor.fetchone()
+        found = row[0] if row else None
+        if found != self.version:
+            raise SchemaTooNew(
+                f"this database was migrated to schema {found} while this process had it open at {self.version}",
+                hint="Restart this process with the newer Decklog.",
+                found=found,
+                supported=self.version,
+            )
 
     def write(self, job: "Callable[[], T]") -> "T":
         if self.current() is not None:
@@ -113,12 +161,13 @@ class Transactions:
         end = time.monotonic() + self._connections.busy_seconds
         for remaining in reversed(range(_TRIES)):
             try:
-                with self.block("begin") as connection, self._at_work(connection, {}):
+                patience = self._connections.patience_seconds
+                with self.block(WRITE, patience_seconds=patience) as connection, self._at_work(connection, {}):
                     return job()
-            except Busy:
+            except (Busy, Unreachable):
                 if not remaining or time.monotonic() >= end:
                     raise
-                time.sleep(random.uniform(0, 0.02))
+                time.sleep(random.uniform(0, 0.02) * (_TRIES - remaining))
         raise AssertionError("the last try returns or raises")
 
     def _check_free(self) -> None:
@@ -128,12 +177,15 @@ class Transactions:
 
     def submit(self, job: "Callable[[], T]") -> "Future[T]":
         self._connections.check_writable()
+        with self._opening:
+            return self._executor().submit(own_context().run, self.write, job)
+
+    def _executor(self) -> "ThreadPoolExecutor":
         if self._background is None:
             from concurrent.futures import ThreadPoolExecutor
 
             self._background = ThreadPoolExecutor(self._connections.pool_size, thread_name_prefix="decklog")
-        # The job sees its caller's context variables in whichever thread runs it.
-        return self._background.submit(own_context().run, self.write, job)
+        return self._background
 
     def _nested(self, job: "Callable[[], T]") -> "T":
         with self._inside(), self._savepoint():
@@ -156,15 +208,19 @@ class Transactions:
             raise
         connection.execute("release savepoint nested")
 
+    def transaction(self) -> "AbstractContextManager[None]":
+        return self.held(self._connections.patience_seconds)
+
     @contextmanager
-    def transaction(self) -> "Iterator[None]":
+    def held(self, patience_seconds: float | None) -> "Iterator[None]":
+        """Hold a block open, on a server that may be silent for so long."""
         if self.current() is not None:
             with self._savepoint():
                 yield
             return
         self._check_free()
         self._connections.check_writable()
-        with self.block("begin") as connection:
+        with self.block(WRITE, patience_seconds=patience_seconds) as connection:
             held = _Held(connection)
             self._held[held.block.holder] = held
             try:
@@ -177,7 +233,13 @@ class Transactions:
         if self.current() is not None:
             with self._inside():
                 return job()
-        with self.block("begin isolation level repeatable read read only") as connection, self._at_work(connection, {}):
+        try:
+            return self._read(job)
+        except Unreachable:
+            return self._read(job)  # nothing was changed, so that it can be asked again
+
+    def _read(self, job: "Callable[[], T]") -> "T":
+        with self.block(READ) as connection, self._at_work(connection, {}):
             return job()
 
     # Life
@@ -199,3 +261,17 @@ class Transactions:
         self._forgotten.append(self.local)
         self._connections.leave_to_parent()
         self._reset()
+
+
+def _commit(connection: "Connection", *, is_read: bool) -> None:
+    """End a transaction; when the connection is lost at this moment, only the server knows how."""
+    try:
+        connection.execute("commit")
+    except psycopg.Error as problem:
+        if not errors.is_lost(problem):
+            raise
+        if not is_read:
+            raise OutcomeUnknown(
+                f"the connection was lost while a transaction was being committed: {str(problem).strip()}",
+                hint="Look whether it is on record before you write it again; a verb with the same key may be repeated as it is.",
+            ) from problem

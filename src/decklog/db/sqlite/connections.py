@@ -6,6 +6,7 @@ import time
 import apsw
 
 from decklog.db.sqlite import errors, file
+from decklog.db.sqlite.checkpoints import Checkpoints
 from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.readers import Readers
 from decklog.errors import Closed, FileReplaced, ReadOnly
@@ -106,6 +107,7 @@ class Connections:
         if self.writer is None:
             self.check_open()
             self.writer = self.connect()
+            self.checkpoints = Checkpoints(self.writer, int(self.busy_seconds * 1000))
         return self.writer
 
     def check_open(self) -> None:

@@ -12,6 +12,7 @@ from decklog.db.base import PARAMETER, Database
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.transactions import Transactions
+from decklog.db.statements import Statements
 from decklog.errors import Invalid
 from decklog.records import Values
 
@@ -30,6 +31,7 @@ class SqliteDatabase(Database):
 
     engine = "sqlite"
     finds_tags_by_search = True
+    locks_rows = False
 
     def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.path
@@ -39,8 +41,8 @@ class SqliteDatabase(Database):
         self.connections = connections
         self._transactions = Transactions(connections)
         self.memo = self._transactions.memo
-        self._names: dict[str, tuple[str, ...]] = {}
-        self._spelled: dict[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {}
+        self._names: Statements[tuple[str, ...]] = Statements()
+        self._spelled: Statements[tuple[str, Callable[[Mapping[str, Any]], Any]]] = Statements()
         forks.follow(self._transactions)
 
     # Transactions
@@ -75,7 +77,7 @@ class SqliteDatabase(Database):
         spelled = self._spelled.get(sql)
         if spelled is None:
             text = sql.replace(" for update skip locked", "").replace(" for update", "")
-            spelled = self._spelled[sql] = PARAMETER.sub("?", text), _in_order(PARAMETER.findall(text))
+            spelled = self._spelled.keep(sql, (PARAMETER.sub("?", text), _in_order(PARAMETER.findall(text))))
         return spelled
 
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> apsw.Cursor:
@@ -110,8 +112,7 @@ class SqliteDatabase(Database):
             names = tuple(column[0] for column in cursor.get_description())
         except apsw.ExecutionCompleteError:
             return ()  # no row came, so nobody needs the names yet
-        self._names[sql] = names
-        return names
+        return self._names.keep(sql, names)
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
         try:
@@ -145,10 +146,13 @@ class SqliteDatabase(Database):
         row = self.one("select no from streams where name = :stream", {"stream": stream})
         return row[0] if row else None
 
+    def lock_stream_of(self, table: str, record_id: str) -> None:
+        """Nothing to do, for the same reason."""
+
     def announce(self, stream: str) -> None:
         """Nothing to do: readers see the file's change counter move."""
 
-    def wait_for_change(self, seconds: float) -> None:
+    def wait_for_change(self, seconds: float, stream: str | None = None) -> None:  # noqa: ARG002 - one counter for all
         end = time.monotonic() + seconds
         while True:
             self.connections.check_in_place_now_and_then()

@@ -1,5 +1,7 @@
 """Says in our words what SQLite's error codes mean. It decides by code, never by the text of a message."""
 
+import os
+
 import apsw
 
 from decklog.errors import (
@@ -15,7 +17,20 @@ from decklog.errors import (
     ReadOnly,
     TimedOut,
     TooLarge,
+    Unavailable,
 )
+
+# Failures to write, which say nothing about what is on the disk.
+_WRITING = {
+    apsw.SQLITE_IOERR_WRITE,
+    apsw.SQLITE_IOERR_FSYNC,
+    apsw.SQLITE_IOERR_DIR_FSYNC,
+    apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_SHMOPEN,
+    apsw.SQLITE_IOERR_SHMSIZE,
+    apsw.SQLITE_IOERR_SHMMAP,
+}
+_LITTLE_ROOM = 1024 * 1024
 
 
 def translate(problem: apsw.Error, target: str) -> DecklogError:
@@ -28,10 +43,7 @@ def translate(problem: apsw.Error, target: str) -> DecklogError:
         case apsw.SQLITE_CONSTRAINT:
             return _constraint(problem, extended)
         case apsw.SQLITE_FULL:
-            return DiskFull(
-                f"the disk that holds {target} is full; nothing of this write was kept",
-                hint="Free some space and try again; `decklog prune` drops old bodies.",
-            )
+            return _full(target)
         case apsw.SQLITE_READONLY | apsw.SQLITE_PERM | apsw.SQLITE_AUTH:
             return ReadOnly(f"{target} can't be written: {problem}", hint="Check the file's owner and permissions.")
         case apsw.SQLITE_NOTADB:
@@ -39,6 +51,12 @@ def translate(problem: apsw.Error, target: str) -> DecklogError:
                 f"{target} is not a SQLite database, and was left as it is",
                 hint="Name another file, or move this one away.",
                 path=target,
+            )
+        case apsw.SQLITE_IOERR if extended in _WRITING and _is_full(target):
+            return _full(target)
+        case apsw.SQLITE_IOERR if extended in _WRITING:
+            return Unavailable(
+                f"{target} can't be written: {problem}", hint="Nothing of this was kept. Look at the disk it is on."
             )
         case apsw.SQLITE_CORRUPT | apsw.SQLITE_IOERR | apsw.SQLITE_CANTOPEN:
             return Damaged(
@@ -51,6 +69,21 @@ def translate(problem: apsw.Error, target: str) -> DecklogError:
         case apsw.SQLITE_INTERRUPT:
             return TimedOut("the statement took too long and was stopped")
     return Invalid(f"SQLite refused the statement: {problem}")
+
+
+def _full(target: str) -> DiskFull:
+    return DiskFull(
+        f"the disk that holds {target} is full; nothing of this write was kept",
+        hint="Free some space and try again; `decklog prune` drops old bodies.",
+    )
+
+
+def _is_full(target: str) -> bool:
+    try:
+        room = os.statvfs(os.path.dirname(target) or ".")
+    except OSError:
+        return False
+    return room.f_bavail * room.f_frsize < _LITTLE_ROOM
 
 
 def _constraint(problem: apsw.Error, extended: int) -> DecklogError:

@@ -4,6 +4,7 @@ import fcntl
 import os
 from _thread import allocate_lock, start_new_thread
 
+from decklog.db.sqlite.file import unusable
 from decklog.errors import Busy
 
 
@@ -69,7 +70,10 @@ class FairLock:
         return given_up
 
     def _open(self) -> int:
-        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as problem:
+            raise unusable(self.path, problem) from problem
 
     def close(self) -> None:
         os.close(self._descriptor)

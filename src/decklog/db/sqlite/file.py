@@ -1,5 +1,6 @@
 """Looks at a SQLite file before it is used: engine, place, header, permissions. It never changes what it finds."""
 
+import errno
 import os
 import stat
 from _thread import get_ident
@@ -8,26 +9,84 @@ from enum import StrEnum
 
 import apsw
 
-from decklog.errors import Denied, EngineTooOld, Invalid, NetworkFilesystem, NotADatabase
+from decklog.errors import (
+    DecklogError,
+    Denied,
+    DiskFull,
+    EngineTooOld,
+    Invalid,
+    NetworkFilesystem,
+    NotADatabase,
+    ReadOnly,
+    Unavailable,
+)
 
 # Up to 3.51.2, a WAL database that several processes write and checkpoint can be corrupted (the "WAL-reset bug").
 OLDEST_ENGINE = (3, 51, 3)
 APPLICATION_ID = 0x444B4C47
 _SMALLEST = 512
-_NETWORK = {
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "9p",
-    "afs",
-    "ceph",
-    "glusterfs",
-    "lustre",
-    "ncpfs",
-    "fuse.sshfs",
-}
+# By the kernel's own names; those that run as programs have `fuse.` before theirs.
+_NETWORK = frozenset(
+    [
+        "9p",
+        "afpfs",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "drvfs",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "orangefs",
+        "prl_fs",
+        "pvfs2",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "vboxsf",
+        "vmhgfs",
+    ]
+)
+_NETWORK_PROGRAMS = frozenset(
+    [
+        "afp",
+        "beegfs",
+        "blobfuse",
+        "blobfuse2",
+        "ceph",
+        "ceph-fuse",
+        "curlftpfs",
+        "davfs",
+        "davfs2",
+        "gcsfuse",
+        "glusterfs",
+        "goofys",
+        "gvfsd-fuse",
+        "juicefs",
+        "lizardfs",
+        "mfs",
+        "moosefs",
+        "mount-s3",
+        "mountpoint-s3",
+        "portal",
+        "rclone",
+        "s3backer",
+        "s3fs",
+        "s3ql",
+        "seaweedfs",
+        "smbnetfs",
+        "sshfs",
+        "vmhgfs-fuse",
+    ]
+)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_SPENT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class FileState(StrEnum):
@@ -65,7 +124,7 @@ def look(path: str) -> FileState:
     except FileNotFoundError:
         return FileState.MISSING
     except OSError as problem:
-        raise _unreachable(path, problem) from None
+        raise unusable(path, problem) from None
     if stat.S_ISDIR(status.st_mode):
         raise Invalid(f"{path} is a folder; name a file in it, such as {path}/decklog.db")
     if not stat.S_ISREG(status.st_mode):
@@ -89,12 +148,20 @@ def make_file(path: str) -> None:
             os.link(draft, path)
         os.unlink(draft)
     except OSError as problem:
-        raise _unreachable(path, problem) from None
+        raise unusable(path, problem) from None
 
 
-def _unreachable(path: str, problem: OSError) -> Denied | Invalid:
+def unusable(path: str, problem: OSError) -> DecklogError:
+    """Say in our words why the system refuses a file."""
+    what = f"{path} can't be used: {problem.strerror or problem}"
+    if problem.errno in _FULL:
+        return DiskFull(what, hint="Free some space and try again.", path=path)
+    if problem.errno in _SPENT:
+        return Unavailable(what, hint="Close some files, or raise the limit (ulimit -n).", path=path)
+    if problem.errno == errno.EROFS:
+        return ReadOnly(what, hint="Open the log with read_only, or name a place that can be written to.", path=path)
     kind = Denied if isinstance(problem, PermissionError) else Invalid
-    return kind(f"{path} can't be used: {problem.strerror}", hint="Name a place that this user can write to.", path=path)
+    return kind(what, hint="Name a place that this user can write to.", path=path)
 
 
 def filesystem_of(path: str, mounts: str = "/proc/self/mounts") -> str | None:
@@ -114,10 +181,16 @@ def filesystem_of(path: str, mounts: str = "/proc/self/mounts") -> str | None:
     return kind
 
 
+def is_network(kind: str | None) -> bool:
+    """Say whether a type of file system lies behind a network, where another machine may write too."""
+    name = (kind or "").lower()
+    return name in _NETWORK or name.removeprefix("fuse.") in _NETWORK_PROGRAMS
+
+
 def check_place(path: str, *, allow_network: bool, mounts: str = "/proc/self/mounts") -> None:
     """Refuse a network file system: its locks can't be trusted, and SQLite would lose writes."""
     kind = None if allow_network else filesystem_of(path, mounts)
-    if kind in _NETWORK:
+    if is_network(kind):
         raise NetworkFilesystem(
             f"{path} lies on a network file system ({kind}), where SQLite's locks can't be trusted",
             hint="Use a local disk or PostgreSQL; set DECKLOG_ALLOW_NETWORK_FS=1 if you know its locks work.",

@@ -186,6 +186,7 @@ class Transactions:
             raise errors.translate(problem, self._connections.path) from problem
         self._seen_version = connection.data_version()
         self._committed = True
+        self._connections.checkpoints.after_commit()
 
     def _end(self) -> None:
         """Roll back what was not committed, and let the next writer in."""

@@ -228,22 +228,25 @@ class Approvals(Store):
         return self._record_lapsed(run_id)
 
     def _record_lapsed(self, run_id: str | None) -> list[Approval]:
-        narrowed = {} if run_id is None else {"run_id": run_id}
+        if run_id is None:
+            sql = "select distinct run_id from approvals where state = 'open' and expires_at <= :now order by run_id"
+            _, runs = self._db.rows(sql, self._db.values.bind({"now": self._now()})[0])
+            return [approval for (each,) in runs for approval in self._record_lapsed(each)]
         lapsed = self._change_all(
             Approval,
-            f"""
+            """
             update approvals
                set state = coalesce(default_verdict, 'expired'),
                    verdict = default_verdict,
                    decided_at = expires_at,
                    rationale = :unanswered
-             where state = 'open' and expires_at <= :now{" and run_id = :run_id" if narrowed else ""}
+             where state = 'open' and expires_at <= :now and run_id = :run_id
             returning *
             """,
             note=UNANSWERED,
             unanswered=UNANSWERED,
             now=self._now(),
-            **narrowed,
+            run_id=run_id,
         )
         return sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))
 
@@ -261,7 +264,7 @@ class Approvals(Store):
                     hint=f"Wait again, or ask {approval.asked_of or 'a manager'} directly.",
                     id=approval_id,
                 )
-            self._db.wait_for_change(min(left, self._until_expiry(approval), _LONGEST_STEP))
+            self._db.wait_for_change(min(left, self._until_expiry(approval), _LONGEST_STEP), approval.run_id)
         return approval
 
     def _until_expiry(self, approval: Approval) -> float:

@@ -79,6 +79,7 @@ class Context(Store):
     def _save(
         self, fields: "dict[str, Any]", agents: list[ContextAgent] | None, supersedes: str | None, number: int | None
     ) -> ContextPackage:
+        self._db.lock_stream(fields["run_id"])
         old = None if supersedes is None else self._replaceable(supersedes, fields["run_id"])
         package = self._add(
             ContextPackage,
@@ -241,6 +242,7 @@ class Context(Store):
              where package_id = :package_id and agent = :agent and consumed_at is null
             returning *
             """,
+            run_id=package.run_id,
             package_id=package.id,
             agent=agent,
             iteration=_whole(iteration, "iteration"),

@@ -129,7 +129,10 @@ class ContextConsumption(Record):
 
 
 def next_number(db: "Database") -> int:
-    """Give the next number of a log's packages; nobody else gets one until this transaction ends."""
+    """Give the next number of a log's packages; nobody else gets one until this transaction ends.
+
+    The run's stream is locked before it, as before everything.
+    """
     db.rows("select one from context_turn where one = 1 for update", {})
     row = db.one("select coalesce(max(number), 0) + 1 from context_packages", {})
     assert row is not None

@@ -39,7 +39,7 @@ class Tail:
             elif not follow or deadline.passed():
                 return
             else:
-                self._db.wait_for_change(min(deadline.left(), _LONGEST_WAIT))
+                self._db.wait_for_change(min(deadline.left(), _LONGEST_WAIT), stream)
 
     def _known(self, stream: str) -> None:
         number = self._db.read(lambda: number_of(self._db, stream))

@@ -42,7 +42,8 @@ class Writer:
         """Append several entries; for a key that came before, the first entry with it stands in the place."""
         now = to_text(self._clock.now())
         batch = [self._bind(_checked({"kind": EntryKind.INTERACTION, **given}), now) for given in entries]
-        for stream in dict.fromkeys(values["stream"] for values in batch):
+        # In one order by all who write to several.
+        for stream in sorted({values["stream"] for values in batch}):
             # Before the keys are looked up: from here on nobody else adds one.
             self._db.memo["head", stream] = self.head(stream)
         repeated, found = self._known(batch)
@@ -133,6 +134,9 @@ class Writer:
     def _insert_there(self, append: "Callable[..., Any]", values: "dict[str, Any]", new_stream: bool) -> bool:
         """Have the database chain and insert an entry, all in one statement."""
         stream = values["stream"]
+        if any(len(values[name] or "") > INLINE_CHARACTERS for name in ("body", "payload")):
+            # A long text becomes a blob, and whoever writes the same one waits for this.
+            self._db.lock_stream(stream)
         before, after = chain.halves(self._digested(values))
         written = append(values, before, after)
         if not written:

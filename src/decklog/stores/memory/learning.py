@@ -105,6 +105,7 @@ class LessonWriter(Store):
 
     def _alone(self) -> None:
         """Be the only one who adds or supersedes lessons until this transaction ends."""
+        self._db.lock_stream("@memory")
         self._db.rows("select id from lesson_desk where id = 1 for update", {})
 
     def _check_topic(self, name: str) -> None:

@@ -112,6 +112,7 @@ class Memory(LessonWriter):
         """Count a recall of each; say which of them still hold."""
         names = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         among = ", ".join(f":{name}" for name in names)
+        self._db.lock_stream("@memory")
         # Locked in one order by all, two recalls of the same lessons wait for each other and never cross.
         self._db.rows(f"select id from lessons where id in ({among}) order by id for update", names)
         changed = self._change_all(

@@ -167,6 +167,7 @@ class Strategies(Store):
         """
         if not group_id.strip():
             raise Invalid("strategies are extracted from one group", field="group_id")
+        self._db.lock_stream("@memory")
         self._db.rows("select id from lesson_desk where id = 1 for update", {})
         return [self._extracted(entry, project, lang, framework) for entry in self._reasoning(run_id, group_id)]
 

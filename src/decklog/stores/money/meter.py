@@ -136,6 +136,7 @@ class Meter:
 
     def close_gates(self) -> None:
         """Wait until every charge under way is over, and let no other begin; the budgets may change now."""
+        self._db.lock_stream("@ledger")
         self._db.rows("select no from budget_gates order by no for update", {})
         self._db.memo.pop("budgets", None)
 

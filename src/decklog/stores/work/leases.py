@@ -96,7 +96,7 @@ class Leases(Store):
                 return claim
             if patience.over():
                 return None
-            self._db.wait_for_change(patience.left())
+            self._db.wait_for_change(patience.left(), run_id)
 
     def _claim(
         self,
@@ -251,17 +251,19 @@ class Leases(Store):
 
     def _free_dependents(self, task_id: str) -> None:
         bound = {"task_id": task_id}
-        if self._db.one("select 1 from dependencies where depends_on = :task_id limit 1", bound) is not None:
+        _, runs = self._db.rows("select distinct run_id from dependencies where depends_on = :task_id order by run_id", bound)
+        for (run_id,) in runs:
             self._change_all(
                 Task,
                 """
                 update tasks set open_dependencies = open_dependencies - 1, updated_at = :now
-                 where id in (select task_id from dependencies where depends_on = :task_id)
+                 where id in (select task_id from dependencies where depends_on = :task_id and run_id = :run_id)
                    and open_dependencies > 0
                 returning *
                 """,
                 note=f"{task_id} is done",
                 task_id=task_id,
+                run_id=run_id,
                 now=self._now(),
             )
 
@@ -329,7 +331,7 @@ class Leases(Store):
 
     def _must_hold(self, task_id: str, fence: int) -> Task:
         """Read a task for a decision, and make sure that this worker has it."""
-        found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
+        found = self._select(Task, "select * from tasks where id = :id for update", id=task_id)
         if not found:
             raise self._refusal(Task, task_id)
         if found[0].state != TaskState.RUNNING or found[0].fence != fence:
@@ -342,7 +344,7 @@ class Leases(Store):
             Task,
             _held_update(tuple(changes)),
             note=note,
-            task_id=task_id,
+            id=task_id,
             fence=fence,
             now=self._now(),
             **{f"new_{name}": value for name, value in changes.items()},
@@ -361,7 +363,7 @@ def _held_update(names: "tuple[str, ...]") -> str:
     assignments = ", ".join(f"{name} = :new_{name}" for name in names)
     return f"""
     update tasks set {assignments}, updated_at = :now
-     where id = :task_id and fence = :fence and state = 'running'
+     where id = :id and fence = :fence and state = 'running'
     returning *
     """
 

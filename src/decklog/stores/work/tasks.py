@@ -108,7 +108,7 @@ class Tasks(Leases):
         """Count what a task has to wait for; what does not exist can't be waited for."""
         count = 0
         for task_id in needed:
-            found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
+            found = self._select(Task, "select * from tasks where id = :id for update", id=task_id)
             if not found:
                 raise NotFound(f"there is no task {task_id} to depend on", task_id=task_id)
             count += found[0].state != TaskState.DONE
@@ -124,10 +124,14 @@ class Tasks(Leases):
         """Make a pending task wait for another one; a circle is refused."""
         task = self._fetch(Task, task_id)
         # Two that are added at once may close a circle together: a run's plan is changed by one at a time.
-        self._select(
-            Task, "select * from tasks where id = :one or id = :other order by id for update", one=task_id, other=depends_on
-        )
         self._db.lock_stream(task.run_id)
+        self._select(
+            Task,
+            "select * from tasks where id = :one or id = :other order by id for update",
+            one=task_id,
+            other=depends_on,
+            run_id=task.run_id,
+        )
         circle = self._path(depends_on, task_id)
         if circle is not None:
             raise Conflict(f"this would be a circle: {' -> '.join([task_id, *circle])}", circle=[task_id, *circle])

@@ -15,6 +15,7 @@ from decklog.stores.journal.rows import COLUMNS
 from decklog.transfer.progress import Progress
 from decklog.transfer.recover.findings import Findings
 from decklog.transfer.recover.pages import Pages
+from decklog.transfer.unfinished import sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class Salvage:
         if not os.path.isfile(path):
             raise NotFound(f"there is no file {path} to recover", path=path)
         self._progress = progress
-        self._folder = tempfile.mkdtemp(prefix=".decklog-recover-", dir=near)
+        sweep(near)
+        self._folder = tempfile.mkdtemp(prefix=f".decklog-recover-{os.getpid()}-", dir=near)
         self._raw = os.path.join(self._folder, "raw.db")
         self._opened = os.path.join(self._folder, "opened.db")
         self.unreadable_bytes = 0

@@ -1,0 +1,153 @@
+"""Hears of what is appended to a PostgreSQL log: one connection and one thread for all who wait, and none when nobody does."""
+
+import time
+from secrets import token_hex
+from threading import Condition, Thread, local
+
+import psycopg
+
+from decklog.db.postgres.connections import Connections
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Connection = psycopg.Connection[Any]
+
+EVERY = "*"
+# A commit that was under way when somebody began to listen tells nobody: the heads are looked at as often as this.
+_SECONDS_BETWEEN_LOOKS = 0.5
+_SECONDS_BETWEEN_SIGNS = 20.0
+_SECONDS_KEPT = 60
+_SECONDS_IDLE = 10.0
+_MOST_STREAMS = 1_000
+
+_SIGN = f"""
+insert into listeners (stream, log, until)
+select name, %(log)s, now() + interval '{_SECONDS_KEPT} seconds'
+  from unnest(%(streams)s::text[]) as name
+on conflict (stream, log) do update set until = excluded.until
+"""
+_LOOK = """
+select s.name, (select max(pos) from entries e where e.pos >= s.no * 4294967296 and e.pos < (s.no + 1) * 4294967296)
+  from streams s
+ where s.name = any(%(streams)s)
+"""
+
+
+class Listener:
+    """Counts what it hears of each stream; whoever waits is woken when the count has moved since it looked last."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._log = token_hex(8)
+        self._changed = Condition()
+        self._counts: dict[str, int] = {}
+        # The streams somebody waits for, with the moment when it was last asked for.
+        self._wanted: dict[str, float] = {}
+        self._heads: dict[str, Any] = {}
+        self._thread: Thread | None = None
+        self._is_closed = False
+        self._seen = local()
+
+    def wait(self, stream: str | None, seconds: float) -> None:
+        """Sleep until a stream, or any, may have moved since this thread asked last; the first time it may have."""
+        name = EVERY if stream is None else stream
+        seen: dict[str, int] = self._seen.__dict__
+        is_new = self._want(name)
+        with self._changed:
+            if name not in seen or is_new:
+                if len(seen) > _MOST_STREAMS:
+                    seen.clear()
+                seen[name] = self._counts.get(name, 0)
+                return
+            self._changed.wait_for(lambda: self._is_closed or self._counts.get(name, 0) != seen[name], seconds)
+            seen[name] = self._counts.get(name, 0)
+
+    def _want(self, name: str) -> bool:
+        """Have a stream listened to; say whether that begins now."""
+        with self._changed:
+            is_new = name not in self._wanted
+            self._wanted[name] = time.monotonic()
+            if self._thread is None and not self._is_closed:
+                self._thread = Thread(target=self._run, name="decklog listener", daemon=True)
+                self._thread.start()
+        if is_new:
+            self._sign_at_once(name)
+        return is_new
+
+    def _sign_at_once(self, name: str) -> None:
+        if self._connections.read_only:
+            return  # what may not be written down is found by looking
+        with self._connections.pool().connection() as connection:
+            self._sign(connection, [name])
+
+    def _sign(self, connection: "Connection", streams: list[str]) -> None:
+        """Tell those who append that somebody listens; a role that may not write goes on by looking."""
+        try:
+            connection.execute(_SIGN, {"streams": streams, "log": self._log})
+        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction):
+            return
+
+    # The thread
+
+    def _run(self) -> None:
+        while self._is_wanted():
+            try:
+                with self._connections.listening() as connection:
+                    self._listen(connection)
+            except psycopg.Error:
+                # Whatever was said meanwhile was not heard: everybody looks again once the server is back.
+                self._hear(None)
+                time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+    def _is_wanted(self) -> bool:
+        """Drop the streams that nobody has asked for lately; with none left the thread ends."""
+        with self._changed:
+            long_ago = time.monotonic() - _SECONDS_IDLE
+            for name in [name for name, asked in self._wanted.items() if asked < long_ago]:
+                del self._wanted[name]
+                self._heads.pop(name, None)
+            if self._is_closed or not self._wanted:
+                self._thread = None
+                return False
+            return True
+
+    def _listen(self, connection: "Connection") -> None:
+        self._hear(None)
+        signed = 0.0
+        while self._is_wanted():
+            if not self._connections.read_only and time.monotonic() - signed > _SECONDS_BETWEEN_SIGNS:
+                self._sign(connection, list(self._wanted))
+                signed = time.monotonic()
+            for notification in connection.notifies(timeout=_SECONDS_BETWEEN_LOOKS):
+                self._hear(notification.payload)
+            self._look(connection)
+
+    def _look(self, connection: "Connection") -> None:
+        names = [name for name in list(self._wanted) if name != EVERY]
+        found: dict[str, Any] = dict(connection.execute(_LOOK, {"streams": names}).fetchall()) if names else {}
+        if EVERY in self._wanted:
+            # Anything that is written moves this, and it costs nothing to ask for.
+            row = connection.execute(
+                "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end::text"
+            ).fetchone()
+            found[EVERY] = row and row[0]
+        for name, head in found.items():
+            if self._heads.get(name, head) != head:
+                self._hear(name)
+            self._heads[name] = head
+
+    def _hear(self, stream: str | None) -> None:
+        """Wake those who wait for a stream and those who wait for any; None wakes all."""
+        with self._changed:
+            for name in list(self._wanted):
+                if stream is None or name == EVERY or name[:200] == stream:
+                    self._counts[name] = self._counts.get(name, 0) + 1
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Wake everybody, and let the thread end."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()

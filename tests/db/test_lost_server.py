@@ -1,0 +1,185 @@
+"""PostgreSQL that goes away: what is safe is done again, what is not is told, and nothing hangs."""
+
+import logging
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from decklog import Decklog
+from decklog.errors import OutcomeUnknown, SchemaTooNew, Unreachable
+from tests.db.processes import alone, hear, start
+
+
+@pytest.fixture
+def log(postgres_url: str) -> Iterator[Decklog]:
+    with Decklog.open(postgres_url, busy_seconds=2) as log:
+        log.runs.start("x", run_id="run_1")
+        yield log
+
+
+def end_connections(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        others = "pid <> pg_backend_pid() and datname = current_database()"
+        connection.execute(f"select pg_terminate_backend(pid) from pg_stat_activity where {others}".encode())
+    time.sleep(0.1)
+
+
+def test_connections_lost_while_idle_fail_no_call(log: Decklog, postgres_url: str) -> None:
+    ready = threading.Barrier(8)
+
+    def use() -> None:
+        log.db.read(lambda: (log.db.one("select 1", {}), ready.wait(10)))
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    end_connections(postgres_url)
+    assert log.journal.append("run_1", "after").body == "after"
+    assert log.runs.get("run_1").id == "run_1"
+    with log.transaction():
+        log.journal.append("run_1", "inside")
+
+
+def test_a_write_whose_connection_is_lost_in_the_middle_is_done_again(log: Decklog, postgres_url: str) -> None:
+    tries = []
+
+    def job() -> str | None:
+        tries.append(1)
+        entry = log.journal.append("run_1", f"try {len(tries)}")
+        if len(tries) == 1:
+            end_connections(postgres_url)
+        log.runs.count_cycle("run_1")
+        return entry.body
+
+    assert log.db.write(job) == "try 2"
+    assert [entry.body for entry in log.journal.find("run_1") if entry.kind == "interaction"] == ["try 2"]
+
+
+def test_a_read_whose_connection_is_lost_is_asked_again(log: Decklog, postgres_url: str) -> None:
+    tries = []
+
+    def job() -> object:
+        tries.append(log.db.one("select 1", {}))
+        if len(tries) == 1:
+            end_connections(postgres_url)
+        return log.db.one("select 2", {})
+
+    assert log.db.read(job) == (2,)
+
+
+def test_a_block_whose_connection_is_lost_is_not_kept_and_may_be_tried_again(log: Decklog, postgres_url: str) -> None:
+    with pytest.raises(Unreachable) as lost, log.transaction():
+        log.journal.append("run_1", "gone")
+        end_connections(postgres_url)
+        log.journal.append("run_1", "gone too")
+    assert lost.value.retryable
+    assert [entry for entry in log.journal.find("run_1") if entry.kind == "interaction"] == []
+
+
+def test_a_connection_lost_at_the_commit_leaves_the_outcome_unknown(log: Decklog, postgres_url: str) -> None:
+    with pytest.raises(OutcomeUnknown) as unknown, log.transaction():
+        log.journal.append("run_1", "who knows")
+        end_connections(postgres_url)
+    assert not unknown.value.retryable
+    assert "key" in str(unknown.value.hint)
+    assert log.journal.append("run_1", "after").seq == 2
+
+
+def test_a_lease_is_kept_though_connections_are_lost(log: Decklog, postgres_url: str) -> None:
+    log.tasks.add("run_1", "t")
+    claim = log.tasks.claim("run_1", worker="ada", lease_seconds=2)
+    assert claim is not None
+    with claim:
+        for _ in range(4):
+            time.sleep(0.8)
+            end_connections(postgres_url)
+            assert claim.lost is None
+        assert log.tasks.claim("run_1", worker="bo") is None
+    assert log.tasks.get(claim.task.id).state == "done"
+
+
+def test_the_pool_keeps_quiet(postgres_url: str, capfd: pytest.CaptureFixture[str]) -> None:
+    lines = "import logging, sys, time; from decklog import Decklog; import psycopg; log = Decklog.open(sys.argv[1]);"
+    lines += "pool = log.db.connections.pool(); logging.getLogger('psycopg.pool').warning('lost'); log.close()"
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", lines, postgres_url], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert logging.getLogger("psycopg.pool").propagate
+
+
+def test_a_server_without_a_connection_to_spare_says_so(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute(f"alter database {name} connection limit 1".encode())
+        connection.execute(b"create role guest login")
+        try:
+            guest = postgres_url.replace("://postgres", "://guest", 1)
+            with pytest.raises(Unreachable, match="too many connections") as refused:
+                Decklog.open(guest, busy_seconds=1)
+            assert "max_connections" in str(refused.value.hint)
+        finally:
+            connection.execute(f"alter database {name} connection limit -1".encode())
+            connection.execute("drop role guest")
+
+
+def test_a_client_that_is_open_while_the_log_is_migrated_writes_no_more(log: Decklog, postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("insert into schema_steps values (9999, 'later', 'x', 'x')")
+    for act in (lambda: log.journal.append("run_1", "old"), lambda: log.transaction().__enter__()):
+        with pytest.raises(SchemaTooNew, match="9999"):
+            act()
+    assert log.runs.get("run_1").id == "run_1"
+
+
+def backend_of(log: Decklog) -> int:
+    row: Any = log.db.one("select pg_backend_pid()", {})
+    return int(row[0])
+
+
+def test_a_silent_server_is_given_up(postgres_url: str) -> None:
+    with Decklog.open(postgres_url, busy_seconds=1) as log:
+        log.runs.start("x", run_id="run_1")
+        before = time.monotonic()
+        pid = 0
+        try:
+            with pytest.raises((Unreachable, OutcomeUnknown)), log.transaction():
+                pid = backend_of(log)
+                os.kill(pid, signal.SIGSTOP)
+                log.journal.append("run_1", "into the void")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert time.monotonic() - before < 20
+
+
+def test_a_client_frozen_in_a_transaction_does_not_keep_its_run_for_ever(postgres_url: str) -> None:
+    with Decklog.open(postgres_url) as log:
+        log.runs.start("x", run_id="run_1")
+    holder = start("hold_lock", postgres_url, 0.5)
+    pid = hear(holder)
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        with Decklog.open(postgres_url, busy_seconds=20) as log:
+            assert log.journal.append("run_1", "free").seq >= 2
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_worker_whose_clock_is_an_hour_ahead_takes_no_live_lease(log: Decklog, postgres_url: str) -> None:
+    log.tasks.add("run_1", "t")
+    claim = log.tasks.claim("run_1", worker="ada", lease_seconds=600)
+    assert claim is not None
+    assert alone("claim_an_hour_ahead", postgres_url, "run_1") is None
+    log.tasks.add("run_1", "u", task_id="task_u")
+    assert alone("claim_an_hour_ahead", postgres_url, "run_1") == "task_u"

@@ -1,0 +1,68 @@
+"""The write-ahead log of a SQLite file: it does not grow without end, and shrinks again."""
+
+import os
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from decklog import Decklog
+
+BODY = "x" * 250_000
+SMALL = 64 * 1024 * 1024
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with Decklog.open(tmp_path / "decklog.db") as log:
+        log.runs.start("x", run_id="run_1")
+    return tmp_path / "decklog.db"
+
+
+def wal_bytes(path: Path) -> int:
+    return os.path.getsize(f"{path}-wal")
+
+
+def write(log: Decklog, megabytes: int) -> None:
+    for number in range(megabytes * 4):
+        log.journal.append("run_1", f"{number} of {megabytes} {BODY}")
+
+
+def test_readers_that_follow_each_other_without_a_gap_do_not_let_it_grow(path: Path) -> None:
+    stop = Event()
+    with Decklog.open(path) as log:
+        turns = [Event(), Event()]
+
+        def keep_reading(mine: Event, other: Event) -> None:
+            while not stop.is_set():
+                log.db.read(lambda: (log.db.one("select count(*) from streams", {}), other.set(), mine.wait(0.02), mine.clear()))
+
+        threads = [Thread(target=keep_reading, args=order) for order in (turns, turns[::-1])]
+        for thread in threads:
+            thread.start()
+        write(log, 150)
+        largest = wal_bytes(path)
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert largest < SMALL
+
+
+def test_it_shrinks_after_a_long_reader_is_done(path: Path) -> None:
+    done, reading = Event(), Event()
+    with Decklog.open(path) as log:
+
+        def read_for_long() -> None:
+            log.db.read(lambda: (log.db.one("select count(*) from streams", {}), reading.set(), done.wait(60)))
+
+        reader = Thread(target=read_for_long)
+        reader.start()
+        reading.wait(20)
+        write(log, 80)
+        grown = wal_bytes(path)
+        done.set()
+        reader.join()
+        assert grown > SMALL
+        write(log, 30)
+        assert wal_bytes(path) < SMALL
+        assert log.journal.verify().ok

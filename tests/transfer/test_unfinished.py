@@ -1,0 +1,77 @@
+"""What killed backups, restores and recoveries leave behind is gone with the next one."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from decklog.errors import DiskFull
+from decklog.transfer.backup import back_up
+from decklog.transfer.unfinished import sweep
+
+HOURS_AGO = time.time() - 3 * 3600
+
+
+@pytest.fixture
+def gone() -> int:
+    """The number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def leave(path: Path, *, age: float = HOURS_AGO) -> None:
+    if path.name.startswith(".decklog-recover-"):
+        path.mkdir()
+        (path / "raw.db").write_bytes(b"x")
+        os.utime(path / "raw.db", (age, age))
+    else:
+        path.write_bytes(b"x")
+    os.utime(path, (age, age))
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_backup(tmp_path: Path, gone: int) -> None:
+    with Decklog.open(tmp_path / "decklog.db") as log:
+        log.runs.start("x", run_id="run_1")
+        for name in (
+            f"a.db.{gone}.partial",
+            f"a.db.{gone}.partial-wal",
+            f"decklog.db.{gone}.restoring",
+            f".decklog-recover-{gone}-x",
+        ):
+            leave(tmp_path / name)
+        back_up(log, str(tmp_path / "copy.db"))
+    assert sorted(name for name in os.listdir(tmp_path) if not name.startswith("decklog.db")) == ["copy.db"]
+
+
+def test_what_is_being_worked_on_stays(tmp_path: Path, gone: int) -> None:
+    kept = [f"a.db.{os.getpid()}.partial", f"b.db.{gone}.partial", "c.db.partial", "notes.123.txt"]
+    leave(tmp_path / kept[0])
+    leave(tmp_path / kept[1], age=time.time())
+    leave(tmp_path / kept[2])
+    leave(tmp_path / kept[3])
+    sweep(str(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == sorted(kept)
+
+
+@pytest.mark.skipif(not os.access("/proc/self/ns/mnt", os.R_OK) or os.geteuid() != 0, reason="needs a file system of its own")
+def test_a_backup_without_room_says_that_the_disk_is_full(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(small)], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        with Decklog.open(tmp_path / "decklog.db") as log:
+            log.runs.start("x", run_id="run_1")
+            for number in range(200):
+                log.journal.append("run_1", f"{number} " + "x" * 3000)
+            with pytest.raises(DiskFull):
+                back_up(log, str(small / "copy.db"))
+            assert os.listdir(small) == []
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
