@@ -3,7 +3,7 @@
 import json
 import re
 from _thread import allocate_lock
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from enum import Enum
 from json.encoder import encode_basestring as _quote
@@ -17,6 +17,7 @@ from decklog.errors import Invalid, TooLarge
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from dataclasses import Field
     from typing import Any, Self, TypeVar
 
     T = TypeVar("T")
@@ -194,6 +195,20 @@ def _decoder(annotation: "Any") -> "Callable[[Any], Any] | None":
     return None
 
 
+def default_of(field: "Field[Any]") -> "Any":
+    """Give a field's default, or MISSING; a list or a dictionary is only read, and written as JSON, so that one serves all."""
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _as_column(default: "Any") -> "Any":
+    """Write a field's default as its column holds it."""
+    if default is MISSING or default is None:
+        return None
+    if isinstance(default, Enum):
+        return default.value
+    return int(default) if isinstance(default, bool) else to_json(default) if isinstance(default, (list, dict)) else default
+
+
 def _written(value: "Any") -> str:
     return str(value) if type(value) is int else to_json(value)
 
@@ -226,6 +241,8 @@ class Record:
     home = None  # type: str | None
     # False for what a fork of its run must not have twice, such as money that was spent.
     copied_by_fork = True
+    # The columns that name records with an id of their own, each with the table of those; a column may hold a list of ids.
+    references = ()  # type: tuple[tuple[str, str], ...]
     # True on what an idempotent verb gives back when there was nothing left to do.
     already = False
 
@@ -262,7 +279,8 @@ class Record:
         held = places.get(names)
         if held is None:
             if len(names) != len(cls.columns()) or set(names) != set(cls.columns()):
-                names, row = cls._fitted(names, row)
+                fitted = cls.upcast(dict(zip(names, row, strict=True)))
+                names, row = tuple(fitted), fitted.values()
             held = places[names] = tuple(_HELD + name if name in cls._decoders() else name for name in names)
         record = cls.__new__(cls)
         # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper.
@@ -281,10 +299,17 @@ class Record:
             return value
 
     @classmethod
-    def _fitted(cls, names: "tuple[str, ...]", row: "Iterable[Any]") -> "tuple[tuple[str, ...], tuple[Any, ...]]":
-        """Drop what is not a field, and fill in fields that a table of another version does not have."""
-        values = dict(zip(names, row, strict=True))
-        return cls.columns(), tuple(values.get(name) for name in cls.columns())
+    def upcast(cls, image: "Mapping[str, Any]") -> "dict[str, Any]":
+        """Give what an entry of any age says of a record as today's columns.
+
+        A column that is newer than the entry has its field's default, as the migration that added it gave it to every row. A
+        record whose columns were renamed or split says here what became of the old ones, and then asks this one.
+        """
+        defaults: dict[str, Any] | None = cls.__dict__.get("_defaults")
+        if defaults is None:
+            defaults = {field.name: _as_column(default_of(field)) for field in fields(cls)}
+            cls._defaults = defaults  # type: ignore[attr-defined]
+        return {name: image.get(name, default) for name, default in defaults.items()}
 
     @classmethod
     def image_of(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]") -> str:
@@ -302,6 +327,11 @@ class Record:
             for start, value in zip(starts, in_order(row), strict=True)
         ]
         return "{" + ",".join(parts) + "}"
+
+    @classmethod
+    def holds_json(cls, name: str) -> bool:
+        """Tell whether a column holds a list or an object."""
+        return cls._decoders().get(name) is from_json
 
     @classmethod
     def noun(cls) -> str:

@@ -4,12 +4,11 @@ from dataclasses import MISSING, fields
 
 from decklog.db.where import Where, page_size
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound
-from decklog.records import Page, Record, from_json, to_json
+from decklog.records import Page, Record, default_of, from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from dataclasses import Field
     from datetime import datetime
     from typing import Any, TypeVar
 
@@ -260,7 +259,7 @@ def _complete(record_class: type[Record], given: "dict[str, Any]") -> "dict[str,
     """Fill in the record's defaults, in the order of its columns."""
     known = _defaults.get(record_class)
     if known is None:
-        known = _defaults[record_class] = {field.name: _default_of(field) for field in fields(record_class)}
+        known = _defaults[record_class] = {field.name: default_of(field) for field in fields(record_class)}
     complete = {**known, **given}
     if len(complete) > len(known):
         raise TypeError(f"{record_class.__name__} has no {', '.join(given.keys() - known.keys())}")
@@ -268,8 +267,3 @@ def _complete(record_class: type[Record], given: "dict[str, Any]") -> "dict[str,
         missing = [name for name, value in complete.items() if value is MISSING]
         raise TypeError(f"{record_class.__name__} needs {', '.join(missing)}")
     return complete
-
-
-def _default_of(field: "Field[Any]") -> "Any":
-    """Give a field's default; a list or a dictionary is only read here, and written as JSON, so that one serves all."""
-    return field.default if field.default_factory is MISSING else field.default_factory()

@@ -76,8 +76,9 @@ def test_a_fork_equals_its_parent_at_that_entry(log: Decklog, run_id: str, clock
     by_title = {task.title: task for task in copy.records["tasks"]}
     for original in parent.records["tasks"]:
         twin = by_title[original.title]
-        same = {name: value for name, value in original.values().items() if name not in ("id", "run_id")}
-        assert same == {name: value for name, value in twin.values().items() if name not in ("id", "run_id")}
+        own = ("id", "run_id", "worker", "leased_at", "leased_until", "attempts", "state")
+        same = {name: value for name, value in original.values().items() if name not in own}
+        assert same == {name: value for name, value in twin.values().items() if name not in own}
         assert twin.id != original.id
     assert [d.task_id for d in copy.records["dependencies"]] == [by_title["b"].id]
     assert [d.depends_on for d in copy.records["dependencies"]] == [by_title["a"].id]
@@ -125,8 +126,7 @@ def test_a_fork_does_not_end_what_its_parent_reserved(log: Decklog, run_id: str)
     log.tasks.add(run_id, "work")
     claim = log.tasks.claim(run_id, worker="w", reserve_microdollars=80)
     fork = log.runs.fork(run_id)
-    [copy] = log.tasks.find(fork.id)
-    log.tasks.finish(copy.id, fence=copy.fence)
+    log.tasks.claim(fork.id, worker="other").finish()
     assert log.reservations.get(claim.task.reservation_id).state == "open"
     assert log.budgets.burn()[0]["left"] == 20
 
@@ -161,3 +161,44 @@ def test_a_run_with_records_of_every_kind_can_be_forked(log: Decklog, run_id: st
 def test_a_fork_gets_no_id_that_a_run_could_not_have(log: Decklog, run_id: str, bad: str) -> None:
     with pytest.raises(Invalid):
         log.runs.fork(run_id, new_run_id=bad)
+
+
+def test_only_what_names_a_record_is_renamed_in_a_fork(log: Decklog, run_id: str) -> None:
+    log.groups.add(run_id, "lexer")
+    log.tasks.add(run_id, "lexer", task_id="lexer", tags=["lexer"], group_id="lexer", objective="lexer", key="lexer")
+    log.tasks.add(run_id, "parser", task_id="parser", depends_on=["lexer"], acceptance=["parser", "lexer"])
+    fork = log.runs.fork(run_id)
+    first, second = log.tasks.find(fork.id)
+    assert (first.title, first.tags, first.group_id, first.objective, first.key) == (
+        "lexer",
+        ["lexer"],
+        "lexer",
+        "lexer",
+        "lexer",
+    )
+    assert second.acceptance == ["parser", "lexer"]
+    assert log.tasks.dependencies(second.id) == [first.id]
+    assert not {first.id, second.id} & {"lexer", "parser"}
+
+
+def test_nobody_has_a_lease_in_a_fork_and_no_attempt_is_used(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "once only", max_attempts=1)
+    claim = log.tasks.claim(run_id, worker="first", lease_seconds=60)
+    fork = log.runs.fork(run_id)
+    [copy] = log.tasks.find(fork.id)
+    assert (copy.state, copy.worker, copy.leased_until, copy.attempts, copy.failures) == ("pending", None, None, 0, 0)
+    clock.advance(seconds=3600)
+    second = log.tasks.claim(fork.id, worker="second")
+    assert second is not None
+    assert second.finish().state == "done"
+    assert claim.task.worker == "first"
+    assert log.journal.verify().ok
+
+
+def test_a_fork_takes_time_in_proportion_to_its_records(log: Decklog, run_id: str) -> None:
+    """Statements are counted, not seconds: one row and one entry a record, and a few for the run itself."""
+    log.tasks.add_many(run_id, [{"title": str(number), "task_id": f"t{number}"} for number in range(300)])
+    before = log.journal.heads()
+    fork = log.runs.fork(run_id)
+    assert {head["stream"] for head in log.journal.heads()} - {head["stream"] for head in before} == {fork.id}
+    assert len(log.journal.find(fork.id, limit=1000)) == 302

@@ -429,3 +429,13 @@ def test_what_is_no_list_of_tasks_is_refused(log: Decklog, run_id: str, bad: obj
 def test_a_list_of_tasks_may_come_from_json(log: Decklog, run_id: str, clock: ManualClock) -> None:
     [task] = log.tasks.add_many(run_id, [{"title": "t", "not_before": "2026-01-02T00:00:00Z", "tags": ["a", "a"]}])
     assert (task.not_before.isoformat(), task.tags) == ("2026-01-02T00:00:00+00:00", ["a"])
+
+
+def test_a_task_depends_on_tasks_of_its_own_run(log: Decklog, run_id: str) -> None:
+    other = log.runs.start("Something else", run_id="other").id
+    log.tasks.add(other, "theirs", task_id="theirs")
+    with pytest.raises(Invalid, match="its own run"):
+        log.tasks.add(run_id, "ours", depends_on=["theirs"])
+    ours = log.tasks.add(run_id, "ours")
+    with pytest.raises(Invalid, match="its own run"):
+        log.tasks.depend(ours.id, "theirs")

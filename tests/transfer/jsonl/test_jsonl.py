@@ -167,3 +167,14 @@ def test_names_of_streams_are_safe_and_different() -> None:
         assert len(name) < 255
     assert file_of("run_06fq2v8k") == "run_06fq2v8k.jsonl"
     assert file_of("@desk") == "@desk.jsonl"
+
+
+def test_records_that_name_a_run_come_after_it_whatever_it_is_called(log: Decklog, tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "source.db") as source:
+        source.runs.start("Named after everything else", run_id="zebra")
+        source.inbox.post("ana", "How far are you?", run_id="zebra")
+        source.memory.remember("task_outcomes", "It went well", run_id="zebra")
+        exported(source, tmp_path / "out")
+    JsonlImport(log, str(tmp_path / "out")).run()
+    assert log.inbox.find("zebra")[0].body == "How far are you?"
+    assert log.journal.verify().ok

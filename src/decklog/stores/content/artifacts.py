@@ -72,6 +72,7 @@ class Artifact(Record):
     """A file at a path; `digest` and `size` are those of its bytes as they are kept."""
 
     table = "artifacts"
+    references = (("task_id", "tasks"),)
 
     id: str
     run_id: str

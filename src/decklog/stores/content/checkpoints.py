@@ -46,6 +46,7 @@ class TaskSnapshot(Record):
 
     table = "snapshots"
     identity = ("run_id", "task_id")
+    references = (("task_id", "tasks"),)
     document = None  # type: object
 
     run_id: str

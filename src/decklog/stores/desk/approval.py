@@ -37,6 +37,7 @@ class Approval(Record):
     """A question and its answer; `subject_digest` names the exact thing, `number` its place among the run's approvals."""
 
     table = "approvals"
+    references = (("task_id", "tasks"),)
 
     id: str
     run_id: str

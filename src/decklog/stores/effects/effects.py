@@ -36,6 +36,7 @@ class Effect(Record):
     """One act of a tool. `facts` are what a check compares the world with; `actor` is the process that acts."""
 
     table = "effects"
+    references = (("task_id", "tasks"),)
 
     id: str
     run_id: str

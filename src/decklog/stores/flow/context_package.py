@@ -68,6 +68,7 @@ WEIGHTS = {PackagePriority.CRITICAL: 4, PackagePriority.HIGH: 3, PackagePriority
 @dataclass(frozen=True, kw_only=True)
 class ContextPackage(Record):
     table = "context_packages"
+    references = (("supersedes_id", "context_packages"), ("superseded_by_id", "context_packages"))
 
     id: str
     number: int
@@ -97,6 +98,7 @@ class ContextConsumer(Record):
 
     table = "context_consumers"
     identity = ("package_id", "agent")
+    references = (("package_id", "context_packages"),)
 
     package_id: str
     agent: ContextAgent
@@ -110,6 +112,7 @@ class ContextConsumption(Record):
     """That an agent used a package in one iteration of a group's work; `scope_id` is a digest of these."""
 
     table = "context_consumptions"
+    references = (("package_id", "context_packages"),)
 
     id: str
     scope_id: str

@@ -197,13 +197,13 @@ class Replication:
     def _remove_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
         if images:
             condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
-            self._db.many(f"delete from {record_class.table} where {condition}", images)
+            self._db.many(f"delete from {record_class.table} where {condition}", list(map(record_class.upcast, images)))
 
     def _put_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
         if images:
             names = record_class.columns()
-            nothing, all_names = dict.fromkeys(names), set(names)
-            whole = [image if image.keys() >= all_names else {**nothing, **image} for image in images]
+            all_names = set(names)
+            whole = [image if image.keys() == all_names else record_class.upcast(image) for image in images]
             self._db.put(record_class.table, names, record_class.identity, whole)
 
     def blob_digests(self, *, after: str = "", limit: int | None = None) -> list[str]:

@@ -38,14 +38,14 @@ def newest_position(db: "Database", number: int) -> int:
 
 
 def heads(db: "Database") -> "list[dict[str, Any]]":
-    """List every stream with the number and hash of its last entry."""
+    """List every stream with the number and hash of its last entry; the reserved ones, whose records name runs, come last."""
     _, rows = db.rows(
         f"""
         select s.name, e.seq, e.hash
           from streams s
           join entries e on e.pos =
                (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
-         order by s.name
+         order by case when substr(s.name, 1, 1) = '@' then 1 else 0 end, s.name
         """,
         {},
     )

@@ -234,13 +234,13 @@ class Verifier:
         if image.values is None:
             self._bad(f"the newest entry of {table} {record_id} does not say what it is", **where)
             return
-        gone = image.values.get("removed") is True
+        gone, said = image.is_removal, record_class.upcast(image.values)
         self.result.records += not gone
         if row is None and not gone:
             self._bad(f"{table} {record_id} is gone", **where)
         elif row is not None and gone:
             self._bad(f"{table} {record_id} was removed, and is there", **where)
-        elif row is not None and (differing := [name for name in row if row[name] != image.values.get(name)]):
+        elif row is not None and (differing := [name for name in row if row[name] != said.get(name)]):
             self._bad(f"{table} {record_id} differs from its newest entry in {', '.join(differing)}", **where)
 
     def _newest_images(self, record_class: type[Record]) -> "Iterator[Image]":
@@ -314,7 +314,11 @@ class Image:
         self.record_id = record_id
         self.stream = stream
         self.seq = seq
-        self.values = _object_of(payload)
+        said = _object_of(payload)
+        self.is_removal = said is not None and said.get("removed") is True
+        # Most entries are of the table's present form, which the number of their columns shows soonest.
+        fits = said is not None and len(said) == len(record_class.columns()) and record_class.identity[0] in said
+        self.values = said if said is None or fits else record_class.upcast(said)
         self.key: Key = None
         if self.values is not None:
             parts = [self.values.get(name) for name in record_class.identity]
@@ -327,9 +331,9 @@ class Image:
         """Say whether a row is just what the image says; False also when that takes a closer look."""
         assert self.values is not None
         try:
-            return bool(in_order(self.values) == row) and "removed" not in self.values
+            return bool(in_order(self.values) == row) and not self.is_removal
         except KeyError:
-            return False  # a column is newer than the image, or it tells of a removal
+            return False  # a column has another name than it had then
 
 
 def _object_of(payload: str | None) -> "dict[str, Any] | None":

@@ -20,44 +20,27 @@ def copies(
     found: "list[tuple[type[Record], Image]]", run_id: str, new_id: str, ids: "Ids", db: "Database"
 ) -> "Iterator[tuple[type[Record], Image]]":
     """Give the records that a fork has, those that others refer to first."""
-    copied = [(record_class, image) for record_class, image in found if record_class.copied_by_fork]
-    names = _Renaming(ids, run_id, new_id, copied)
+    copied = [(record_class, record_class.upcast(image)) for record_class, image in found if record_class.copied_by_fork]
+    names = {(Run.table, run_id): new_id}
     for record_class, image in copied:
-        yield record_class, record_class.forked(names.apply(record_class, image), db)
+        if record_class is not Run and record_class.identity == ("id",):
+            names[record_class.table, image["id"]] = ids.new(_prefix(record_class, image["id"]))
+    for record_class, image in copied:
+        yield record_class, record_class.forked(_renamed(record_class, image, names), db)
 
 
-class _Renaming:
-    """Gives every copied record an id of its own, and points references at the copies."""
-
-    def __init__(self, ids: "Ids", run_id: str, new_id: str, images: "list[tuple[type[Record], Image]]") -> None:
-        self._names = {run_id: new_id}
-        for record_class, image in images:
-            if record_class is not Run and record_class.identity == ("id",):
-                self._names[str(image["id"])] = ids.new(_prefix(record_class, str(image["id"])))
-
-    def apply(self, record_class: type[Record], image: "dict[str, Any]") -> "dict[str, Any]":
-        columns = {name: image.get(name) for name in record_class.columns()}
-        renamed = {name: self._value(name, value) for name, value in columns.items()}
-        if record_class is Run:
-            renamed["key"] = None
-        if "reservation_id" in renamed:
-            # The parent's money is not the fork's to settle.
-            renamed["reservation_id"] = None
-        return renamed
-
-    def _value(self, name: str, value: "Any") -> "Any":
-        if not isinstance(value, str):
-            return value
-        if value in self._names and (name.endswith("id") or name in ("depends_on", "superseded_by", "key")):
-            return self._names[value]
-        if value.startswith("[") and any(old in value for old in self._names):
-            return to_json(self._inside(from_json(value)))
-        return value
-
-    def _inside(self, value: "Any") -> "Any":
-        if isinstance(value, list):
-            return [self._inside(item) for item in value]
-        return self._names.get(value, value) if isinstance(value, str) else value
+def _renamed(record_class: type[Record], image: "Image", names: "dict[tuple[str, str], str]") -> "Image":
+    """Give an image with an id of its own whose references lead to the copies; what was not copied is named as it was."""
+    places = {"id": record_class.table, "run_id": Run.table, **dict(record_class.references)}
+    changed: Image = {}
+    for name, table in places.items():
+        if (value := image.get(name)) is None:
+            continue
+        if record_class.holds_json(name):
+            changed[name] = to_json([names.get((table, item), item) for item in from_json(value)])
+        else:
+            changed[name] = names.get((table, value), value)
+    return {**image, **changed}
 
 
 def _prefix(record_class: type[Record], record_id: str) -> str:

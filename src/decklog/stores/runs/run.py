@@ -33,6 +33,7 @@ ENDED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)
 @dataclass(frozen=True, kw_only=True)
 class Run(Record):
     table = "runs"
+    references = (("current_task_id", "tasks"),)
 
     id: str
     goal: str
@@ -56,6 +57,11 @@ class Run(Record):
     @classmethod
     def stream_of(cls, values: "Mapping[str, Any]") -> str:
         return str(values["id"])
+
+    @classmethod
+    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
+        # A key means one run of the whole log.
+        return {**image, "key": None}
 
 
 @dataclass(frozen=True, kw_only=True)

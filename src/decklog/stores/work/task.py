@@ -84,6 +84,14 @@ class Task(Record):
     def task_of(cls, values: "Mapping[str, Any]") -> str | None:
         return str(values["id"])
 
+    @classmethod
+    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
+        """Give nobody the copy: the worker has the parent's task, and its money is the parent's to settle."""
+        free: dict[str, Any] = {"reservation_id": None, "worker": None, "leased_at": None, "leased_until": None}
+        if image["state"] == TaskState.RUNNING:
+            free |= {"state": TaskState.PENDING.value, "attempts": image["attempts"] - 1}
+        return {**image, **free}
+
     @property
     def warnings(self) -> list[str]:
         """Say what a loop should stop for: the same blocker, twice in a row or more."""
@@ -98,6 +106,7 @@ class Dependency(Record):
 
     table = "dependencies"
     identity = ("task_id", "depends_on")
+    references = (("task_id", "tasks"), ("depends_on", "tasks"))
 
     run_id: str
     task_id: str

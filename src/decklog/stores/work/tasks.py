@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from decklog.db.where import Where, enum_of, page_size
-from decklog.errors import Conflict, NotFound
+from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, from_json, to_json
 from decklog.stores.of_run import check_run
@@ -66,7 +66,7 @@ class Tasks(Leases):
                 id=identity,
                 run_id=run_id,
                 state=TaskState.PENDING,
-                open_dependencies=self._count_open(needed),
+                open_dependencies=self._count_open(run_id, needed),
                 created_at=now,
                 updated_at=now,
                 **given,
@@ -104,13 +104,19 @@ class Tasks(Leases):
         found = self._select(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
         return found[0] if found else None
 
-    def _count_open(self, needed: list[str]) -> int:
-        """Count what a task has to wait for; what does not exist can't be waited for."""
+    def _count_open(self, run_id: str, needed: list[str]) -> int:
+        """Count what a task has to wait for: tasks of its own run, since a run is moved, forked and kept by itself."""
         count = 0
         for task_id in needed:
-            found = self._select(Task, "select * from tasks where id = :id for update", id=task_id)
+            found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
             if not found:
                 raise NotFound(f"there is no task {task_id} to depend on", task_id=task_id)
+            if found[0].run_id != run_id:
+                raise Invalid(
+                    f"task {task_id} is of run {found[0].run_id}; a task depends on tasks of its own run, {run_id}",
+                    hint="Wait for another run with not_before, or by parking the task until it is done.",
+                    field="depends_on",
+                )
             count += found[0].state != TaskState.DONE
         return count
 
@@ -137,7 +143,7 @@ class Tasks(Leases):
             raise Conflict(f"this would be a circle: {' -> '.join([task_id, *circle])}", circle=[task_id, *circle])
         if self._seek(Dependency, (task_id, depends_on)) is not None:
             return task.marked_already()
-        still_open = self._count_open([depends_on])
+        still_open = self._count_open(task.run_id, [depends_on])
         self._add(Dependency, run_id=task.run_id, task_id=task_id, depends_on=depends_on)
         return self._change(
             Task,

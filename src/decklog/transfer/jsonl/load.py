@@ -58,7 +58,9 @@ class JsonlImport:
     def run(self) -> Imported:
         if not os.path.isdir(self._folder):
             raise NotFound(f"there is no folder {self._folder} to import from")
-        names = sorted(name for name in os.listdir(self._folder) if name.endswith(SUFFIX))
+        # Records of the reserved streams name runs, and no run names them.
+        names = sorted(os.listdir(self._folder), key=lambda name: (name.startswith("@"), name))
+        names = [name for name in names if name.endswith(SUFFIX)]
         if not names:
             raise NotFound(f"{self._folder} has no *{SUFFIX} file", hint="decklog export jsonl DIR writes them.")
         self._take_blobs()

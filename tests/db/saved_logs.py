@@ -1,0 +1,118 @@
+"""Logs as former schemas left them, so that every Decklog to come is tried on them.
+
+`python -m tests.db.saved_logs` adds the one of today's schema; it is run once for each schema, before a release that has it.
+"""
+
+import gzip
+import shutil
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from decklog import Decklog, ManualClock
+from decklog.clock import to_text
+from decklog.db import schema
+
+FOLDER = Path(__file__).parent / "saved"
+
+
+def saved() -> list[Path]:
+    return sorted(FOLDER.glob("*.db.gz"))
+
+
+def fill(log: Decklog) -> None:
+    """Write records of many kinds, some of them changed, one removed."""
+    log.runs.start("Teach the parser to read trailing commas", run_id="run_1", key="first")
+    log.groups.add("run_1", "A", name="Lexer")
+    log.tasks.add("run_1", "Change the lexer", task_id="lexer", group_id="A", priority=80, trace_file="traces/lexer.log")
+    log.tasks.add("run_1", "Change the parser", task_id="parser", depends_on=["lexer"], trace_file="parser.log")
+    with log.acting("developer", agent_id="dev-1"):
+        claim = log.tasks.claim("run_1", worker="dev-1")
+        assert claim is not None
+        log.journal.append("run_1", "A comma is a token of its own", kind="reasoning", phase="approach", key="k")  # type: ignore[arg-type]
+        claim.finish("Commas are tokens")
+    log.journal.append("run_1", "x" * 70_000, kind="tool")  # type: ignore[arg-type]
+    log.plans.record("run_1", "do it", "one, two", ["one", "two"])
+    log.criteria.record("run_1", ["All tests pass"])
+    log.approvals.ask("run_1", "May I?", by="dev", about="the diff")
+    log.states.save("run_1", "pm", {"a": 1})
+    log.states.save("run_1", "pm", {"a": 2})
+    log.states.checkpoint("run_1", name="half way", payload={"b": 2})
+    log.artifacts.add("run_1", "report", "out.txt", content="text", task_id="lexer")
+    log.outputs.save("run_1", "lint", {"ok": True})
+    package = log.context.save("run_1", "research", "a.md", "developer", "what I found", consumers=["qa_expert"], group_id="A")  # type: ignore[arg-type]
+    log.context.record_consumption("run_1", "A", "qa_expert", 1, package.id)  # type: ignore[arg-type]
+    log.runs.record_agent("run_1", "developer", session="s")
+    log.budgets.set("all", limit_microdollars=1_000_000)  # type: ignore[arg-type]
+    log.ledger.charge("some-model", input_tokens=10, cost_microdollars=5, run_id="run_1", task_id="lexer")
+    log.memory.remember("task_outcomes", "It went well", run_id="run_1")
+    log.inbox.post("ana", "Why so slow?", run_id="run_1")
+    log.workflow.load()
+    log.ci.record("build", "main", 7, started_at=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def save(path: Path) -> None:
+    """Write today's log, packed."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / "log.db"
+        with Decklog.open(plain, clock=ManualClock()) as log:
+            fill(log)
+        connection = apsw.Connection(str(plain))
+        connection.execute("pragma journal_mode = delete; vacuum")
+        connection.close()
+        with plain.open("rb") as source, gzip.GzipFile(path, "wb", mtime=0) as packed:
+            shutil.copyfileobj(source, packed)
+
+
+def unpack(path: Path, target: Path) -> None:
+    """Give a saved log as a SQLite file."""
+    with gzip.open(path) as packed, target.open("wb") as plain:
+        shutil.copyfileobj(packed, plain)
+
+
+def load(path: Path, url: str) -> None:
+    """Make an empty PostgreSQL database a saved log: its schema as it was then, with the same rows."""
+    import psycopg
+
+    version = int(path.name[:4])
+    source = apsw.Connection(str(path))
+    with psycopg.connect(url) as target:
+        for step in schema.steps("postgres"):
+            if step.version <= version:
+                target.execute(schema.text_of(step, "postgres").encode())
+                target.execute(
+                    "insert into schema_steps (version, name, checksum, applied_at) values (%s, %s, %s, %s)",
+                    (step.version, step.name, schema.checksum_of(step, "postgres"), to_text(datetime.now(UTC))),
+                )
+        target.execute("set session_replication_role = replica")
+        for (table,) in target.execute(
+            "select table_name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
+        ).fetchall():
+            _copy(source, target, table)
+    source.close()
+
+
+def _copy(source: apsw.Connection, target: Any, table: str) -> None:
+    """Copy a table that both engines have, but for what each derives for itself."""
+    known = {name for (name,) in source.execute("select name from sqlite_schema where type = 'table'")}
+    if table not in known or table == "schema_steps":
+        return
+    names = [name for _, name, *_ in source.execute(f"pragma table_info({table})")]
+    rows = source.execute(f"select {', '.join(names)} from {table}").fetchall()
+    marks = ", ".join(["%s"] * len(names))
+    with target.cursor() as cursor:
+        cursor.execute(f"delete from {table}")
+        cursor.executemany(f"insert into {table} ({', '.join(names)}) overriding system value values ({marks})", rows)
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    newest = FOLDER / f"{schema.latest('sqlite'):04}.db.gz"
+    if newest.exists():
+        sys.exit(f"{newest.name} is there already: a schema that has landed does not change")
+    save(newest)
+    print(f"{newest.name}: {newest.stat().st_size} bytes")

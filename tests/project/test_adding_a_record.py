@@ -1,0 +1,127 @@
+"""A kind of record is a migration, a store file, a test file and one place in `app.py`; everything else follows."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.project.altered import Altered
+
+# One column is called as a type is.
+MIGRATION = """\
+create table remarks (
+  id         {text} not null primary key,
+  run_id     {text} not null references runs (id),
+  text       {text} not null,
+  weight     {integer} not null default 1,
+  labels     {text} not null,
+  created_at {text} not null
+){strict};
+
+create index remarks_by_run on remarks (run_id, created_at, id);
+"""
+STORE = '''\
+"""Remarks: what somebody said about a run."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from decklog.db.where import Where
+from decklog.operations import reads, writes
+from decklog.records import Page, Record
+from decklog.stores.base import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remark(Record):
+    table = "remarks"
+
+    id: str
+    run_id: str
+    text: str
+    created_at: datetime
+    weight: int = 1
+    labels: list[str] = field(default_factory=list)
+
+
+class Remarks(Store):
+    """Keeps what was said about a run."""
+
+    records = (Remark,)
+
+    @writes
+    def say(self, run_id: str, text: str, *, weight: int = 1, labels: list[str] | None = None) -> Remark:
+        """Say something about a run."""
+        return self._add(
+            Remark,
+            id=self._ids.new("remark"),
+            run_id=run_id,
+            text=text,
+            weight=weight,
+            labels=labels or [],
+            created_at=self._now(),
+        )
+
+    @reads
+    def find(self, run_id: str, *, limit: int = 20, after: str | None = None) -> Page[Remark]:
+        """List what was said about a run, in the order it was said."""
+        where = Where(Remark)
+        where.equal(run_id=run_id)
+        return self._page(Remark, where, order=("created_at", "id"), limit=limit, after=after)
+'''
+PROPERTY = '''\
+    @cached_property
+    def remarks(self) -> "Any":
+        """Keeps what was said about a run."""
+        from decklog.stores.desk.remarks import Remarks
+
+        return Remarks(self.parts)
+
+    def record_classes(self) -> dict[str, type[Record]]:
+'''
+PROGRAM = """
+import sys
+from decklog import Decklog
+from decklog.transfer.move.move import Move
+target, other = sys.argv[1:]
+with Decklog.open(target, migrate=True) as log:
+    log.runs.start("Make the parser faster", run_id="run_1")
+    said = log.remarks.say("run_1", "password=" + "hunter" + "2x!Qz", weight=3, labels=["a"])
+    assert "hunter" not in said.text and "redacted" in said.text, said
+    assert log.journal.at("remarks", said.id, "2").weight == 3
+    fork = log.runs.fork("run_1")
+    assert [(one.text, one.weight) for one in log.remarks.find(fork.id)] == [(said.text, 3)]
+    assert log.remarks.find(fork.id)[0].id != said.id
+    assert log.runs.snapshot("run_1").records["remarks"] == [said]
+    assert log.journal.verify().ok
+    with Decklog.open(other, migrate=True) as moved:
+        Move(log, moved).run()
+        assert moved.remarks.find("run_1") == [said]
+        assert moved.journal.verify().ok
+    log.db.write(lambda: log.db.count("update remarks set weight = 4 where id = :id", {"id": said.id}))
+    assert "differs from its newest entry in weight" in log.journal.verify().first.what
+print("all of it")
+"""
+
+
+@pytest.fixture
+def altered(tmp_path: Path) -> Altered:
+    """The package with one more kind of record."""
+    package = Altered(tmp_path / "package")
+    package.write("db/migrations/9001_remarks.sql", MIGRATION)
+    package.write("stores/desk/remarks.py", STORE)
+    package.replace("app.py", "    def record_classes(self) -> dict[str, type[Record]]:\n", PROPERTY)
+    return package
+
+
+def test_a_new_kind_of_record_is_known_to_everything(altered: Altered, target: str, tmp_path: Path) -> None:
+    assert "all of it" in altered.run(PROGRAM, target, str(tmp_path / "other.db"))
+
+
+def test_a_new_kind_of_record_has_its_commands(altered: Altered, tmp_path: Path) -> None:
+    path = str(tmp_path / "log.db")
+    altered.call("--db", path, "init", str(tmp_path))
+    altered.call("--db", path, "runs", "start", "goal", "--run-id", "run_1")
+    assert '"weight": 5' in altered.call("--db", path, "remarks", "say", "run_1", "well done", "--weight", "5", "--json")
+    assert "well done" in altered.call("--db", path, "remarks", "find", "run_1")
+    assert "Say something about a run." in altered.call("remarks", "say", "--help")
+    assert "Keeps what was said about a run." in altered.call("--help")
