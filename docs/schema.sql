@@ -446,6 +446,7 @@ CREATE TABLE charges (
   reservation_id      text references reservations (id),
   counted_at          text,
   overdrew            integer not null check (overdrew = 0 or overdrew = 1),
+  is_late             integer not null check (is_late = 0 or is_late = 1),
   key                 text
 ) strict;
 
@@ -1479,6 +1480,7 @@ create table charges (
   reservation_id      text collate "C" references reservations (id),
   counted_at          text collate "C",
   overdrew            bigint not null check (overdrew = 0 or overdrew = 1),
+  is_late             bigint not null check (is_late = 0 or is_late = 1),
   key                 text collate "C"
 );
 

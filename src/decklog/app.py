@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from decklog.clock import Clock
 from decklog.errors import Invalid, Unavailable
 from decklog.ids import Ids
+from decklog.operations import lease
 from decklog.records import DEFAULT_LIMIT_BYTES, Record, Values
 
 TYPE_CHECKING = False
@@ -302,8 +303,12 @@ class Decklog:
         group_id: str | None = None,
         task_id: str | None = None,
         iteration: int | None = None,
+        fence: int | None = None,
     ) -> "Iterator[None]":
-        """Attribute everything written in this block, where a call does not say otherwise."""
+        """Attribute everything written in this block, where a call does not say otherwise.
+
+        With the fence of a claimed task, what is written is refused (`LeaseLost`) once that lease is lost.
+        """
         from decklog.stores.journal.attribution import acting
 
         given = {
@@ -314,11 +319,20 @@ class Decklog:
             "iteration": iteration,
         }
         outer = acting.get() or {}
-        token = acting.set({**outer, **{name: value for name, value in given.items() if value is not None}})
+        who = {**outer, **{name: value for name, value in given.items() if value is not None}}
+        token, held = acting.set(who), lease.set(lease.get() if fence is None else self._held(who.get("task_id"), fence))
         try:
             yield
         finally:
             acting.reset(token)
+            lease.reset(held)
+
+    def _held(self, task_id: str | None, fence: int) -> "Callable[[Database], None]":
+        from decklog.stores.work.leases import lease_check
+
+        if task_id is None:
+            raise Invalid("a fence is that of a task; say which", field="task_id")
+        return lease_check(task_id, fence)
 
     def transaction(self) -> "AbstractContextManager[None]":
         """Make everything written in this block one transaction: all of it, or nothing.

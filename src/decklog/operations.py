@@ -1,9 +1,10 @@
 """Marks a store's methods as operations; every surface is derived from what is marked here."""
 
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 
-from decklog.errors import Invalid
+from decklog.errors import Invalid, LeaseLost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
     S = TypeVar("S")
+
+    class Database(Protocol):
+        def write(self, job: "Callable[[], R]") -> "R": ...
+
+
+# Refuses to write once a lease is lost; set for as long as somebody works on a task that has been claimed.
+lease: "ContextVar[Callable[[Any], None] | None]" = ContextVar("decklog_lease", default=None)
 
 _TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS, without importing inspect for it
 
@@ -47,7 +55,36 @@ def _refuse(function: "Callable[..., Any]", given: "dict[str, Any]", known: "fro
     )
 
 
-def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, manager_only: bool) -> "Any":
+def within_lease(db: "Database", job: "Callable[[], R]") -> "R":
+    """Write in one transaction, which is refused when whoever writes has lost the task that it writes for."""
+    check = lease.get()
+    if check is None:
+        return db.write(job)
+
+    def checked() -> "R":
+        # What the job calls in its turn is part of the same act: the task may be its own no more, once it has ended it.
+        token = lease.set(None)
+        try:
+            check(db)
+            return job()
+        finally:
+            lease.reset(token)
+
+    return db.write(checked)
+
+
+def is_late(db: "Any") -> bool:
+    """Tell whether whoever writes has lost the task that it writes for."""
+    check = lease.get()
+    try:
+        if check is not None:
+            check(db)
+    except LeaseLost:
+        return True
+    return False
+
+
+def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, manager_only: bool, late: bool = False) -> "Any":
     known = _keywords_of(function)
 
     @wraps(function)
@@ -57,8 +94,10 @@ def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, ma
         try:
             if through == "none":
                 return function(store, *args, **kwargs)
-            run = store._db.write if through == "write" else store._db.read
-            return run(lambda: function(store, *args, **kwargs))
+            if through == "read":
+                return store._db.read(lambda: function(store, *args, **kwargs))
+            write = store._db.write if late else partial(within_lease, store._db)
+            return write(lambda: function(store, *args, **kwargs))
         except OverflowError as problem:
             # Times and columns have their limits, and only a number that the caller gave can be beyond them.
             raise Invalid(f"a number given to {function.__qualname__} is too large: {problem}") from problem
@@ -80,9 +119,9 @@ def reads_in_steps(function: "Callable[Concatenate[S, P], R]") -> "Callable[Conc
 
 
 def _marker(through: str) -> "Any":
-    def mark(function: "Any" = None, *, manager_only: bool = False) -> "Any":
+    def mark(function: "Any" = None, *, manager_only: bool = False, late: bool = False) -> "Any":
         if function is None:
-            return lambda inner: _operation(inner, through, writes=True, manager_only=manager_only)
+            return lambda inner: _operation(inner, through, writes=True, manager_only=manager_only, late=late)
         return _operation(function, through, writes=True, manager_only=manager_only)
 
     return mark
@@ -95,12 +134,12 @@ if TYPE_CHECKING:
         def __call__(self, function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]: ...
         @overload
         def __call__(
-            self, *, manager_only: bool
+            self, *, manager_only: bool = False, late: bool = False
         ) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]: ...
 
 
 # Marks a verb that writes: it runs in one transaction, all of it or nothing. `manager_only` keeps it off every surface that
-# agents reach.
+# agents reach; `late` lets it write after a lease was lost.
 writes: "Marker" = _marker("write")
 
 # Marks a writing verb that opens its own transactions, because it waits between them or keeps what it refuses.

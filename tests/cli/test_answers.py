@@ -89,7 +89,7 @@ def test_success_is_one_envelope_on_stdout_and_nothing_on_stderr(decklog: Progra
         (["redact", "no-such-file"], 2, "usage"),
         (["runs", "get", "run_1", "--db", "none.db"], 3, "not_found"),
         (["runs", "get", "run_1", "--db", "mysql://x/y"], 1, "invalid"),
-        (["runs", "get", "run_1", "--db", "postgresql://nobody@127.0.0.1:1/x"], 1, "unavailable"),
+        (["runs", "get", "run_1", "--db", "postgresql://nobody@127.0.0.1:1/x"], 1, "unreachable"),
         (["runs", "get", "run_1", "--db", "."], 1, "invalid"),
         (["runs", "get", "run_1", "--db", "text.txt"], 1, "not_a_database"),
     ],

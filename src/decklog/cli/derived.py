@@ -11,6 +11,7 @@ from decklog.operations import Operation, operations_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from typing import Any
 
     from decklog.app import Decklog
 
@@ -40,7 +41,10 @@ def run_operation(call: Call) -> int:
 def acting(log: "Decklog", call: Call) -> "AbstractContextManager[None]":
     """Attribute what is written to the agent that the call or the environment names."""
     names = ("agent", "agent_id", "group_id", "task_id")
-    given = {name: getattr(call, name, None) or os.environ.get(f"DECKLOG_{name.upper()}") for name in names}
+    given: dict[str, Any] = {name: getattr(call, name, None) or os.environ.get(f"DECKLOG_{name.upper()}") for name in names}
+    fence = os.environ.get("DECKLOG_FENCE") if given["task_id"] else None
     if not any(given.values()):
         return nullcontext()
-    return log.acting(given["agent"], agent_id=given["agent_id"], group_id=given["group_id"], task_id=given["task_id"])
+    if fence is not None and not fence.isdecimal():
+        raise Usage(f"DECKLOG_FENCE is {fence!r}; it is the number that a claim gave")
+    return log.acting(**given, fence=None if fence is None else int(fence))

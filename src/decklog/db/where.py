@@ -92,16 +92,17 @@ def cursor_of(text: str | int | None) -> int | None:
         raise Invalid(f"{text!r} is not a cursor; use the `next` of the page before", field="after") from None
 
 
-def moment_of(when: "str | int | datetime") -> "int | datetime":
-    """Read an entry's number (`17` or `STREAM:17`) or a time."""
+def moment_of(when: "str | int | datetime", stream: str) -> "int | datetime":
+    """Read an entry's number (`17`, or `STREAM:17` of just this stream) or a time."""
     if isinstance(when, (int, datetime)):
         return when
-    stream, colon, number = when.rpartition(":")
-    if number.isdigit() and (not colon or not stream[:1].isdigit()):
+    named, colon, number = when.rpartition(":")
+    if number.isascii() and number.isdigit() and (not colon or named == stream):
         return int(number)
     try:
         return from_text(when)
     except ValueError:
-        if number.isdigit():
-            return int(number)  # of a run whose id begins with a digit, as a time does
-        raise Invalid(f"{when!r} is neither an entry's number nor a time such as 2026-11-15T08:30:00Z") from None
+        raise Invalid(
+            f"{when!r} is no moment of {stream}: write an entry's number, {stream}:NUMBER or a time such as 2026-11-15T08:30:00Z",
+            field="when",
+        ) from None

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid, NotFound
-from decklog.operations import reads, writes
+from decklog.operations import reads, within_lease, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.documents import hex_digest
@@ -134,7 +134,7 @@ class Artifacts(Store):
     ) -> Artifact:
         """Remember a file with its bytes: `add` for callers that have them in memory."""
         details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata or {}}
-        return self._db.write(lambda: self._remember(run_id, kind, path, content, None, None, details))
+        return within_lease(self._db, lambda: self._remember(run_id, kind, path, content, None, None, details))
 
     def _remember(
         self,

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
-from decklog.operations import reads, writes
+from decklog.operations import reads, within_lease, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
@@ -69,7 +69,7 @@ class Ci(Store):
         known = self._locked(key)
         if known is None:
             try:
-                return self._db.write(lambda: self._start(key, given))
+                return within_lease(self._db, lambda: self._start(key, given))
             except Conflict:
                 known = self._locked(key)
                 if known is None:

@@ -277,16 +277,34 @@ class Journal:
         table = record_class.table
         where = Where(Entry)
         where.equal(record_table=table, record_id=record_id)
-        moment = moment_of(when)
+        stream = self._stream_of(table, record_id)
+        moment = moment_of(when, stream)
         if isinstance(moment, datetime):
             where.between("at", None, moment)
         else:
+            self._check_reached(stream, moment)
             where.add("seq <= :seq", seq=moment)
         found = self._select(f"{SELECT} {where.sql} order by seq desc limit 1", where.bound)
         image = found[0][0].payload if found else None
         if not isinstance(image, dict) or image.get("removed"):
             raise NotFound(f"there was no {table} {record_id!r} at {when}")
         return record_class.from_row(image.keys(), image.values())
+
+    def _stream_of(self, table: str, record_id: str) -> str:
+        """Name the stream that tells of a record; refuse one that none tells of."""
+        row = self._db.one(
+            "select stream from entries where record_table = :table and record_id = :id limit 1",
+            {"table": table, "id": record_id},
+        )
+        if row is None:
+            raise NotFound(f"no entry tells of {table} {record_id!r}", table=table, id=record_id)
+        return str(row[0])
+
+    def _check_reached(self, stream: str, seq: int) -> None:
+        """Refuse a moment that has not come yet: the present state would be taken for it."""
+        newest = newest_position(self._db, number_of(self._db, stream) or 0) % STREAM_SIZE
+        if seq > newest:
+            raise NotFound(f"{stream} has entries 1 to {newest}; there is no {seq} yet", stream=stream, seq=newest)
 
     def _class_of(self, table: str) -> type[Record]:
         classes = self.record_classes()

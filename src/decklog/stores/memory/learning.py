@@ -5,7 +5,7 @@ import re
 from decklog.db.text.lessons import lesson_search
 from decklog.db.text.vectors import LessonVectors
 from decklog.errors import Conflict, Invalid, NotFound
-from decklog.operations import writes, writes_in_steps
+from decklog.operations import within_lease, writes, writes_in_steps
 from decklog.stores.base import Store
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.embedding import Embedder, embedded
@@ -58,7 +58,7 @@ class LessonWriter(Store):
         given["payload"] = self._payload(topic, {} if payload is None else payload, body)
         # Embedding may take seconds, and nobody else can write while a transaction is open.
         vectors = embedded(self.embedder, [body]) if self.embedder else []
-        return self._db.write(lambda: self._remember(given, refs or [], key, vectors))
+        return within_lease(self._db, lambda: self._remember(given, refs or [], key, vectors))
 
     def _checked(self, topic: str, body: str, project: str | None, confidence: int, source_kind: str) -> "dict[str, Any]":
         if not words_of(body):

@@ -7,7 +7,7 @@ from decklog.db.text.lessons import lesson_search
 from decklog.db.text.vectors import LessonVectors
 from decklog.db.where import Where
 from decklog.errors import Invalid, Unavailable
-from decklog.operations import reads, reads_in_steps, writes, writes_in_steps
+from decklog.operations import reads, reads_in_steps, within_lease, writes, writes_in_steps
 from decklog.records import Page
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory.embedding import embedded
@@ -46,7 +46,7 @@ class Memory(LessonWriter):
         hits = self._hits(query, topic, project, limit, budget_tokens)
         if not hits:
             return []
-        counted = self._db.write(lambda: self._count_recalls([hit.id for hit in hits]))
+        counted = within_lease(self._db, lambda: self._count_recalls([hit.id for hit in hits]))
         return [hit for hit in hits if hit.id in counted]
 
     @reads_in_steps

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
-from decklog.operations import reads, writes
+from decklog.operations import is_late, reads, writes
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.journal.attribution import acting
@@ -46,7 +46,7 @@ class Ledger(Store):
 
     records = (Charge,)
 
-    @writes
+    @writes(late=True)
     def charge(
         self,
         model: str,
@@ -76,9 +76,17 @@ class Ledger(Store):
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
         place = {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent, "agent_id": agent_id}
         call = {"model": model, "cost_microdollars": cost_microdollars, "call_site": call_site, "occurred_at": occurred_at}
-        given = {**call, **dict(zip(TOKENS, tokens, strict=True)), **place, "reservation_id": reservation_id, "key": key}
+        given: dict[str, Any] = {
+            **call,
+            **dict(zip(TOKENS, tokens, strict=True)),
+            **place,
+            "reservation_id": reservation_id,
+            "key": key,
+        }
         check(given)
-        return self._charge(given, enforce)
+        # Money that is gone is on record, whoever has the task by now.
+        given["is_late"] = is_late(self._db)
+        return self._charge(given, enforce and not given["is_late"])
 
     def _charge(self, given: "dict[str, Any]", enforce: bool) -> Charge:
         who = acting.get() or {}

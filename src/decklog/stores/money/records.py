@@ -175,7 +175,8 @@ TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_to
 class Charge(Record):
     """What one call used and cost. A cost of None is not known: the model had no price.
 
-    `counted_at` is set when a reservation of another period paid for it; `overdrew` when it went past a budget that stops.
+    `counted_at` is set when a reservation of another period paid for it; `overdrew` when it went past a budget that stops;
+    `is_late` when the task it was spent on was no longer the spender's.
     """
 
     table = "charges"
@@ -199,6 +200,7 @@ class Charge(Record):
     reservation_id: str | None = None
     counted_at: datetime | None = None
     overdrew: bool = False
+    is_late: bool = False
     key: str | None = None
 
     @classmethod

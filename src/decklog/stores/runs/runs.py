@@ -177,6 +177,13 @@ class Runs(Store):
         run = self._fetch(Run, run_id)
         if run.status == status and summary in (None, run.summary):
             return run.marked_already()
+        if run.status in ENDED and run.status != status:
+            raise Conflict(
+                f"run {run_id} ended as {run.status}; it can't end as {status} as well",
+                hint=f"Take it up again first: decklog runs update {run_id} --status active",
+                run_id=run_id,
+                status=run.status.value,
+            )
         if status == RunStatus.COMPLETED and not force:
             self._check_criteria(run_id)
         changes: dict[str, Any] = {"status": status, "ended_at": self._now()}

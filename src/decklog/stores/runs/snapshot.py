@@ -84,7 +84,7 @@ class Past:
         start, newest = number * STREAM_SIZE, newest_position(self._db, number)
         if at is None:
             return start, newest
-        moment = moment_of(at)
+        moment = moment_of(at, run_id)
         until = Times(self._db).last_until(number, moment) if isinstance(moment, datetime) else start + moment
         if not start < until <= newest:
             raise NotFound(f"run {run_id} has entries 1 to {newest - start}; there is none for {at}", run_id=run_id)

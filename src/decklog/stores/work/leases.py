@@ -6,7 +6,7 @@ A lease has a number that only grows. Whoever comes with an older number has los
 from datetime import timedelta
 from functools import cache
 
-from decklog.errors import Invalid, LeaseLost
+from decklog.errors import Invalid, LeaseLost, NotFound
 from decklog.operations import writes, writes_in_steps
 from decklog.records import to_json
 from decklog.stores.base import Store
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Protocol
 
+    from decklog.db.base import Database
     from decklog.stores.base import Parts
 
     class Reserving(Protocol):
@@ -87,8 +88,9 @@ class Leases(Store):
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         patience = _Patience(wait_seconds)
+        is_there = True
         while True:
-            task = self._db.write(lambda: self._claim(run_id, worker, wanted, lease_seconds, amounts))
+            task = self._db.write(lambda: self._claim(run_id, worker, wanted, lease_seconds, amounts)) if is_there else None
             if task is not None:
                 claim = Claim(self, task, lease_seconds)
                 if recall:
@@ -97,6 +99,21 @@ class Leases(Store):
             if patience.over():
                 return None
             self._db.wait_for_change(patience.left(), run_id)
+            # Something changed, mostly not for us: of many who wait, only those who could take a task begin to write.
+            is_there = self._db.read(lambda: self._could_take(run_id, wanted))
+
+    def _could_take(self, run_id: str | None, wanted: "dict[str, str | None]") -> bool:
+        """Look, without writing, whether a task is ready or may be taken back; a hint for those who wait."""
+        narrowed = _narrowed(wanted)
+        if run_id is not None:
+            narrowed["run_id"] = run_id
+        conditions = "".join(f" and {_condition(name)}" for name in narrowed)
+        bound, _ = self._db.values.bind({"now": self._now(), **narrowed})
+        ready = "state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)"
+        late = "state = 'running' and leased_until < :now"
+        return any(
+            self._db.one(f"select 1 from tasks where {state}{conditions} limit 1", bound) is not None for state in (ready, late)
+        )
 
     def _claim(
         self,
@@ -156,9 +173,7 @@ class Leases(Store):
 
     def _take(self, run_id: str, worker: str, wanted: "dict[str, str | None]", lease_seconds: float) -> Task | None:
         """Take the next task that is ready; those that others are taking at this moment are passed over."""
-        narrowed = {name: value for name, value in wanted.items() if value is not None}
-        if "tag" in narrowed:
-            narrowed["tag"] = to_json(narrowed["tag"])
+        narrowed = _narrowed(wanted)
         now = self._now()
         taken = self._change_all(
             Task,
@@ -329,6 +344,10 @@ class Leases(Store):
             task_id, fence, _ending(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
         )
 
+    def lease_check(self, task_id: str, fence: int) -> "Callable[[Database], None]":
+        """Make the check with which a write is refused once a task is no longer held."""
+        return lease_check(task_id, fence)
+
     def _must_hold(self, task_id: str, fence: int) -> Task:
         """Read a task for a decision, and make sure that this worker has it."""
         found = self._select(Task, "select * from tasks where id = :id for update", id=task_id)
@@ -355,6 +374,20 @@ class Leases(Store):
         if changed[0].state != TaskState.RUNNING:
             self._settle(changed[0])
         return changed[0]
+
+
+def lease_check(task_id: str, fence: int) -> "Callable[[Database], None]":
+    """Make the check that a task is still held with a fence; whoever has lost it gets `LeaseLost`."""
+
+    def check(db: "Database") -> None:
+        names, rows = db.rows("select * from tasks where id = :task_id", {"task_id": task_id})
+        if not rows:
+            raise NotFound(f"there is no task {task_id}", table=Task.table, id=task_id)
+        task = Task.from_row(names, rows[0])
+        if task.state != TaskState.RUNNING or task.fence != fence:
+            raise _lost(task, fence)
+
+    return check
 
 
 @cache
@@ -410,15 +443,31 @@ returning *
 
 
 # Tags are a JSON list, and a tag that is bound as JSON has its quotes: a part of another tag is not met.
-TAGGED = "replace(tags, :tag, '') <> tags"
+# The list without its brackets and with a comma on either side, in which a tag stands between commas as JSON spells it.
+_TAGS = "(',' || substr(tags, 2, length(tags) - 2) || ',')"
+TAGGED = f"replace({_TAGS}, :tag, '') <> {_TAGS}"
 # A run that is paused or over gives out no work.
 GOES_ON = "(status = 'planning' or status = 'active')"
+
+
+def spelled_tag(tag: str) -> str:
+    """Spell a tag as `TAGGED` looks for it."""
+    return f",{to_json(tag)},"
+
+
+def _narrowed(wanted: "dict[str, str | None]") -> "dict[str, str]":
+    """Give what a claim asks for, as it is bound."""
+    return {name: spelled_tag(value) if name == "tag" else value for name, value in wanted.items() if value is not None}
+
+
+def _condition(name: str) -> str:
+    return TAGGED if name == "tag" else f"{name} = :{name}"
 
 
 @cache
 def _take_next(narrowed: "tuple[str, ...]") -> str:
     """Write the update that takes the most urgent, oldest task that is ready, of those with a group, role or tag."""
-    more = "".join(f" and {TAGGED if name == 'tag' else f'{name} = :{name}'}" for name in narrowed)
+    more = "".join(f" and {_condition(name)}" for name in narrowed)
     return f"""
     update tasks set
       state = 'running',

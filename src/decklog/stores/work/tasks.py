@@ -5,9 +5,9 @@ from datetime import datetime
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.records import Page, from_json, to_json
+from decklog.records import Page, from_json
 from decklog.stores.of_run import check_run
-from decklog.stores.work.leases import GOES_ON, TAGGED, Leases
+from decklog.stores.work.leases import GOES_ON, TAGGED, Leases, spelled_tag
 from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, Task, TaskState, attempts_from, checked, listed
 
 TYPE_CHECKING = False
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
+ENDED_RUN = ("completed", "failed", "cancelled")
 
 # What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
 _CLAIMABLE = f"""
@@ -56,7 +57,7 @@ class Tasks(Leases):
         key: str | None = None,
     ) -> Task:
         """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
-        given = checked({name: value for name, value in locals().items() if name not in ("self", "run_id", "__class__")})
+        given = checked({name: value for name, value in locals().items() if name not in ("self", "run_id")})
         needed, now = given.pop("depends_on"), self._now()
         identity = given.pop("task_id") or self._ids.new("task")
         task = self._add_once(
@@ -73,6 +74,7 @@ class Tasks(Leases):
             ),
         )
         if not task.already:
+            self._check_goes_on(run_id)
             for other in needed:
                 self._add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
         return task
@@ -88,6 +90,17 @@ class Tasks(Leases):
         except NotFound:
             check_run(self._db, run_id)
             raise
+
+    def _check_goes_on(self, run_id: str) -> None:
+        """Refuse a run that is over: what is added to it could never be claimed."""
+        status = self._db.one("select status from runs where id = :run_id", {"run_id": run_id})
+        if status is not None and status[0] in ENDED_RUN:
+            raise Conflict(
+                f"run {run_id} is {status[0]}; nobody would get what is added to it",
+                hint=f"Take it up again first: decklog runs update {run_id} --status active",
+                run_id=run_id,
+                status=status[0],
+            )
 
     def _known(self, run_id: str, task_id: str | None, key: str | None) -> Task | None:
         if task_id is not None and (task := self._seek(Task, task_id)) is not None:
@@ -204,7 +217,7 @@ class Tasks(Leases):
             run_id=run_id, state=state and enum_of(TaskState, state, "state"), group_id=group_id, role=role, worker=worker
         )
         if tag is not None:
-            where.add(TAGGED, tag=to_json(tag))
+            where.add(TAGGED, tag=spelled_tag(tag))
         return self._page(Task, where, order=("created_at", "id"), limit=limit, after=after)
 
     @reads

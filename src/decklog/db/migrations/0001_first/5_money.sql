@@ -70,6 +70,7 @@ create table charges (
   reservation_id      {text} references reservations (id),
   counted_at          {text},
   overdrew            {integer} not null check (overdrew = 0 or overdrew = 1),
+  is_late             {integer} not null check (is_late = 0 or is_late = 1),
   key                 {text}
 ){strict};
 

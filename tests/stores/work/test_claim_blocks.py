@@ -1,0 +1,230 @@
+"""What happens between a claim and everything else: transactions, lost leases, copies, many who wait."""
+
+import copy
+import threading
+from pathlib import Path
+
+import pytest
+
+from decklog import Closed, Conflict, Decklog, Invalid, LeaseLost, ManualClock, NotFound
+from decklog.stores.work.claim import Claim
+
+
+def claimed(log: Decklog, run_id: str, **how: object) -> Claim:
+    claim = log.tasks.claim(run_id, worker="w", **how)  # type: ignore[arg-type]
+    assert claim is not None
+    return claim
+
+
+def within(seconds: float, job: object) -> None:
+    """Run a job that must not hang."""
+    problems: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            job()  # type: ignore[operator]
+        except (Exception, SystemExit) as problem:  # noqa: BLE001 - raised again where the test sees it
+            problems.append(problem)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert not thread.is_alive(), "it hangs"
+    if problems:
+        raise problems[0]
+
+
+def test_a_claim_may_end_inside_a_transaction(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("goal", run_id="run_1")
+        log.tasks.add("run_1", "work", task_id="work")
+
+        def work() -> None:
+            # The lease is so short that the background means to extend it while the transaction is open.
+            with log.transaction(), claimed(log, "run_1", lease_seconds=0.3):
+                threading.Event().wait(0.4)
+
+        within(20, work)
+        assert log.tasks.get("work").state == "done"
+
+
+def test_a_claim_says_why_it_is_no_longer_kept_alive(tmp_path: Path) -> None:
+    log = Decklog.open(tmp_path / "log.db")
+    log.runs.start("goal", run_id="run_1")
+    log.tasks.add("run_1", "work")
+    claim = claimed(log, "run_1", lease_seconds=0.15)
+    with pytest.raises(Closed), claim:
+        log.close()
+        for _ in range(200):
+            if claim.lost is not None:
+                break
+            threading.Event().wait(0.02)
+        assert isinstance(claim.lost, Closed)
+
+
+def lose(log: Decklog, clock: ManualClock, run_id: str) -> None:
+    """Let the lease run out, and give the task to somebody else."""
+    clock.advance(seconds=3600)
+    assert log.tasks.claim(run_id, worker="somebody else") is not None
+
+
+WRITES = {
+    "journal.append": lambda log: log.journal.append("run_1", "still here"),
+    "journal.append_many": lambda log: log.journal.append_many([{"stream": "run_1", "body": "still here"}]),
+    "states.save": lambda log: log.states.save("run_1", "s", {"a": 1}),
+    "artifacts.add": lambda log: log.artifacts.add("run_1", "file", "p", content="x"),
+    "outputs.save": lambda log: log.outputs.save("run_1", "lint", {}),
+    "memory.remember": lambda log: log.memory.remember("task_outcomes", "It went well", run_id="run_1"),
+    "tasks.add": lambda log: log.tasks.add("run_1", "more work"),
+    "criteria.record": lambda log: log.criteria.record("run_1", ["All tests pass"]),
+    "approvals.ask": lambda log: log.approvals.ask("run_1", "May I?", by="w", about="x"),
+    "ci.record": lambda log: log.ci.record("build", "main", 1, started_at=log.clock.now()),
+}
+
+
+@pytest.mark.parametrize("verb", WRITES)
+def test_whoever_lost_its_task_writes_nothing_more_in_its_name(log: Decklog, run_id: str, clock: ManualClock, verb: str) -> None:
+    log.tasks.add(run_id, "work")
+    with pytest.raises(LeaseLost), claimed(log, run_id):
+        WRITES[verb](log)
+        lose(log, clock, run_id)
+        before = log.journal.heads()
+        with pytest.raises(LeaseLost):
+            WRITES[verb](log)
+        assert log.journal.heads() == before
+        raise LeaseLost("as it does when nobody looks")
+    assert log.journal.append(run_id, "the block is over").seq
+
+
+def test_money_that_is_spent_is_charged_even_late_and_marked(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
+    log.tasks.add(run_id, "work")
+    with pytest.raises(LeaseLost), claimed(log, run_id, reserve_microdollars=50):
+        assert not log.ledger.charge("m", cost_microdollars=1, run_id=run_id).is_late
+        lose(log, clock, run_id)
+        late = log.ledger.charge("m", cost_microdollars=500, run_id=run_id)
+        assert (late.is_late, late.cost_microdollars) == (True, 500)
+        log.journal.append(run_id, "this is refused")
+    assert log.journal.verify().ok
+
+
+def test_what_a_block_has_ended_does_not_bind_it(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "one")
+    log.tasks.add(run_id, "two")
+    with claimed(log, run_id) as claim:
+        claim.finish()
+        log.journal.append(run_id, "and then")
+        following = log.tasks.claim(run_id, worker="w")
+        assert following is not None
+        following.finish()
+    with pytest.raises(Conflict):
+        claim.task and log.tasks.finish(claim.task.id, fence=0)
+
+
+def test_the_task_itself_may_be_moved_from_inside_its_block(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    with pytest.raises(LeaseLost), claimed(log, run_id) as claim:
+        log.tasks.pause("work", reason="lunch", fence=claim.task.fence)
+        log.journal.append(run_id, "no longer mine")
+    assert log.tasks.get("work").state == "paused"
+
+
+def test_entries_in_a_block_are_about_its_task(log: Decklog, run_id: str) -> None:
+    log.groups.add(run_id, "A")
+    log.tasks.add(run_id, "work", task_id="work", group_id="A")
+    with claimed(log, run_id):
+        entry = log.journal.append(run_id, "a thought")
+        other = log.journal.append(run_id, "about another", task_id="another")
+    assert (entry.task_id, entry.group_id, other.task_id) == ("work", "A", "another")
+    assert log.journal.append(run_id, "afterwards").task_id is None
+
+
+def test_a_fence_holds_for_whoever_acts_with_it(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    task = log.tasks.add(run_id, "work")
+    fence = claimed(log, run_id).task.fence
+    with log.acting("dev", task_id=task.id, fence=fence):
+        log.journal.append(run_id, "mine")
+        lose(log, clock, run_id)
+        with pytest.raises(LeaseLost):
+            log.journal.append(run_id, "no longer mine")
+    with pytest.raises(Invalid, match="say which"), log.acting("dev", fence=1):
+        pass
+
+
+def test_a_claim_can_be_copied(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    assert copy.copy(claimed(log, run_id)).task.id == "work"
+
+
+@pytest.mark.parametrize("tag", [",", '","', "b]", "a,b", "A", ""])
+def test_a_tag_is_the_whole_tag(log: Decklog, run_id: str, tag: str) -> None:
+    log.tasks.add(run_id, "tagged", task_id="tagged", tags=["a", "b"])
+    assert log.tasks.claim(run_id, worker="w", tag=tag) is None
+    assert claimed(log, run_id, tag="b").task.id == "tagged"
+
+
+@pytest.mark.parametrize("tag", [",", '","', "a[1]", "x,y", 'say "hi"', "ü", "back\\slash"])
+def test_a_strange_tag_finds_its_own_task(log: Decklog, run_id: str, tag: str) -> None:
+    log.tasks.add(run_id, "plain", tags=["a", "b"], priority=90)
+    log.tasks.add(run_id, "strange", task_id="strange", tags=["a", tag, "b"])
+    assert [task.id for task in log.tasks.find(run_id, tag=tag)] == ["strange"]
+    assert claimed(log, run_id, tag=tag).task.id == "strange"
+
+
+def test_a_run_that_is_over_takes_no_tasks_and_ends_once(log: Decklog, run_id: str) -> None:
+    kept = log.tasks.add(run_id, "before", task_id="before")
+    log.runs.finish(run_id)
+    with pytest.raises(Conflict, match="completed"):
+        log.tasks.add(run_id, "too late")
+    assert log.tasks.add(run_id, "before", task_id="before").id == kept.id
+    with pytest.raises(Conflict, match="ended as completed"):
+        log.runs.finish(run_id, status="failed")
+    assert log.runs.finish(run_id).already
+    log.runs.update(run_id, status="active")
+    assert log.tasks.add(run_id, "in time").state == "pending"
+
+
+@pytest.mark.parametrize("when", ["other:2", "12:30", "1:2:3", "run_1:x", "run_1:-1", "yesterday"])
+def test_a_moment_of_another_stream_is_refused(log: Decklog, run_id: str, when: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    with pytest.raises(Invalid, match="run_1:NUMBER"):
+        log.journal.at("tasks", "work", when)
+    with pytest.raises(Invalid):
+        log.runs.snapshot(run_id, at=when)
+
+
+def test_a_moment_that_has_not_come_is_refused(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    assert log.journal.at("tasks", "work", "run_1:2").id == "work"  # type: ignore[attr-defined]
+    with pytest.raises(NotFound, match="entries 1 to 2"):
+        log.journal.at("tasks", "work", "3")
+
+
+def test_those_who_wait_write_nothing_when_others_do(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("theirs", run_id="theirs")
+        log.runs.start("ours", run_id="ours")
+        begun = threading.Barrier(5)
+        writes: list[str] = []
+        write = log.db.write
+
+        def counted(job: object) -> object:
+            writes.append(threading.current_thread().name)
+            return write(job)  # type: ignore[arg-type]
+
+        log.db.write = counted  # type: ignore[method-assign, assignment]
+
+        def wait() -> None:
+            begun.wait()
+            assert log.tasks.claim("ours", worker="w", wait_seconds=1.5) is None
+
+        waiters = [threading.Thread(target=wait, name="waiter") for _ in range(4)]
+        for waiter in waiters:
+            waiter.start()
+        begun.wait()
+        for number in range(30):
+            log.journal.append("theirs", str(number))
+        for waiter in waiters:
+            waiter.join()
+        # One try each before they begin to wait, and none for the news of another run.
+        assert writes.count("waiter") == 4
