@@ -1,5 +1,6 @@
 """Freshly drawn batches: the name of a secret decides, whatever its value looks like, and nothing else is touched."""
 
+import json
 import random
 from types import ModuleType
 
@@ -62,11 +63,22 @@ def test_a_password_in_an_address_may_hold_what_ends_a_host(sign: str) -> None:
         "https://example.org:8080/users/@scope/pkg",
         "postgres://user:pass@localhost:5432/shop",
         "AKIA" + "IOSFODNN7EXAMPLE",
+        'API_KEY=config.get("x")',
+        "DB_PASSWORD=settings.DB_PASSWORD",
         "flask-sk-extension-for-2024-05-01-and-later",
     ],
 )
 def test_code_addresses_and_examples_are_left_alone(text: str) -> None:
     assert redact(text) == text
+
+
+@pytest.mark.parametrize("depth", range(3))
+def test_a_quote_that_is_escaped_within_a_value_does_not_end_it(depth: int) -> None:
+    text = json.dumps({"password": 'ab"cd' + "7!ef", "mode": 'a"b'})
+    shown = json.dumps({"password": "[redacted:password]", "mode": 'a"b'})
+    for _ in range(depth):
+        text, shown = json.dumps({"log": text}), json.dumps({"log": shown})
+    assert redact(text) == shown
 
 
 def test_the_line_after_a_secret_is_never_part_of_it() -> None:

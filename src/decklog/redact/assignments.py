@@ -126,7 +126,7 @@ def find(view: View) -> Iterator[Found]:
         if head is None or _is_no_assignment(text, start, position):
             continue
         reader = _reader(text[position - 1])
-        end = reader.end_at(data, position, min(size, position + _LONGEST_DOUBT))
+        end = _value_end(view, reader, position, min(size, position + _LONGEST_DOUBT))
         if reader is _ELEMENT and text[end : end + 2] != "</":
             continue
         verdict = _known_verdict(known, head, text, start, position, end)
@@ -142,6 +142,14 @@ def find(view: View) -> Iterator[Found]:
 def _reader(before: str) -> Pattern:
     """Give what reads a value, by the character before it."""
     return _ELEMENT if before == ">" else _QUOTED.get(before, _BARE)
+
+
+def _value_end(view: View, reader: Pattern, start: int, limit: int) -> int:
+    """Give the end of a value: the quote that is escaped as its first one is, not one that is escaped within it."""
+    end, quote = reader.end_at(view.data, start, limit), view.text[start - 1]
+    while quote in _QUOTED and view.text[end : end + 1] == quote and end < limit and view.width(end) > view.width(start - 1):
+        end = reader.end_at(view.data, end + 1, limit)
+    return end
 
 
 def _is_no_assignment(text: str, start: int, place: int) -> bool:
@@ -237,7 +245,7 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
         return False
     if head.tie == ">":
         return is_jumble or _quoted_is_secret(head, value)
-    if not is_jumble and not head.is_setting and values.is_code(value, after):
+    if not is_jumble and values.is_code(value, after) and (not head.is_setting or values.is_reference(value)):
         return False
     return (is_jumble and bool(head.tie or head.is_set)) or _bare_is_secret(head, value, after, starts_line)
 
@@ -306,7 +314,7 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
     if not values.is_word(value):
         return not values.is_numbered_word(value, is_spaced=head.is_spaced) and (_mixes(value) or not value.isalnum())
     if head.is_setting and head.name.isupper():
-        return True
+        return not values.is_field_name(value)
     if head.tie == "=" and not head.is_spaced:
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
     if head.tie != ":":

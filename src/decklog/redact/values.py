@@ -125,6 +125,12 @@ def is_code(value: str, after: str) -> bool:
     return _is_chain(chain) and (len(bare) < len(value[:256]) or bool(_LINKS.search(chain)))
 
 
+def is_reference(value: str) -> bool:
+    """Tell whether an expression plainly fetches a secret: `config.get(`, `settings.DB_PASSWORD`."""
+    bare = value.rstrip(",;")
+    return bare.endswith(("(", "()")) or ("." in bare and is_field_name(bare.replace(".", "_")))
+
+
 def _is_opened_code(text: str, opening: int, after: str) -> bool:
     """Tell whether a text with a bracket is a call, a subscript or the beginning of a group."""
     inner = text[opening + 1 :]

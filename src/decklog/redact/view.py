@@ -69,6 +69,13 @@ class View:
             return start, end
         return self._place(start), self._place(end - 1, past=True)
 
+    def width(self, position: int) -> int:
+        """Give how many characters of the original one character of the view came from."""
+        if not self._starts:
+            return 1
+        start, end = self.span(position, position + 1)
+        return end - start
+
     def _place(self, position: int, *, past: bool = False) -> int:
         index = bisect_right(self._starts, position) - 1
         if index % 2:

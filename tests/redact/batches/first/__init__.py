@@ -1,4 +1,4 @@
-"""The first batch for measuring: written without looking at the rules, run once, and then used to mend them."""
+"""The first batch for measuring: written before the rules were mended, run once, and then used to mend them."""
 
 from tests.redact.batches.first import harmless, secrets
 

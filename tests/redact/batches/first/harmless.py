@@ -1,4 +1,4 @@
-"""Harmless texts for measuring: look-alikes of secrets, written without looking at the rules."""
+"""Harmless texts of the first batch."""
 
 import base64
 import random

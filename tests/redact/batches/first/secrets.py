@@ -1,4 +1,4 @@
-"""Secrets for measuring: written without looking at the rules, and never used to mend one."""
+"""Secrets of the first batch."""
 
 import base64
 import random

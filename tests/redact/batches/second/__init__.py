@@ -1,4 +1,4 @@
-"""The second batch for measuring: written after the first had been used, and run once."""
+"""The second batch for measuring: written after the first had been used; its first run is what counts."""
 
 from tests.redact.batches.second import harmless, secrets
 
