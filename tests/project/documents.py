@@ -99,7 +99,7 @@ def answers(steps: list[Step], folder: Path, home: Path) -> list[tuple[int, str]
         env=variables(home),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     said = done.stdout.split(mark)

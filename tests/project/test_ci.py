@@ -68,7 +68,7 @@ def ci(folder: Path, makefile: str, **programs: str) -> "subprocess.CompletedPro
         (folder / "bin" / name).chmod(0o755)
     variables = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     words = ["bash", ".ci/run"]
-    return subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_tests_that_are_not_there_are_not_asked_for(tmp_path: Path) -> None:

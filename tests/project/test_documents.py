@@ -51,7 +51,7 @@ def name(block: Block) -> str:
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == PYTHON], ids=name)
 def test_an_example_in_python_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
     words = [sys.executable, "-W", "error", "-c", block.text]
-    done = subprocess.run(words, cwd=tmp_path, env=variables(tmp_path), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, cwd=tmp_path, env=variables(tmp_path), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     printed, remarks = done.stdout.splitlines(), promised(block)
     assert len(printed) == len(remarks)

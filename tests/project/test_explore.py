@@ -38,7 +38,7 @@ def explore(project: Path, text: str) -> "subprocess.CompletedProcess[str]":
 def run(project: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     variables = environment(PYTEST_ADDOPTS="")
     return subprocess.run(
-        [sys.executable, *words], cwd=project, env=variables, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, *words], cwd=project, env=variables, capture_output=True, text=True, timeout=300, check=False
     )
 
 

@@ -96,7 +96,7 @@ def test_a_dependency_that_cannot_be_had_ends_the_set_up_and_is_named(clone: Pat
     (clone / "requirements-dev.lock").write_text(f"no-such-package-for-decklog==1.0 --hash=sha256:{'0' * 64}\n")
     variables = {**os.environ, "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
     words = ["make", "demo", f"PYTHON={sys.executable}"]
-    done = subprocess.run(words, cwd=clone, env=variables, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(words, cwd=clone, env=variables, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode != 0
     assert "no-such-package-for-decklog" in done.stderr
     assert not (clone / ".venv/.installed").exists()
