@@ -144,7 +144,7 @@ def check_python(judge: Judge, use: Use) -> None:
 def _check_module(judge: Judge, use: Use, module: str, rest: list[Word]) -> None:
     """Judge `python -m`: a known program as such, a script it runs by where that lies, else by what the module is."""
     names = judge.policy.names
-    name = module.split(".")[0] if module in ("pip._internal", "pip.__main__") else module
+    name = module.split(".")[0] if module.split(".")[0] in ("pip", "decklog") else module
     if name in judge.policy.programs and name not in ("code", "test", "trace"):
         judge.review(Call([Word(name), *rest], use.call.text, stdin=use.call.stdin), use.scope)
     elif UNKNOWN in name:
