@@ -176,7 +176,7 @@ def check_code_program(judge: Judge, use: Use) -> None:
     edits = use.name in ("perl", "ruby") and use.arguments.has(("-i",))
     for word in start.rest if start.code else ():
         judge.path("write" if edits else "read", word, use.scope, use.call.text)
-    if not start.code and not use.arguments.has(("--test", "--check", "-l", "--watch", "-S", "-v", "-c")):
+    if not start.code and not use.arguments.has(("--test", "--check", "-l", "--watch", "-S", "-v", "-c", "-m", "-i", "--ini")):
         _check_source(judge, use, start, "other")
 
 
