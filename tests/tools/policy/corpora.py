@@ -20,6 +20,7 @@ DANGEROUS = (
     "dangerous_fourth",
     "dangerous_fifth",
     "dangerous_sixth",
+    "dangerous_seventh",
 )
 HARMLESS = (
     "harmless",
@@ -29,6 +30,7 @@ HARMLESS = (
     "harmless_fourth",
     "harmless_fifth",
     "harmless_sixth",
+    "harmless_seventh",
 )
 
 

@@ -136,6 +136,13 @@ def test_the_root_says_which_absolute_paths_are_the_repository_s(command: str, r
         "awk '{print > (\"/etc/\" $1)}' f",
         "sqlite3 app.db '.once |sh' 'select 1'",
         "tar cf /etc/x .",
+        "alias sudo=id; sudo id",
+        "false && sudo() { :; }; sudo id",
+        "sudo() { :; }; unset -f sudo; sudo id",
+        "if false; then rm() { :; }; fi; rm -rf /",
+        "false && echo ls > /tmp/x.sh; bash /tmp/x.sh",
+        "echo ls >> /tmp/x.sh; bash /tmp/x.sh",
+        'echo $"$(sudo id)"',
     ],
 )
 def test_what_a_shell_or_a_program_does_by_itself_is_seen(command: str) -> None:

@@ -109,7 +109,8 @@ def check_targets(judge: Judge, use: Use) -> None:
     file = use.arguments.value("-f", "--file", "--makefile")
     if file is not None and file.text in ("-", "/dev/stdin"):
         judge.report("piped-to-interpreter", use.call.text)
-    for word in use.operands:
+    is_script = use.sub not in use.program.subcommands and use.program.kind == "scripts"
+    for word in use.arguments.operands if is_script else use.operands:
         name, equals, _ = word.text.partition("=")
         if equals:
             judge.role("assignment", word, use.call, use.scope)

@@ -114,9 +114,10 @@ def _check_file(judge: Judge, use: Use, script: Word, language: str) -> None:
     written = use.scope.written(script.text)
     if written is not None:
         judge.run_text(language, written, use.scope, use.call)
-    elif script.content is not None or script.taint:
+    if script.content is not None or (script.taint and written is None):
         judge.run_text(language, Word(script.content or UNKNOWN, script.taint), use.scope, use.call)
     else:
+        # What was written there may not be all that it holds: it may have been appended, or never have been written.
         judge.path("run", script, use.scope, use.call.text)
 
 

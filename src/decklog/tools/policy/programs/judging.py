@@ -50,6 +50,10 @@ class Judging:
         if self.steps > MOST_NODES:
             raise TooComplex
 
+    def knows(self, name: str) -> bool:
+        """Tell whether a name is that of a program the policy knows."""
+        return self.policy.program(name) is not None
+
     def report(self, rule: str, text: str) -> None:
         """Report a finding that the policy names."""
         self.find(self.policy.findings[rule], text)
@@ -145,7 +149,7 @@ class Judging:
         written = scope.written(first.text)
         if written is not None:
             self.run_text("shell", written, scope, call)
-        elif program is None:
+        if program is None:
             self._unknown(first, call, scope)
         if program is None:
             return Word(UNKNOWN, call.stdin.taint if call.stdin else frozenset())
