@@ -1,4 +1,4 @@
-"""Writes `docs/schema.sql` and `docs/cli.md` from what the code says. Run it as `python -m tests.generate`."""
+"""Writes the documents and the policy's list of the manager's verbs from the code. Run it as `python -m tests.generate`."""
 
 import sys
 import tempfile
@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 DOCS = Path(__file__).parent.parent / "docs"
+MANAGER = DOCS.parent / "src/decklog/tools/policy/manager.toml"
 
 
 def schema_sql() -> str:
@@ -107,8 +108,34 @@ def _option(option: click.Option) -> str:
     return f"- `{spelled}{value}`" + (f": {option.help}" if option.help else "")
 
 
+def manager_toml() -> str:
+    """Give the commands that only the manager may use, as the policy of agents' commands reads them."""
+    from decklog.cli.main import menu
+
+    context = click.Context(menu, info_name="decklog")
+    found = [path for name in menu.list_commands(context) for path in _manager_paths(name, menu.get_command(context, name))]
+    lines = "".join(f'    "{path}",\n' for path in sorted(found))
+    return (
+        "# What only the manager may run, by the marks on operations and commands. Written by `make docs`, kept true by a test.\n"
+        f"[names]\nmanager_commands = [\n{lines}]\n"
+    )
+
+
+def _manager_paths(path: str, command: click.Command | None) -> list[str]:
+    from decklog.cli.manager import SENTENCE, is_for_the_manager
+
+    assert command is not None
+    if is_for_the_manager(command) or SENTENCE in (command.help or ""):
+        return [path]
+    if not isinstance(command, click.Group):
+        return []
+    context = click.Context(command, info_name=path)
+    inner = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
+    return [found for name, one in inner for found in _manager_paths(f"{path} {name}", one)]
+
+
 def documents() -> dict[Path, str]:
-    return {DOCS / "schema.sql": schema_sql(), DOCS / "cli.md": cli_md()}
+    return {DOCS / "schema.sql": schema_sql(), DOCS / "cli.md": cli_md(), MANAGER: manager_toml()}
 
 
 def main() -> None:

@@ -1,17 +1,19 @@
 """The generated documents say what the code says."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from decklog.operations import Operation
-from tests.generate import DOCS, cli_md, documents, schema_sql
+from tests.generate import DOCS, MANAGER, cli_md, documents, manager_toml, schema_sql
 from tests.registry import named, operations
 
 
-@pytest.mark.parametrize("write", [schema_sql, cli_md])
-def test_a_generated_document_is_up_to_date(write: Callable[[], str]) -> None:
-    path = DOCS / write.__name__.replace("_", ".")
+@pytest.mark.parametrize(
+    ("write", "path"), [(schema_sql, DOCS / "schema.sql"), (cli_md, DOCS / "cli.md"), (manager_toml, MANAGER)]
+)
+def test_a_generated_document_is_up_to_date(write: Callable[[], str], path: Path) -> None:
     assert path.exists(), "run `make docs`"
     assert path.read_text(encoding="utf-8") == write(), f"{path.name} is out of date: run `make docs`"
 

@@ -8,6 +8,7 @@ from decklog import __version__
 from decklog.app import STORES
 from decklog.cli.call import HAND_WRITTEN, Call, Usage
 from decklog.cli.derived import operations
+from decklog.cli.manager import SENTENCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _verb(verb: str, operation: "Any") -> click.Command:
         if parameter.positional and "|" in parameter.shown:
             text += f"\n\n{parameter.name.upper()} is one of {parameter.shown.replace('|', ', ')}."
     if operation.manager_only:
-        text += "\n\nFor a manager; agents have no such verb."
+        text += f"\n\n{SENTENCE}"
     return click.Command(verb, params=parameters, callback=callback, help=text, short_help=operation.summary)
 
 

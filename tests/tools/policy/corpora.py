@@ -12,8 +12,26 @@ from pathlib import Path
 from decklog.tools.policy import Decision, Policy, judge
 
 HERE = Path(__file__).parent
-DANGEROUS = ("dangerous", "dangerous_second", "dangerous_third", "dangerous_hidden", "dangerous_fourth", "dangerous_fifth")
-HARMLESS = ("harmless", "harmless_second", "harmless_third", "harmless_daily", "harmless_fourth", "harmless_fifth")
+DANGEROUS = (
+    "dangerous",
+    "dangerous_second",
+    "dangerous_third",
+    "dangerous_hidden",
+    "dangerous_fourth",
+    "dangerous_fifth",
+    "dangerous_sixth",
+    "dangerous_seventh",
+)
+HARMLESS = (
+    "harmless",
+    "harmless_second",
+    "harmless_third",
+    "harmless_daily",
+    "harmless_fourth",
+    "harmless_fifth",
+    "harmless_sixth",
+    "harmless_seventh",
+)
 
 
 @dataclass(frozen=True)

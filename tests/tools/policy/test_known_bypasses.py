@@ -113,3 +113,53 @@ def test_the_worst_part_decides() -> None:
 )
 def test_the_root_says_which_absolute_paths_are_the_repository_s(command: str, root: str, decision: Decision) -> None:
     assert judge(command, root=root).decision is decision
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm$IFS-rf$IFS/",
+        "a[$(rm -rf ~)]=1",
+        "x='a[$(sudo id)]'; echo $((x))",
+        "[[ 'a[$(sudo id)]' -eq 1 ]]",
+        "echo ${x#$(rm -rf ~)}",
+        "echo $(<~/.ssh/id_rsa)",
+        ". /dev/stdin <<< 'rm -rf ~'",
+        "PS4='$(sudo id)'; set -x; ls",
+        "hash -p /tmp/evil git",
+        "env --chdir=/ rm -rf etc",
+        "chmod -x .git/hooks/pre-commit",
+        "PYTHONPATH=src:/tmp/evil pytest",
+        "NODE_OPTIONS='--require /tmp/evil.js' npm test",
+        "make CC=/tmp/evil",
+        "sed '1,5w/root/x' f",
+        "awk '{print > (\"/etc/\" $1)}' f",
+        "sqlite3 app.db '.once |sh' 'select 1'",
+        "tar cf /etc/x .",
+        "alias sudo=id; sudo id",
+        "false && sudo() { :; }; sudo id",
+        "sudo() { :; }; unset -f sudo; sudo id",
+        "if false; then rm() { :; }; fi; rm -rf /",
+        "false && echo ls > /tmp/x.sh; bash /tmp/x.sh",
+        "echo ls >> /tmp/x.sh; bash /tmp/x.sh",
+        'echo $"$(sudo id)"',
+    ],
+)
+def test_what_a_shell_or_a_program_does_by_itself_is_seen(command: str) -> None:
+    assert not judge(command).is_allowed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'for f in *.txt; do mv "$f" "${f%.txt}.md"; done',
+        "sed -e 'a\\' -e 'new line' a.txt",
+        "awk '$3 > 100 { print $1 > \"build/big.txt\" }' data.txt",
+        "PYTHONPATH=src pytest -q",
+        "make CFLAGS='-O2 -g' all",
+        "git rebase --exec 'pytest -q' main",
+        "webpack --config webpack.prod.js --mode production",
+    ],
+)
+def test_what_only_looks_like_it_may_run(command: str) -> None:
+    assert judge(command).is_allowed

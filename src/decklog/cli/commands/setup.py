@@ -6,6 +6,7 @@ import click
 
 from decklog.cli.call import Call
 from decklog.cli.locate import ADDRESS, FILE, FOLDER, Place, locate
+from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
 
 
@@ -51,6 +52,7 @@ def where(call: Call) -> int:
     return show({"target": place.target, "because": place.reason, "exists": place.exists}, as_json=call.json)
 
 
+@for_the_manager
 @click.command()
 @click.pass_obj
 def migrate(call: Call) -> int:

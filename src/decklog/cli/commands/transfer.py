@@ -4,6 +4,7 @@ import click
 
 from decklog.cli.call import Call, Usage
 from decklog.cli.locate import Place, locate
+from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
 
@@ -48,7 +49,7 @@ class Formats(click.Group):
 
 
 export = Formats(EXPORTS, name="export", help="Write a log, or one run of it, in another form.")
-import_ = Formats(IMPORTS, name="import", help="Take another form of a log into this one.")
+import_ = for_the_manager(Formats(IMPORTS, name="import", help="Take another form of a log into this one."))
 
 
 @click.command("jsonl")
@@ -87,6 +88,7 @@ def export_html(call: Call, run_id: str, out: str | None, overwrite: bool) -> in
         return show(write_page(log, run_id, out, overwrite=overwrite), as_json=call.json)
 
 
+@for_the_manager
 @click.command()
 @click.argument("target")
 @click.option("--from", "source", metavar="SOURCE", help="the log to move; otherwise the one this call means")
@@ -127,6 +129,7 @@ def backup(call: Call, file: str | None, overwrite: bool) -> int:
         return show(back_up(log, file, overwrite=overwrite, progress=meter), as_json=call.json)
 
 
+@for_the_manager
 @click.command()
 @click.argument("file")
 @click.option("--to", "path", metavar="PATH", help="the log to replace or make; otherwise the one this call means")
@@ -146,6 +149,7 @@ def restore(call: Call, file: str, path: str | None) -> int:
         return show(put_back(file, place.path, progress=meter), as_json=call.json)
 
 
+@for_the_manager
 @click.command()
 @click.option("--older-than", required=True, metavar="AGE", help="such as 30d, 12h or 8w")
 @click.option("--kind", type=click.Choice(["interaction", "reasoning", "event", "tool"]), help="only entries of this kind")
@@ -168,6 +172,7 @@ def prune(call: Call, older_than: str, kind: str | None, stream: str | None, app
     return show(result, as_json=call.json, warnings=notes)
 
 
+@for_the_manager
 @click.command()
 @click.argument("file")
 @click.option("--to", metavar="NEW", help="the log to make; otherwise NAME.recovered.db in this folder")

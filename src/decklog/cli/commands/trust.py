@@ -7,11 +7,13 @@ import click
 
 from decklog.cli.call import Call
 from decklog.cli.derived import acting
+from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
 from decklog.errors import Invalid
 
 
+@for_the_manager
 @click.command()
 @click.argument("statement", type=click.File("r", encoding="utf-8"), default="-")
 @click.option("--key", required=True, metavar="FILE", help="your OpenSSH private key, an Ed25519 one")
@@ -29,6 +31,7 @@ def sign(call: Call, statement: "IO[str]", key: str) -> int:
         return show({"signature": log.trust.sign(text, key, _passphrase(key))}, as_json=call.json)
 
 
+@for_the_manager
 @click.command()
 @click.argument("statement")
 @click.argument("signature")
@@ -38,8 +41,6 @@ def apply(call: Call, statement: str, signature: str) -> int:
 
     The statement is its text, @FILE or - for stdin; a file may also have all that `decklog trust propose --json` gave. It works
     once, in this log, before it expires, and only on the contract it was written for.
-
-    For a manager; agents have no such verb.
     """
     if statement == "-":
         statement = _statement(sys.stdin.read())

@@ -19,6 +19,7 @@ from decklog.tools.policy.globs import Globs
 from decklog.tools.policy.load import Tables, merge, read, words
 
 _DEFAULT = Path(__file__).with_name("default.toml")
+_MANAGER = Path(__file__).with_name("manager.toml")
 _OWN = ("programs", "rules", "paths", "variables")
 _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 _NEGATIONS = ("no-", "skip-", "without-", "ignore-", "disable-", "exclude-")
@@ -52,7 +53,7 @@ class Policy:
     def load(cls, path: str | Path) -> "Policy":
         """Read a user's file and lay it over the shipped policy; `extends = "none"` uses it alone."""
         given = read(Path(path))
-        base = read(_DEFAULT)
+        base = _shipped()
         if given.pop("extends", "default") == "none":
             base = {key: value for key, value in base.items() if key not in _OWN}
         return _build(merge(base, given), str(path))
@@ -94,7 +95,12 @@ class Policy:
 @cache
 def _default() -> Policy:
     """Read the shipped policy once."""
-    return _build(merge({}, read(_DEFAULT)), str(_DEFAULT))
+    return _build(_shipped(), str(_DEFAULT))
+
+
+def _shipped() -> dict[str, Any]:
+    """Give the data of the shipped policy, with the commands that only the manager may run."""
+    return merge(merge({}, read(_DEFAULT)), read(_MANAGER))
 
 
 def _build(data: dict[str, Any], path: str) -> Policy:

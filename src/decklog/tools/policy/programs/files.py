@@ -7,6 +7,7 @@ from decklog.tools.policy.programs.use import Judge, Use
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
 _LONGEST = 8_000
+_BUNDLE = re.compile(r"[A-Za-z]*[cxtru][A-Za-z]*")
 _CLAUSE = re.compile(r"([ugoa]*)((?:[-+=][rwxXstugo]*)+)")
 
 
@@ -46,7 +47,11 @@ def check_dd(judge: Judge, use: Use) -> None:
 
 
 def check_tar(judge: Judge, use: Use) -> None:
-    """Judge the programs that tar is told to start."""
+    """Judge the archive of options written without a dash, and the programs that tar is told to start."""
+    operands = use.arguments.operands
+    if operands and _BUNDLE.fullmatch(operands[0].text) and "f" in operands[0].text and operands[1:]:
+        role = "write" if set(operands[0].text) & set("cru") else "read"
+        judge.path(role, operands[1], use.scope, use.call.text)
     for _, word in use.arguments.values:
         if word.text.startswith("exec="):
             judge.report("option-runs-program", use.call.text)
@@ -104,7 +109,8 @@ def check_targets(judge: Judge, use: Use) -> None:
     file = use.arguments.value("-f", "--file", "--makefile")
     if file is not None and file.text in ("-", "/dev/stdin"):
         judge.report("piped-to-interpreter", use.call.text)
-    for word in use.operands:
+    is_script = use.sub not in use.program.subcommands and use.program.kind == "scripts"
+    for word in use.arguments.operands if is_script else use.operands:
         name, equals, _ = word.text.partition("=")
         if equals:
             judge.role("assignment", word, use.call, use.scope)

@@ -124,7 +124,7 @@ def _check_remotes(judge: Judge, use: Use, operands: list[Word]) -> None:
             host = host_of(judge.policy, word.text.split(":")[0] + "/" if "://" not in word.text else word.text)
             if host not in judge.policy.names["forges"]:
                 judge.report("network-host", use.call.text)
-        elif use.sub in ("fetch", "pull") and _ADDRESS.match(word.text):
+        elif use.sub in ("fetch", "pull", "ls-remote") and _ADDRESS.match(word.text):
             judge.report("network-host", use.call.text)
     for option, word in use.arguments.values:
         if use.sub == "clone" and option in ("-c", "--config"):
@@ -151,7 +151,7 @@ def _check_paths(judge: Judge, use: Use, operands: list[Word], classes: tuple[st
 
 def _check_reads(judge: Judge, use: Use, operands: list[Word]) -> None:
     """Judge files shown from a revision, written `revision:path`, or named outright."""
-    for word in operands:
+    for word in [*operands, *(word for option, word in use.arguments.values if option == "-L")]:
         path = word.text.rpartition(":")[2]
         if path and judge.paths.classify(path, use.scope.cwd) in ("secret", "env", "guard", "vault", "device", "sensitive"):
             judge.path("read", Word(path), use.scope, use.call.text)

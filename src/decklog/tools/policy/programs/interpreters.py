@@ -114,9 +114,10 @@ def _check_file(judge: Judge, use: Use, script: Word, language: str) -> None:
     written = use.scope.written(script.text)
     if written is not None:
         judge.run_text(language, written, use.scope, use.call)
-    elif script.content is not None or script.taint:
+    if script.content is not None or (script.taint and written is None):
         judge.run_text(language, Word(script.content or UNKNOWN, script.taint), use.scope, use.call)
     else:
+        # What was written there may not be all that it holds: it may have been appended, or never have been written.
         judge.path("run", script, use.scope, use.call.text)
 
 
@@ -144,7 +145,7 @@ def check_python(judge: Judge, use: Use) -> None:
 def _check_module(judge: Judge, use: Use, module: str, rest: list[Word]) -> None:
     """Judge `python -m`: a known program as such, a script it runs by where that lies, else by what the module is."""
     names = judge.policy.names
-    name = module.split(".")[0] if module in ("pip._internal", "pip.__main__") else module
+    name = module.split(".")[0] if module.split(".")[0] in ("pip", "decklog") else module
     if name in judge.policy.programs and name not in ("code", "test", "trace"):
         judge.review(Call([Word(name), *rest], use.call.text, stdin=use.call.stdin), use.scope)
     elif UNKNOWN in name:
@@ -176,7 +177,7 @@ def check_code_program(judge: Judge, use: Use) -> None:
     edits = use.name in ("perl", "ruby") and use.arguments.has(("-i",))
     for word in start.rest if start.code else ():
         judge.path("write" if edits else "read", word, use.scope, use.call.text)
-    if not start.code and not use.arguments.has(("--test", "--check", "-l", "--watch", "-S", "-v", "-c")):
+    if not start.code and not use.arguments.has(("--test", "--check", "-l", "--watch", "-S", "-v", "-c", "-m", "-i", "--ini")):
         _check_source(judge, use, start, "other")
 
 

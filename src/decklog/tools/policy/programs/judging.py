@@ -1,5 +1,7 @@
 """The judge's judge: where every simple command of a script is held against the policy."""
 
+import re
+
 from decklog.tools.policy.entries import Finding, Program, Rule
 from decklog.tools.policy.paths import Paths
 from decklog.tools.policy.policy import Policy
@@ -17,6 +19,7 @@ from decklog.tools.policy.verdict import Decision, Verdict, worst
 
 _LONGEST_CODE = 8_000
 _PATH_ROLES = {"read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
+_MODE_OPTION = re.compile(r"-[rwxXst]+")
 _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
 _CODE = Program(finding=Finding(Decision.ALLOW, "allowed", ""))
 _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "function"}
@@ -46,6 +49,10 @@ class Judging:
         self.steps += 1
         if self.steps > MOST_NODES:
             raise TooComplex
+
+    def knows(self, name: str) -> bool:
+        """Tell whether a name is that of a program the policy knows."""
+        return self.policy.program(name) is not None
 
     def report(self, rule: str, text: str) -> None:
         """Report a finding that the policy names."""
@@ -142,7 +149,7 @@ class Judging:
         written = scope.written(first.text)
         if written is not None:
             self.run_text("shell", written, scope, call)
-        elif program is None:
+        if program is None:
             self._unknown(first, call, scope)
         if program is None:
             return Word(UNKNOWN, call.stdin.taint if call.stdin else frozenset())
@@ -242,7 +249,9 @@ class Judging:
             self.find(finding, use.call.text)
 
     def _has_first(self, use: Use) -> bool:
-        """Tell whether the first operand is special; a pattern given as an option leaves none."""
+        """Tell whether the first operand is special; a pattern or a mode given as an option leaves none."""
+        if use.program.first == "mode" and any(_MODE_OPTION.fullmatch(word.text) for word in use.call.argv[1:]):
+            return False
         return use.program.kind != "grep" or not use.arguments.has(("-e", "-f", "--regexp", "--file", "--files"))
 
     def role(self, role: str, word: Word, call: Call, scope: Scope) -> None:

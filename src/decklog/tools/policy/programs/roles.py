@@ -8,7 +8,7 @@ from decklog.tools.policy.programs.use import Judge, Use
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
 _COMMAND_LINE = re.compile(r"[\s;|&`]|\$\(")
-_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://|^(?:ext|fd)::|^git@|^(?:github|gitlab|bitbucket|gist):", re.IGNORECASE)
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://|^(?:ext|fd)::|^git@|^(?:github|gitlab|bitbucket|gist|data):", re.IGNORECASE)
 _QUOTED = re.compile(r"""["']([^"']+)["']""")
 _SETTING = re.compile(r"-*([\w.-]+)[=:](.+)", re.DOTALL)
 _MOST_WORDS = 40
@@ -104,7 +104,7 @@ def _check_listed(judge: Judge, use: Use, word: Word, role: str) -> None:
     """Judge every path of a list that colons, commas or semicolons join."""
     for part in re.split(r"[:;,]", word.text):
         if part and part != UNKNOWN:
-            judge.path(role, Word(part.lstrip("@"), word.taint), use.scope, use.call.text)
+            judge.path(role, Word(part.lstrip("@="), word.taint), use.scope, use.call.text)
 
 
 def _leads_elsewhere(judge: Judge, word: Word) -> bool:

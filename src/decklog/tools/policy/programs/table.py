@@ -1,6 +1,19 @@
 """The table of special checks, by the kind of program or the role of a word."""
 
-from decklog.tools.policy.programs import awk, builtins, files, git, interpreters, network, processes, roles, sed, sql, wrappers
+from decklog.tools.policy.programs import (
+    awk,
+    builtins,
+    files,
+    git,
+    interpreters,
+    network,
+    own,
+    processes,
+    roles,
+    sed,
+    sql,
+    wrappers,
+)
 from decklog.tools.policy.programs.use import Check
 
 CHECKS: dict[str, Check] = {
@@ -54,4 +67,5 @@ CHECKS: dict[str, Check] = {
     "targets": files.check_targets,
     "scripts": files.check_targets,
     "kill": processes.check_kill,
+    "decklog": own.check_decklog,
 }

@@ -46,7 +46,10 @@ def check_environment(judge: Judge, use: Use) -> None:
         check_variable(judge, found[1], Word(found[2], operands[0].taint), use.call, use.scope)
         operands.pop(0)
     if operands and use.name == "env":
-        judge.review(use.call.inner(operands), use.scope)
+        place = use.arguments.value("-C", "--chdir")
+        scope = use.scope.inner()
+        scope.cwd = judge.paths.locate(place.text, scope.cwd) if place else scope.cwd
+        judge.review(use.call.inner(operands), scope)
 
 
 def check_xargs(judge: Judge, use: Use) -> None:

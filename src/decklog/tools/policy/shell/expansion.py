@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 
 from decklog.tools.policy.shell.parse import Node, text_of
 from decklog.tools.policy.shell.scope import Scope
@@ -21,6 +22,8 @@ from decklog.tools.policy.shell.words import (
 _BRACED = re.compile(r"\$\{([#!]?)(\w+|[@*?$!#-])(\[[^\]]*\])?(.*)\}", re.DOTALL)
 _SUBSTRING = re.compile(r":\s*(\d{1,5})(?::(\d{1,5}))?")
 _BACKTICKS = re.compile(r"`([^`]+)`")
+_HIDDEN = re.compile(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+_CUT = re.compile(r"(%%?|##?)([^$`\\]*)")
 _NAMED = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _INTRICATE = re.compile(r"['\"\\`(){}](?<!\$\{)(?<!\w\})")
 _WHITE = re.compile(r"[ \t\n]+")
@@ -180,6 +183,9 @@ class Expander:
         if operator in ("^^", ",,", "@Q", "@E"):
             text = word.text.upper() if operator == "^^" else word.text
             return Word(text.lower() if operator == ",," else text, word.taint)
+        trimmed = _CUT.fullmatch(operator)
+        if trimmed:
+            return Word(_without_end(word.text, trimmed[1], trimmed[2].strip("\"'")), word.taint)
         cut = _SUBSTRING.fullmatch(operator)
         if cut:
             start = int(cut[1])
@@ -199,5 +205,22 @@ class Expander:
             child = waiting.pop()
             if child.type in ("command_substitution", "process_substitution"):
                 self.taint |= self.substitute(child).taint
-            else:
+            elif child.children:
                 waiting.extend(child.children)
+            else:
+                self._run_hidden(text_of(child, self.source))
+
+    def _run_hidden(self, text: str) -> None:
+        """Judge a command that the grammar took for plain text within an expansion."""
+        for found in _HIDDEN.finditer(text):
+            self.taint |= self.run(found[1]).taint
+
+
+def _without_end(text: str, operator: str, pattern: str) -> str:
+    """Cut what a pattern matches off the end (`%`) or the beginning (`#`), the longest part if the sign stands twice."""
+    lengths = range(len(text) + 1) if len(operator) == 1 else range(len(text), -1, -1)
+    for length in lengths:
+        part = text[len(text) - length :] if operator[0] == "%" else text[:length]
+        if fnmatchcase(part, pattern):
+            return text[: len(text) - length] if operator[0] == "%" else text[length:]
+    return text

@@ -43,6 +43,9 @@ class Reviewer(Protocol):
     def run_script(self, text: str, scope: Scope) -> Word:
         """Judge a script within the script, and tell what it prints."""
 
+    def knows(self, name: str) -> bool:
+        """Tell whether a name is that of a program the policy knows."""
+
     def spend(self) -> None:
         """Count one step of work, and raise TooComplex when there were too many."""
 
@@ -327,7 +330,7 @@ class Reader:
         extra = list(extra)
         after: list[Node] = []
         for child, text in self._words(node.children):
-            if text is not None:
+            if text:
                 call.argv += self._expander().joined(text)
             elif child.type == "variable_assignment":
                 name, word, _ = self._assignment(child)
@@ -347,7 +350,7 @@ class Reader:
         waiting = list(nodes)
         while waiting:
             first = last = waiting.pop(0)
-            while waiting and waiting[0].start_byte == last.end_byte and text_of(last, self.source).endswith("$"):
+            while waiting and waiting[0].type == "word" and _is_cut(last, waiting[0], self.source):
                 last = waiting.pop(0)
             text = self.source[first.start_byte : last.end_byte].decode("utf-8", "replace")
             yield first, text if last is not first else None
@@ -358,10 +361,15 @@ class Reader:
         function = self.scope.functions.get(name)
         if function is not None and name not in self.running:
             self.reviewer.review_redirects(call.redirects, self.scope, call.text)
-            return self.call_function(name, function, call, call.argv[1:])
+            output = self.call_function(name, function, call, call.argv[1:])
+            # Whether the function is there when the command runs can't be told: it may never have been defined, or be gone.
+            return self.reviewer.review(call, self.scope) if self.reviewer.knows(name) else output
         alias = self.scope.aliases.get(name)
         if alias is not None:
-            call.argv[:1] = [Word(part) for part in _split(alias)]
+            # A script uses its aliases only if it was told to, and a quoted name never does.
+            self.reviewer.review(call.inner([*(Word(part) for part in _split(alias)), *call.argv[1:]]), self.scope)
+            if not self.reviewer.knows(name):
+                return Word(UNKNOWN)
         return self.reviewer.review(call, self.scope)
 
     def call_function(self, name: str, function: Function, call: Call, arguments: list[Word] | None) -> Word:
@@ -383,6 +391,11 @@ def _split(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError:
         return [text, UNKNOWN]
+
+
+def _is_cut(first: Node, second: Node, source: bytes) -> bool:
+    """Tell whether two nodes are one word, cut behind a `$`."""
+    return bool(first.end_byte == second.start_byte) and text_of(first, source).endswith("$")
 
 
 def _multiplies(body: Node, name: str, source: bytes) -> bool:

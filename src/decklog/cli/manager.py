@@ -1,0 +1,21 @@
+"""The mark of commands that only the manager may use; the policy of agents' commands is derived from it."""
+
+from typing import TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=click.Command)
+SENTENCE = "For a manager; agents have no such verb."
+_mark = "is_for_the_manager"
+
+
+def for_the_manager(command: Command) -> Command:
+    """Mark a command that agents may not run, and say so in its help."""
+    setattr(command, _mark, True)
+    command.help = f"{command.help or ''}\n\n{SENTENCE}".strip()
+    return command
+
+
+def is_for_the_manager(command: click.Command) -> bool:
+    """Say whether a command carries the mark."""
+    return getattr(command, _mark, False) is True
