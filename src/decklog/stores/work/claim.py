@@ -1,8 +1,9 @@
 """A claim in Python: a task that is yours for the length of a `with` block."""
 
 import threading
+import time
 
-from decklog.errors import DecklogError, LeaseLost
+from decklog.errors import DecklogError, LeaseLost, OutcomeUnknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,15 +43,20 @@ class Claim:
         self._leases = leases
         self._lease_seconds = lease_seconds
         # Made on entering the block: most claims are never used as one.
-        self._stop: threading.Event | None = None
-        self._keeper: threading.Thread | None = None
+        self._keeper: _Keeper | None = None
         self.task = task
         self.lessons: list[Any] = []
         self.is_over = False
-        self.lost: LeaseLost | None = None
 
     def __getattr__(self, name: str) -> "Any":
+        if name == "task":
+            raise AttributeError(name)  # a copy that is being made has none yet
         return getattr(self.task, name)
+
+    @property
+    def lost(self) -> LeaseLost | None:
+        """Why the lease is no longer kept alive; None while it is."""
+        return None if self._keeper is None else self._keeper.lost
 
     def as_dict(self) -> "dict[str, Any]":
         data = self.task.as_dict()
@@ -93,8 +99,7 @@ class Claim:
     # The block
 
     def __enter__(self) -> "Self":
-        self._stop = stop = threading.Event()
-        self._keeper = threading.Thread(target=self._keep_alive, args=(stop,), name=f"lease of {self.task.id}", daemon=True)
+        self._keeper = _Keeper(self)
         self._keeper.start()
         return self
 
@@ -109,20 +114,71 @@ class Claim:
         else:
             self.fail(f"{kind.__name__}: {problem}", blocker=kind.__name__)
 
-    def _keep_alive(self, stop: threading.Event) -> None:
+    def _rest(self) -> None:
+        if self._keeper is not None:
+            self._keeper.stop()
+
+
+class _Keeper:
+    """Extends a claim's lease from a thread of its own.
+
+    Nobody waits for that thread: it may be waiting for a transaction that whoever stops it holds open. What it does after that
+    is no longer its claim's, and the fence refuses it.
+    """
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._seconds = claim._lease_seconds
+        self._stopped = threading.Event()
+        self._deciding = threading.Lock()
+        self.lost: LeaseLost | None = None
+
+    def start(self) -> None:
+        name = f"lease of {self._claim.task.id}"
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def stop(self) -> None:
+        with self._deciding:
+            self._stopped.set()
+
+    def _run(self) -> None:
+        kept = time.monotonic()
         # Three tries fit into a lease, so that one slow commit does not lose it.
-        while not stop.wait(self._lease_seconds / 3):
+        while not self._stopped.wait(self._seconds / 3):
             try:
-                self.extend()
+                self._extend()
+                kept = time.monotonic()
             except LeaseLost as lost:
-                self.lost = lost
+                self._give_up(lost)
                 return
-            except DecklogError as problem:
-                if not problem.retryable:
+            except Exception as problem:  # noqa: BLE001 - whatever it is, the worker hears of it
+                # The lease may outlive the trouble; once its time is over, nobody knows whose the task is.
+                if not _may_pass(problem) or time.monotonic() - kept > self._seconds:
+                    self._give_up(_not_kept(self._claim.task, problem))
                     return
 
-    def _rest(self) -> None:
-        if self._stop is not None:
-            self._stop.set()
-        if self._keeper is not None and self._keeper is not threading.current_thread():
-            self._keeper.join()
+    def _extend(self) -> None:
+        claim = self._claim
+        task = claim._leases.extend(claim.task.id, fence=claim.task.fence, lease_seconds=self._seconds)
+        with self._deciding:
+            if not self._stopped.is_set():
+                claim.task = task
+
+    def _give_up(self, why: LeaseLost) -> None:
+        with self._deciding:
+            if not self._stopped.is_set():
+                self.lost = why
+
+
+def _may_pass(problem: Exception) -> bool:
+    """Say whether the next try may go well: to extend twice does no harm, so that an unknown outcome is no obstacle."""
+    return isinstance(problem, OutcomeUnknown) or (isinstance(problem, DecklogError) and problem.retryable)
+
+
+def _not_kept(task: "Task", problem: Exception) -> LeaseLost:
+    return LeaseLost(
+        f"the lease on task {task.id} could not be kept alive: {problem}",
+        hint="Stop working on it: another worker may have it. Claim again once the trouble is over.",
+        task_id=task.id,
+        fence=task.fence,
+    )
