@@ -65,3 +65,36 @@ def test_a_claim_can_be_copied(log: Decklog) -> None:
     assert copy.copy(claim).task == claim.task
     assert copy.deepcopy(claim.task) == claim.task
     log.close()
+
+
+def test_a_waiting_claim_only_looks_while_there_is_nothing_to_take(target: str) -> None:
+    with Decklog.open(target) as busy, Decklog.open(target, busy_seconds=0.2) as waiting:
+        busy.runs.start("x", run_id="run_1")
+        told: list[object] = []
+
+        def wait() -> None:
+            try:
+                told.append(waiting.tasks.claim("run_1", worker="ada", wait_seconds=2.5))
+            except BaseException as problem:  # noqa: BLE001
+                told.append(problem)
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        time.sleep(0.5)
+        busy.journal.append("run_1", "which wakes whoever waits")
+        with busy.transaction():
+            busy.journal.append("run_1", "which keeps everybody from writing")
+            time.sleep(1.5)
+        waiter.join(20)
+    assert told == [None]
+
+
+def test_a_waiting_claim_takes_what_becomes_ready(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("x", run_id="run_1")
+        adding = threading.Timer(0.3, lambda: log.tasks.add("run_1", "t", task_id="t"))
+        adding.start()
+        claim = log.tasks.claim("run_1", worker="ada", wait_seconds=20)
+        adding.join()
+        assert claim is not None
+        assert claim.task.id == "t"
