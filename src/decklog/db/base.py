@@ -91,8 +91,12 @@ class Database(ABC):
         """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""
 
     @abstractmethod
-    def lock_stream_of(self, table: str, record_id: str) -> None:
-        """Lock the stream of a record that is known by its id."""
+    def lock_stream_next(self, stream: str) -> None:
+        """Lock a stream before the next statement runs."""
+
+    @abstractmethod
+    def lock_stream_of_next(self, table: str, record_id: str) -> None:
+        """Lock the stream of a record that is known by its id before the next statement runs."""
 
     @abstractmethod
     def announce(self, stream: str) -> None:

@@ -129,9 +129,9 @@ class Store:
         if not db.locks_rows:
             return
         if record_class.home is not None or "run_id" in bound or record_class.table == "runs":
-            db.lock_stream(record_class.stream_of(bound))
+            db.lock_stream_next(record_class.stream_of(bound))
         elif "id" in bound:
-            db.lock_stream_of(record_class.table, bound["id"])
+            db.lock_stream_of_next(record_class.table, bound["id"])
 
     def _record(
         self,

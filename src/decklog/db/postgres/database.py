@@ -34,6 +34,9 @@ select new_pos, new_hash
 """
 
 
+_LOCK_STREAM = "select name, no from streams where name = :stream for update"
+
+
 class PostgresDatabase(Database):
     """A log in a PostgreSQL database."""
 
@@ -99,8 +102,17 @@ class PostgresDatabase(Database):
         return spelled
 
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> "psycopg.Cursor[Any]":
+        connection = self._transactions.here()
+        lock = self.memo.pop("lock", None)
         try:
-            return self._transactions.here().execute(self._spell(sql), parameters)
+            if lock is None:
+                return connection.execute(self._spell(sql), parameters)
+            # Sent together: one way to the server and back for both.
+            with connection.pipeline():
+                locked = connection.execute(self._spell(lock[0]), lock[1])
+                cursor = connection.execute(self._spell(sql), parameters)
+            self._remember(locked.fetchone())
+            return cursor
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
         except UnicodeEncodeError as problem:
@@ -124,6 +136,7 @@ class PostgresDatabase(Database):
         return self._execute(sql, parameters).rowcount
 
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+        self._flush()
         try:
             with self._transactions.here().cursor(name=f"each_{time.monotonic_ns()}") as cursor:
                 cursor.execute(self._spell(sql), parameters)
@@ -133,10 +146,12 @@ class PostgresDatabase(Database):
             raise errors.translate(problem) from problem
 
     def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
+        self._flush()
         with _translated():
             bulk.many(self._transactions.here(), sql, self._spell(sql), parameters)
 
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
+        self._flush()
         with _translated():
             bulk.insert(self._transactions.here(), table, names, rows)
 
@@ -144,6 +159,7 @@ class PostgresDatabase(Database):
         if len(rows) < bulk.WORTH_A_COPY:
             super().put(table, names, identity, rows)
             return
+        self._flush()
         with _translated():
             bulk.put(self._transactions.here(), table, names, identity, rows)
 
@@ -152,28 +168,42 @@ class PostgresDatabase(Database):
         self.rows(f"lock table {table} in exclusive mode", {})
 
     def lock_stream(self, stream: str) -> int | None:
-        memo = self.memo
-        number: int | None = memo.get(("stream", stream))
+        number: int | None = self.memo.get(("stream", stream))
         if number is None:
-            row = self.one("select no from streams where name = :stream for update", {"stream": stream})
-            if row is not None:
-                number = memo["stream", stream] = row[0]
+            row = self.one(_LOCK_STREAM, {"stream": stream})
+            self._remember(row)
+            number = row[1] if row else None
         return number
 
-    def lock_stream_of(self, table: str, record_id: str) -> None:
+    def lock_stream_next(self, stream: str) -> None:
+        if ("stream", stream) not in self.memo:
+            self._lock_next(_LOCK_STREAM, {"stream": stream})
+
+    def lock_stream_of_next(self, table: str, record_id: str) -> None:
         # A record without a run of its own is told in the ledger's stream.
-        sql = f"""
+        self._lock_next(
+            f"""
             select s.name, s.no
               from {table} r
               join streams s on s.name = coalesce(r.run_id, '@ledger')
              where r.id = :id
                for update of s
-        """
-        if ("record", table, record_id) not in self.memo:
-            row = self.one(sql, {"id": record_id})
-            if row is not None:
-                self.memo["stream", row[0]] = row[1]
-                self.memo["record", table, record_id] = True
+            """,
+            {"id": record_id},
+        )
+
+    def _lock_next(self, sql: str, parameters: "Mapping[str, Any]") -> None:
+        self._flush()
+        self.memo["lock"] = sql, parameters
+
+    def _flush(self) -> None:
+        """Take a lock that still waits for its statement."""
+        if (lock := self.memo.pop("lock", None)) is not None:
+            self._remember(self.one(*lock))
+
+    def _remember(self, locked: "Row | None") -> None:
+        if locked is not None:
+            self.memo["stream", locked[0]] = locked[1]
 
     def append_entry(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
         return self.one(_APPEND, {**values, "before": before, "after": after, "channel": CHANNEL}) or ()

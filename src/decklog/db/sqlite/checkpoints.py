@@ -1,14 +1,17 @@
 """Keeps the write-ahead log of a SQLite file small.
 
-SQLite by itself copies pages back after a thousand of them, but begins its log anew only at a moment when nobody reads it. Where
-readers follow each other without a gap, there is no such moment, and a log that has grown once keeps its size.
+SQLite copies pages back by itself, but begins its log anew only at a moment when nobody reads it, and a log that has grown once
+keeps its size. Where readers follow each other without a gap, somebody has to wait for that moment.
 """
+
+import os
 
 import apsw
 
-_PAGES = 1_000
-_MANY_PAGES = 8_192
-_BYTES_KEPT = _MANY_PAGES * 4_096
+_BYTES_KEPT = 32 * 1024 * 1024
+_MANY_BYTES = 48 * 1024 * 1024
+# Looking at the file after each commit would cost some hundredths of a small one.
+_COMMITS_BETWEEN_LOOKS = 64
 # Long enough for a read that is under way to end, and short enough for whoever is writing.
 _WAIT_MILLISECONDS = 100
 
@@ -16,36 +19,36 @@ _WAIT_MILLISECONDS = 100
 class Checkpoints:
     """Watches the write-ahead log that one connection writes to."""
 
-    def __init__(self, connection: apsw.Connection, busy_milliseconds: int) -> None:
+    def __init__(self, connection: apsw.Connection, path: str, busy_milliseconds: int) -> None:
         self._connection = connection
+        self._wal = f"{path}-wal"
         self._busy_milliseconds = busy_milliseconds
-        self._pages = 0
-        self._next_try = _MANY_PAGES
+        self._commits = 0
+        self._next_try = _MANY_BYTES
         connection.execute(f"pragma journal_size_limit = {_BYTES_KEPT}")
-        connection.set_wal_hook(self._note)
-
-    def _note(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
-        self._pages = pages
-        return apsw.SQLITE_OK
 
     def after_commit(self) -> None:
-        """Copy pages back when there are many; when there are very many, wait a moment for those who read them."""
-        if self._pages < _PAGES:
-            return
+        """Now and then, begin a log anew that has grown large."""
+        self._commits += 1
+        if self._commits % _COMMITS_BETWEEN_LOOKS == 0:
+            self._look()
+
+    def _look(self) -> None:
         try:
-            if self._pages < self._next_try:
-                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            else:
+            size = os.path.getsize(self._wal)
+            if size >= self._next_try:
                 self._begin_anew()
+                self._next_try = _MANY_BYTES
         except apsw.Error:
-            # The commit stands whatever becomes of this, and the next one tries again.
-            self._next_try = self._pages + self._pages // 4
+            # Somebody reads for long. The commit stands, and waiting for them at each one would help nobody.
+            self._next_try = size + size // 4
+        except FileNotFoundError:
+            return
 
     def _begin_anew(self) -> None:
-        """Wait until nobody reads the log, so that the next writer starts it from its beginning."""
+        """Wait until nobody reads the log, so that the next writer starts it from its beginning and cuts it off."""
         self._connection.set_busy_timeout(_WAIT_MILLISECONDS)
         try:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-            self._next_try = _MANY_PAGES
         finally:
             self._connection.set_busy_timeout(self._busy_milliseconds)

@@ -107,7 +107,7 @@ class Connections:
         if self.writer is None:
             self.check_open()
             self.writer = self.connect()
-            self.checkpoints = Checkpoints(self.writer, int(self.busy_seconds * 1000))
+            self.checkpoints = Checkpoints(self.writer, self.path, int(self.busy_seconds * 1000))
         return self.writer
 
     def check_open(self) -> None:

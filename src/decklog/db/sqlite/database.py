@@ -146,8 +146,11 @@ class SqliteDatabase(Database):
         row = self.one("select no from streams where name = :stream", {"stream": stream})
         return row[0] if row else None
 
-    def lock_stream_of(self, table: str, record_id: str) -> None:
+    def lock_stream_next(self, stream: str) -> None:
         """Nothing to do, for the same reason."""
+
+    def lock_stream_of_next(self, table: str, record_id: str) -> None:
+        """Nothing to do either."""
 
     def announce(self, stream: str) -> None:
         """Nothing to do: readers see the file's change counter move."""

@@ -1,9 +1,9 @@
 """A claim in Python: a task that is yours for the length of a `with` block."""
 
 import threading
-from time import monotonic
+import time
 
-from decklog.errors import LeaseLost
+from decklog.errors import DecklogError, LeaseLost, OutcomeUnknown
 from decklog.operations import lease
 from decklog.stores.journal.attribution import acting
 
@@ -41,24 +41,28 @@ class Claim:
     """Holds a claimed task.
 
     As a context manager it keeps the lease alive from a background thread, finishes the task when the block ends, and fails it
-    when the block raises. What the block already ended (`finish`, `fail`, `block`, `release`, `park`) stays so.
+    when the block raises. What the block already ended (`finish`, `fail`, `block`, `release`, `park`) stays so. What is
+    written in the block is about the task, and refused (`LeaseLost`) once the lease is lost.
     """
 
     def __init__(self, leases: "Ending", task: "Task", lease_seconds: float) -> None:
         self._leases = leases
         self._lease_seconds = lease_seconds
         # Made on entering the block: most claims are never used as one.
-        self._stop: threading.Event | None = None
+        self._keeper: _Keeper | None = None
         self.task = task
         self.lessons: list[Any] = []
         self.is_over = False
-        # Why the lease is no longer kept alive, when that is not because the claim ended.
-        self.lost: Exception | None = None
 
     def __getattr__(self, name: str) -> "Any":
         if name == "task":
-            raise AttributeError("this claim has no task yet")  # as while it is being copied
+            raise AttributeError(name)  # a copy that is being made has none yet
         return getattr(self.task, name)
+
+    @property
+    def lost(self) -> LeaseLost | None:
+        """Why the lease is no longer kept alive; None while it is."""
+        return None if self._keeper is None else self._keeper.lost
 
     def as_dict(self) -> "dict[str, Any]":
         data = self.task.as_dict()
@@ -68,10 +72,8 @@ class Claim:
 
     def extend(self, **stage: "Any") -> "Task":
         """Keep the lease alive for another term."""
-        task = self._leases.extend(self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, **stage)
-        if not self.is_over:  # the background may hear late that it kept what has ended since
-            self.task = task
-        return task
+        self.task = self._leases.extend(self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, **stage)
+        return self.task
 
     def finish(self, summary: str | None = None, result: object = None) -> "Task":
         """End the task as done."""
@@ -96,15 +98,15 @@ class Claim:
     def _end(self, verb: "Any", **arguments: "Any") -> "Task":
         self._rest()
         task: Task = verb(self.task.id, fence=self.task.fence, **arguments)
-        self.is_over = True
         self.task = task
+        self.is_over = True
         return task
 
     # The block
 
     def __enter__(self) -> "Self":
-        self._stop = stop = threading.Event()
-        threading.Thread(target=self._keep_alive, args=(stop,), name=f"lease of {self.task.id}", daemon=True).start()
+        self._keeper = _Keeper(self)
+        self._keeper.start()
         check = self._leases.lease_check(self.task.id, self.task.fence)
         self._tokens = (
             lease.set(lambda db: None if self.is_over else check(db)),
@@ -119,29 +121,78 @@ class Claim:
         self._rest()
         if self.is_over or isinstance(problem, LeaseLost):
             return
-        if isinstance(self.lost, LeaseLost):
+        if self.lost is not None:
             raise self.lost
         if problem is None:
             self.finish()
         else:
             self.fail(f"{kind.__name__}: {problem}", blocker=kind.__name__)
 
-    def _keep_alive(self, stop: threading.Event) -> None:
-        """Extend the lease, three times in its length; say in `lost` why that ended, whatever the reason."""
-        kept_at, pause = monotonic(), self._lease_seconds / 3
-        while not stop.wait(pause):
-            try:
-                self.extend()
-                kept_at, pause = monotonic(), self._lease_seconds / 3
-            except Exception as problem:  # noqa: BLE001 - whatever it is, the worker has to hear of it
-                left = kept_at + self._lease_seconds - monotonic()
-                if not getattr(problem, "retryable", False) or left <= 0:
-                    self.lost = problem
-                    return
-                # A server that restarts or a busy disk: there is time to try again before the lease is over.
-                pause = max(0.01, min(self._lease_seconds / 10, left))
-
     def _rest(self) -> None:
-        # Not waited for: it may be waiting for a transaction that the caller holds.
-        if self._stop is not None:
-            self._stop.set()
+        if self._keeper is not None:
+            self._keeper.stop()
+
+
+class _Keeper:
+    """Extends a claim's lease from a thread of its own.
+
+    Nobody waits for that thread: it may be waiting for a transaction that whoever stops it holds open. What it does after that
+    is no longer its claim's, and the fence refuses it.
+    """
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._seconds = claim._lease_seconds
+        self._stopped = threading.Event()
+        self._deciding = threading.Lock()
+        self.lost: LeaseLost | None = None
+
+    def start(self) -> None:
+        name = f"lease of {self._claim.task.id}"
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def stop(self) -> None:
+        with self._deciding:
+            self._stopped.set()
+
+    def _run(self) -> None:
+        kept = time.monotonic()
+        # Three tries fit into a lease, so that one slow commit does not lose it.
+        while not self._stopped.wait(self._seconds / 3):
+            try:
+                self._extend()
+                kept = time.monotonic()
+            except LeaseLost as lost:
+                self._give_up(lost)
+                return
+            except Exception as problem:  # noqa: BLE001 - whatever it is, the worker hears of it
+                # The lease may outlive the trouble; once its time is over, nobody knows whose the task is.
+                if not _may_pass(problem) or time.monotonic() - kept > self._seconds:
+                    self._give_up(_not_kept(self._claim.task, problem))
+                    return
+
+    def _extend(self) -> None:
+        claim = self._claim
+        task = claim._leases.extend(claim.task.id, fence=claim.task.fence, lease_seconds=self._seconds)
+        with self._deciding:
+            if not self._stopped.is_set():
+                claim.task = task
+
+    def _give_up(self, why: LeaseLost) -> None:
+        with self._deciding:
+            if not self._stopped.is_set():
+                self.lost = why
+
+
+def _may_pass(problem: Exception) -> bool:
+    """Say whether the next try may go well: to extend twice does no harm, so that an unknown outcome is no obstacle."""
+    return isinstance(problem, OutcomeUnknown) or (isinstance(problem, DecklogError) and problem.retryable)
+
+
+def _not_kept(task: "Task", problem: Exception) -> LeaseLost:
+    return LeaseLost(
+        f"the lease on task {task.id} could not be kept alive: {problem}",
+        hint="Stop working on it: another worker may have it. Claim again once the trouble is over.",
+        task_id=task.id,
+        fence=task.fence,
+    )

@@ -88,31 +88,34 @@ class Leases(Store):
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         patience = _Patience(wait_seconds)
-        is_there = True
-        while True:
-            task = self._db.write(lambda: self._claim(run_id, worker, wanted, lease_seconds, amounts)) if is_there else None
-            if task is not None:
-                claim = Claim(self, task, lease_seconds)
-                if recall:
-                    claim.lessons = self._lessons().recall(f"{task.title} {task.objective}")
-                return claim
-            if patience.over():
+        while (task := self._db.write(lambda: self._claim(run_id, worker, wanted, lease_seconds, amounts))) is None:
+            if not self._awaited(run_id, wanted, patience):
                 return None
-            self._db.wait_for_change(patience.left(), run_id)
-            # Something changed, mostly not for us: of many who wait, only those who could take a task begin to write.
-            is_there = self._db.read(lambda: self._could_take(run_id, wanted))
+        claim = Claim(self, task, lease_seconds)
+        if recall:
+            claim.lessons = self._lessons().recall(f"{task.title} {task.objective}")
+        return claim
 
-    def _could_take(self, run_id: str | None, wanted: "dict[str, str | None]") -> bool:
-        """Look, without writing, whether a task is ready or may be taken back; a hint for those who wait."""
+    def _awaited(self, run_id: str | None, wanted: "dict[str, str | None]", patience: "_Patience") -> bool:
+        """Wait until there may be a task to take. Looking is free for all; only those who see one go and lock the run."""
+        while not patience.over():
+            self._db.wait_for_change(patience.left(), run_id)
+            if self._db.read(lambda: self._is_any_ready(run_id, wanted)):
+                return True
+        return False
+
+    def _is_any_ready(self, run_id: str | None, wanted: "dict[str, str | None]") -> bool:
         narrowed = _narrowed(wanted)
         if run_id is not None:
             narrowed["run_id"] = run_id
-        conditions = "".join(f" and {_condition(name)}" for name in narrowed)
-        bound, _ = self._db.values.bind({"now": self._now(), **narrowed})
+        more = "".join(f" and {_condition(name)}" for name in narrowed)
+        more += f" and exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
+        bound, _ = self._db.values.bind({**narrowed, "now": self._now()})
         ready = "state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)"
         late = "state = 'running' and leased_until < :now"
+        # One by one: each has an index of its own.
         return any(
-            self._db.one(f"select 1 from tasks where {state}{conditions} limit 1", bound) is not None for state in (ready, late)
+            self._db.one(f"select 1 from tasks where {condition}{more} limit 1", bound) is not None for condition in (ready, late)
         )
 
     def _claim(
