@@ -38,12 +38,12 @@ class Altered:
         """Run a program on the copy; give what it prints."""
         return self._run([sys.executable, "-c", program, *arguments])
 
-    def call(self, *words: str) -> str:
+    def call(self, *words: str, expected: int = 0) -> str:
         """Run the copy's command line."""
-        return self._run([sys.executable, "-m", "decklog", *words])
+        return self._run([sys.executable, "-m", "decklog", *words], expected)
 
-    def _run(self, command: list[str]) -> str:
+    def _run(self, command: list[str], expected: int = 0) -> str:
         environment = {**os.environ, "PYTHONPATH": str(self.package.parent), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode == expected, done.stdout + done.stderr
         return done.stdout

@@ -1,9 +1,11 @@
 """A kind of record is a migration, a store file, a test file and one place in `app.py`; everything else follows."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from decklog import Decklog
 from tests.project.altered import Altered
 
 # One column is called as a type is.
@@ -125,3 +127,11 @@ def test_a_new_kind_of_record_has_its_commands(altered: Altered, tmp_path: Path)
     assert "well done" in altered.call("--db", path, "remarks", "find", "run_1")
     assert "Say something about a run." in altered.call("remarks", "say", "--help")
     assert "Keeps what was said about a run." in altered.call("--help")
+
+
+def test_what_a_migration_would_do_is_told_before_it_is_done(altered: Altered, target: str) -> None:
+    Decklog.open(target).close()
+    told = altered.call("--db", target, "migrate", "--check", "--json", expected=7)
+    assert json.loads(told)["data"]["missing"] == ["9001_remarks"]
+    altered.call("--db", target, "migrate")
+    assert json.loads(altered.call("--db", target, "migrate", "--check", "--json"))["data"]["up_to_date"]

@@ -9,7 +9,7 @@ A step that has landed is never edited: a log that was made by another text of i
 import os
 from functools import lru_cache
 
-from decklog.errors import SchemaDiffers
+from decklog.errors import SchemaDiffers, SchemaTooOld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,6 +62,17 @@ def _of_engine(folder: str, engine: str) -> "Iterator[str]":
 
 def latest(engine: str) -> int:
     return steps(engine)[-1].version
+
+
+def too_old(target: str, found: int, engine: str, *, hint: str) -> SchemaTooOld:
+    """Say that a log lacks steps, and which."""
+    return SchemaTooOld(
+        f"{target} has schema {found} and this Decklog needs {latest(engine)}",
+        hint=hint,
+        found=found,
+        supported=latest(engine),
+        missing=[step.name for step in steps(engine) if step.version > found],
+    )
 
 
 @lru_cache

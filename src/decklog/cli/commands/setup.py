@@ -9,6 +9,8 @@ from decklog.cli.locate import ADDRESS, FILE, FOLDER, Place, locate
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
 
+PENDING = 7
+
 
 @click.command()
 @click.argument("folder", default=".")
@@ -54,8 +56,9 @@ def where(call: Call) -> int:
 
 @for_the_manager
 @click.command()
+@click.option("--check", is_flag=True, help="Only tell what would be applied; exit 7 when something would.")
 @click.pass_obj
-def migrate(call: Call) -> int:
+def migrate(call: Call, check: bool) -> int:
     """Bring the log's schema up to date, and a SQLite file's journal mode back to WAL.
 
     A SQLite file is copied first and is also migrated when it is opened; PostgreSQL is migrated only by this.
@@ -64,7 +67,23 @@ def migrate(call: Call) -> int:
 
     place = locate(call.db)
     place.must_exist()
+    if check:
+        return _check(call, place)
     with Decklog.open(place.target, migrate=True) as log:
         log.db.migrate()
         facts = log.db.facts()
     return show({"target": place.target, "schema": facts["schema"]}, as_json=call.json)
+
+
+def _check(call: Call, place: Place) -> int:
+    """Open the log as it is, and tell which steps it lacks."""
+    from decklog.app import Decklog
+    from decklog.errors import SchemaTooOld
+
+    missing: list[str] = []
+    try:
+        Decklog.open(place.target, read_only=True).close()
+    except SchemaTooOld as problem:
+        missing = problem.details["missing"]
+    show({"target": place.target, "missing": missing, "up_to_date": not missing}, as_json=call.json)
+    return PENDING if missing else 0

@@ -2,7 +2,7 @@
 
 from decklog.clock import to_text
 from decklog.db import schema
-from decklog.errors import SchemaTooNew, SchemaTooOld
+from decklog.errors import SchemaTooNew
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,12 +64,7 @@ def check_version(database: "Database") -> int:
     version = max((row[0] for row in applied), default=0)
     latest = schema.latest("postgres")
     if version < latest:
-        raise SchemaTooOld(
-            f"this database has schema {version} and this Decklog needs {latest}",
-            hint="Run: decklog migrate",
-            found=version,
-            supported=latest,
-        )
+        raise schema.too_old("this database", version, "postgres", hint="Run: decklog migrate")
     if version > latest:
         raise SchemaTooNew(
             f"this database has schema {version}; this Decklog knows up to {latest}",

@@ -7,7 +7,7 @@ import apsw
 from decklog.clock import to_text
 from decklog.db import schema
 from decklog.db.sqlite import errors, file
-from decklog.errors import NotADatabase, NotFound, SchemaTooNew, SchemaTooOld
+from decklog.errors import NotADatabase, NotFound, SchemaTooNew
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,10 +26,7 @@ def prepare(connections: "Connections", state: "file.FileState", clock: "Clock")
     if found == latest:
         return
     if connections.read_only:
-        raise SchemaTooOld(
-            f"{connections.path} has schema {found} and this Decklog reads {latest}",
-            hint="Open it once for writing, or run `decklog migrate`.",
-        )
+        raise schema.too_old(connections.path, found, "sqlite", hint="Open it once for writing, or run: decklog migrate")
     migrate(connections, clock)
 
 
