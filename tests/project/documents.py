@@ -13,7 +13,7 @@ from tests.db.processes import ROOT, environment
 NOT_RUN = {
     "make demo     # sets up a virtual environment, then shows the main job": "the second command runs this very test",
     "A run with 8 tasks. 3 worker processes start: ada, bo, cy.": "an excerpt; tests/cli/test_demo.py runs the demonstration",
-    "people ─┐                ┌─ agents ─────────────┐        builders": "a drawing",
+    "people ─┐                ┌─ agents ──────────────┐          builders": "a drawing",
     "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
 }
 # Pages that are written from the code, and held against it by tests/test_docs.py.

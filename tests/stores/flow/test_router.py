@@ -231,7 +231,7 @@ def test_whole_words_of_a_name_tell_security_work(name: str, is_security: bool) 
     from decklog.stores.flow.document import shipped
 
     rule = shipped()["rules"]["security_sensitive"]["config"]
-    assert router.is_security(router.Group(id="A", name=name), rule) == is_security
+    assert router.is_security(router.GroupFacts(id="A", name=name), rule) == is_security
 
 
 def test_an_override_is_told_only_when_something_changed(log: Decklog) -> None:

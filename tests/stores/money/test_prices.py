@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
-from decklog.stores.money import price_list
+from decklog.stores.money import prices as price_module
 from decklog.stores.money.prices import Price, shipped
 
 counts = st.integers(0, 10**12)
@@ -149,7 +149,7 @@ def test_a_file_that_is_no_price_list_is_refused(log: Decklog, bad: object) -> N
 
 
 def test_every_shipped_price_says_where_and_when_it_was_read() -> None:
-    path = Path(price_list.__file__).with_name("prices.json")
+    path = Path(price_module.__file__).with_name("prices.json")
     rows = json.loads(path.read_text())["prices"]
     assert rows
     for row in rows:
@@ -163,7 +163,7 @@ def test_every_shipped_price_says_where_and_when_it_was_read() -> None:
 
 
 def test_every_shipped_price_holds_from_a_day_that_someone_states_or_from_when_it_was_read() -> None:
-    path = Path(price_list.__file__).with_name("prices.json")
+    path = Path(price_module.__file__).with_name("prices.json")
     file = json.loads(path.read_text())
     days = {(row["model"], row["valid_from"]): row["sourced_on"] for row in file["prices"]}
     assert {tuple(stated.rsplit(" ", 1)) for stated in file["dated_by"]} <= days.keys()
@@ -173,7 +173,7 @@ def test_every_shipped_price_holds_from_a_day_that_someone_states_or_from_when_i
 
 
 def test_the_shipped_file_can_be_loaded_as_a_users_own(log: Decklog) -> None:
-    path = Path(price_list.__file__).with_name("prices.json")
+    path = Path(price_module.__file__).with_name("prices.json")
     loaded = log.prices.load(json.loads(path.read_text()))
     assert len(loaded) == len(log.prices.find())
     assert log.journal.verify().ok

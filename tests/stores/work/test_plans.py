@@ -42,7 +42,7 @@ def test_a_phase_keeps_its_own_facts_and_everything_else_as_extra(log: Decklog, 
     ]
     zero, one, three = recorded(log, run_id, given, total_phases=9)
     assert (zero.number, zero.status, zero.extra) == (0, PhaseStatus.PENDING, {"a": 1, "b": 2})
-    assert (one.name, one.progress_percent) == ("PlanPhase 1", 100)
+    assert (one.name, one.progress_percent) == ("Phase 1", 100)
     assert one.completed_at == datetime(2025, 6, 1, 10, tzinfo=UTC)
     assert one.started_at == datetime(2025, 5, 1, tzinfo=UTC)
     assert (three.status, three.progress_percent, three.extra) == ("blocked", 40, {"risk": "high", "steps": [1, None]})
@@ -283,7 +283,7 @@ def test_what_does_not_exist_is_not_found(log: Decklog, run_id: str) -> None:
             log.plans.record(nobody, "p", "t", PHASES)
     recorded(log, run_id)
     for phase in ("4", "design", "", "-1", "01"):
-        with pytest.raises(NotFound, match="no phase"):
+        with pytest.raises(NotFound, match="no plan phase"):
             log.plans.mark(run_id, phase, PhaseStatus.COMPLETED)
 
 
