@@ -188,3 +188,26 @@ def test_white_space_changes_nothing(command: str, spaces: list[str]) -> None:
 )
 def test_a_quoted_mention_stays_harmless(command: str, form: str) -> None:
     assert judge(form.format(command)).decision is Decision.ALLOW
+
+
+MANY = [f"a{number}" for number in range(80)]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "for a in ls pwd date id true false echo rm; do for b in -a -b -c -d -e -f -g -rf; do $a $b /; done; done",
+        f"printf '%s\\n' {' '.join(MANY)} / | xargs -n1 rm -rf",
+        f"parallel rm -rf ::: {' '.join(MANY)} /",
+        f"rm -rf {{{','.join(MANY)},/}}",
+        "python3 -c '" + ";".join(f'{name}="x"' for name in MANY * 3) + ';b="/root/.ssh/id_rsa"\'',
+        "awk '{" + "x=1;" * 2500 + 'system("rm -rf /")}\' f',
+        "sed '" + "s/a/b/;" * 1300 + "w /etc/x' f",
+        "jq '" + ".a|" * 3000 + "env' f",
+        "NODE_OPTIONS='" + "--trace " * 60 + "--require=/tmp/x' node a.js",
+        f"for a in {' '.join(MANY)} /; do rm -rf $a; done",
+        "ls" + " | cat" * 60 + " | rm -rf /",
+    ],
+)
+def test_what_lies_beyond_a_limit_of_the_judge_is_not_waved_through(command: str) -> None:
+    assert not judge(command).is_allowed

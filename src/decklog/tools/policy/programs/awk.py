@@ -31,6 +31,8 @@ def check_awk(judge: Judge, use: Use) -> None:
         if "=" not in word.text:
             judge.path("write" if edits else "read", word, use.scope, use.call.text)
     for program in programs:
+        if len(program.text) > _LONGEST:
+            judge.report("too-complex", use.call.text)
         _Program(judge, use, program.text[:_LONGEST]).check()
 
 

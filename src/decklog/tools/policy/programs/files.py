@@ -77,7 +77,7 @@ def check_jq(judge: Judge, use: Use) -> None:
         if text in ("--slurpfile", "--rawfile", "--argfile") and texts[place + 2 :]:
             judge.path("read", use.call.argv[place + 2], use.scope, use.call.text)
     filters = [word.text for word in use.arguments.operands[:2]]
-    if any(judge.policy.patterns["jq_danger"].search(text[:_LONGEST]) for text in filters):
+    if any(judge.matches("jq_danger", text) for text in filters):
         judge.report("environment-dump", use.call.text)
     if use.arguments.has(("-i", "--inplace", "--in-place")):
         for word in use.arguments.operands[1:]:
@@ -86,7 +86,7 @@ def check_jq(judge: Judge, use: Use) -> None:
 
 def check_mlr(judge: Judge, use: Use) -> None:
     """Judge the expressions of mlr: those that start a program or write a file are asked about."""
-    if any(judge.policy.patterns["mlr_danger"].search(word.text[:_LONGEST]) for word in use.call.argv[1:]):
+    if any(judge.matches("mlr_danger", word.text) for word in use.call.argv[1:]):
         judge.report("inline-code", use.call.text)
 
 

@@ -66,7 +66,10 @@ def check_search_path(judge: Judge, use: Use) -> None:
 def check_settings(judge: Judge, use: Use) -> None:
     """Judge options that are given in one text, such as those of another program in a variable."""
     for word in use.arguments.operands:
-        for text in _split(word.text)[:_MOST_WORDS]:
+        words = _split(word.text)
+        if len(words) > _MOST_WORDS:
+            judge.report("too-complex", use.call.text)
+        for text in words[:_MOST_WORDS]:
             _check_setting(judge, use, Word(text, word.taint))
 
 

@@ -9,7 +9,7 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word
 
 _BACKTICKS = re.compile(r"(?:`|%x[({\[|!])([^`)}\]|!]*)[`)}\]|!]")
 _IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:)")
-_MOST_STRINGS = 40
+_MOST_STRINGS = 200
 _LONGEST = 8_000
 
 
@@ -58,6 +58,7 @@ def check_strings(judge: Judge, code: str, scope: Scope, call: Call) -> None:
     for count, found in enumerate(judge.policy.patterns["strings"].finditer(code)):
         text = found[2]
         if count >= _MOST_STRINGS:
+            judge.report("inline-code", call.text)
             break
         if "\n" not in text and " " not in text and judge.paths.classify(text, scope.cwd) in ("secret", "guard", "env", "vault"):
             judge.path("read", Word(text), scope, call.text)

@@ -1,16 +1,18 @@
 """Programs that start other programs: the inner command is judged like any other."""
 
 import re
+from typing import TypeVar
 
 from decklog.tools.policy.programs.use import Judge, Use
 from decklog.tools.policy.programs.variables import check_variable
 from decklog.tools.policy.shell.found_files import found_by
 from decklog.tools.policy.shell.options import sort_arguments
 from decklog.tools.policy.shell.simple_command import Call
-from decklog.tools.policy.shell.words import UNKNOWN, Word
+from decklog.tools.policy.shell.words import UNKNOWN, UNKNOWN_WORD, Word
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _MOST_ITEMS = 20
+Item = TypeVar("Item")
 _FIND_ACTIONS = {"-exec", "-execdir", "-ok", "-okdir"}
 
 
@@ -79,7 +81,7 @@ def _batches(use: Use, by_line: bool) -> list[list[Word]]:
     if given:
         return [[item] for item in given]
     if by_line or use.arguments.has(("-d", "--delimiter", "-0", "--null", "-n", "-L")):
-        lines = [line for line in stdin.text.split("\n") if line.strip()][:_MOST_ITEMS]
+        lines = _first([line for line in stdin.text.split("\n") if line.strip()], UNKNOWN)
         return [[Word(line, stdin.taint)] for line in lines] or [[Word(UNKNOWN, stdin.taint)]]
     words = [Word(item, stdin.taint) for item in stdin.text.split()]
     return [words or [Word(UNKNOWN, stdin.taint)]]
@@ -88,7 +90,12 @@ def _batches(use: Use, by_line: bool) -> list[list[Word]]:
 def _behind_colons(use: Use) -> list[Word]:
     """Give the arguments that parallel is given behind `:::`."""
     texts = [word.text for word in use.arguments.operands]
-    return use.arguments.operands[texts.index(":::") + 1 :][:_MOST_ITEMS] if ":::" in texts else []
+    return _first(use.arguments.operands[texts.index(":::") + 1 :], UNKNOWN_WORD) if ":::" in texts else []
+
+
+def _first(items: list[Item], unknown: Item) -> list[Item]:
+    """Give the first of many items, and an unknown one for the rest."""
+    return items if len(items) <= _MOST_ITEMS else [*items[:_MOST_ITEMS], unknown]
 
 
 def _filled(operands: list[Word], items: list[Word], marker: str | None) -> list[Word]:

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice, product
+from math import prod
 from typing import Protocol
 
 from decklog.tools.policy.shell.expansion import Expander
@@ -13,7 +14,7 @@ from decklog.tools.policy.shell.scope import Function, Scope
 from decklog.tools.policy.shell.simple_command import Call, Redirect
 from decklog.tools.policy.shell.words import UNKNOWN, UNKNOWN_WORD, Word
 
-_MOST_CHOICES = 12
+_MOST_CHOICES = 64
 _REDIRECTS = {"file_redirect", "herestring_redirect", "heredoc_redirect"}
 _SKIPPED = {"comment", "heredoc_start", "heredoc_end", "file_descriptor", "variable_name"}
 _BRANCHING = {"if_statement", "while_statement", "for_statement", "case_statement", "c_style_for_statement"}
@@ -321,6 +322,8 @@ class Reader:
             return iter([{}])
         text = text_of(node, self.source)
         named = {name: values for name, values in several.items() if name in text}
+        if prod(len(values) for values in named.values()) > _MOST_CHOICES:
+            self.reviewer.report("too-complex", text)
         combinations = product(*named.values())
         return (dict(zip(named, values, strict=True)) for values in islice(combinations, _MOST_CHOICES))
 

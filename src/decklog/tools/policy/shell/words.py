@@ -101,7 +101,8 @@ def expand_braces(text: str) -> list[str]:
     waiting = [text]
     while waiting:
         if len(results) + len(waiting) > _MOST_BRACES:
-            return [text]
+            # What it would come to is not looked at, so it is not known.
+            return [*results, UNKNOWN]
         current = waiting.pop()
         options = _first_braces(current)
         if options is None:
