@@ -107,6 +107,11 @@ class Connections:
             open=True,
         )
 
+    @property
+    def was_reached(self) -> bool:
+        """Whether the server has ever answered; one that never has is not waited for."""
+        return self._pool is not None
+
     def check_open(self) -> None:
         if self._is_closed:
             raise Closed("this log is closed; open it again")

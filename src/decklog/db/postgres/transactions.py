@@ -165,7 +165,7 @@ class Transactions:
                 with self.block(WRITE, patience_seconds=patience) as connection, self._at_work(connection, {}):
                     return job()
             except (Busy, Unreachable):
-                if not remaining or time.monotonic() >= end:
+                if not remaining or time.monotonic() >= end or not self._connections.was_reached:
                     raise
                 time.sleep(random.uniform(0, 0.02) * (_TRIES - remaining))
         raise AssertionError("the last try returns or raises")
@@ -236,6 +236,8 @@ class Transactions:
         try:
             return self._read(job)
         except Unreachable:
+            if not self._connections.was_reached:
+                raise
             return self._read(job)  # nothing was changed, so that it can be asked again
 
     def _read(self, job: "Callable[[], T]") -> "T":
