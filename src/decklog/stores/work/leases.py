@@ -8,10 +8,10 @@ from functools import cache
 
 from decklog.errors import Invalid, LeaseLost, NotFound
 from decklog.operations import writes, writes_in_steps
-from decklog.records import to_json
 from decklog.stores.base import Store
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
+from decklog.stores.work.claimable import EXPIRED, GOES_ON, Patience, condition, narrowed, take_next
 from decklog.stores.work.task import AttemptOutcome, Task, TaskState
 
 TYPE_CHECKING = False
@@ -87,7 +87,7 @@ class Leases(Store):
         check_span(lease_seconds, "lease_seconds")
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
-        patience = _Patience(wait_seconds)
+        patience = Patience(wait_seconds)
         while (task := self._db.write(lambda: self._claim(run_id, worker, wanted, lease_seconds, amounts))) is None:
             if not self._awaited(run_id, wanted, patience):
                 return None
@@ -96,7 +96,7 @@ class Leases(Store):
             claim.lessons = self._lessons().recall(f"{task.title} {task.objective}")
         return claim
 
-    def _awaited(self, run_id: str | None, wanted: "dict[str, str | None]", patience: "_Patience") -> bool:
+    def _awaited(self, run_id: str | None, wanted: "dict[str, str | None]", patience: "Patience") -> bool:
         """Wait until there may be a task to take. Looking is free for all; only those who see one go and lock the run."""
         while not patience.over():
             self._db.wait_for_change(patience.left(), run_id)
@@ -105,18 +105,16 @@ class Leases(Store):
         return False
 
     def _is_any_ready(self, run_id: str | None, wanted: "dict[str, str | None]") -> bool:
-        narrowed = _narrowed(wanted)
+        asked = narrowed(wanted)
         if run_id is not None:
-            narrowed["run_id"] = run_id
-        more = "".join(f" and {_condition(name)}" for name in narrowed)
+            asked["run_id"] = run_id
+        more = "".join(f" and {condition(name)}" for name in asked)
         more += f" and exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
-        bound, _ = self._db.values.bind({**narrowed, "now": self._now()})
+        bound, _ = self._db.values.bind({**asked, "now": self._now()})
         ready = "state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)"
         late = "state = 'running' and leased_until < :now"
         # One by one: each has an index of its own.
-        return any(
-            self._db.one(f"select 1 from tasks where {condition}{more} limit 1", bound) is not None for condition in (ready, late)
-        )
+        return any(self._db.one(f"select 1 from tasks where {state}{more} limit 1", bound) is not None for state in (ready, late))
 
     def _claim(
         self,
@@ -172,21 +170,21 @@ class Leases(Store):
             "select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :now limit 1", bound
         )
         if late is not None:
-            self._change_all(Task, _EXPIRED, note="lease expired", run_id=run_id, now=now)
+            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, now=now)
 
     def _take(self, run_id: str, worker: str, wanted: "dict[str, str | None]", lease_seconds: float) -> Task | None:
         """Take the next task that is ready; those that others are taking at this moment are passed over."""
-        narrowed = _narrowed(wanted)
+        asked = narrowed(wanted)
         now = self._now()
         taken = self._change_all(
             Task,
-            _take_next(tuple(narrowed)),
+            take_next(tuple(asked)),
             note=f"claimed by {worker}",
             run_id=run_id,
             worker=worker,
             now=now,
             until=now + timedelta(seconds=lease_seconds),
-            **narrowed,
+            **asked,
         )
         return taken[0] if taken else None
 
@@ -424,91 +422,3 @@ def _lost(task: Task, fence: int) -> LeaseLost:
         fence=task.fence,
         yours=fence,
     )
-
-
-_EXPIRED = """
-update tasks set
-  state = case when failures + 1 >= max_attempts then 'blocked' else 'pending' end,
-  reason = 'the lease of ' || worker || ' expired'
-    || case when failures + 1 >= max_attempts then '; all ' || max_attempts || ' attempts are used' else '' end,
-  failures = failures + 1,
-  outcome = 'expired',
-  summary = null,
-  result = null,
-  worker = null,
-  leased_until = null,
-  updated_at = :now
-where run_id = :run_id
-  and state = 'running'
-  and leased_until < :now
-returning *
-"""
-
-
-# Tags are a JSON list, and a tag that is bound as JSON has its quotes: a part of another tag is not met.
-# The list without its brackets and with a comma on either side, in which a tag stands between commas as JSON spells it.
-_TAGS = "(',' || substr(tags, 2, length(tags) - 2) || ',')"
-TAGGED = f"replace({_TAGS}, :tag, '') <> {_TAGS}"
-# A run that is paused or over gives out no work.
-GOES_ON = "(status = 'planning' or status = 'active')"
-
-
-def spelled_tag(tag: str) -> str:
-    """Spell a tag as `TAGGED` looks for it."""
-    return f",{to_json(tag)},"
-
-
-def _narrowed(wanted: "dict[str, str | None]") -> "dict[str, str]":
-    """Give what a claim asks for, as it is bound."""
-    return {name: spelled_tag(value) if name == "tag" else value for name, value in wanted.items() if value is not None}
-
-
-def _condition(name: str) -> str:
-    return TAGGED if name == "tag" else f"{name} = :{name}"
-
-
-@cache
-def _take_next(narrowed: "tuple[str, ...]") -> str:
-    """Write the update that takes the most urgent, oldest task that is ready, of those with a group, role or tag."""
-    more = "".join(f" and {_condition(name)}" for name in narrowed)
-    return f"""
-    update tasks set
-      state = 'running',
-      worker = :worker,
-      fence = fence + 1,
-      attempts = attempts + 1,
-      leased_at = :now,
-      leased_until = :until,
-      outcome = null,
-      reason = null,
-      reservation_id = null,
-      updated_at = :now
-    where id = (
-      select id from tasks
-       where run_id = (select id from runs where id = :run_id and {GOES_ON})
-         and state = 'pending'
-         and open_dependencies = 0
-         and (not_before is null or not_before <= :now)
-         {more}
-       order by priority desc, created_at, id
-       limit 1 for update skip locked
-    )
-      and state = 'pending'
-    returning *
-    """
-
-
-class _Patience:
-    """How long a claim may wait, in steps short enough to notice expired leases and start times."""
-
-    def __init__(self, seconds: float) -> None:
-        import time
-
-        self._clock = time.monotonic
-        self._end = self._clock() + seconds
-
-    def left(self) -> float:
-        return min(1.0, max(0.0, self._end - self._clock()))
-
-    def over(self) -> bool:
-        return self._clock() >= self._end

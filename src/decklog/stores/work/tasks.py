@@ -7,7 +7,8 @@ from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, from_json
 from decklog.stores.of_run import check_run
-from decklog.stores.work.leases import GOES_ON, TAGGED, Leases, spelled_tag
+from decklog.stores.work.claimable import GOES_ON, TAGGED, spelled_tag
+from decklog.stores.work.leases import Leases
 from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, Task, TaskState, attempts_from, checked, listed
 
 TYPE_CHECKING = False

@@ -1,3 +1,18 @@
+-- Who waits for what: a notification makes every commit of the whole database wait for the one before it, so it is sent only when
+-- somebody listens to the stream. A row counts until its time is over, unless its log says again that it is there. `*` is every
+-- stream. Nothing of it outlives a crash, and nothing has to.
+create unlogged table listeners (
+  stream {text} not null,
+  log    {text} not null,
+  until  timestamptz not null,
+  primary key (stream, log)
+);
+
+create function announce(p_channel varchar, p_stream varchar) returns void language sql as $$
+  select pg_notify(p_channel, left(p_stream, 200))
+   where exists (select 1 from listeners l where l.stream in (p_stream, '*') and l.until > now())
+$$;
+
 -- Appending in one statement instead of four that go to and fro: lock the stream, find its head, chain the entry to it, tell
 -- those who watch. The caller writes the entry down to be hashed; only its number is not known before the stream is locked.
 -- Written in PL/pgSQL because each statement in it sees what was committed while it waited for the lock.
@@ -43,7 +58,7 @@ begin
     if p_at < head.at collate "C" then
       update streams set in_order = 0 where name = p_stream and in_order = 1;
     end if;
-    perform pg_notify(p_channel, left(p_stream, 200));
+    perform announce(p_channel, p_stream);
   end if;
   return next;
 end

@@ -1,1 +1,0 @@
--- Nothing to do: readers see the file's change counter move, and nobody has to be told.

@@ -1,0 +1,88 @@
+"""A house in which everything is found: small folders, modules of one subject, and walls that hold."""
+
+from collections import Counter
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import grimp
+import pytest
+from importlinter import configuration
+from importlinter.application.use_cases import _register_contract_types, read_user_options
+from importlinter.domain.contract import registry
+
+import decklog
+from tests.db.processes import ROOT
+
+PACKAGE = Path(decklog.__file__).parent
+MODULES = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")]
+
+# An import that breaks each contract, by the beginning of its name: who imports what.
+BREAKING = {
+    "Surfaces, clients, app": ("decklog.stores.work.tasks", "decklog.app"),
+    "No surface imports": ("decklog.cli.show", "decklog.stores.work.task"),
+    "The domains of the stores": ("decklog.stores.money.ledger", "decklog.stores.work.task"),
+    "No circles in the stores": ("decklog.stores.work.task", "decklog.stores.work.tasks"),
+    "Only the journal": ("decklog.stores.work.tasks", "decklog.stores.journal.writer"),
+    "Importers know nothing": ("decklog.importers.gaia.importer", "decklog.importers.bazinga.importer"),
+    "No circles inside redaction": ("decklog.redact.view", "decklog.redact.engine"),
+    "The tools: the toolbox above": ("decklog.tools.policy.policy", "decklog.tools.files.files"),
+    "No circles in the tools": ("decklog.tools.search.globs", "decklog.tools.search.search"),
+    "The policy: what a program": ("decklog.tools.policy.shell.words", "decklog.tools.policy.programs.git"),
+    "A program's checks": ("decklog.tools.policy.programs.git", "decklog.tools.policy.programs.network"),
+    "SQLite's driver": ("decklog.stores.work.tasks", "apsw"),
+    "PostgreSQL's driver": ("decklog.db.sqlite.database", "psycopg"),
+    "The parts of an engine": ("decklog.db.sqlite.errors", "decklog.db.sqlite.database"),
+    "The engines know nothing": ("decklog.db.postgres.database", "decklog.db.sqlite.database"),
+}
+
+
+def test_no_folder_has_more_than_twenty_modules() -> None:
+    rooms = Counter(str(path.parent) for path in MODULES if path.name != "__init__.py")
+    assert {room: count for room, count in rooms.items() if count > 20} == {}
+
+
+def test_no_module_is_longer_than_five_hundred_lines() -> None:
+    lengths = {str(path): len((PACKAGE / path).read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {name: length for name, length in lengths.items() if length > 500} == {}
+
+
+def test_every_folder_says_what_is_in_it() -> None:
+    rooms = [path for path in MODULES if path.name == "__init__.py"]
+    silent = [str(path) for path in rooms if not (PACKAGE / path).read_text(encoding="utf-8").startswith('"""')]
+    assert silent == []
+
+
+@cache
+def contracts() -> dict[str, Any]:
+    configuration.configure()
+    options = read_user_options(str(ROOT / "pyproject.toml"))
+    _register_contract_types(options)
+    return {
+        found["name"]: registry.get_contract_class(found["type"])(found["name"], options.session_options, found)
+        for found in options.contracts_options
+    }
+
+
+@cache
+def imports() -> grimp.ImportGraph:
+    return grimp.build_graph("decklog", include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None)
+
+
+def test_every_contract_has_an_import_that_breaks_it() -> None:
+    assert len(contracts()) >= 8
+    unbroken = [name for name in contracts() if not any(name.startswith(start) for start in BREAKING)]
+    assert unbroken == []
+
+
+@pytest.mark.parametrize("start", BREAKING)
+def test_a_wall_holds(start: str) -> None:
+    contract = next(contract for name, contract in contracts().items() if name.startswith(start))
+    assert contract.check(deepcopy(imports()), verbose=False).kept
+    graph = deepcopy(imports())
+    importer, imported = BREAKING[start]
+    assert importer in graph.modules
+    assert imported in graph.modules
+    graph.add_import(importer=importer, imported=imported, line_number=1, line_contents=f"import {imported}")
+    assert not contract.check(graph, verbose=False).kept
