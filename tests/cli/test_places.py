@@ -5,6 +5,9 @@ import stat
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from decklog.cli.locate import without_password
 from tests.cli.conftest import Program
 
 
@@ -90,3 +93,30 @@ def test_a_server_without_tables_is_migrated_only_when_asked(decklog: Program, e
     assert "decklog migrate" in refused.envelope["error"]["hint"]
     assert decklog("migrate", "--db", empty_postgres_url).code == 0
     assert decklog("runs", "find", "--db", empty_postgres_url).code == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://ana@host/db", "postgresql://ana@host/db"),
+        ("postgresql://ana:{secret}@host:5432/db", "postgresql://ana:***@host:5432/db"),
+        ("postgres://ana:{secret}@/db?host=/run/pg", "postgres://ana:***@/db?host=/run/pg"),
+        (
+            "postgresql://host/db?user=ana&password={secret}&sslpassword={secret}",
+            "postgresql://host/db?user=ana&password=***&sslpassword=***",
+        ),
+        ("postgresql:///db", "postgresql:///db"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(address: str, shown: str) -> None:
+    for secret in ("hunter" + "2", "p@ss/w:rd", "a:b@c"):
+        assert without_password(address.format(secret=secret)) == shown
+
+
+def test_no_answer_and_no_error_holds_the_password_of_a_server(decklog: Program) -> None:
+    secret = "k8#tR2" + "vLq9"
+    address = f"postgresql://nobody:{secret}@127.0.0.1:1/x".replace("#", "%23")
+    for words in (["where"], ["runs", "find"], ["init"], ["migrate"], ["migrate", "--check"], ["doctor"], ["restore", "x.db"]):
+        for form in ([], ["--json"]):
+            said = decklog(*words, *form, "--db", address)
+            assert "vLq9" not in said.out + said.err, said

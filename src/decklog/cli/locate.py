@@ -21,6 +21,11 @@ class Place:
         return self.target.startswith(("postgresql://", "postgres://"))
 
     @property
+    def shown(self) -> str:
+        """The target as anybody may see it: an address without its password."""
+        return without_password(self.target) if self.is_server else self.target
+
+    @property
     def path(self) -> str:
         return os.path.expanduser(self.target.removeprefix("sqlite:///"))
 
@@ -40,6 +45,19 @@ class Place:
                 hint="Run `decklog init` to make one here, or name one with --db.",
                 path=self.path,
             )
+
+
+def without_password(address: str) -> str:
+    """Write an address with stars in the place of its passwords, wherever the address has them."""
+    scheme, _, rest = address.partition("://")
+    place, question, settings = rest.partition("?")
+    # A password may hold any sign that was not escaped; the last @ is the one before the host.
+    who, at, host = place.rpartition("@")
+    user, colon, _ = who.partition(":")
+    parts = [
+        f"{name}=***" if "password" in name.lower() else part for part in settings.split("&") for name in [part.partition("=")[0]]
+    ]
+    return f"{scheme}://{user}{colon}{'***' if colon else ''}{at}{host}{question}{'&'.join(parts)}"
 
 
 def locate(named: str | None, folder: str | None = None) -> Place:

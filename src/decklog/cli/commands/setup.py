@@ -29,7 +29,7 @@ def init(call: Call, folder: str) -> int:
     if place.is_server:
         _remember(inside, place.target)
     _ignore(inside)
-    return show({"target": place.target, "already": already}, as_json=call.json)
+    return show({"target": place.shown, "already": already}, as_json=call.json)
 
 
 def _remember(inside: str, address: str) -> None:
@@ -51,7 +51,7 @@ def _ignore(inside: str) -> None:
 def where(call: Call) -> int:
     """Say which log a call from here means, and why."""
     place = locate(call.db)
-    return show({"target": place.target, "because": place.reason, "exists": place.exists}, as_json=call.json)
+    return show({"target": place.shown, "because": place.reason, "exists": place.exists}, as_json=call.json)
 
 
 @for_the_manager
@@ -72,7 +72,7 @@ def migrate(call: Call, check: bool) -> int:
     with Decklog.open(place.target, migrate=True) as log:
         log.db.migrate()
         facts = log.db.facts()
-    return show({"target": place.target, "schema": facts["schema"]}, as_json=call.json)
+    return show({"target": place.shown, "schema": facts["schema"]}, as_json=call.json)
 
 
 def _check(call: Call, place: Place) -> int:
@@ -85,5 +85,5 @@ def _check(call: Call, place: Place) -> int:
         Decklog.open(place.target, read_only=True).close()
     except SchemaTooOld as problem:
         missing = problem.details["missing"]
-    show({"target": place.target, "missing": missing, "up_to_date": not missing}, as_json=call.json)
+    show({"target": place.shown, "missing": missing, "up_to_date": not missing}, as_json=call.json)
     return PENDING if missing else 0

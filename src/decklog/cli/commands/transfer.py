@@ -144,7 +144,7 @@ def restore(call: Call, file: str, path: str | None) -> int:
 
     place = Place(path, "named with --to") if path else locate(call.db)
     if place.is_server:
-        raise Usage("a server's log is not replaced by a file", hint=f"Move it in: decklog move {place.target} --from {file}")
+        raise Usage("a server's log is not replaced by a file", hint=f"Move it in: decklog move {place.shown} --from {file}")
     with Meter() as meter:
         return show(put_back(file, place.path, progress=meter), as_json=call.json)
 
