@@ -1,7 +1,7 @@
 """Where rows of a source arrive: each once, all of it, or kept as it was when no record can hold it."""
 
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
@@ -42,6 +42,7 @@ class Landing:
         self._progress = progress
         # Of the batch that is being taken: they reach the report once it is committed.
         self._notes: list[str] = []
+        self._turns: dict[tuple[str, str, datetime], dict[str, int]] = {}
 
     @contextmanager
     def open(self) -> "Iterator[None]":
@@ -197,6 +198,11 @@ class Landing:
             key=self.key(row),
         )
         return not marked.already
+
+    def in_turn(self, row: Row, at: datetime) -> datetime:
+        """Tell a stream's rows of one time apart by microseconds, so that they keep the order in which they were written."""
+        known = self._turns.setdefault((row.table, row.stream, at), {})
+        return at + timedelta(microseconds=known.setdefault(row.id, len(known)))
 
     def record(self, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: "Any") -> Fate:
         """Add a record as it is. One that is here already becomes the source's when that is newer, by the time in `clock`."""
