@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import apsw
 import pytest
 
 from decklog import Decklog, Invalid
@@ -184,3 +185,65 @@ def _change(file: Path, sql: str) -> None:
     db = apsw.Connection(str(file))
     db.execute(sql)
     db.close()
+
+
+def _edit(file: Path, *statements: str) -> None:
+    db = apsw.Connection(str(file))
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+
+
+def test_a_second_import_brings_what_was_saved_again_meanwhile(log: Decklog, file: Path) -> None:
+    build(file, 19)
+    BazingaImport(log, str(file)).run()
+    name, group = apsw.Connection(str(file)).execute("select state_type, group_id from state_snapshots limit 1").get
+    _edit(
+        file,
+        f"""update state_snapshots set state_data = '{{"step": "later"}}', timestamp = '2026-06-01 00:00:00'
+             where state_type = '{name}' and group_id = '{group}'""",
+        "update error_patterns set confidence = 0.25, occurrences = 77",
+        "update strategies set helpfulness = 41",
+        'update sessions set metadata = \'{"note": "later"}\'',
+        "update context_package_consumers set consumed_at = '2026-06-01 00:00:00'",
+    )
+
+    again = BazingaImport(log, str(file)).run()
+    heads = log.journal.heads()
+    third = BazingaImport(log, str(file)).run()
+
+    assert log.states.get("bazinga_1", name, group_id=group).document == {"step": "later"}
+    assert log.patterns.get("ab" * 32, "parser").occurrences == 77
+    assert {one.helpfulness for one in log.strategies.find("parser")} == {41}
+    assert log.runs.get("bazinga_1").metadata == {"note": "later"}
+    assert again.tables["error_patterns"]["changed"] == again.tables["error_patterns"]["read"]
+    assert log.journal.heads() == heads
+    assert third.total(Fate.CHANGED) == third.total(Fate.NEW) == 0
+    assert log.journal.verify().ok
+
+
+def test_what_was_changed_here_is_not_undone_by_the_source_and_that_is_said(log: Decklog, file: Path) -> None:
+    build(file, 19)
+    BazingaImport(log, str(file)).run()
+    pattern = log.patterns.get("ab" * 32, "parser")
+    log.patterns.judge(pattern.pattern_hash, pattern.project, "success")
+    _edit(file, "update error_patterns set solution = 'another one'")
+
+    report = BazingaImport(log, str(file)).run()
+
+    assert log.patterns.get(pattern.pattern_hash, pattern.project).solution == pattern.solution
+    assert any("changed here and in the source" in note for note in report.notes)
+
+
+def test_an_older_copy_brings_nothing_back(log: Decklog, file: Path, tmp_path: Path) -> None:
+    build(file, 19)
+    BazingaImport(log, str(file)).run()
+    older = tmp_path / "older.db"
+    older.write_bytes(file.read_bytes())
+    _edit(file, "update strategies set helpfulness = 41", "update error_patterns set confidence = 0.25")
+    BazingaImport(log, str(file)).run()
+
+    report = BazingaImport(log, str(older)).run()
+
+    assert report.total(Fate.CHANGED) == 0
+    assert {one.helpfulness for one in log.strategies.find("parser")} == {41}

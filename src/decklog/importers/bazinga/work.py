@@ -124,14 +124,23 @@ class WorkTables(BazingaTables):
         document = row.json("state_data", _JSON, row.columns.get("state_data"))
         given = {"name": row.text("state_type", "state"), "group_id": row.text("group_id", "global")}
         saved_at = row.time("timestamp")
-        if not self.landing.first_time(row):
+        if not self.landing.first_time(row, as_it_is=True):
             row.left = {}
             return Fate.ALREADY
+        if self._is_older(run_id, given, saved_at):
+            return self.landing.keep(row, "a newer version is here", saved_at)
         saved = self.log.states.save(run_id, given["name"], document, group_id=given["group_id"], saved_at=saved_at)
         if saved.already:
             return self.landing.keep(row, f"the same as version {saved.version}", saved_at)
         row.made = f"state {run_id} {given['group_id']} {given['name']} {saved.version}"
         return Fate.NEW
+
+    def _is_older(self, run_id: str, place: "dict[str, str]", saved_at: "datetime | None") -> bool:
+        try:
+            present = self.log.states.get(run_id, place["name"], group_id=place["group_id"])
+        except NotFound:
+            return False
+        return saved_at is not None and saved_at < present.saved_at
 
     def tokens(self, row: Row) -> Fate:
         """Charge an estimate of tokens; neither model nor price is known."""
@@ -186,8 +195,11 @@ class WorkTables(BazingaTables):
             created_at=created,
             updated_at=updated,
         )
-        for phase in phases if fate is not Fate.ALREADY else []:
-            self.landing.record(PlanPhase, clock="updated_at", run_id=run_id, updated_at=updated, **phase)
+        marked = [
+            self.landing.record(PlanPhase, clock="updated_at", run_id=run_id, updated_at=updated, **phase) for phase in phases
+        ]
+        if fate is Fate.ALREADY and marked.count(Fate.ALREADY) < len(marked):
+            fate = Fate.CHANGED
         row.left["id"] = row.columns["id"]
         row.made = f"plan {run_id}"
         return fate

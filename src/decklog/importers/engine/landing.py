@@ -8,6 +8,7 @@ from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, Rea
 from decklog.importers.engine.draft import Draft, only_describes
 from decklog.importers.engine.report import Fate, Report
 from decklog.importers.engine.row import Row, plain
+from decklog.importers.engine.versions import NOTE, Versions, same_entry
 from decklog.records import Record
 from decklog.stores.intake import Intake
 from decklog.stores.journal.entry import EntryKind
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.journal.entry import Entry
 
     # Gives what became of a row, or a Draft when it only describes.
     Mapping = Callable[[Row], Any]
@@ -132,7 +134,19 @@ class Landing:
         for place, draft in enumerate(drafts) if name_rows else ():
             if draft.row.left:
                 draft.row.made = entries[place].id
-        return [Fate.ALREADY if place in entries.known else draft.fate for place, draft in enumerate(drafts)]
+        return [
+            self._known(draft, entries[place]) if place in entries.known else draft.fate for place, draft in enumerate(drafts)
+        ]
+
+    def _known(self, draft: Draft, entry: "Entry") -> Fate:
+        """Look whether a row that became an entry says something else now: an entry stays, and the row is kept beside it."""
+        row = draft.row
+        if draft.entry["subtype"] in (ROW, COLUMNS) or same_entry(self.log, entry, draft.entry):
+            return Fate.ALREADY
+        row.left, row.instead, row.made = dict(row.columns), {}, entry.id
+        [fate] = self._write([self._left(row)])
+        row.left = {}
+        return Fate.ALREADY if fate is Fate.ALREADY else Fate.CHANGED
 
     # What is kept as it was
 
@@ -187,15 +201,21 @@ class Landing:
             entry["key"] = self.key(row)
         return Draft(row, entry)
 
-    def first_time(self, row: Row) -> bool:
-        """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id."""
+    def first_time(self, row: Row, *, as_it_is: bool = False) -> bool:
+        """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id.
+
+        With `as_it_is`, a row that was changed since counts as another.
+        """
+        key = self.key(row)
+        if as_it_is and not key.endswith(row.digest()):
+            key = f"{key}:{row.digest()}"
         marked = self.log.journal.append(
             row.stream,
             f"{row} was taken over",
             kind=EntryKind.EVENT,
             subtype="imported",
             payload={"system": self.report.system, "table": row.table, "id": row.id},
-            key=self.key(row),
+            key=key,
         )
         return not marked.already
 
@@ -205,15 +225,32 @@ class Landing:
         return at + timedelta(microseconds=known.setdefault(row.id, len(known)))
 
     def record(self, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: "Any") -> Fate:
-        """Add a record as it is. One that is here already becomes the source's when that is newer, by the time in `clock`."""
+        """Add a record as it is. One that is here already becomes the source's when that is newer, by the time in `clock`,
+        or says something else while nobody here changed it.
+        """
         identity = [fields[name] for name in record_class.identity]
         present = self.intake.seek(record_class, identity)
         if present is None:
-            self.intake.add(record_class, new_stream=new_stream, note="imported", **fields)
+            self.intake.add(record_class, new_stream=new_stream, note=NOTE, **fields)
             return Fate.NEW
-        if clock is None or getattr(present, clock) >= fields[clock]:
+        return self._renew(present, clock, fields)
+
+    def _renew(self, present: Record, clock: str | None, fields: "dict[str, Any]") -> Fate:
+        """Bring what moved on in the source. What the log's own users changed stays, unless the source's is newer."""
+        versions = Versions(self.log, present, fields)
+        if versions.is_same():
             return Fate.ALREADY
-        return self.change(record_class, clock=clock, **fields)
+        ahead = 0 if clock is None else (fields[clock] > getattr(present, clock)) - (fields[clock] < getattr(present, clock))
+        if ahead > 0:
+            return self.change(type(present), clock=clock, **fields)
+        came_before, is_ours = versions.story()
+        if came_before or (ahead < 0 and is_ours):
+            return Fate.ALREADY
+        if not is_ours:
+            name = present.id_of(present.values())
+            self._notes.append(f"{present.noun()} {name} was changed here and in the source; what is here stays")
+            return Fate.ALREADY
+        return self.change(type(present), **fields)
 
     def change(self, record_class: type[Record], *, clock: str | None = None, **fields: "Any") -> Fate:
         """Write fields of a record that is here as they are; with a `clock`, only over what is older."""
@@ -223,7 +260,7 @@ class Landing:
         changed = self.intake.change_all(
             record_class,
             f"update {record_class.table} set {changes} where {which}{older} returning *",
-            note="imported",
+            note=NOTE,
             **fields,
         )
         return Fate.CHANGED if changed else Fate.ALREADY

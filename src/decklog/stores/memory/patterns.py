@@ -212,6 +212,7 @@ class Patterns(Store):
             lambda: self._seek(ErrorPattern, (pattern_hash, project)),
             lambda: self._add(
                 ErrorPattern,
+                note="imported",
                 pattern_hash=pattern_hash,
                 project=project,
                 signature=signature,
