@@ -96,12 +96,14 @@ def open_log(path: str, clock: "Clock | None" = None) -> "Decklog":
             raise
         return log
     except NotADatabase as problem:
-        from decklog.compat.bazinga.places import is_old_database
+        import shlex
+
+        from decklog.compat.bazinga.places import is_old_database, root_of
 
         if is_old_database(path):
             raise DatabaseInitError(
                 f"{path} is a database of bazinga-db itself, and was left as it is. "
-                f"Take it over with: decklog import bazinga {path}"
+                f"Take its project over with: decklog bazinga take-over {shlex.quote(root_of(path))}"
             ) from problem
         raise DatabaseInitError(told(problem)) from problem
     except DecklogError as problem:

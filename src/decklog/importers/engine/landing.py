@@ -44,6 +44,7 @@ class Landing:
         self._progress = progress
         # Of the batch that is being taken: they reach the report once it is committed.
         self._notes: list[str] = []
+        self._losses: list[str] = []
         self._turns: dict[tuple[str, str, datetime], dict[str, int]] = {}
 
     @contextmanager
@@ -74,19 +75,23 @@ class Landing:
                     batch, room = [], 0
         except Damaged as problem:
             # What stands before the damage is taken, and the other tables may be whole.
-            self.report.note(f"{problem.message}; {done + len(batch)} of {whole} rows were read")
+            table = problem.details.get("table", "a table")
+            lost = f"at most {whole - done - len(batch)}" if whole > done + len(batch) else "an unknown number"
+            self.report.lose(f"{table}: {problem.message}; {done + len(batch)} rows were read, and {lost} of them were not")
         self._take_batch(batch, mapping, done, whole)
 
     def _take_batch(self, batch: "list[Row]", mapping: "Mapping", done: int, whole: int) -> int:
         if not batch:
             return 0
-        self._notes = []
+        self._notes, self._losses = [], []
         with self.log.transaction():
             fates = self._take(batch, mapping)
         # Counted only now: what is not committed did not arrive.
         self.report.count(batch[0].table, fates)
         for note in self._notes:
             self.report.note(note)
+        for loss in self._losses:
+            self.report.lose(loss)
         if self._progress:
             self._progress(batch[0].table, done + len(batch), whole)
         return len(batch)
@@ -179,7 +184,7 @@ class Landing:
             row.stream = "@desk"
             return self._write([self._whole(row, why, at)])[0]
         except Invalid as problem:
-            self._notes.append(f"{row} was refused: {problem.message}")
+            self._losses.append(f"{row} was refused: {problem.message}")
             return Fate.REFUSED
 
     def key(self, row: Row) -> str:

@@ -117,7 +117,7 @@ class Source:
         if not names:
             return
         order = [name for name in by if name in names]
-        with _explained(self.path):
+        with _explained(self.path, table):
             row_number = None if order else self._row_number(table, names)
             found = self._sorted(table, names, order) if row_number is None else self._written(table, names, row_number)
             for number, row in enumerate(found, 1):
@@ -218,8 +218,9 @@ def _authorize(action: int, _first: str | None, second: str | None, *_: object) 
 class _explained:
     """Gives SQLite's errors as ours."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, table: str | None = None) -> None:
         self._path = path
+        self._table = table
 
     def __enter__(self) -> None:
         return None
@@ -230,7 +231,7 @@ class _explained:
         if isinstance(problem, apsw.InterruptError):
             raise TimedOut(f"reading {self._path} took too long", hint="Give it more time.", path=self._path) from problem
         if isinstance(problem, apsw.Error):
-            raise Damaged(f"{self._path} can't be read: {problem}", path=self._path) from problem
+            raise Damaged(f"{self._path} can't be read: {problem}", path=self._path, table=self._table) from problem
 
 
 def _quoted(name: str) -> str:
