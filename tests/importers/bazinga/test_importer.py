@@ -1,5 +1,6 @@
 """A bazinga database of any version is taken over whole, once."""
 
+import json
 from pathlib import Path
 
 import apsw
@@ -7,6 +8,7 @@ import pytest
 
 from decklog import Decklog, Invalid
 from decklog.errors import SchemaTooNew
+from decklog.importers.bazinga.export import BazingaExport
 from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.engine.report import Fate
 from tests.importers.bazinga.bazinga_files import HISTORY, build
@@ -247,3 +249,38 @@ def test_an_older_copy_brings_nothing_back(log: Decklog, file: Path, tmp_path: P
 
     assert report.total(Fate.CHANGED) == 0
     assert {one.helpfulness for one in log.strategies.find("parser")} == {41}
+
+
+def test_a_phase_with_a_status_of_its_own_leaves_the_plan_a_plan(log: Decklog, file: Path, tmp_path: Path) -> None:
+    build(file, 19)
+    phases = '[{"phase": 1, "name": "Lexer", "status": "nearly"}, {"phase": 2, "name": "Parser", "status": "completed"}]'
+    _edit(file, f"update development_plans set phases = '{phases}'")
+
+    report = BazingaImport(log, str(file)).run()
+
+    assert report.tables["development_plans"]["kept"] == 0
+    assert [phase.status for phase in log.plans.phases("bazinga_1")] == ["pending", "completed"]
+    BazingaExport(log, str(tmp_path / "out.db")).run()
+    written = apsw.Connection(str(tmp_path / "out.db"))
+    [back] = [json.loads(text) for (text,) in written.execute("select phases from development_plans")]
+    written.close()
+    assert [phase["status"] for phase in back] == ["nearly", "completed"]
+
+
+def test_a_file_in_another_encoding_says_the_same(log: Decklog, file: Path, tmp_path: Path) -> None:
+    build(file, 19)
+    other = tmp_path / "utf16.db"
+    source, copy = apsw.Connection(str(file)), apsw.Connection(str(other))
+    copy.execute("pragma encoding = 'UTF-16'")
+    for (sql,) in source.execute("select sql from sqlite_schema where sql is not null and name not like 'sqlite_%'").fetchall():
+        copy.execute(sql)
+    for (table,) in source.execute("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'").fetchall():
+        for row in source.execute(f"select * from {table}").fetchall():
+            copy.execute(f"insert into {table} values ({', '.join('?' for _ in row)})", row)
+    source.close()
+    copy.close()
+
+    BazingaImport(log, str(other)).run()
+
+    assert log.states.get("bazinga_1", "pm").document == {"step": 1}
+    assert log.runs.get("bazinga_1").goal == "Make the parser faster"

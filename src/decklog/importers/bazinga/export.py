@@ -9,7 +9,7 @@ from decklog.stores.journal.entry import EntryKind
 from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy
 from decklog.stores.runs.run import ENDED, RunStatus
-from decklog.stores.work.plans import Plan
+from decklog.stores.work.plans import PhaseStatus, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -219,6 +219,9 @@ class BazingaExport:
 def _phase(phase: "Any") -> "dict[str, Any]":
     """Write a phase as that system's commands look for it: by `phase` and `name`."""
     data = {"phase": phase.number, "name": phase.name, "status": phase.status.value, **phase.extra}
+    if phase.status is not PhaseStatus.PENDING:
+        # A word of its own that it was imported with holds until it moves on here.
+        data["status"] = phase.status.value
     if phase.progress_percent:
         data["progress_percent"] = phase.progress_percent
     times = {name: getattr(phase, name) for name in ("started_at", "completed_at")}

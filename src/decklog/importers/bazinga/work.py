@@ -11,7 +11,7 @@ from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
 from decklog.stores.work.criteria import Criterion, CriterionStatus
 from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
-from decklog.stores.work.plans import Plan, PlanPhase, read_phases
+from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase, read_phases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class WorkTables(BazingaTables):
         row.take("id")
         created: datetime = row.time("created_at", EPOCH)
         updated: datetime = row.time("updated_at", created)
-        phases = read_phases(row.json("phases", (list,), []))
+        phases = read_phases([_phase(item) for item in row.json("phases", (list,), [])])
         fate = self.landing.record(
             Plan,
             clock="updated_at",
@@ -232,6 +232,15 @@ class WorkTables(BazingaTables):
         except NotFound:
             return next_number(self.log.db, Criterion, run_id)
         return present.number if present.criterion == criterion else next_number(self.log.db, Criterion, run_id)
+
+
+def _phase(item: "Any") -> "Any":
+    """Read a phase; a status that is none of ours goes with what has no field of its own."""
+    if not isinstance(item, dict) or item.get("status") in (None, *PhaseStatus):
+        return item
+    given = item.get("extra")
+    extra = given if isinstance(given, dict) else {}
+    return {**{name: value for name, value in item.items() if name != "status"}, "extra": {**extra, "status": item["status"]}}
 
 
 def _group_words(row: Row) -> "dict[str, Any]":

@@ -80,6 +80,7 @@ class Source:
     def _columns(self) -> dict[str, list[str]]:
         """List the plain tables with their columns, then close the door to all but reading them."""
         with _explained(self.path):
+            self._encoding: str = self._db.execute("pragma encoding").get
             tables = list(
                 self._db.execute(
                     """
@@ -149,13 +150,13 @@ class Source:
                 return
             except UnicodeDecodeError:
                 for cells in self._db.execute(f"select {_cells(names)}, {rest} limit 1", (start,)):
-                    yield _row(names, cells[:-1])
+                    yield _row(names, cells[:-1], self._encoding)
                     start = cells[-1] + 1
 
     def _sorted(self, table: str, names: list[str], by: list[str]) -> "Iterator[dict[str, Any]]":
         order = f"order by {', '.join(map(_quoted, by))}" if by else ""
         for cells in self._db.execute(f"select {_cells(names)} from {_quoted(table)} {order}"):
-            yield _row(names, cells)
+            yield _row(names, cells, self._encoding)
 
     def close(self) -> None:
         self._db.close(True)
@@ -247,7 +248,7 @@ def _cells(names: list[str]) -> str:
     )
 
 
-def _row(names: list[str], cells: "Sequence[Any]") -> "dict[str, Any]":
+def _row(names: list[str], cells: "Sequence[Any]", encoding: str) -> "dict[str, Any]":
     values = zip(cells[::2], cells[1::2], strict=True)
-    read = (value.decode("utf-8", "replace") if kind == "text" else value for kind, value in values)
+    read = (value.decode(encoding, "replace") if kind == "text" else value for kind, value in values)
     return dict(zip(names, read, strict=True))
