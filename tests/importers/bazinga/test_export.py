@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+import apsw
 import pytest
 
-from decklog import Conflict, Decklog
+from decklog import Conflict, Decklog, ManualClock
 from decklog.importers.bazinga.export import BazingaExport
 from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.engine.source import Source
@@ -83,3 +84,18 @@ def test_what_was_never_imported_is_written_too(log: Decklog, run_id: str, tmp_p
     result = BazingaExport(log, str(tmp_path / "out.db")).run()
 
     assert result["tables"] == {"sessions": 1, "task_groups": 1, "orchestration_logs": 1}
+
+
+def test_times_are_spelled_so_that_they_sort_as_texts(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:
+    log.runs.start("Make it faster", run_id="r")
+    for number in range(4):
+        log.journal.append("r", f"said {number}", agent="developer")
+        clock.advance(seconds=0.5)
+
+    BazingaExport(log, str(tmp_path / "out.db")).run()
+
+    written = apsw.Connection(str(tmp_path / "out.db"))
+    found = written.execute("select content, timestamp from orchestration_logs order by timestamp").fetchall()
+    written.close()
+    assert [content for content, _ in found] == [f"said {number}" for number in range(4)]
+    assert not [time for _, time in found if "T" in time]

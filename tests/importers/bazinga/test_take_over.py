@@ -121,3 +121,25 @@ def test_a_file_of_which_something_would_be_lost_is_left_as_it_is_unless_that_is
 def test_a_folder_without_a_database_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"bazinga\.db"):
         TakeOver(str(tmp_path)).run()
+
+
+def test_readers_see_what_the_old_file_said_and_nothing_of_the_import_itself(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = apsw.Connection(str(project / "bazinga/bazinga.db"))
+    columns = "log_type, event_subtype, content, idempotency_key"
+    said = old.execute(f"select {columns} from orchestration_logs where session_id = 'bazinga_1' order by id").fetchall()
+    old.close()
+    TakeOver(str(project)).run()
+    db = str(project / "bazinga/bazinga.db")
+
+    def ask(*words: str) -> list[dict[str, object]]:
+        capsys.readouterr()
+        assert run(["bazinga", "--db", db, "--quiet", *words]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    events = [row["event_subtype"] for row in ask("get-events", "bazinga_1")]
+    assert events == [subtype for kind, subtype, *_ in reversed(said) if kind == "event"]
+    asked = ask("query", f"select {columns} from orchestration_logs where session_id = 'bazinga_1' order by id")
+    assert [tuple(row.values()) for row in asked] == said
+    assert [row["content"] for row in ask("get-logs", "bazinga_1")] == [content for *_, content, _ in reversed(said)]

@@ -29,9 +29,10 @@ select e.seq as id,
        e.group_id,
        e.subtype as event_subtype,
        coalesce(e.payload, (select cast(b.bytes as text) from blobs b where b.digest = e.payload_digest)) as event_payload,
-       e.key as idempotency_key
+       case when substr(e.key, 1, 7) = 'import:' then null else e.key end as idempotency_key
   from entries e
- where e.kind in ('interaction', 'reasoning', 'event');
+ where e.kind in ('interaction', 'reasoning', 'event')
+   and coalesce(e.subtype, '') not in ('imported', 'imported.columns', 'imported.row');
 
 create view state_snapshots as
 select row_number() over (partition by s.run_id order by s.updated_at, s.group_id, s.name) as id,

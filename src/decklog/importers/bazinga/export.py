@@ -5,7 +5,7 @@ from decklog.importers.engine.exporting import Export, every, text_of
 from decklog.importers.engine.landing import key_start
 from decklog.stores.flow.context_package import ContextConsumption
 from decklog.stores.intake import Intake
-from decklog.stores.journal.entry import EntryKind
+from decklog.stores.journal.entry import BOOKKEEPING, EntryKind
 from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy
 from decklog.stores.runs.run import ENDED, RunStatus
@@ -92,7 +92,7 @@ class BazingaExport:
 
     def _logs(self, run_id: str) -> None:
         for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
-            if entry.kind in _KINDS and not (entry.subtype or "").startswith("imported"):
+            if entry.kind in _KINDS and entry.subtype not in BOOKKEEPING:
                 self._log_row(run_id, entry)
 
     def _log_row(self, run_id: str, entry: "Any") -> None:
@@ -236,7 +236,7 @@ def _number(key: str | None, table: str) -> int | None:
 
 
 def _time(moment: "datetime | None") -> str | None:
-    """Write a time as that system does; one that is finer than a second keeps its fraction."""
+    """Write a time as that system does, which sorts times as texts; one that is finer than a second keeps its fraction."""
     if moment is None:
         return None
-    return moment.strftime("%Y-%m-%d %H:%M:%S") if moment.microsecond == 0 else moment.strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return moment.strftime("%Y-%m-%d %H:%M:%S" if moment.microsecond == 0 else "%Y-%m-%d %H:%M:%S.%f")

@@ -11,7 +11,7 @@ from decklog.importers.engine.row import Row, plain
 from decklog.importers.engine.versions import NOTE, Versions, same_entry
 from decklog.records import Record
 from decklog.stores.intake import Intake
-from decklog.stores.journal.entry import EntryKind
+from decklog.stores.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, EntryKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     # Gives what became of a row, or a Draft when it only describes.
     Mapping = Callable[[Row], Any]
 
-ROW = "imported.row"
-COLUMNS = "imported.columns"
 _ROWS = 1000
 _CHARACTERS = 8 * 1024**2
 
@@ -146,7 +144,7 @@ class Landing:
     def _known(self, draft: Draft, entry: "Entry") -> Fate:
         """Look whether a row that became an entry says something else now: an entry stays, and the row is kept beside it."""
         row = draft.row
-        if draft.entry["subtype"] in (ROW, COLUMNS) or same_entry(self.log, entry, draft.entry):
+        if draft.entry["subtype"] in BOOKKEEPING or same_entry(self.log, entry, draft.entry):
             return Fate.ALREADY
         row.left, row.instead, row.made = dict(row.columns), {}, entry.id
         [fate] = self._write([self._left(row)])
@@ -159,13 +157,13 @@ class Landing:
         columns = {name: plain(value) for name, value in row.left.items()}
         named = sorted(columns.keys() - {"id"})
         payload = {"columns": columns, "instead": row.instead, "made": row.made}
-        draft = self._as_it_was(row, COLUMNS, payload, f"{row}: columns as they were")
+        draft = self._as_it_was(row, COLUMNS_KEPT, payload, f"{row}: columns as they were")
         draft.note = f"{row}: {', '.join(named)} kept beside the record" if named else None
         return draft
 
     def _whole(self, row: Row, why: str, at: "datetime | None" = None) -> Draft:
         row.left = {}
-        draft = self._as_it_was(row, ROW, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
+        draft = self._as_it_was(row, ROW_KEPT, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
         draft.fate, draft.note = Fate.KEPT, f"{row} is kept as it was: {why}"
         return draft
 
@@ -218,7 +216,7 @@ class Landing:
             row.stream,
             f"{row} was taken over",
             kind=EntryKind.EVENT,
-            subtype="imported",
+            subtype=TAKEN,
             payload={"system": self.report.system, "table": row.table, "id": row.id},
             key=key,
         )
@@ -273,7 +271,7 @@ class Landing:
 
 def key_start(system: str, table: str) -> str:
     """Begin the key of what a table's rows become; the row's id follows."""
-    return f"import:{system}:{table}:"
+    return f"{IMPORT_KEY}{system}:{table}:"
 
 
 def run_id_of(name: str) -> str:

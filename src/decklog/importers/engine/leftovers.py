@@ -1,10 +1,10 @@
 """What imports of one system had to keep in the journal: columns that no field could hold, and rows that no record could."""
 
 from decklog.db.sqlite.scratch import Scratch
-from decklog.importers.engine.landing import COLUMNS, ROW
 from decklog.importers.engine.pages import every
 from decklog.importers.engine.row import unplain
 from decklog.records import from_json, to_json
+from decklog.stores.journal.entry import COLUMNS_KEPT, ROW_KEPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ class Kept:
         self._db.execute("create table columns (name text primary key, payload text not null)")
         self._db.execute("create table whole (no integer primary key, source text, id text, columns text not null)")
         self._db.execute("begin")
-        for payload in self._payloads(COLUMNS, "columns", "instead"):
+        for payload in self._payloads(COLUMNS_KEPT, "columns", "instead"):
             self._db.execute("insert or replace into columns values (?, ?)", (_name(payload), to_json(payload)))
-        for payload in self._payloads(ROW, "row"):
+        for payload in self._payloads(ROW_KEPT, "row"):
             found = (payload["table"], payload["id"], to_json(payload["row"]))
             self._db.execute("insert into whole (source, id, columns) values (?, ?, ?)", found)
         self._db.execute("commit")
