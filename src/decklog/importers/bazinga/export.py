@@ -80,12 +80,15 @@ class BazingaExport:
             "created_at": _time(run.started_at),
         }
         self.out.write("sessions", f"sessions {run.id}", row)
+        if row["status"] != run.status.value:
+            self.out.report.leave_out(f"that sessions are {run.status.value}: they are {row['status']} there")
 
     def _groups(self, run_id: str) -> None:
         for group in every(lambda **page: self.log.groups.find(run_id, **page)):
             data = group.as_dict()
             row = {name: int(data[name]) if isinstance(data[name], bool) else data[name] for name in _GROUP}
-            row |= {name: text_of(data[name]) for name in ("context_references", "specializations", "speckit_task_ids")}
+            row |= {name: text_of(data[name]) for name in ("specializations", "speckit_task_ids")}
+            row["context_references"] = text_of(_numbers(data["context_references"]))
             row |= {"id": group.group_id, "session_id": run_id}
             row |= {"created_at": _time(group.created_at), "updated_at": _time(group.updated_at)}
             self.out.write("task_groups", f"task_groups {run_id}/{group.group_id}", row)
@@ -130,6 +133,7 @@ class BazingaExport:
                 "state_data": text_of(found.document) or "null",
             }
             self.out.write("state_snapshots", f"state {run_id} {state.group_id} {state.name} {state.version}", row)
+            self.out.report.leave_out("older versions of state_snapshots", state.version - 1)
 
     def _figures(self, run_id: str) -> None:
         for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
@@ -214,6 +218,11 @@ class BazingaExport:
             row |= {"helpfulness": one.helpfulness, "lang": one.lang, "framework": one.framework}
             row |= {"last_seen": _time(one.last_seen_at), "created_at": _time(one.created_at)}
             self.out.write("strategies", f"strategies {one.id}", row)
+
+
+def _numbers(names: "list[str] | None") -> "list[Any] | None":
+    """Write the packages that a group refers to as numbers, as that system does."""
+    return None if names is None else [int(name) if name.isdecimal() else name for name in names]
 
 
 def _phase(phase: "Any") -> "dict[str, Any]":

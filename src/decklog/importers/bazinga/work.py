@@ -6,6 +6,7 @@ from decklog.importers.engine.draft import Draft, describes
 from decklog.importers.engine.landing import run_id_of, told
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
+from decklog.records import to_json
 from decklog.stores.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
@@ -50,7 +51,7 @@ class WorkTables(BazingaTables):
             status=status,
             mode=row.one_of("mode", RunMode, None),
             branch=row.text("initial_branch"),
-            metadata=row.json("metadata", (dict,), {}),
+            metadata=_metadata(row),
             started_at=started,
             updated_at=max(started, ended or started),
             ended_at=ended,
@@ -121,7 +122,7 @@ class WorkTables(BazingaTables):
     def state(self, row: Row) -> Fate:
         """Save a state; files before version 18 hold every save, and each becomes a version."""
         run_id = self.in_run(row)
-        document = row.json("state_data", _JSON, row.columns.get("state_data"))
+        document = row.document("state_data", _JSON)
         given = {"name": row.text("state_type", "state"), "group_id": row.text("group_id", "global")}
         saved_at = row.time("timestamp")
         if not self.landing.first_time(row, as_it_is=True):
@@ -166,7 +167,7 @@ class WorkTables(BazingaTables):
         output = self.log.outputs.save(
             run_id,
             row.text("skill_name", ""),
-            row.json("output_data", _JSON, row.columns.get("output_data")),
+            row.document("output_data", _JSON),
             agent=row.text("agent_type"),
             group_id=row.text("group_id"),
             saved_at=row.time("timestamp"),
@@ -243,6 +244,25 @@ def _phase(item: "Any") -> "Any":
     return {**{name: value for name, value in item.items() if name != "status"}, "extra": {**extra, "status": item["status"]}}
 
 
+def _metadata(row: Row) -> "dict[str, Any]":
+    """Take a session's metadata; a run without any has none to show, so that an empty object is left over as it was."""
+    found: dict[str, Any] = row.json("metadata", (dict,), {})
+    if found == {} and "metadata" not in row.left and row.columns.get("metadata") is not None:
+        row.replace("metadata", None)
+    return found
+
+
+def _packages(row: Row) -> "list[str] | None":
+    """Take the numbers of packages, which an export writes as numbers again; what else the list holds is left over."""
+    found = row.texts("context_references")
+    if found:
+        numbers = [int(text) if text.isdecimal() else text for text in found]
+        row.instead.pop("context_references", None)
+        if row.json("context_references", (list,)) != numbers:
+            row.replace("context_references", to_json(numbers))
+    return found
+
+
 def _group_words(row: Row) -> "dict[str, Any]":
     return {
         "name": row.text("name", ""),
@@ -252,7 +272,7 @@ def _group_words(row: Row) -> "dict[str, Any]":
         "feature_branch": row.text("feature_branch"),
         "merge_status": row.one_of("merge_status", MergeStatus, None),
         "initial_tier": row.one_of("initial_tier", GroupTier, GroupTier.DEVELOPER),
-        "context_references": row.texts("context_references"),
+        "context_references": _packages(row),
         "specializations": row.texts("specializations"),
         "component_path": row.text("component_path"),
         "speckit_task_ids": row.texts("speckit_task_ids"),
