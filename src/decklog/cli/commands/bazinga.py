@@ -41,11 +41,14 @@ def take_over(call: Call, project: str | None, accept_losses: bool) -> int:
     Its database becomes a Decklog log and its scripts call Decklog, so agents and prompts go on as they are. The old file and
     the old scripts are kept beside them, as NAME.before-decklog. Nothing is changed until everything has arrived.
     """
+    from decklog.compat.bazinga.base import open_log
     from decklog.compat.bazinga.places import detect
     from decklog.importers.bazinga.take_over import TakeOver
 
     with Meter() as meter:
         taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()
+    # Those who read the file by themselves find bazinga's tables in it from now on.
+    open_log(taken["database"]).close()
     if call.json:
         return show(taken, as_json=True)
     if taken["already"]:

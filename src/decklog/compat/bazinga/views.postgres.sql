@@ -129,7 +129,7 @@ select row_number() over (partition by c.run_id order by p.number, c.agent) as i
        replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at,
        c.iteration
   from context_consumers c
-  join public.context_packages p on p.id = c.package_id;
+  join public.packages p on p.id = c.package_id;
 
 create view consumption_scope as
 select c.scope_id,
@@ -140,7 +140,7 @@ select c.scope_id,
        p.number as package_id,
        replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at
   from context_consumptions c
-  join public.context_packages p on p.id = c.package_id;
+  join public.packages p on p.id = c.package_id;
 
 create view agent_markers as
 select row_number() over (order by m.agent) as id,
@@ -177,8 +177,8 @@ select p.number as id,
        o.number as supersedes_id,
        p.scope,
        replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at
-  from public.context_packages p
-  left join public.context_packages o on o.id = p.supersedes_id;
+  from public.packages p
+  left join public.packages o on o.id = p.supersedes_id;
 
 create view error_patterns as
 select e.pattern_hash,
@@ -191,7 +191,7 @@ select e.pattern_hash,
        replace(substr(e.last_seen_at, 1, 26), 'T', ' ') as last_seen,
        replace(substr(e.created_at, 1, 26), 'T', ' ') as created_at,
        e.ttl_days
-  from public.error_patterns e;
+  from public.patterns e;
 
 create view strategies as
 select s.id as strategy_id,

@@ -61,7 +61,7 @@ class ContextTables(BazingaTables):
                 return number
             if present.id == package_id:
                 return number
-        row = self.log.db.one("select coalesce(max(number), 0) + 1 from context_packages", {})
+        row = self.log.db.one("select coalesce(max(number), 0) + 1 from packages", {})
         return int(row[0]) if row else 1
 
     def consumer(self, row: Row) -> Fate:

@@ -27,7 +27,7 @@ _KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
 # The kinds of record that have a table there.
 _PLACED = (
     *("runs", "groups", "plans", "phases", "criteria", "states", "state_versions", "charges", "outputs"),
-    *("context_packages", "context_consumers", "context_consumptions", "error_patterns", "strategies"),
+    *("packages", "context_consumers", "context_consumptions", "patterns", "strategies"),
 )
 _LIVE = {RunStatus.COMPLETED: "completed", RunStatus.FAILED: "failed", RunStatus.CANCELLED: "failed"}
 _GROUP = (
@@ -203,7 +203,7 @@ class BazingaExport:
         return self.log.db.read(lambda: Intake(self.log.parts).select(record_class, sql, **bound))
 
     def _learned(self) -> None:
-        for found in self._select(ErrorPattern, "select * from error_patterns order by created_at, pattern_hash"):
+        for found in self._select(ErrorPattern, "select * from patterns order by created_at, pattern_hash"):
             row: Columns = {
                 "pattern_hash": found.pattern_hash,
                 "project_id": found.project,
