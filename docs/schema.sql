@@ -526,7 +526,7 @@ CREATE TABLE sightings (
 
 CREATE INDEX sightings_by_lesson on sightings (lesson_id, seen_at, id);
 
-CREATE TABLE error_patterns (
+CREATE TABLE patterns (
   pattern_hash text not null,
   project      text not null,
   signature    text not null,
@@ -540,9 +540,9 @@ CREATE TABLE error_patterns (
   primary key (pattern_hash, project)
 ) strict;
 
-CREATE INDEX error_patterns_by_project on error_patterns (project, lang);
+CREATE INDEX patterns_by_project on patterns (project, lang);
 
-CREATE INDEX error_patterns_by_age on error_patterns (ttl_days, last_seen_at);
+CREATE INDEX patterns_by_age on patterns (ttl_days, last_seen_at);
 
 CREATE TABLE strategies (
   id           text not null primary key,
@@ -835,7 +835,7 @@ CREATE TABLE workflow_models (
   model text not null check (model <> '')
 ) strict;
 
-CREATE TABLE context_packages (
+CREATE TABLE packages (
   id               text not null primary key,
   number           integer not null unique check (number >= 1),
   run_id           text not null references runs (id),
@@ -848,7 +848,7 @@ CREATE TABLE context_packages (
   summary          text not null check (length(summary) <= 200),
   size_bytes       integer check (size_bytes >= 0),
   version          integer not null check (version >= 1),
-  supersedes_id    text unique references context_packages (id),
+  supersedes_id    text unique references packages (id),
   superseded_by_id text unique,
   key              text,
   created_at       text not null,
@@ -857,14 +857,14 @@ CREATE TABLE context_packages (
   unique (run_id, key)
 ) strict;
 
-CREATE INDEX context_packages_by_run on context_packages (run_id, group_id, number);
+CREATE INDEX packages_by_run on packages (run_id, group_id, number);
 
 CREATE TABLE context_turn (
   one integer not null primary key check (one = 1)
 ) strict;
 
 CREATE TABLE context_consumers (
-  package_id  text not null references context_packages (id),
+  package_id  text not null references packages (id),
   agent       text not null check (agent in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
   run_id      text not null references runs (id),
   iteration   integer not null check (iteration >= 0),
@@ -881,7 +881,7 @@ CREATE TABLE context_consumptions (
   group_id    text not null,
   agent       text not null check (agent in ('developer', 'qa_expert', 'tech_lead', 'senior_software_engineer', 'investigator')),
   iteration   integer not null check (iteration >= 0),
-  package_id  text not null references context_packages (id),
+  package_id  text not null references packages (id),
   consumed_at text not null,
   unique (run_id, group_id, agent, iteration, package_id)
 ) strict;
@@ -1576,7 +1576,7 @@ create table sightings (
 
 create index sightings_by_lesson on sightings (lesson_id, seen_at, id);
 
-create table error_patterns (
+create table patterns (
   pattern_hash text collate "C" not null,
   project      text collate "C" not null,
   signature    text collate "C" not null,
@@ -1590,8 +1590,8 @@ create table error_patterns (
   primary key (pattern_hash, project)
 );
 
-create index error_patterns_by_project on error_patterns (project, lang);
-create index error_patterns_by_age on error_patterns (ttl_days, last_seen_at);
+create index patterns_by_project on patterns (project, lang);
+create index patterns_by_age on patterns (ttl_days, last_seen_at);
 
 create table strategies (
   id           text collate "C" not null primary key,
@@ -1886,7 +1886,7 @@ create table workflow_models (
 
 -- Context packages: what one agent leaves for others to read, who they are, and who read it when.
 -- A package belongs to a run and, unless its scope is global, to a group of it. `number` is its short name in this log.
-create table context_packages (
+create table packages (
   id               text collate "C" not null primary key,
   number           bigint not null unique check (number >= 1),
   run_id           text collate "C" not null references runs (id),
@@ -1899,7 +1899,7 @@ create table context_packages (
   summary          text collate "C" not null check (length(summary) <= 200),
   size_bytes       bigint check (size_bytes >= 0),
   version          bigint not null check (version >= 1),
-  supersedes_id    text collate "C" unique references context_packages (id),
+  supersedes_id    text collate "C" unique references packages (id),
   superseded_by_id text collate "C" unique,
   key              text collate "C",
   created_at       text collate "C" not null,
@@ -1908,7 +1908,7 @@ create table context_packages (
   unique (run_id, key)
 );
 
-create index context_packages_by_run on context_packages (run_id, group_id, number);
+create index packages_by_run on packages (run_id, group_id, number);
 
 -- Numbers are given out one at a time: whoever holds this row gives the next one.
 create table context_turn (
@@ -1917,7 +1917,7 @@ create table context_turn (
 insert into context_turn (one) values (1);
 
 create table context_consumers (
-  package_id  text collate "C" not null references context_packages (id),
+  package_id  text collate "C" not null references packages (id),
   agent       text collate "C" not null check (agent in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
   run_id      text collate "C" not null references runs (id),
   iteration   bigint not null check (iteration >= 0),
@@ -1934,7 +1934,7 @@ create table context_consumptions (
   group_id    text collate "C" not null,
   agent       text collate "C" not null check (agent in ('developer', 'qa_expert', 'tech_lead', 'senior_software_engineer', 'investigator')),
   iteration   bigint not null check (iteration >= 0),
-  package_id  text collate "C" not null references context_packages (id),
+  package_id  text collate "C" not null references packages (id),
   consumed_at text collate "C" not null,
   unique (run_id, group_id, agent, iteration, package_id)
 );

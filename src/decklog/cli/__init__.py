@@ -30,7 +30,7 @@ def bazinga() -> "NoReturn":
 
 def run(arguments: list[str]) -> int:
     """Run one command line and give its exit code."""
-    if arguments[:1] == ["bazinga"]:
+    if arguments[:1] == ["bazinga"] and arguments[1:2] != ["take-over"]:
         # Its words are its own: --db and --json mean there what they mean to bazinga-db.
         from decklog.cli.locate import found_above
         from decklog.compat.bazinga.program.program import run as run_bazinga

@@ -157,7 +157,7 @@ def test_files_that_make_no_sense_are_refused_whole(empty: Shell, config: Path, 
     assert (answer.code, answer.out) == (1, "")
     assert answer.err.startswith("Error: ")
     with Decklog.open(empty.db) as log:
-        assert log.workflow.ready()["source"] == "shipped"
+        assert [version.loaded_by for version in log.workflow.versions()] == ["bazinga-db"]
 
 
 def test_a_workflow_that_a_manager_loaded_stays(empty: Shell) -> None:

@@ -145,7 +145,7 @@ PATTERNS = [
     refused("get-error-patterns", "p", "--min_confidence", "high", because="must be a number"),
     refused("get-error-patterns", "p", "--limit", "x", because="must be an integer"),
     refused("get-error-patterns", "p", "--mood", "x", because="Unknown flag"),
-    fails("update-error-confidence", "nohash", "p", "success", because="no errorpattern"),
+    fails("update-error-confidence", "nohash", "p", "success", because="no error pattern"),
     refused("update-error-confidence", "nohash", "p", "maybe", because="success or failure"),
     refused("update-error-confidence", "nohash", "p", because="OUTCOME"),
     gives("cleanup-error-patterns", success=True, deleted_count=0, project_id=None),

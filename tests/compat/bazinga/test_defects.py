@@ -206,7 +206,7 @@ def test_d12_an_old_database_is_left_as_it_is(empty: Shell) -> None:
     old = _old_database(empty)
     answer = empty.call("get-session", "s")
     assert answer.code == 1
-    assert "decklog import bazinga" in answer.err
+    assert f"decklog bazinga take-over {empty.root}" in answer.err
     assert Path(empty.db).read_bytes() == old
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from decklog import Decklog
 from tests.compat.bazinga.conftest import PLAN
 from tests.compat.bazinga.shell import ANY, Case, Shell, fails, gives, prints, refused, refused_as_json, silent, try_case
 
@@ -81,7 +82,7 @@ UPDATE = [
     gives(*_UPDATE, **_group(id="A", name="Lexer")),
     gives("update-task-group", "C", "s", "--status", "merging", **_group(id="C", name="Task Group C", status="merging")),
     gives("update-task-group", "C", "s", "--auto_create", "true", "--name", "Docs", **_group(name="Docs")),
-    fails("update-task-group", "C", "s", "--auto_create", "false", "--name", "Docs", because="no group 'C'"),
+    fails("update-task-group", "C", "s", "--auto_create", "false", "--name", "Docs", because="Task group not found: C"),
     fails("update-task-group", "C", "s", because="no group 'C'"),
     fails(*_UPDATE, "--status", "done", because="status can't be 'done'"),
     fails(*_UPDATE, "--last_review_status", "MAYBE", because="can't be 'MAYBE'"),
@@ -127,8 +128,8 @@ PLANS = [
     silent("update-plan-progress", "s", "1", "completed"),
     silent("update-plan-progress", "s", "Parser", "in_progress", "40"),
     silent("update-plan-progress", "s", "2", "blocked"),
-    refused("update-plan-progress", "s", "3", "completed", because="no phase '3'"),
-    refused("update-plan-progress", "s", "Other", "completed", because="no phase 'Other'"),
+    refused("update-plan-progress", "s", "3", "completed", because="phase '3'"),
+    refused("update-plan-progress", "s", "Other", "completed", because="phase 'Other'"),
     refused("update-plan-progress", "s", "1", "done", because="Invalid status"),
     refused("update-plan-progress", "s", "1", "completed", "101", because="from 0 to 100"),
     refused("update-plan-progress", "s", "1", "completed", "x", because="must be an integer"),
@@ -211,10 +212,40 @@ def test_a_plan_that_is_saved_again_keeps_when_it_was_made_and_its_id(shell: She
     assert after["current_phase"] == 2
 
 
-def test_criteria_that_are_sent_again_keep_their_progress(shell: Shell) -> None:
-    shell.ok("update-success-criterion", "s", "Tests pass", "--status", "met")
-    shell.ok("save-success-criteria", "s", json.dumps([{"criterion": "Tests pass", "status": "pending"}]))
-    assert shell.ok("get-success-criteria", "s")[0]["status"] == "met"
+def test_a_list_of_criteria_that_is_saved_takes_the_place_of_the_one_before(shell: Shell) -> None:
+    shell.ok("update-success-criterion", "s", "Tests pass", "--status", "met", "--evidence", "run 7")
+    shell.ok("save-success-criteria", "s", json.dumps([{"criterion": "Fast"}, {"criterion": "Tests pass", "actual": "some"}]))
+
+    rows = {row["criterion"]: row for row in shell.ok("get-success-criteria", "s")}
+    assert rows.keys() == {"Fast", "Tests pass"}
+    again = rows["Tests pass"]
+    assert (again["status"], again["actual"], again["evidence"]) == ("pending", "some", None)
+    with Decklog.open(shell.db) as log:
+        assert log.journal.verify().ok
+        assert [entry.subtype for entry in log.journal.history("criteria", '["s","2"]')] == ["added", "removed"]
+
+
+def test_a_phase_that_is_taken_up_is_the_current_one_by_number_and_by_name(shell: Shell) -> None:
+    shell.ok("update-plan-progress", "s", "Parser", "in_progress")
+    assert shell.ok("get-development-plan", "s")["current_phase"] == 2
+    shell.ok("update-plan-progress", "s", "1", "in_progress")
+    assert shell.ok("get-development-plan", "s")["current_phase"] == 1
+
+
+def test_a_plan_that_is_saved_again_has_only_what_is_given(shell: Shell) -> None:
+    shell.ok("update-plan-progress", "s", "Lexer", "completed")
+    shell.ok("save-development-plan", "s", "p", "t", '[{"phase": 1, "name": "Lexer"}]', "1", "1")
+
+    plan = shell.ok("get-development-plan", "s")
+    assert (plan["metadata"], plan["total_phases"]) == (None, 1)
+    assert [(phase["status"], phase["progress_percent"]) for phase in plan["phases"]] == [("pending", 0)]
+
+
+def test_the_workflow_tables_are_filled_from_the_start(empty: Shell) -> None:
+    empty.ok("create-session", "s", "simple", "Anything")
+    counts = {"workflow_transitions": 47, "agent_markers": 8, "workflow_special_rules": 5}
+    for table, count in counts.items():
+        assert empty.ok("query", f"select count(*) as n from {table}") == [{"n": count}]
 
 
 def test_whether_a_criterion_is_required_can_be_sent_anew(shell: Shell) -> None:

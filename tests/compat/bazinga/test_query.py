@@ -41,8 +41,8 @@ TABLES = {
     "strategies": "strategy_id, project_id, topic, insight, helpfulness, lang, framework, last_seen, created_at",
     "schema_version": "version, applied_at, description",
 }
-EMPTY_TABLES = {
-    "consumption_scope": "scope_id, session_id, group_id, agent_type, iteration, package_id, consumed_at",
+EMPTY_TABLES = {"consumption_scope": "scope_id, session_id, group_id, agent_type, iteration, package_id, consumed_at"}
+SEEDED_TABLES = {
     "workflow_transitions": (
         "id, current_agent, response_status, next_agent, action, include_context, escalation_check, model_override, "
         "fallback_agent, bypass_qa, max_parallel, then_action"
@@ -72,6 +72,12 @@ def test_a_table_of_bazinga_has_its_columns_and_rows(database: BazingaDB, table:
 @pytest.mark.parametrize("table", EMPTY_TABLES)
 def test_a_table_of_bazinga_without_rows_has_its_columns(database: BazingaDB, table: str) -> None:
     assert database.query(f"select {EMPTY_TABLES[table]} from {table}") == []
+
+
+@pytest.mark.parametrize("table", SEEDED_TABLES)
+def test_a_table_of_the_workflow_has_its_columns_and_rows(database: BazingaDB, table: str) -> None:
+    names = SEEDED_TABLES[table].split(", ")
+    assert {tuple(row) for row in database.query(f"select {SEEDED_TABLES[table]} from {table}")} == {tuple(names)}
 
 
 def test_the_views_say_what_the_commands_say(database: BazingaDB) -> None:

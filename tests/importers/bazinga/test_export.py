@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+import apsw
 import pytest
 
-from decklog import Conflict, Decklog
+from decklog import Conflict, Decklog, ManualClock
 from decklog.importers.bazinga.export import BazingaExport
 from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.engine.source import Source
@@ -83,3 +84,66 @@ def test_what_was_never_imported_is_written_too(log: Decklog, run_id: str, tmp_p
     result = BazingaExport(log, str(tmp_path / "out.db")).run()
 
     assert result["tables"] == {"sessions": 1, "task_groups": 1, "orchestration_logs": 1}
+
+
+def test_times_are_spelled_so_that_they_sort_as_texts(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:
+    log.runs.start("Make it faster", run_id="r")
+    for number in range(4):
+        log.journal.append("r", f"said {number}", agent="developer")
+        clock.advance(seconds=0.5)
+
+    BazingaExport(log, str(tmp_path / "out.db")).run()
+
+    written = apsw.Connection(str(tmp_path / "out.db"))
+    found = written.execute("select content, timestamp from orchestration_logs order by timestamp").fetchall()
+    written.close()
+    assert [content for content, _ in found] == [f"said {number}" for number in range(4)]
+    assert not [time for _, time in found if "T" in time]
+
+
+def _edited(path: Path, *statements: str) -> None:
+    db = apsw.Connection(str(path))
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+
+
+def test_values_come_back_as_they_were_spelled(log: Decklog, tmp_path: Path) -> None:
+    original, written = tmp_path / "in.db", tmp_path / "out.db"
+    build(original, 19)
+    _edited(
+        original,
+        "update sessions set metadata = '{}'",
+        "update state_snapshots set state_data = 'no JSON at all' where state_type = 'pm'",
+        "update skill_outputs set output_data = 'nor this'",
+        "update task_groups set context_references = '[1,2]', speckit_task_ids = '[7, \"T008\"]'",
+    )
+    asked = {
+        "sessions": "metadata",
+        "state_snapshots": "state_data",
+        "skill_outputs": "output_data",
+        "task_groups": "context_references",
+    }
+    BazingaImport(log, str(original)).run()
+
+    BazingaExport(log, str(written)).run()
+
+    before, after = _all(original), _all(written)
+    for table, column in asked.items():
+        texts = [[row.get(column) for row in rows[table]] for rows in (before, after)]
+        assert sorted(texts[1], key=str) == sorted(texts[0], key=str), table
+    assert next(row["speckit_task_ids"] for row in after["task_groups"] if "speckit_task_ids" in row) == [7, "T008"]
+
+
+def test_older_versions_and_words_that_are_not_known_there_are_counted(log: Decklog, tmp_path: Path) -> None:
+    build(tmp_path / "in.db", 17)
+    BazingaImport(log, str(tmp_path / "in.db")).run()
+    log.runs.start("Something else", run_id="waits")
+    log.runs.update("waits", status="paused")
+
+    left_out = BazingaExport(log, str(tmp_path / "out.db")).run()["left_out"]
+
+    versions = sum(state.version - 1 for state in log.states.find("bazinga_1", limit=100))
+    assert versions > 0
+    assert left_out["older versions of state_snapshots"] == versions
+    assert left_out["that sessions are paused: they are active there"] == 1

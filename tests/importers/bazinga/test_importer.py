@@ -1,11 +1,14 @@
 """A bazinga database of any version is taken over whole, once."""
 
+import json
 from pathlib import Path
 
+import apsw
 import pytest
 
 from decklog import Decklog, Invalid
 from decklog.errors import SchemaTooNew
+from decklog.importers.bazinga.export import BazingaExport
 from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.engine.report import Fate
 from tests.importers.bazinga.bazinga_files import HISTORY, build
@@ -184,3 +187,100 @@ def _change(file: Path, sql: str) -> None:
     db = apsw.Connection(str(file))
     db.execute(sql)
     db.close()
+
+
+def _edit(file: Path, *statements: str) -> None:
+    db = apsw.Connection(str(file))
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+
+
+def test_a_second_import_brings_what_was_saved_again_meanwhile(log: Decklog, file: Path) -> None:
+    build(file, 19)
+    BazingaImport(log, str(file)).run()
+    name, group = apsw.Connection(str(file)).execute("select state_type, group_id from state_snapshots limit 1").get
+    _edit(
+        file,
+        f"""update state_snapshots set state_data = '{{"step": "later"}}', timestamp = '2026-06-01 00:00:00'
+             where state_type = '{name}' and group_id = '{group}'""",
+        "update error_patterns set confidence = 0.25, occurrences = 77",
+        "update strategies set helpfulness = 41",
+        'update sessions set metadata = \'{"note": "later"}\'',
+        "update context_package_consumers set consumed_at = '2026-06-01 00:00:00'",
+    )
+
+    again = BazingaImport(log, str(file)).run()
+    heads = log.journal.heads()
+    third = BazingaImport(log, str(file)).run()
+
+    assert log.states.get("bazinga_1", name, group_id=group).document == {"step": "later"}
+    assert log.patterns.get("ab" * 32, "parser").occurrences == 77
+    assert {one.helpfulness for one in log.strategies.find("parser")} == {41}
+    assert log.runs.get("bazinga_1").metadata == {"note": "later"}
+    assert again.tables["error_patterns"]["changed"] == again.tables["error_patterns"]["read"]
+    assert log.journal.heads() == heads
+    assert third.total(Fate.CHANGED) == third.total(Fate.NEW) == 0
+    assert log.journal.verify().ok
+
+
+def test_what_was_changed_here_is_not_undone_by_the_source_and_that_is_said(log: Decklog, file: Path) -> None:
+    build(file, 19)
+    BazingaImport(log, str(file)).run()
+    pattern = log.patterns.get("ab" * 32, "parser")
+    log.patterns.judge(pattern.pattern_hash, pattern.project, "success")
+    _edit(file, "update error_patterns set solution = 'another one'")
+
+    report = BazingaImport(log, str(file)).run()
+
+    assert log.patterns.get(pattern.pattern_hash, pattern.project).solution == pattern.solution
+    assert any("changed here and in the source" in note for note in report.notes)
+
+
+def test_an_older_copy_brings_nothing_back(log: Decklog, file: Path, tmp_path: Path) -> None:
+    build(file, 19)
+    BazingaImport(log, str(file)).run()
+    older = tmp_path / "older.db"
+    older.write_bytes(file.read_bytes())
+    _edit(file, "update strategies set helpfulness = 41", "update error_patterns set confidence = 0.25")
+    BazingaImport(log, str(file)).run()
+
+    report = BazingaImport(log, str(older)).run()
+
+    assert report.total(Fate.CHANGED) == 0
+    assert {one.helpfulness for one in log.strategies.find("parser")} == {41}
+
+
+def test_a_phase_with_a_status_of_its_own_leaves_the_plan_a_plan(log: Decklog, file: Path, tmp_path: Path) -> None:
+    build(file, 19)
+    phases = '[{"phase": 1, "name": "Lexer", "status": "nearly"}, {"phase": 2, "name": "Parser", "status": "completed"}]'
+    _edit(file, f"update development_plans set phases = '{phases}'")
+
+    report = BazingaImport(log, str(file)).run()
+
+    assert report.tables["development_plans"]["kept"] == 0
+    assert [phase.status for phase in log.plans.phases("bazinga_1")] == ["pending", "completed"]
+    BazingaExport(log, str(tmp_path / "out.db")).run()
+    written = apsw.Connection(str(tmp_path / "out.db"))
+    [back] = [json.loads(text) for (text,) in written.execute("select phases from development_plans")]
+    written.close()
+    assert [phase["status"] for phase in back] == ["nearly", "completed"]
+
+
+def test_a_file_in_another_encoding_says_the_same(log: Decklog, file: Path, tmp_path: Path) -> None:
+    build(file, 19)
+    other = tmp_path / "utf16.db"
+    source, copy = apsw.Connection(str(file)), apsw.Connection(str(other))
+    copy.execute("pragma encoding = 'UTF-16'")
+    for (sql,) in source.execute("select sql from sqlite_schema where sql is not null and name not like 'sqlite_%'").fetchall():
+        copy.execute(sql)
+    for (table,) in source.execute("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'").fetchall():
+        for row in source.execute(f"select * from {table}").fetchall():
+            copy.execute(f"insert into {table} values ({', '.join('?' for _ in row)})", row)
+    source.close()
+    copy.close()
+
+    BazingaImport(log, str(other)).run()
+
+    assert log.states.get("bazinga_1", "pm").document == {"step": 1}
+    assert log.runs.get("bazinga_1").goal == "Make the parser faster"

@@ -11,6 +11,7 @@ from decklog import Decklog
 from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.engine import landing
 from decklog.importers.engine.report import Fate
+from decklog.stores.journal.entry import COLUMNS_KEPT, ROW_KEPT
 from tests.importers.bazinga.bazinga_files import ROWS, build
 
 MANY = 2300
@@ -63,7 +64,7 @@ def test_rows_that_cannot_be_taken_are_kept_among_many_that_can(log: Decklog, tm
     assert report.tables["orchestration_logs"][Fate.KEPT] == 4
     assert report.tables["task_groups"][Fate.KEPT] == 2
     assert len([note for note in report.notes if "session gone is not in the file" in note]) == 6
-    kept = log.journal.find("@desk", subtype=landing.ROW, oldest_first=True, limit=100)
+    kept = log.journal.find("@desk", subtype=ROW_KEPT, oldest_first=True, limit=100)
     assert [entry.payload["row"]["content"] for entry in kept if entry.payload["table"] == "orchestration_logs"] == [
         "line 0",
         "line 777",
@@ -95,9 +96,7 @@ def test_what_a_row_left_over_is_named_by_the_entry_it_became(log: Decklog, tmp_
 
     BazingaImport(log, str(tmp_path / "in.db")).run()
 
-    beside = [
-        entry for entry in log.journal.find(subtype=landing.COLUMNS, limit=100) if "event_payload" in entry.payload["columns"]
-    ]
+    beside = [entry for entry in log.journal.find(subtype=COLUMNS_KEPT, limit=100) if "event_payload" in entry.payload["columns"]]
     assert len(beside) == 30
     entries = {entry.id: entry for stream in ("bazinga_1", "bazinga_2") for entry in log.journal.tail(stream, follow=False)}
     assert all(entries[entry.payload["made"]].key.endswith(f":{entry.payload['id']}") for entry in beside)

@@ -1,5 +1,7 @@
 """A column is taken as what it is, and what it can't be is left over."""
 
+import json
+
 import pytest
 
 from decklog.importers.engine.row import Row
@@ -47,7 +49,7 @@ def test_a_list_of_texts_is_only_that(written: str, meant: list[str] | None) -> 
     row = Row("t", 1, {"refs": written})
 
     assert row.texts("refs") == meant
-    assert ("refs" in row.left) == (meant is None)
+    assert ("refs" in row.left) == (meant is None or json.loads(written) != meant)
 
 
 def test_a_row_that_begins_again_has_forgotten_what_was_taken() -> None:

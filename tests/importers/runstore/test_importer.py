@@ -7,8 +7,9 @@ import pytest
 
 from decklog import Decklog, Invalid
 from decklog.importers.engine.report import Fate
+from decklog.importers.runstore.export import RunStoreExport
 from decklog.importers.runstore.importer import RunStoreImport
-from tests.importers.other_files import build_runstore
+from tests.importers.other_files import T1, build_runstore
 
 
 @pytest.fixture
@@ -74,6 +75,28 @@ def test_a_task_in_progress_waits_until_someone_resumes_it(log: Decklog, file: P
     assert task.state == "paused"
     assert "in progress" in task.reason
     assert log.tasks.claim("r-1", worker="w").task.id == "t-4"
+
+
+def test_a_plans_tasks_keep_the_order_of_their_rows_though_all_have_one_time(log: Decklog, file: Path, tmp_path: Path) -> None:
+    build_runstore(file)
+    names = [f"{(number * 7919) % 100_003:05x}" for number in range(20)]
+    db = apsw.Connection(str(file))
+    db.execute("delete from tasks")
+    for name in names:
+        row = (name, "r-1", name, "do", "[]", "[]", "[]", "pending", 0, None, None, T1, T1)
+        db.execute(f"insert into tasks values ({', '.join('?' for _ in row)})", row)
+    db.close()
+
+    RunStoreImport(log, str(file)).run()
+    RunStoreImport(log, str(file)).run()
+    RunStoreExport(log, str(tmp_path / "out.db")).run()
+    written = apsw.Connection(str(tmp_path / "out.db"))
+    found = list(written.execute("select id, created_at, updated_at from tasks order by created_at"))
+    written.close()
+    claimed = [log.tasks.claim("r-1", worker="w").task.id for _ in names]
+
+    assert claimed == names
+    assert found == [(name, T1, T1) for name in names]
 
 
 def test_a_later_attempt_is_added_to_the_history(log: Decklog, file: Path) -> None:

@@ -317,8 +317,8 @@ def test_packages_can_be_seen_as_they_were_at_each_entry(log: Decklog) -> None:
         entries = log.journal.history(table, record_id)
         return [log.journal.at(table, record_id, str(entry.seq)) for entry in entries]
 
-    assert images("context_packages", old.id) == [old, log.context.get(old.id)]
-    assert images("context_packages", new.id) == [new]
+    assert images("packages", old.id) == [old, log.context.get(old.id)]
+    assert images("packages", new.id) == [new]
     assert [c.consumed_at for c in images("context_consumers", f'["{new.id}","developer"]')] == [None, read.consumed_at]
     assert images("context_consumptions", used.id) == [used]
     assert log.journal.verify().ok
@@ -329,9 +329,9 @@ def test_the_tables_allow_just_the_words_of_the_enumerations(log: Decklog) -> No
     for column, words in (("package_type", PackageType), ("priority", PackagePriority), ("producer", ContextAgent)):
         for word in words:
             with log.transaction():
-                log.db.rows(f"update context_packages set {column} = :word", {"word": word.value})
+                log.db.rows(f"update packages set {column} = :word", {"word": word.value})
         with pytest.raises(Invalid), log.transaction():
-            log.db.rows(f"update context_packages set {column} = 'other'", {})
+            log.db.rows(f"update packages set {column} = 'other'", {})
     log.context.record_consumption("run_1", "A", "developer", 1, package.id)
     for consuming in ConsumingAgent:
         with log.transaction():

@@ -114,7 +114,7 @@ def test_a_pattern_can_be_learned_anew_after_it_expired(log: Decklog, clock: Man
     clock.advance(days=100)
     log.patterns.cleanup()
     assert log.patterns.record("shop", "KeyError", "no such key", "add it").occurrences == 1
-    assert [entry.subtype for entry in log.journal.history("error_patterns", f'["{known}","shop"]')] == [
+    assert [entry.subtype for entry in log.journal.history("patterns", f'["{known}","shop"]')] == [
         "changed",
         "removed",
         "changed",
@@ -136,7 +136,7 @@ def test_judgements_at_once_all_count(target: str) -> None:
         known = _met(log)
     at_once("tests.stores.memory.memory_jobs.judge_an_error", target, processes=4, times=4)
     with Decklog.open(target) as log:
-        notes = [entry.body for entry in log.journal.history("error_patterns", f'["{known}","shop"]')]
+        notes = [entry.body for entry in log.journal.history("patterns", f'["{known}","shop"]')]
         assert (notes.count("success"), notes.count("failure")) == (12, 4)
         replayed = 0.5
         for note in notes[1:]:
@@ -186,9 +186,7 @@ def test_every_state_of_a_pattern_can_be_seen_again(log: Decklog) -> None:
     _met(log)
     log.patterns.judge(known, "shop", "success")
     record_id = f'["{known}","shop"]'
-    states = [
-        log.journal.at("error_patterns", record_id, str(entry.seq)) for entry in log.journal.history("error_patterns", record_id)
-    ]
+    states = [log.journal.at("patterns", record_id, str(entry.seq)) for entry in log.journal.history("patterns", record_id)]
     assert [(state.occurrences, state.confidence) for state in states] == [(1, 0.5), (2, 0.5), (2, 0.6)]  # type: ignore[attr-defined]
 
 

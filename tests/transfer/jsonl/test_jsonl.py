@@ -6,6 +6,8 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock
 from decklog.errors import Damaged, DecklogError, TooLarge
+from decklog.records import to_json
+from decklog.stores.journal import chain
 from decklog.transfer.jsonl import load as jsonl_load
 from decklog.transfer.jsonl.export import JsonlExport
 from decklog.transfer.jsonl.file_names import file_of
@@ -100,6 +102,28 @@ def test_a_hostile_line_is_named_and_nothing_of_its_batch_is_kept(
     with pytest.raises(error, match=says) as caught:
         JsonlImport(log, str(tmp_path / "out")).run()
     assert f"run_1.jsonl:{line}:" in caught.value.message
+    assert [head["stream"] for head in log.journal.heads()] == ["Run/../2☃"]
+    assert log.journal.verify().ok
+
+
+def test_a_line_that_only_the_schema_refuses_leaves_nothing_of_its_batch(log: Decklog, source: Decklog, tmp_path: Path) -> None:
+    exported(source, tmp_path / "out")
+    path = tmp_path / "out" / "run_1.jsonl"
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    place = next(place for place in reversed(range(len(lines))) if lines[place].get("record_table") == "tasks")
+    del lines[place + 1 :]
+    bad = lines[place]
+    bad["payload"] = to_json({**json.loads(bad["payload"]), "state": "bogus"})
+    content = {**dict.fromkeys(chain.FIELDS), **{name: value for name, value in bad.items() if name in chain.FIELDS}}
+    content |= {name: chain.digest(bad.get(name)) for name in ("body", "payload")}
+    bad["hash"] = chain.link(lines[place - 1]["hash"], {**content, "redacted": bad.get("redacted") or None})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    with pytest.raises(DecklogError) as caught:
+        JsonlImport(log, str(tmp_path / "out")).run()
+
+    assert f"run_1.jsonl:{place + 1}:" in caught.value.message
+    assert "Damaged" not in type(caught.value).__name__
     assert [head["stream"] for head in log.journal.heads()] == ["Run/../2☃"]
     assert log.journal.verify().ok
 

@@ -1,8 +1,14 @@
-"""bazinga-db's command line under our own name."""
+"""bazinga-db's command line under our own name, and taking a project over from it."""
+
+import sys
 
 import click
 
 from decklog.cli.call import Call
+from decklog.cli.progress import Meter
+from decklog.cli.show import show
+
+_TAKE_OVER = "take-over"
 
 
 @click.command(
@@ -12,8 +18,44 @@ from decklog.cli.call import Call
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def bazinga(call: Call, words: tuple[str, ...]) -> int:
-    """Answer as bazinga-db does, so that agents' prompts and scripts for it go on working."""
+    """Answer as bazinga-db does, so that agents' prompts and scripts for it go on working.
+
+    `decklog bazinga take-over [PROJECT]` turns a project that bazinga-db itself kept into one that Decklog keeps.
+    """
+    if words[:1] == (_TAKE_OVER,):
+        name = f"decklog bazinga {_TAKE_OVER}"
+        return int(take_over.main(list(words[1:]), prog_name=name, obj=call, standalone_mode=False) or 0)
     from decklog.cli.locate import found_above
     from decklog.compat.bazinga.program.program import run
 
     return run([*(["--db", call.db] if call.db else []), *words], found_above)
+
+
+@click.command(_TAKE_OVER)
+@click.argument("project", required=False)
+@click.option("--accept-losses", is_flag=True, help="go on though some rows can't be read or kept")
+@click.pass_obj
+def take_over(call: Call, project: str | None, accept_losses: bool) -> int:
+    """Take a bazinga project over in place: the one named, or the one around this folder.
+
+    Its database becomes a Decklog log and its scripts call Decklog, so agents and prompts go on as they are. The old file and
+    the old scripts are kept beside them, as NAME.before-decklog. Nothing is changed until everything has arrived.
+    """
+    from decklog.compat.bazinga.base import open_log
+    from decklog.compat.bazinga.places import detect
+    from decklog.importers.bazinga.take_over import TakeOver
+
+    with Meter() as meter:
+        taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()
+    # Those who read the file by themselves find bazinga's tables in it from now on.
+    open_log(taken["database"]).close()
+    if call.json:
+        return show(taken, as_json=True)
+    if taken["already"]:
+        sys.stderr.write(f"{taken['database']} is a Decklog log already.\n")
+    else:
+        show([{"table": table, **counts} for table, counts in taken["report"]["tables"].items()], as_json=False)
+        sys.stderr.write(f"Taken over: {taken['database']}; the old file is {taken['kept']}\n")
+    for script in taken["scripts"]:
+        sys.stderr.write(f"Calls Decklog now: {script}\n")
+    return 0

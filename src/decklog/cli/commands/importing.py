@@ -1,6 +1,9 @@
 """Taking over what older systems recorded."""
 
+import os
 import sys
+import tempfile
+from contextlib import contextmanager
 
 import click
 
@@ -10,6 +13,9 @@ from decklog.cli.show import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from decklog.app import Decklog
     from decklog.importers.engine.report import Report
 
 _dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
@@ -28,7 +34,7 @@ def import_bazinga(call: Call, file: str, dry_run: bool, seconds: float) -> int:
     """
     from decklog.importers.bazinga.importer import BazingaImport
 
-    with call.open(create=True) as log, Meter() as meter:
+    with _log(call, file, dry_run) as log, Meter() as meter:
         taken = BazingaImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
     return _show(call, taken)
 
@@ -45,7 +51,7 @@ def import_runstore(call: Call, file: str, dry_run: bool, seconds: float) -> int
     """
     from decklog.importers.runstore.importer import RunStoreImport
 
-    with call.open(create=True) as log, Meter() as meter:
+    with _log(call, file, dry_run) as log, Meter() as meter:
         taken = RunStoreImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
     return _show(call, taken)
 
@@ -63,15 +69,34 @@ def import_gaia(call: Call, directory: str, run_id: str, dry_run: bool, seconds:
     """
     from decklog.importers.gaia.importer import GaiaImport
 
-    with call.open(create=True) as log, Meter() as meter:
+    with _log(call, directory, dry_run) as log, Meter() as meter:
         taken = GaiaImport(log, directory, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
     return _show(call, taken)
 
 
+@contextmanager
+def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
+    """Open the log that gets the records. What only asks what would happen makes none, nor does a source that is not there."""
+    from decklog.cli.locate import locate
+    from decklog.errors import NotFound
+
+    if not os.path.exists(source):
+        raise NotFound(f"there is no {source} to import", path=source)
+    if not dry_run or locate(call.db).exists:
+        with call.open(create=True) as log:
+            yield log
+        return
+    from decklog.app import Decklog
+
+    with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
+        yield log
+
+
 def _show(call: Call, report: "Report") -> int:
-    """Show a report: for programs as data, for people as a table with what needs a look below it."""
+    """Show a report: for programs as data, for people as a table with what needs a look below it. Losses are a failure."""
     if call.json:
-        return show(report, as_json=True)
+        show(report, as_json=True, warnings=report.losses)
+        return int(bool(report.losses))
     if report.dry_run:
         sys.stderr.write("Nothing was changed: this is what would happen.\n")
     show([{"table": table, **counts} for table, counts in report.tables.items()], as_json=False)
@@ -79,4 +104,6 @@ def _show(call: Call, report: "Report") -> int:
         sys.stderr.write(f"note: {note}\n")
     if report.notes_left_out:
         sys.stderr.write(f"note: and {report.notes_left_out} more\n")
-    return 0
+    if report.losses:
+        sys.stderr.write(f"Not all of {report.path} has arrived: {'; '.join(report.losses[:3])}\n")
+    return int(bool(report.losses))

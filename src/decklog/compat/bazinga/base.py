@@ -1,10 +1,11 @@
 """What every part of the compatibility layer stands on: the open log, refusals in bazinga's words, and its times."""
 
 import os
+from contextlib import suppress
 from functools import wraps
 
 from decklog.clock import from_text, to_text
-from decklog.errors import DecklogError, NotADatabase, NotFound
+from decklog.errors import Damaged, DecklogError, Denied, NotADatabase, NotFound
 from decklog.stores.journal.rows import number_of
 
 TYPE_CHECKING = False
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     D = TypeVar("D", bound="Desk")
 
 MOST_ROWS = 1000
+PROGRAM = "bazinga-db"
+SHIPPED = "shipped"
 
 
 class Refusal(ValueError):
@@ -90,24 +93,36 @@ def open_log(path: str, clock: "Clock | None" = None) -> "Decklog":
     try:
         log = Decklog.open(path, clock=clock)
         try:
-            views.make(log.db)
+            if views.make(log.db):
+                _seed(log)
         except BaseException:
             log.close()
             raise
         return log
     except NotADatabase as problem:
-        from decklog.compat.bazinga.places import is_old_database
+        import shlex
+
+        from decklog.compat.bazinga.places import is_old_database, root_of
 
         if is_old_database(path):
             raise DatabaseInitError(
                 f"{path} is a database of bazinga-db itself, and was left as it is. "
-                f"Take it over with: decklog import bazinga {path}"
+                f"Take its project over with: decklog bazinga take-over {shlex.quote(root_of(path))}"
             ) from problem
         raise DatabaseInitError(told(problem)) from problem
+    except Damaged as problem:
+        raise DatabaseInitError(f"{told(problem)} decklog recover takes what can be read into a new file.") from problem
     except DecklogError as problem:
         raise DatabaseInitError(told(problem)) from problem
     except OSError as problem:
         raise DatabaseInitError(f"{path} can't be opened: {problem.strerror or problem}") from problem
+
+
+def _seed(log: "Decklog") -> None:
+    """Write the workflow in use down: bazinga has one in its tables from the start. Under a manager it is theirs to do."""
+    if log.workflow.ready()["source"] == SHIPPED:
+        with suppress(Denied):
+            log.workflow.load(by=PROGRAM)
 
 
 def told(problem: DecklogError) -> str:

@@ -44,18 +44,6 @@ def _ask_postgres(database: "PostgresDatabase", sql: str, parameters: "Sequence[
 _AT = "replace(substr({0}, 1, 26), 'T', ' ')"
 # PostgreSQL has these as views in a schema; SQLite has no schemas, so each such connection makes them for itself.
 SAME_NAMES = {
-    "context_packages": f"""
-        select p.number as id, p.run_id as session_id, p.group_id, p.package_type, p.file_path, p.producer as producer_agent,
-               p.priority, p.summary, p.size_bytes, p.version, o.number as supersedes_id, p.scope,
-               {_AT.format("p.created_at")} as created_at
-          from main.context_packages p
-          left join main.context_packages o on o.id = p.supersedes_id
-    """,
-    "error_patterns": f"""
-        select pattern_hash, project as project_id, signature as signature_json, solution, confidence, occurrences, lang,
-               {_AT.format("last_seen_at")} as last_seen, {_AT.format("created_at")} as created_at, ttl_days
-          from main.error_patterns
-    """,
     "strategies": f"""
         select id as strategy_id, project as project_id, topic, insight, helpfulness, lang, framework,
                {_AT.format("last_seen_at")} as last_seen, {_AT.format("created_at")} as created_at

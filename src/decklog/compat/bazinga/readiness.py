@@ -5,7 +5,7 @@ import re
 import sys
 
 from decklog.compat.bazinga import configuration
-from decklog.compat.bazinga.base import DatabaseInitError, Desk, Refusal
+from decklog.compat.bazinga.base import PROGRAM, SHIPPED, DatabaseInitError, Desk, Refusal
 from decklog.compat.bazinga.program.reply import Reply
 
 TYPE_CHECKING = False
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from decklog.compat.bazinga.program.usage import Given
 
 COUNTS = ("transitions_count", "markers_count", "rules_count")
-BY = "bazinga-db"
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 
 
@@ -59,8 +58,8 @@ class Readiness:
     def seed(self) -> "dict[str, Any]":
         """Write the workflow that is in use down where none was loaded. Which one that is, only a manager changes."""
         workflow = self.desk.log.workflow
-        if workflow.ready()["source"] == "shipped":
-            workflow.load(by=BY)
+        if workflow.ready()["source"] == SHIPPED:
+            workflow.load(by=PROGRAM)
         found = workflow.ready()
         return {"success": True, "name": found["name"], **{name: found[name] for name in COUNTS}}
 

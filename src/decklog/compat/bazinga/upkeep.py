@@ -18,7 +18,7 @@ _HOLDERS = {
     "orchestration_logs": "select distinct group_id, stream from entries where group_id is not null and kind <> 'change'",
     "state_snapshots": "select distinct group_id, run_id from states",
     "skill_outputs": "select distinct group_id, run_id from outputs where group_id is not null",
-    "context_packages": "select distinct group_id, run_id from context_packages where group_id is not null",
+    "context_packages": "select distinct group_id, run_id from packages where group_id is not null",
     "consumption_scope": "select distinct group_id, run_id from context_consumptions",
 }
 _KEPT = "the journal keeps what was written; write new records under a valid id"

@@ -29,9 +29,10 @@ select e.seq as id,
        e.group_id,
        e.subtype as event_subtype,
        coalesce(e.payload, (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = e.payload_digest)) as event_payload,
-       e.key as idempotency_key
+       case when substr(e.key, 1, 7) = 'import:' then null else e.key end as idempotency_key
   from entries e
- where e.kind in ('interaction', 'reasoning', 'event');
+ where e.kind in ('interaction', 'reasoning', 'event')
+   and coalesce(e.subtype, '') not in ('imported', 'imported.columns', 'imported.row');
 
 create view state_snapshots as
 select row_number() over (partition by s.run_id order by s.updated_at, s.group_id, s.name) as id,
@@ -128,7 +129,7 @@ select row_number() over (partition by c.run_id order by p.number, c.agent) as i
        replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at,
        c.iteration
   from context_consumers c
-  join public.context_packages p on p.id = c.package_id;
+  join public.packages p on p.id = c.package_id;
 
 create view consumption_scope as
 select c.scope_id,
@@ -139,7 +140,7 @@ select c.scope_id,
        p.number as package_id,
        replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at
   from context_consumptions c
-  join public.context_packages p on p.id = c.package_id;
+  join public.packages p on p.id = c.package_id;
 
 create view agent_markers as
 select row_number() over (order by m.agent) as id,
@@ -176,8 +177,8 @@ select p.number as id,
        o.number as supersedes_id,
        p.scope,
        replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at
-  from public.context_packages p
-  left join public.context_packages o on o.id = p.supersedes_id;
+  from public.packages p
+  left join public.packages o on o.id = p.supersedes_id;
 
 create view error_patterns as
 select e.pattern_hash,
@@ -190,7 +191,7 @@ select e.pattern_hash,
        replace(substr(e.last_seen_at, 1, 26), 'T', ' ') as last_seen,
        replace(substr(e.created_at, 1, 26), 'T', ' ') as created_at,
        e.ttl_days
-  from public.error_patterns e;
+  from public.patterns e;
 
 create view strategies as
 select s.id as strategy_id,

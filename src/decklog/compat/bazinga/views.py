@@ -26,15 +26,19 @@ def views_of(engine: str) -> dict[str, str]:
     return found
 
 
-def make(database: "Database") -> None:
-    """Make the views, or make them anew where they are not the shipped ones; a log that can't be changed goes without."""
+def make(database: "Database") -> bool:
+    """Make the views, or make them anew where they are not the shipped ones; say whether that was done.
+
+    A log that can't be changed goes without.
+    """
     if database.read_only or not database.read(lambda: missing(database)):
-        return
+        return False
     try:
         database.write(lambda: _make(database))
     except Denied:
         # This role may not; its questions bring the views with them.
-        return
+        return False
+    return True
 
 
 def missing(database: "Database") -> dict[str, str]:

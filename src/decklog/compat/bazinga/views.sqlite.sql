@@ -1,6 +1,6 @@
 -- What readers of a bazinga database expect: its tables, as views of ours.
--- context_packages, error_patterns, strategies and workflow_transitions have the same names here and there; a connection that
--- asks in bazinga's words makes its own views of those.
+-- strategies and workflow_transitions have the same names here and there; a connection that asks in bazinga's words makes its own
+-- views of those.
 create view sessions as
 select r.id as session_id,
        replace(substr(r.started_at, 1, 26), 'T', ' ') as start_time,
@@ -29,9 +29,10 @@ select e.seq as id,
        e.group_id,
        e.subtype as event_subtype,
        coalesce(e.payload, (select cast(b.bytes as text) from blobs b where b.digest = e.payload_digest)) as event_payload,
-       e.key as idempotency_key
+       case when substr(e.key, 1, 7) = 'import:' then null else e.key end as idempotency_key
   from entries e
- where e.kind in ('interaction', 'reasoning', 'event');
+ where e.kind in ('interaction', 'reasoning', 'event')
+   and coalesce(e.subtype, '') not in ('imported', 'imported.columns', 'imported.row');
 
 create view state_snapshots as
 select row_number() over (partition by s.run_id order by s.updated_at, s.group_id, s.name) as id,
@@ -127,7 +128,7 @@ select row_number() over (partition by c.run_id order by p.number, c.agent) as i
        replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at,
        c.iteration
   from context_consumers c
-  join context_packages p on p.id = c.package_id;
+  join packages p on p.id = c.package_id;
 
 create view consumption_scope as
 select c.scope_id,
@@ -138,7 +139,7 @@ select c.scope_id,
        p.number as package_id,
        replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at
   from context_consumptions c
-  join context_packages p on p.id = c.package_id;
+  join packages p on p.id = c.package_id;
 
 create view agent_markers as
 select row_number() over (order by m.agent) as id,
@@ -160,3 +161,33 @@ select 19 as version,
        'Decklog ' || s.name as description
   from schema_steps s
  where s.version = (select max(version) from schema_steps);
+
+create view context_packages as
+select p.number as id,
+       p.run_id as session_id,
+       p.group_id,
+       p.package_type,
+       p.file_path,
+       p.producer as producer_agent,
+       p.priority,
+       p.summary,
+       p.size_bytes,
+       p.version,
+       o.number as supersedes_id,
+       p.scope,
+       replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at
+  from packages p
+  left join packages o on o.id = p.supersedes_id;
+
+create view error_patterns as
+select e.pattern_hash,
+       e.project as project_id,
+       e.signature as signature_json,
+       e.solution,
+       e.confidence,
+       e.occurrences,
+       e.lang,
+       replace(substr(e.last_seen_at, 1, 26), 'T', ' ') as last_seen,
+       replace(substr(e.created_at, 1, 26), 'T', ' ') as created_at,
+       e.ttl_days
+  from patterns e;

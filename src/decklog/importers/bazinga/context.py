@@ -61,7 +61,7 @@ class ContextTables(BazingaTables):
                 return number
             if present.id == package_id:
                 return number
-        row = self.log.db.one("select coalesce(max(number), 0) + 1 from context_packages", {})
+        row = self.log.db.one("select coalesce(max(number), 0) + 1 from packages", {})
         return int(row[0]) if row else 1
 
     def consumer(self, row: Row) -> Fate:
@@ -70,10 +70,10 @@ class ContextTables(BazingaTables):
         agent = row.needed("agent_type", ContextAgent)
         iteration, consumed_at = row.whole("iteration", 1), row.time("consumed_at")
         row.made = f"consumer {package_id} {agent}"
-        if not self.landing.first_time(row):
+        is_known = not self.landing.first_time(row)
+        if is_known:
             row.left = {}
-            return Fate.ALREADY
-        if self.landing.intake.seek(ContextConsumer, (package_id, agent)) is not None:
+        elif self.landing.intake.seek(ContextConsumer, (package_id, agent)) is not None:
             raise Conflict(f"{agent} is a consumer of package {row.columns['package_id']} already")
         return self.landing.record(
             ContextConsumer,

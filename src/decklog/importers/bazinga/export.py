@@ -5,11 +5,11 @@ from decklog.importers.engine.exporting import Export, every, text_of
 from decklog.importers.engine.landing import key_start
 from decklog.stores.flow.context_package import ContextConsumption
 from decklog.stores.intake import Intake
-from decklog.stores.journal.entry import EntryKind
+from decklog.stores.journal.entry import BOOKKEEPING, EntryKind
 from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy
 from decklog.stores.runs.run import ENDED, RunStatus
-from decklog.stores.work.plans import Plan
+from decklog.stores.work.plans import PhaseStatus, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
 # The kinds of record that have a table there.
 _PLACED = (
     *("runs", "groups", "plans", "phases", "criteria", "states", "state_versions", "charges", "outputs"),
-    *("context_packages", "context_consumers", "context_consumptions", "error_patterns", "strategies"),
+    *("packages", "context_consumers", "context_consumptions", "patterns", "strategies"),
 )
 _LIVE = {RunStatus.COMPLETED: "completed", RunStatus.FAILED: "failed", RunStatus.CANCELLED: "failed"}
 _GROUP = (
@@ -80,19 +80,22 @@ class BazingaExport:
             "created_at": _time(run.started_at),
         }
         self.out.write("sessions", f"sessions {run.id}", row)
+        if row["status"] != run.status.value:
+            self.out.report.leave_out(f"that sessions are {run.status.value}: they are {row['status']} there")
 
     def _groups(self, run_id: str) -> None:
         for group in every(lambda **page: self.log.groups.find(run_id, **page)):
             data = group.as_dict()
             row = {name: int(data[name]) if isinstance(data[name], bool) else data[name] for name in _GROUP}
-            row |= {name: text_of(data[name]) for name in ("context_references", "specializations", "speckit_task_ids")}
+            row |= {name: text_of(data[name]) for name in ("specializations", "speckit_task_ids")}
+            row["context_references"] = text_of(_numbers(data["context_references"]))
             row |= {"id": group.group_id, "session_id": run_id}
             row |= {"created_at": _time(group.created_at), "updated_at": _time(group.updated_at)}
             self.out.write("task_groups", f"task_groups {run_id}/{group.group_id}", row)
 
     def _logs(self, run_id: str) -> None:
         for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
-            if entry.kind in _KINDS and not (entry.subtype or "").startswith("imported"):
+            if entry.kind in _KINDS and entry.subtype not in BOOKKEEPING:
                 self._log_row(run_id, entry)
 
     def _log_row(self, run_id: str, entry: "Any") -> None:
@@ -130,6 +133,7 @@ class BazingaExport:
                 "state_data": text_of(found.document) or "null",
             }
             self.out.write("state_snapshots", f"state {run_id} {state.group_id} {state.name} {state.version}", row)
+            self.out.report.leave_out("older versions of state_snapshots", state.version - 1)
 
     def _figures(self, run_id: str) -> None:
         for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
@@ -199,7 +203,7 @@ class BazingaExport:
         return self.log.db.read(lambda: Intake(self.log.parts).select(record_class, sql, **bound))
 
     def _learned(self) -> None:
-        for found in self._select(ErrorPattern, "select * from error_patterns order by created_at, pattern_hash"):
+        for found in self._select(ErrorPattern, "select * from patterns order by created_at, pattern_hash"):
             row: Columns = {
                 "pattern_hash": found.pattern_hash,
                 "project_id": found.project,
@@ -216,9 +220,17 @@ class BazingaExport:
             self.out.write("strategies", f"strategies {one.id}", row)
 
 
+def _numbers(names: "list[str] | None") -> "list[Any] | None":
+    """Write the packages that a group refers to as numbers, as that system does."""
+    return None if names is None else [int(name) if name.isdecimal() else name for name in names]
+
+
 def _phase(phase: "Any") -> "dict[str, Any]":
     """Write a phase as that system's commands look for it: by `phase` and `name`."""
     data = {"phase": phase.number, "name": phase.name, "status": phase.status.value, **phase.extra}
+    if phase.status is not PhaseStatus.PENDING:
+        # A word of its own that it was imported with holds until it moves on here.
+        data["status"] = phase.status.value
     if phase.progress_percent:
         data["progress_percent"] = phase.progress_percent
     times = {name: getattr(phase, name) for name in ("started_at", "completed_at")}
@@ -233,7 +245,7 @@ def _number(key: str | None, table: str) -> int | None:
 
 
 def _time(moment: "datetime | None") -> str | None:
-    """Write a time as that system does; one that is finer than a second keeps its fraction."""
+    """Write a time as that system does, which sorts times as texts; one that is finer than a second keeps its fraction."""
     if moment is None:
         return None
-    return moment.strftime("%Y-%m-%d %H:%M:%S") if moment.microsecond == 0 else moment.strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return moment.strftime("%Y-%m-%d %H:%M:%S" if moment.microsecond == 0 else "%Y-%m-%d %H:%M:%S.%f")

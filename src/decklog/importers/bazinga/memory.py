@@ -2,13 +2,15 @@
 
 from decklog.errors import Invalid
 from decklog.importers.bazinga.base import BazingaTables
-from decklog.importers.engine.landing import told
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
+from decklog.stores.memory.patterns import ErrorPattern
+from decklog.stores.memory.strategies import Strategy, StrategyTopic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
+    from typing import Any
 
 _TOPICS = ("implementation", "architecture", "methodology", "general")
 
@@ -22,19 +24,20 @@ class MemoryTables(BazingaTables):
         confidence = row.take("confidence", 0.5)
         if not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
             raise Invalid(f"a confidence goes from 0 to 1; it is {confidence!r}")
-        adopted = self.log.patterns.adopt(
-            row.text("pattern_hash"),
-            row.text("project_id", ""),
-            row.json("signature_json", (dict,), {}),
-            row.text("solution", ""),
-            created_at=created,
-            last_seen_at=row.time("last_seen", created),
-            confidence=float(confidence),
-            occurrences=row.whole("occurrences", 1, low=1),
-            lang=row.text("lang"),
-            ttl_days=row.whole("ttl_days", 90, low=1, high=100_000),
-        )
-        return told(adopted)
+        fields: dict[str, Any] = {
+            "pattern_hash": row.text("pattern_hash"),
+            "project": row.text("project_id", ""),
+            "signature": row.json("signature_json", (dict,), {}),
+            "solution": row.text("solution", ""),
+            "created_at": created,
+            "last_seen_at": row.time("last_seen", created),
+            "confidence": float(confidence),
+            "occurrences": row.whole("occurrences", 1, low=1),
+            "lang": row.text("lang"),
+            "ttl_days": row.whole("ttl_days", 90, low=1, high=100_000),
+        }
+        adopted = self.log.patterns.adopt(**fields)
+        return self.landing.record(ErrorPattern, clock="last_seen_at", **fields) if adopted.already else Fate.NEW
 
     def strategy(self, row: Row) -> Fate:
         """Take a strategy over with its id; a topic of its own becomes `general`."""
@@ -42,15 +45,16 @@ class MemoryTables(BazingaTables):
         topic = row.take("topic")
         if topic not in _TOPICS:
             topic = row.replace("topic", "general")
-        adopted = self.log.strategies.adopt(
-            row.text("strategy_id"),
-            row.text("project_id", ""),
-            topic,
-            row.text("insight", ""),
-            created_at=created,
-            last_seen_at=row.time("last_seen", created),
-            helpfulness=row.whole("helpfulness", 0),
-            lang=row.text("lang"),
-            framework=row.text("framework"),
-        )
-        return told(adopted)
+        strategy_id = row.text("strategy_id")
+        fields: dict[str, Any] = {
+            "project": row.text("project_id", ""),
+            "topic": StrategyTopic(topic),
+            "insight": row.text("insight", ""),
+            "created_at": created,
+            "last_seen_at": row.time("last_seen", created),
+            "helpfulness": row.whole("helpfulness", 0),
+            "lang": row.text("lang"),
+            "framework": row.text("framework"),
+        }
+        adopted = self.log.strategies.adopt(strategy_id, **fields)
+        return self.landing.record(Strategy, clock="last_seen_at", id=strategy_id, **fields) if adopted.already else Fate.NEW

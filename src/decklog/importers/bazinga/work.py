@@ -6,12 +6,13 @@ from decklog.importers.engine.draft import Draft, describes
 from decklog.importers.engine.landing import run_id_of, told
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
+from decklog.records import to_json
 from decklog.stores.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
 from decklog.stores.work.criteria import Criterion, CriterionStatus
 from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
-from decklog.stores.work.plans import Plan, PlanPhase, read_phases
+from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase, read_phases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class WorkTables(BazingaTables):
             status=status,
             mode=row.one_of("mode", RunMode, None),
             branch=row.text("initial_branch"),
-            metadata=row.json("metadata", (dict,), {}),
+            metadata=_metadata(row),
             started_at=started,
             updated_at=max(started, ended or started),
             ended_at=ended,
@@ -121,17 +122,26 @@ class WorkTables(BazingaTables):
     def state(self, row: Row) -> Fate:
         """Save a state; files before version 18 hold every save, and each becomes a version."""
         run_id = self.in_run(row)
-        document = row.json("state_data", _JSON, row.columns.get("state_data"))
+        document = row.document("state_data", _JSON)
         given = {"name": row.text("state_type", "state"), "group_id": row.text("group_id", "global")}
         saved_at = row.time("timestamp")
-        if not self.landing.first_time(row):
+        if not self.landing.first_time(row, as_it_is=True):
             row.left = {}
             return Fate.ALREADY
+        if self._is_older(run_id, given, saved_at):
+            return self.landing.keep(row, "a newer version is here", saved_at)
         saved = self.log.states.save(run_id, given["name"], document, group_id=given["group_id"], saved_at=saved_at)
         if saved.already:
             return self.landing.keep(row, f"the same as version {saved.version}", saved_at)
         row.made = f"state {run_id} {given['group_id']} {given['name']} {saved.version}"
         return Fate.NEW
+
+    def _is_older(self, run_id: str, place: "dict[str, str]", saved_at: "datetime | None") -> bool:
+        try:
+            present = self.log.states.get(run_id, place["name"], group_id=place["group_id"])
+        except NotFound:
+            return False
+        return saved_at is not None and saved_at < present.saved_at
 
     def tokens(self, row: Row) -> Fate:
         """Charge an estimate of tokens; neither model nor price is known."""
@@ -157,7 +167,7 @@ class WorkTables(BazingaTables):
         output = self.log.outputs.save(
             run_id,
             row.text("skill_name", ""),
-            row.json("output_data", _JSON, row.columns.get("output_data")),
+            row.document("output_data", _JSON),
             agent=row.text("agent_type"),
             group_id=row.text("group_id"),
             saved_at=row.time("timestamp"),
@@ -173,7 +183,7 @@ class WorkTables(BazingaTables):
         row.take("id")
         created: datetime = row.time("created_at", EPOCH)
         updated: datetime = row.time("updated_at", created)
-        phases = read_phases(row.json("phases", (list,), []))
+        phases = read_phases([_phase(item) for item in row.json("phases", (list,), [])])
         fate = self.landing.record(
             Plan,
             clock="updated_at",
@@ -186,8 +196,11 @@ class WorkTables(BazingaTables):
             created_at=created,
             updated_at=updated,
         )
-        for phase in phases if fate is not Fate.ALREADY else []:
-            self.landing.record(PlanPhase, clock="updated_at", run_id=run_id, updated_at=updated, **phase)
+        marked = [
+            self.landing.record(PlanPhase, clock="updated_at", run_id=run_id, updated_at=updated, **phase) for phase in phases
+        ]
+        if fate is Fate.ALREADY and marked.count(Fate.ALREADY) < len(marked):
+            fate = Fate.CHANGED
         row.left["id"] = row.columns["id"]
         row.made = f"plan {run_id}"
         return fate
@@ -222,6 +235,34 @@ class WorkTables(BazingaTables):
         return present.number if present.criterion == criterion else next_number(self.log.db, Criterion, run_id)
 
 
+def _phase(item: "Any") -> "Any":
+    """Read a phase; a status that is none of ours goes with what has no field of its own."""
+    if not isinstance(item, dict) or item.get("status") in (None, *PhaseStatus):
+        return item
+    given = item.get("extra")
+    extra = given if isinstance(given, dict) else {}
+    return {**{name: value for name, value in item.items() if name != "status"}, "extra": {**extra, "status": item["status"]}}
+
+
+def _metadata(row: Row) -> "dict[str, Any]":
+    """Take a session's metadata; a run without any has none to show, so that an empty object is left over as it was."""
+    found: dict[str, Any] = row.json("metadata", (dict,), {})
+    if found == {} and "metadata" not in row.left and row.columns.get("metadata") is not None:
+        row.replace("metadata", None)
+    return found
+
+
+def _packages(row: Row) -> "list[str] | None":
+    """Take the numbers of packages, which an export writes as numbers again; what else the list holds is left over."""
+    found = row.texts("context_references")
+    if found:
+        numbers = [int(text) if text.isdecimal() else text for text in found]
+        row.instead.pop("context_references", None)
+        if row.json("context_references", (list,)) != numbers:
+            row.replace("context_references", to_json(numbers))
+    return found
+
+
 def _group_words(row: Row) -> "dict[str, Any]":
     return {
         "name": row.text("name", ""),
@@ -231,7 +272,7 @@ def _group_words(row: Row) -> "dict[str, Any]":
         "feature_branch": row.text("feature_branch"),
         "merge_status": row.one_of("merge_status", MergeStatus, None),
         "initial_tier": row.one_of("initial_tier", GroupTier, GroupTier.DEVELOPER),
-        "context_references": row.texts("context_references"),
+        "context_references": _packages(row),
         "specializations": row.texts("specializations"),
         "component_path": row.text("component_path"),
         "speckit_task_ids": row.texts("speckit_task_ids"),

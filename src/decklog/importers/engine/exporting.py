@@ -11,7 +11,8 @@ import apsw
 from decklog.clock import to_text
 from decklog.errors import Conflict, Denied, DiskFull, NotFound
 from decklog.importers.engine.export_report import ExportReport
-from decklog.importers.engine.leftovers import Kept, every
+from decklog.importers.engine.leftovers import Kept
+from decklog.importers.engine.pages import every
 from decklog.records import to_json
 
 TYPE_CHECKING = False

@@ -1,16 +1,17 @@
 """Where rows of a source arrive: each once, all of it, or kept as it was when no record can hold it."""
 
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
 from decklog.importers.engine.draft import Draft, only_describes
 from decklog.importers.engine.report import Fate, Report
 from decklog.importers.engine.row import Row, plain
+from decklog.importers.engine.versions import NOTE, Versions, same_entry
 from decklog.records import Record
 from decklog.stores.intake import Intake
-from decklog.stores.journal.entry import EntryKind
+from decklog.stores.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, EntryKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +19,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.journal.entry import Entry
 
     # Gives what became of a row, or a Draft when it only describes.
     Mapping = Callable[[Row], Any]
 
-ROW = "imported.row"
-COLUMNS = "imported.columns"
 _ROWS = 1000
 _CHARACTERS = 8 * 1024**2
 
@@ -42,6 +42,8 @@ class Landing:
         self._progress = progress
         # Of the batch that is being taken: they reach the report once it is committed.
         self._notes: list[str] = []
+        self._losses: list[str] = []
+        self._turns: dict[tuple[str, str, datetime], dict[str, int]] = {}
 
     @contextmanager
     def open(self) -> "Iterator[None]":
@@ -71,19 +73,23 @@ class Landing:
                     batch, room = [], 0
         except Damaged as problem:
             # What stands before the damage is taken, and the other tables may be whole.
-            self.report.note(f"{problem.message}; {done + len(batch)} of {whole} rows were read")
+            table = problem.details.get("table", "a table")
+            lost = f"at most {whole - done - len(batch)}" if whole > done + len(batch) else "an unknown number"
+            self.report.lose(f"{table}: {problem.message}; {done + len(batch)} rows were read, and {lost} of them were not")
         self._take_batch(batch, mapping, done, whole)
 
     def _take_batch(self, batch: "list[Row]", mapping: "Mapping", done: int, whole: int) -> int:
         if not batch:
             return 0
-        self._notes = []
+        self._notes, self._losses = [], []
         with self.log.transaction():
             fates = self._take(batch, mapping)
         # Counted only now: what is not committed did not arrive.
         self.report.count(batch[0].table, fates)
         for note in self._notes:
             self.report.note(note)
+        for loss in self._losses:
+            self.report.lose(loss)
         if self._progress:
             self._progress(batch[0].table, done + len(batch), whole)
         return len(batch)
@@ -131,7 +137,19 @@ class Landing:
         for place, draft in enumerate(drafts) if name_rows else ():
             if draft.row.left:
                 draft.row.made = entries[place].id
-        return [Fate.ALREADY if place in entries.known else draft.fate for place, draft in enumerate(drafts)]
+        return [
+            self._known(draft, entries[place]) if place in entries.known else draft.fate for place, draft in enumerate(drafts)
+        ]
+
+    def _known(self, draft: Draft, entry: "Entry") -> Fate:
+        """Look whether a row that became an entry says something else now: an entry stays, and the row is kept beside it."""
+        row = draft.row
+        if draft.entry["subtype"] in BOOKKEEPING or same_entry(self.log, entry, draft.entry):
+            return Fate.ALREADY
+        row.left, row.instead, row.made = dict(row.columns), {}, entry.id
+        [fate] = self._write([self._left(row)])
+        row.left = {}
+        return Fate.ALREADY if fate is Fate.ALREADY else Fate.CHANGED
 
     # What is kept as it was
 
@@ -139,13 +157,13 @@ class Landing:
         columns = {name: plain(value) for name, value in row.left.items()}
         named = sorted(columns.keys() - {"id"})
         payload = {"columns": columns, "instead": row.instead, "made": row.made}
-        draft = self._as_it_was(row, COLUMNS, payload, f"{row}: columns as they were")
+        draft = self._as_it_was(row, COLUMNS_KEPT, payload, f"{row}: columns as they were")
         draft.note = f"{row}: {', '.join(named)} kept beside the record" if named else None
         return draft
 
     def _whole(self, row: Row, why: str, at: "datetime | None" = None) -> Draft:
         row.left = {}
-        draft = self._as_it_was(row, ROW, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
+        draft = self._as_it_was(row, ROW_KEPT, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
         draft.fate, draft.note = Fate.KEPT, f"{row} is kept as it was: {why}"
         return draft
 
@@ -164,7 +182,7 @@ class Landing:
             row.stream = "@desk"
             return self._write([self._whole(row, why, at)])[0]
         except Invalid as problem:
-            self._notes.append(f"{row} was refused: {problem.message}")
+            self._losses.append(f"{row} was refused: {problem.message}")
             return Fate.REFUSED
 
     def key(self, row: Row) -> str:
@@ -186,28 +204,56 @@ class Landing:
             entry["key"] = self.key(row)
         return Draft(row, entry)
 
-    def first_time(self, row: Row) -> bool:
-        """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id."""
+    def first_time(self, row: Row, *, as_it_is: bool = False) -> bool:
+        """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id.
+
+        With `as_it_is`, a row that was changed since counts as another.
+        """
+        key = self.key(row)
+        if as_it_is and not key.endswith(row.digest()):
+            key = f"{key}:{row.digest()}"
         marked = self.log.journal.append(
             row.stream,
             f"{row} was taken over",
             kind=EntryKind.EVENT,
-            subtype="imported",
+            subtype=TAKEN,
             payload={"system": self.report.system, "table": row.table, "id": row.id},
-            key=self.key(row),
+            key=key,
         )
         return not marked.already
 
+    def in_turn(self, row: Row, at: datetime) -> datetime:
+        """Tell a stream's rows of one time apart by microseconds, so that they keep the order in which they were written."""
+        known = self._turns.setdefault((row.table, row.stream, at), {})
+        return at + timedelta(microseconds=known.setdefault(row.id, len(known)))
+
     def record(self, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: "Any") -> Fate:
-        """Add a record as it is. One that is here already becomes the source's when that is newer, by the time in `clock`."""
+        """Add a record as it is. One that is here already becomes the source's when that is newer, by the time in `clock`,
+        or says something else while nobody here changed it.
+        """
         identity = [fields[name] for name in record_class.identity]
         present = self.intake.seek(record_class, identity)
         if present is None:
-            self.intake.add(record_class, new_stream=new_stream, note="imported", **fields)
+            self.intake.add(record_class, new_stream=new_stream, note=NOTE, **fields)
             return Fate.NEW
-        if clock is None or getattr(present, clock) >= fields[clock]:
+        return self._renew(present, clock, fields)
+
+    def _renew(self, present: Record, clock: str | None, fields: "dict[str, Any]") -> Fate:
+        """Bring what moved on in the source. What the log's own users changed stays, unless the source's is newer."""
+        versions = Versions(self.log, present, fields)
+        if versions.is_same():
             return Fate.ALREADY
-        return self.change(record_class, clock=clock, **fields)
+        ahead = 0 if clock is None else (fields[clock] > getattr(present, clock)) - (fields[clock] < getattr(present, clock))
+        if ahead > 0:
+            return self.change(type(present), clock=clock, **fields)
+        came_before, is_ours = versions.story()
+        if came_before or (ahead < 0 and is_ours):
+            return Fate.ALREADY
+        if not is_ours:
+            name = present.id_of(present.values())
+            self._notes.append(f"{present.noun()} {name} was changed here and in the source; what is here stays")
+            return Fate.ALREADY
+        return self.change(type(present), **fields)
 
     def change(self, record_class: type[Record], *, clock: str | None = None, **fields: "Any") -> Fate:
         """Write fields of a record that is here as they are; with a `clock`, only over what is older."""
@@ -217,7 +263,7 @@ class Landing:
         changed = self.intake.change_all(
             record_class,
             f"update {record_class.table} set {changes} where {which}{older} returning *",
-            note="imported",
+            note=NOTE,
             **fields,
         )
         return Fate.CHANGED if changed else Fate.ALREADY
@@ -225,7 +271,7 @@ class Landing:
 
 def key_start(system: str, table: str) -> str:
     """Begin the key of what a table's rows become; the row's id follows."""
-    return f"import:{system}:{table}:"
+    return f"{IMPORT_KEY}{system}:{table}:"
 
 
 def run_id_of(name: str) -> str:

@@ -1,18 +1,17 @@
 """What imports of one system had to keep in the journal: columns that no field could hold, and rows that no record could."""
 
 from decklog.db.sqlite.scratch import Scratch
-from decklog.db.where import MAX_PAGE
-from decklog.importers.engine.landing import COLUMNS, ROW
+from decklog.importers.engine.pages import every
 from decklog.importers.engine.row import unplain
 from decklog.records import from_json, to_json
+from decklog.stores.journal.entry import COLUMNS_KEPT, ROW_KEPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from decklog.app import Decklog
-    from decklog.records import Page
 
 
 class Kept:
@@ -30,9 +29,9 @@ class Kept:
         self._db.execute("create table columns (name text primary key, payload text not null)")
         self._db.execute("create table whole (no integer primary key, source text, id text, columns text not null)")
         self._db.execute("begin")
-        for payload in self._payloads(COLUMNS, "columns", "instead"):
+        for payload in self._payloads(COLUMNS_KEPT, "columns", "instead"):
             self._db.execute("insert or replace into columns values (?, ?)", (_name(payload), to_json(payload)))
-        for payload in self._payloads(ROW, "row"):
+        for payload in self._payloads(ROW_KEPT, "row"):
             found = (payload["table"], payload["id"], to_json(payload["row"]))
             self._db.execute("insert into whole (source, id, columns) values (?, ?, ?)", found)
         self._db.execute("commit")
@@ -74,14 +73,3 @@ def _name(payload: "dict[str, Any]") -> str:
     """Name what kept columns belong to: what the row became, which has another id where its own could not stay."""
     row_id = payload["instead"].get("id") or payload["id"]
     return payload.get("made") or f"{payload['table']} {row_id}"
-
-
-def every(find: "Callable[..., Page[Any]]") -> "Iterator[Any]":
-    """Give every record of a list, page after page."""
-    after = None
-    while True:
-        page = find(limit=MAX_PAGE, after=after)
-        yield from page
-        after = page.next
-        if after is None:
-            return

@@ -32,6 +32,8 @@ class Report:
     unknown: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     notes_left_out: int = 0
+    # What of the source did not arrive at all.
+    losses: list[str] = field(default_factory=list)
 
     def count(self, table: str, fates: "list[Fate]") -> None:
         """Count what became of rows of a table."""
@@ -48,6 +50,12 @@ class Report:
             self.notes.append(text)
         else:
             self.notes_left_out += 1
+
+    def lose(self, text: str) -> None:
+        """Tell of something that did not arrive; it is told as a remark too."""
+        if len(self.losses) < MOST_NOTES:
+            self.losses.append(text)
+        self.note(text)
 
     def total(self, fate: Fate) -> int:
         return sum(counts[fate] for counts in self.tables.values())

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from decklog.clock import from_text
 from decklog.errors import Invalid
+from decklog.records import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,14 +137,27 @@ class Row:
         return parsed
 
     def texts(self, name: str) -> "list[str] | None":
-        """Take a JSON list of texts, numbers in it written out."""
+        """Take a JSON list of texts; numbers in it are written out, and the list is left over as it was."""
         found = self.json(name, (list,))
         if found is None:
             return None
-        if not {*map(type, found)} <= _WRITABLE:
+        kinds = {*map(type, found)}
+        if not kinds <= _WRITABLE:
             self.replace(name, None)
             return None
-        return [str(item) for item in found]
+        texts = [str(item) for item in found]
+        if not kinds <= {str}:
+            self.replace(name, to_json(texts))
+        return texts
+
+    def document(self, name: str, kinds: "tuple[type, ...]") -> "Any":
+        """Take a JSON text of any kind that a document may be; what is no JSON is a text, and is left over as it was."""
+        found = self.json(name, kinds)
+        if name not in self.instead:
+            return found
+        raw = self.columns[name]
+        self.instead[name] = to_json(raw) if isinstance(raw, str) else None
+        return raw
 
     def digest(self) -> str:
         """Tell this row from one that was changed since, or from another file's row with the same id."""

@@ -80,6 +80,7 @@ class Source:
     def _columns(self) -> dict[str, list[str]]:
         """List the plain tables with their columns, then close the door to all but reading them."""
         with _explained(self.path):
+            self._encoding: str = self._db.execute("pragma encoding").get
             tables = list(
                 self._db.execute(
                     """
@@ -117,7 +118,7 @@ class Source:
         if not names:
             return
         order = [name for name in by if name in names]
-        with _explained(self.path):
+        with _explained(self.path, table):
             row_number = None if order else self._row_number(table, names)
             found = self._sorted(table, names, order) if row_number is None else self._written(table, names, row_number)
             for number, row in enumerate(found, 1):
@@ -149,13 +150,13 @@ class Source:
                 return
             except UnicodeDecodeError:
                 for cells in self._db.execute(f"select {_cells(names)}, {rest} limit 1", (start,)):
-                    yield _row(names, cells[:-1])
+                    yield _row(names, cells[:-1], self._encoding)
                     start = cells[-1] + 1
 
     def _sorted(self, table: str, names: list[str], by: list[str]) -> "Iterator[dict[str, Any]]":
         order = f"order by {', '.join(map(_quoted, by))}" if by else ""
         for cells in self._db.execute(f"select {_cells(names)} from {_quoted(table)} {order}"):
-            yield _row(names, cells)
+            yield _row(names, cells, self._encoding)
 
     def close(self) -> None:
         self._db.close(True)
@@ -218,8 +219,9 @@ def _authorize(action: int, _first: str | None, second: str | None, *_: object) 
 class _explained:
     """Gives SQLite's errors as ours."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, table: str | None = None) -> None:
         self._path = path
+        self._table = table
 
     def __enter__(self) -> None:
         return None
@@ -230,7 +232,7 @@ class _explained:
         if isinstance(problem, apsw.InterruptError):
             raise TimedOut(f"reading {self._path} took too long", hint="Give it more time.", path=self._path) from problem
         if isinstance(problem, apsw.Error):
-            raise Damaged(f"{self._path} can't be read: {problem}", path=self._path) from problem
+            raise Damaged(f"{self._path} can't be read: {problem}", path=self._path, table=self._table) from problem
 
 
 def _quoted(name: str) -> str:
@@ -246,7 +248,7 @@ def _cells(names: list[str]) -> str:
     )
 
 
-def _row(names: list[str], cells: "Sequence[Any]") -> "dict[str, Any]":
+def _row(names: list[str], cells: "Sequence[Any]", encoding: str) -> "dict[str, Any]":
     values = zip(cells[::2], cells[1::2], strict=True)
-    read = (value.decode("utf-8", "replace") if kind == "text" else value for kind, value in values)
+    read = (value.decode(encoding, "replace") if kind == "text" else value for kind, value in values)
     return dict(zip(names, read, strict=True))

@@ -9,6 +9,7 @@ from decklog.importers.engine.source import Source
 from decklog.records import to_json
 from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
 from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
+from decklog.stores.memory.lesson import Lesson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class DeskTables:
             # Under its own name it would be taken for a secret.
             row.left[VECTOR] = row.left.pop("embedding_key")
         confidence = row.whole("confidence", 80, high=100)
+        recalls, recalled = row.whole("recall_count", 0), row.time("last_recalled_at")
         adopted = self.log.memory.adopt(
             row.text("id"),
             row.text("topic", ""),
@@ -102,10 +104,13 @@ class DeskTables:
             confidence=confidence,
             source_kind=row.text("source_kind", "import"),
             source_id=row.text("source_id"),
-            recall_count=row.whole("recall_count", 0),
-            last_recalled_at=row.time("last_recalled_at"),
+            recall_count=recalls,
+            last_recalled_at=recalled,
         )
-        return told(adopted)
+        if adopted.recall_count >= recalls:
+            return told(adopted)
+        # It was recalled there again; how often it was recalled here is not known there, so the greater number stands.
+        return self.landing.change(Lesson, id=adopted.id, recall_count=recalls, last_recalled_at=recalled)
 
     def supersede_all(self, source: Source) -> None:
         """Say of every lesson what replaced it; a successor that is not here is reported."""

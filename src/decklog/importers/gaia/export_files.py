@@ -9,7 +9,8 @@ from decklog.db.sqlite.scratch import Scratch
 from decklog.errors import NotFound
 from decklog.importers.engine.export_report import ExportReport
 from decklog.importers.engine.exporting import each
-from decklog.importers.engine.leftovers import Kept, every
+from decklog.importers.engine.leftovers import Kept
+from decklog.importers.engine.pages import every
 from decklog.importers.gaia import files
 from decklog.importers.gaia.spelling import as_it_was, time_text, times
 from decklog.stores.content.checkpoints import TaskSnapshot

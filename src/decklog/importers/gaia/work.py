@@ -2,7 +2,7 @@
 
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from decklog.clock import from_text
+from decklog.clock import from_text, to_text
 from decklog.errors import Invalid
 from decklog.importers.engine.draft import Draft, describes
 from decklog.importers.engine.landing import Landing, told
@@ -41,7 +41,7 @@ class GaiaWorkTables:
             state = TaskState(row.replace("state", TaskState.PAUSED.value))
         if row.columns.get("cost_usd") in (0, None):
             row.take("cost_usd")
-        created: datetime = row.time("created_at", EPOCH)
+        created = self._created(row)
         inputs = row.json("inputs_json", (dict,), {})
         return self.landing.record(
             Task,
@@ -61,6 +61,14 @@ class GaiaWorkTables:
             created_at=created,
             updated_at=_latest(created, row.columns.get("last_heartbeat_at")),
         )
+
+    def _created(self, row: Row) -> "datetime":
+        """Read when a task was made; of tasks that were made together, the first row comes first."""
+        there: datetime = row.time("created_at", EPOCH)
+        created = self.landing.in_turn(row, there)
+        if created != there:
+            row.replace("created_at", to_text(created))
+        return created
 
     @describes
     def tool_call(self, row: Row) -> Draft:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from datetime import timedelta
 
+from decklog.clock import to_text
 from decklog.errors import NotFound
 from decklog.importers.engine.landing import Landing
 from decklog.importers.engine.report import Fate
@@ -32,6 +33,8 @@ _OUTCOMES = {
     "abandoned": AttemptOutcome.ABANDONED,
 }
 _JSON = (dict, list, str, int, float, bool)
+# The finest time that RunStore writes.
+_SHOWN = timedelta(milliseconds=1)
 _LEASE = timedelta(minutes=1)
 
 
@@ -68,13 +71,13 @@ class TaskTables(ABC):
         return self.landing.record(Task, clock="updated_at", **fields)
 
     def _fields(self, row: Row) -> "dict[str, Any]":
-        created: datetime = row.time("created_at", EPOCH)
+        run_id, created = self.in_run(row), self._created(row)
         word = row.take("status")
         state = STATES.get(word, TaskState.PAUSED)
         if word == "in_progress" or word not in STATES:
             row.replace("status", {state: name for name, state in STATES.items()}.get(state))
         return {
-            "run_id": self.in_run(row),
+            "run_id": run_id,
             "id": row.text("id"),
             "title": row.text("title", ""),
             "objective": row.text("objective", ""),
@@ -87,9 +90,17 @@ class TaskTables(ABC):
             "blocker": row.text("blocker_signature"),
             "reason": WAS_RUNNING if state is TaskState.PAUSED else None,
             "created_at": created,
-            "updated_at": row.time("updated_at", created),
+            "updated_at": max(created, row.time("updated_at", created)),
             **_FREE,
         }
+
+    def _created(self, row: Row) -> "datetime":
+        """Read when a task was made; a plan's tasks were all made at one time, and are done in the order of their rows."""
+        there: datetime = row.time("created_at", EPOCH)
+        created = self.landing.in_turn(row, there)
+        if created - there >= _SHOWN or there == EPOCH != created:
+            row.replace("created_at", to_text(created))
+        return created
 
     def _attempted(self, row: Row, number: int, task: "dict[str, Any]") -> Fate:
         """Write an attempt as two versions of its task: begun and ended, both when it was recorded, the only time there is."""

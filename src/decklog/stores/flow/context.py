@@ -101,7 +101,7 @@ class Context(Store):
     def _known(self, run_id: str, key: str | None) -> ContextPackage | None:
         if key is None:
             return None
-        sql = "select * from context_packages where run_id = :run_id and key = :key"
+        sql = "select * from packages where run_id = :run_id and key = :key"
         found = self._select(ContextPackage, sql, run_id=run_id, key=key)
         return found[0] if found else None
 
@@ -123,7 +123,7 @@ class Context(Store):
             ContextPackage,
             old.id,
             """
-            update context_packages set superseded_by_id = :new_id
+            update packages set superseded_by_id = :new_id
              where id = :id and superseded_by_id is null
             returning *
             """,
@@ -141,7 +141,7 @@ class Context(Store):
         found = self._select(
             ContextPackage,
             f"""
-            select * from context_packages
+            select * from packages
              where {"number" if is_number else "id"} = :reference{" for update" if for_update else ""}
             """,
             reference=int(reference) if is_number else reference,
@@ -190,7 +190,7 @@ class Context(Store):
             ContextPackage,
             f"""
             select p.*
-              from context_packages p
+              from packages p
               join context_consumers c on c.package_id = p.id and c.agent = :agent
              where p.run_id = :run_id
                and (p.scope = 'global' or p.group_id = :group_id)
@@ -212,7 +212,7 @@ class Context(Store):
         """
         agent, group, now = _agent(agent, "agent"), group_of(group_id), self._now()
         packages = self._select(
-            ContextPackage, "select * from context_packages where run_id = :run_id and superseded_by_id is null", run_id=run_id
+            ContextPackage, "select * from packages where run_id = :run_id and superseded_by_id is null", run_id=run_id
         )
         sql = "select * from context_consumers where run_id = :run_id and agent = :agent"
         mine = {consumer.package_id for consumer in self._select(ContextConsumer, sql, run_id=run_id, agent=agent)}

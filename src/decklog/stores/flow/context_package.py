@@ -67,8 +67,8 @@ WEIGHTS = {PackagePriority.CRITICAL: 4, PackagePriority.HIGH: 3, PackagePriority
 
 @dataclass(frozen=True, kw_only=True)
 class ContextPackage(Record):
-    table = "context_packages"
-    references = (("supersedes_id", "context_packages"), ("superseded_by_id", "context_packages"))
+    table = "packages"
+    references = (("supersedes_id", "packages"), ("superseded_by_id", "packages"))
 
     id: str
     number: int
@@ -98,7 +98,7 @@ class ContextConsumer(Record):
 
     table = "context_consumers"
     identity = ("package_id", "agent")
-    references = (("package_id", "context_packages"),)
+    references = (("package_id", "packages"),)
 
     package_id: str
     agent: ContextAgent
@@ -112,7 +112,7 @@ class ContextConsumption(Record):
     """That an agent used a package in one iteration of a group's work; `scope_id` is a digest of these."""
 
     table = "context_consumptions"
-    references = (("package_id", "context_packages"),)
+    references = (("package_id", "packages"),)
 
     id: str
     scope_id: str
@@ -125,7 +125,7 @@ class ContextConsumption(Record):
 
     @classmethod
     def forked(cls, image: "dict[str, Any]", db: "Database") -> "dict[str, Any]":
-        row = db.one("select number from context_packages where id = :id", {"id": image["package_id"]})
+        row = db.one("select number from packages where id = :id", {"id": image["package_id"]})
         assert row is not None
         parts = (image["run_id"], image["group_id"], image["agent"], image["iteration"], row[0])
         return {**image, "scope_id": scope_id_of(*parts)}
@@ -137,7 +137,7 @@ def next_number(db: "Database") -> int:
     The run's stream is locked before it, as before everything.
     """
     db.rows("select one from context_turn where one = 1 for update", {})
-    row = db.one("select coalesce(max(number), 0) + 1 from context_packages", {})
+    row = db.one("select coalesce(max(number), 0) + 1 from packages", {})
     assert row is not None
     return int(row[0])
 

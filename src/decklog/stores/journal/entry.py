@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# Subtypes of what an import notes down about its rows: its own bookkeeping, which the older system never said.
+TAKEN, COLUMNS_KEPT, ROW_KEPT = "imported", "imported.columns", "imported.row"
+BOOKKEEPING = (TAKEN, COLUMNS_KEPT, ROW_KEPT)
+# Begins the keys that imports give to entries which had none.
+IMPORT_KEY = "import:"
+
+
 class EntryKind(StrEnum):
     INTERACTION = "interaction"
     REASONING = "reasoning"

@@ -29,7 +29,7 @@ class PatternOutcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorPattern(Record):
-    table = "error_patterns"
+    table = "patterns"
     identity = ("pattern_hash", "project")
     home = "@memory"
 
@@ -86,14 +86,14 @@ class Patterns(Store):
         recorded = self._change_all(
             ErrorPattern,
             """
-            insert into error_patterns
+            insert into patterns
               (pattern_hash, project, signature, solution, confidence, occurrences, lang, ttl_days, created_at, last_seen_at)
             values (:hash, :project, :signature, :solution, 0.5, 1, :lang, :ttl_days, :now, :now)
             on conflict (pattern_hash, project) do update set
-              occurrences = error_patterns.occurrences + 1,
+              occurrences = patterns.occurrences + 1,
               last_seen_at = excluded.last_seen_at,
-              solution = case when length(excluded.solution) > length(error_patterns.solution)
-                              then excluded.solution else error_patterns.solution end
+              solution = case when length(excluded.solution) > length(patterns.solution)
+                              then excluded.solution else patterns.solution end
             returning *
             """,
             note=f"{error_type}: {message}",
@@ -132,7 +132,7 @@ class Patterns(Store):
             ErrorPattern,
             (pattern_hash, project),
             f"""
-            update error_patterns set confidence = cast(round(cast({moved} as numeric), 4) as double precision)
+            update patterns set confidence = cast(round(cast({moved} as numeric), 4) as double precision)
              where pattern_hash = :pattern_hash and project = :project
             returning *
             """,
@@ -166,7 +166,7 @@ class Patterns(Store):
         return self._select(
             ErrorPattern,
             f"""
-            select * from error_patterns {where.sql}
+            select * from patterns {where.sql}
              order by confidence desc, occurrences desc, pattern_hash
              limit {page_size(limit)}
             """,
@@ -180,12 +180,12 @@ class Patterns(Store):
         where = Where(ErrorPattern)
         where.equal(project=project)
         where.add(f"({expired})", **bound)
-        removed = self._remove(ErrorPattern, f"delete from error_patterns {where.sql} returning *", note="expired", **where.bound)
+        removed = self._remove(ErrorPattern, f"delete from patterns {where.sql} returning *", note="expired", **where.bound)
         return len(removed)
 
     def _expired(self) -> "tuple[str, dict[str, Any]]":
         """Spell the condition that a pattern expired, one clause for each lifetime in use."""
-        _, rows = self._db.rows("select distinct ttl_days from error_patterns order by ttl_days", {})
+        _, rows = self._db.rows("select distinct ttl_days from patterns order by ttl_days", {})
         now = self._now()
         clauses = [f"(ttl_days = {days} and last_seen_at < :oldest_{days})" for (days,) in rows]
         bound = {f"oldest_{days}": to_text(_oldest(now, days)) for (days,) in rows}
@@ -212,6 +212,7 @@ class Patterns(Store):
             lambda: self._seek(ErrorPattern, (pattern_hash, project)),
             lambda: self._add(
                 ErrorPattern,
+                note="imported",
                 pattern_hash=pattern_hash,
                 project=project,
                 signature=signature,

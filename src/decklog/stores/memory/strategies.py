@@ -214,7 +214,7 @@ class Strategies(Store):
             "created_at": created_at,
             "last_seen_at": last_seen_at,
         }
-        return self._once(lambda: self._seek(Strategy, strategy_id), lambda: self._add(Strategy, **given))
+        return self._once(lambda: self._seek(Strategy, strategy_id), lambda: self._add(Strategy, note="imported", **given))
 
 
 def strategy_id_of(project: str, topic: str, insight: str) -> str:

@@ -109,7 +109,7 @@ class GroupTier(StrEnum):
 class Group(Record):
     table = "groups"
     identity = ("run_id", "group_id")
-    references = (("context_references", "context_packages"),)
+    references = (("context_references", "packages"),)
 
     run_id: str
     group_id: str

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from decklog.clock import from_text, to_text
-from decklog.errors import Conflict, DecklogError, Invalid, NotFound, TooLarge
+from decklog.errors import DecklogError, Invalid, NotFound, TooLarge
 from decklog.stores.journal.replication import FIELDS, Replication
 from decklog.stores.journal.rows import RESERVED
 from decklog.transfer.jsonl.export import BLOBS
@@ -44,6 +44,10 @@ class Imported:
 
     def as_dict(self) -> "dict[str, Any]":
         return asdict(self)
+
+
+class _OnlyTogether(Exception):
+    """Undoes a search for the line that fails, when each can be taken for itself."""
 
 
 class JsonlImport:
@@ -104,15 +108,16 @@ class JsonlImport:
 
     def _culprit(self, problem: DecklogError, batch: "list[Line]") -> tuple[int, DecklogError]:
         """Take the entries one by one until one fails, and keep nothing of it."""
+        taken = 0
         try:
             with self._log.transaction():
-                for number, entry in batch:
-                    try:
-                        Replication.of(self._log).receive([entry])
-                    except DecklogError as closer:
-                        return number, closer
-                raise Conflict("only the whole batch fails")
-        except DecklogError:
+                for _, entry in batch:
+                    Replication.of(self._log).receive([entry])
+                    taken += 1
+                raise _OnlyTogether
+        except DecklogError as closer:
+            return batch[taken][0], closer
+        except _OnlyTogether:
             return batch[0][0], problem
 
     # Blobs

@@ -90,7 +90,7 @@ class Patterns(Desk):
         from decklog.stores.intake import Intake
 
         oldest = self.log.clock.now() - timedelta(days=days)
-        sql = "delete from error_patterns where last_seen_at < :oldest and (project = :project or :any_project = 1) returning *"
+        sql = "delete from patterns where last_seen_at < :oldest and (project = :project or :any_project = 1) returning *"
         intake, project = Intake(self.log.parts), given(project_id)
         removed = self.log.db.write(
             lambda: intake.remove(

@@ -1,6 +1,7 @@
 """Events: what happened, with a payload, once for each key."""
 
-from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, filled, from_json_text, reports, stamp
+from decklog.compat.bazinga.base import Desk, Refusal, answers, check, filled, from_json_text, reports, stamp
+from decklog.compat.bazinga.logs.logs import newest
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import validate_scope_global_or_group
 from decklog.stores.journal.entry import Entry, EntryKind
@@ -51,22 +52,8 @@ class Events(Desk):
             raise Refusal(f"limit must be 1 or more, got {limit}")
         if group_id is not None:
             check(validate_scope_global_or_group(group_id))
-        found: list[Entry] = []
-        after = None
-        while len(found) < limit:
-            page = self.log.journal.find(
-                session_id,
-                kind=EntryKind.EVENT,
-                subtype=event_subtype,
-                group_id=group_id,
-                limit=min(MOST_ROWS, limit - len(found)),
-                after=after,
-            )
-            found += page
-            after = page.next
-            if after is None:
-                break
-        return [event_row(entry) for entry in found]
+        wanted: dict[str, Any] = {"kind": EntryKind.EVENT, "subtype": event_subtype, "group_id": group_id}
+        return [event_row(entry) for entry in newest(self, session_id, (EntryKind.EVENT,), limit, **wanted)]
 
 
 def payload_of(payload: "str | dict[str, Any] | list[Any]") -> "dict[str, Any] | list[Any]":

@@ -2,6 +2,7 @@
 
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, answers, filled, json_text, moment, reports, stamp
 from decklog.compat.bazinga.program.reply import Reply
+from decklog.stores.journal.entry import BOOKKEEPING, IMPORT_KEY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Logs(Desk):
 
 
 def newest(desk: Desk, session_id: str, kinds: "tuple[str, ...]", limit: int, offset: int = 0, **filters: "Any") -> "list[Entry]":
-    """Read the newest entries of some kinds, newest first; a negative limit means all."""
+    """Read the newest entries of some kinds, without what an import noted for itself; a negative limit means all."""
     skipped = max(offset, 0)
     wanted = None if limit < 0 else skipped + limit
     found: list[Entry] = []
@@ -71,7 +72,7 @@ def newest(desk: Desk, session_id: str, kinds: "tuple[str, ...]", limit: int, of
     while wanted is None or len(found) < wanted:
         size = MOST_ROWS if wanted is None else min(MOST_ROWS, 2 * (wanted - len(found)) + 20)
         page = desk.log.journal.find(session_id, limit=size, after=after, **filters)
-        found += [entry for entry in page if entry.kind in kinds]
+        found += [entry for entry in page if entry.kind in kinds and entry.subtype not in BOOKKEEPING]
         after = page.next
         if after is None:
             break
@@ -96,7 +97,7 @@ def log_row(entry: "Entry") -> "dict[str, Any]":
         "group_id": entry.group_id,
         "event_subtype": entry.subtype,
         "event_payload": json_text(entry.payload),
-        "idempotency_key": entry.key,
+        "idempotency_key": None if (entry.key or "").startswith(IMPORT_KEY) else entry.key,
     }
 
 

@@ -4,7 +4,7 @@ import os
 import sys
 
 from decklog.compat.bazinga import places
-from decklog.compat.bazinga.base import DatabaseInitError, Refusal, told
+from decklog.compat.bazinga.base import PROGRAM, DatabaseInitError, Refusal, told
 from decklog.compat.bazinga.program.commands import COMMANDS, JSON_ERRORS, WITHOUT_DATABASE
 from decklog.compat.bazinga.program.usage import Given, Misuse, Usage
 from decklog.errors import DecklogError
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from decklog.compat.bazinga.program.reply import Reply
 
-PROGRAM = "bazinga-db"
 _SYNOPSIS = f"usage: {PROGRAM} [--db PATH] [--project-root DIR] [--quiet] [-h] COMMAND [ARGS...]"
 
 

@@ -3,6 +3,7 @@
 from decklog.compat.bazinga.base import Desk, Refusal, answers, filled, one_of, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import CRITERION_STATUSES
+from decklog.stores.intake import Intake
 from decklog.stores.work.criteria import Criterion, CriterionStatus
 
 TYPE_CHECKING = False
@@ -20,15 +21,28 @@ class Criteria(Desk):
 
     @answers
     def save_success_criteria(self, session_id: str, criteria: "list[dict[str, Any]]") -> None:
-        """Save a session's criteria, all or none. For one that is there, what the list says of it is set anew.
+        """Make a session's criteria what the list says, all or none: what it does not name is removed.
 
-        A list that is sent again never takes a status back to pending.
+        What it does not say of one that is there is cleared; the journal keeps what was.
         """
         wanted = [_read(item) for item in _listed(criteria)]
         with self.log.transaction():
-            for known, item in zip(self._record(session_id, wanted), wanted, strict=True):
+            saved = self._record(session_id, wanted)
+            for known, item in zip(saved, wanted, strict=True):
                 if known.already:
                     self._renew(known, item)
+            self._remove_others(session_id, {criterion.number for criterion in saved})
+
+    def _remove_others(self, session_id: str, kept: "set[int]") -> None:
+        for criterion in self._all(session_id):
+            if criterion.number not in kept:
+                Intake(self.log.parts).remove(
+                    Criterion,
+                    "delete from criteria where run_id = :run_id and number = :number returning *",
+                    note="not in the new list",
+                    run_id=session_id,
+                    number=criterion.number,
+                )
 
     def _record(self, session_id: str, wanted: "list[dict[str, Any]]") -> list[Criterion]:
         present = {criterion.criterion: criterion for criterion in self._all(session_id)}
@@ -40,13 +54,15 @@ class Criteria(Desk):
         return self.log.criteria.record(session_id, kept)
 
     def _renew(self, known: Criterion, item: "dict[str, Any]") -> None:
-        fields = {name: item[name] for name in ("actual", "evidence") if item.get(name) is not None}
-        if item.get("status") not in (None, "pending"):
-            fields["status"] = CriterionStatus(item["status"])
-        if "required_for_completion" in item:
-            fields["required"] = item["required_for_completion"]
-        if fields:
-            self.log.criteria.update(known.run_id, known.criterion, **fields)
+        texts = {name: item.get(name) for name in ("actual", "evidence")}
+        self.log.criteria.update(
+            known.run_id,
+            known.criterion,
+            status=CriterionStatus(item.get("status") or CriterionStatus.PENDING),
+            required=item.get("required_for_completion", True),
+            clear=[name for name, text in texts.items() if text is None],
+            **texts,
+        )
 
     def _all(self, session_id: str) -> list[Criterion]:
         found: list[Criterion] = []

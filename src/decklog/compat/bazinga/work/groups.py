@@ -92,8 +92,10 @@ class Groups(Desk):
         try:
             group = self.log.groups.update(session_id, group_id, **fields)
         except NotFound as problem:
-            if not auto_create or "id" not in problem.details:
+            if "id" not in problem.details:
                 raise
+            if not auto_create:
+                return {"success": False, "error": f"Task group not found: {group_id}"}
             group = self.log.groups.add(session_id, group_id, **fields)
         return {"success": True, "task_group": group_row(group)}
 

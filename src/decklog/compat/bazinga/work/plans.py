@@ -29,16 +29,11 @@ class Plans(Desk):
         total_phases: int,
         metadata: "dict[str, Any] | None" = None,
     ) -> None:
-        """Save a session's plan, or replace it; when it was first made stays."""
-        self.log.plans.record(
-            session_id,
-            original_prompt,
-            plan_text,
-            phases,
-            current_phase=current_phase,
-            total_phases=total_phases,
-            metadata=metadata,
-        )
+        """Save a session's plan, or replace it with what is given; when it was first made stays."""
+        given: dict[str, Any] = {"current_phase": current_phase, "metadata": metadata}
+        with self.log.transaction():
+            self.log.plans.record(session_id, original_prompt, plan_text, _anew(phases), total_phases=total_phases, **given)
+            self.log.plans.update(session_id, total_phases=total_phases, clear=[name for name in given if given[name] is None])
 
     @answers
     def get_development_plan(self, session_id: str) -> "dict[str, Any] | None":
@@ -68,10 +63,24 @@ class Plans(Desk):
     def update_plan_progress(
         self, session_id: str, phase_id: "int | str", status: str, progress_percent: int | None = None
     ) -> None:
-        """Mark a phase, named by its number or its name; those who mark different phases never undo each other."""
+        """Mark a phase, named by its number or its name; one that is taken up becomes the plan's current phase.
+
+        Those who mark different phases never undo each other.
+        """
         if status not in _STATUSES:
             raise Refusal(f"Invalid status: {status!r}. Must be one of: {', '.join(_STATUSES)}")
-        self.log.plans.mark(session_id, str(phase_id), PhaseStatus(status), progress_percent=progress_percent)
+        with self.log.transaction():
+            phase = self.log.plans.mark(session_id, str(phase_id), PhaseStatus(status), progress_percent=progress_percent)
+            if phase.status is PhaseStatus.IN_PROGRESS:
+                self.log.plans.update(session_id, current_phase=phase.number)
+
+
+def _anew(phases: "Any") -> "Any":
+    """Give phases so that one of which nothing is said begins anew, instead of going on with what it had."""
+    if not isinstance(phases, list):
+        return phases
+    fresh = {"status": "pending", "progress_percent": 0}
+    return [{**fresh, **phase} if isinstance(phase, dict) and phase.get("status") is None else phase for phase in phases]
 
 
 def phase_row(phase: PlanPhase) -> "dict[str, Any]":

@@ -48,7 +48,7 @@ create table sightings (
 
 create index sightings_by_lesson on sightings (lesson_id, seen_at, id);
 
-create table error_patterns (
+create table patterns (
   pattern_hash {text} not null,
   project      {text} not null,
   signature    {text} not null,
@@ -62,8 +62,8 @@ create table error_patterns (
   primary key (pattern_hash, project)
 ){strict};
 
-create index error_patterns_by_project on error_patterns (project, lang);
-create index error_patterns_by_age on error_patterns (ttl_days, last_seen_at);
+create index patterns_by_project on patterns (project, lang);
+create index patterns_by_age on patterns (ttl_days, last_seen_at);
 
 create table strategies (
   id           {text} not null primary key,

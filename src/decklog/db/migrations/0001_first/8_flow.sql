@@ -59,7 +59,7 @@ create table workflow_models (
 
 -- Context packages: what one agent leaves for others to read, who they are, and who read it when.
 -- A package belongs to a run and, unless its scope is global, to a group of it. `number` is its short name in this log.
-create table context_packages (
+create table packages (
   id               {text} not null primary key,
   number           {integer} not null unique check (number >= 1),
   run_id           {text} not null references runs (id),
@@ -72,7 +72,7 @@ create table context_packages (
   summary          {text} not null check (length(summary) <= 200),
   size_bytes       {integer} check (size_bytes >= 0),
   version          {integer} not null check (version >= 1),
-  supersedes_id    {text} unique references context_packages (id),
+  supersedes_id    {text} unique references packages (id),
   superseded_by_id {text} unique,
   key              {text},
   created_at       {text} not null,
@@ -81,7 +81,7 @@ create table context_packages (
   unique (run_id, key)
 ){strict};
 
-create index context_packages_by_run on context_packages (run_id, group_id, number);
+create index packages_by_run on packages (run_id, group_id, number);
 
 -- Numbers are given out one at a time: whoever holds this row gives the next one.
 create table context_turn (
@@ -90,7 +90,7 @@ create table context_turn (
 insert into context_turn (one) values (1);
 
 create table context_consumers (
-  package_id  {text} not null references context_packages (id),
+  package_id  {text} not null references packages (id),
   agent       {text} not null check (agent in ('project_manager', 'developer', 'senior_software_engineer', 'qa_expert', 'tech_lead', 'investigator', 'requirements_engineer', 'orchestrator')),
   run_id      {text} not null references runs (id),
   iteration   {integer} not null check (iteration >= 0),
@@ -107,7 +107,7 @@ create table context_consumptions (
   group_id    {text} not null,
   agent       {text} not null check (agent in ('developer', 'qa_expert', 'tech_lead', 'senior_software_engineer', 'investigator')),
   iteration   {integer} not null check (iteration >= 0),
-  package_id  {text} not null references context_packages (id),
+  package_id  {text} not null references packages (id),
   consumed_at {text} not null,
   unique (run_id, group_id, agent, iteration, package_id)
 ){strict};

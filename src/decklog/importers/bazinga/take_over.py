@@ -1,0 +1,114 @@
+"""Takes a project over in place: its database becomes a log, its scripts call Decklog, and what was there is kept aside."""
+
+import os
+import shutil
+import sys
+import tempfile
+
+from decklog.app import Decklog
+from decklog.db.sqlite.foreign import held
+from decklog.db.sqlite.query import tables_of
+from decklog.errors import Conflict, NotFound
+from decklog.importers.bazinga.importer import BazingaImport
+from decklog.importers.bazinga.scripts import stand_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from decklog.importers.engine.report import Report
+
+DATABASE = os.path.join("bazinga", "bazinga.db")
+_ASIDE = ".before-decklog"
+_OURS = {"entries", "streams", "schema_steps"}
+_TRIES = 3
+
+
+class TakeOver:
+    """One project. Nothing is changed until everything has arrived, and nothing that was there is removed."""
+
+    def __init__(
+        self,
+        project: str,
+        *,
+        accept_losses: bool = False,
+        python: str = sys.executable,
+        progress: "Callable[[str, int, int], None] | None" = None,
+    ) -> None:
+        self.root = os.path.abspath(project)
+        self.path = os.path.join(self.root, DATABASE)
+        self._accept_losses = accept_losses
+        self._python = python
+        self._progress = progress
+
+    def run(self) -> "dict[str, Any]":
+        """Take the database and the scripts over; a project that was taken over is only brought up to date."""
+        if not os.path.isfile(self.path):
+            hint = "Name the folder that has both .claude/ and bazinga/."
+            raise NotFound(f"there is no {self.path}", hint=hint, path=self.path)
+        already = tables_of(self.path) >= _OURS
+        report, aside = (None, None) if already else self._database()
+        scripts = stand_in(self.root, self._python, _ASIDE)
+        taken = {"project": self.root, "database": self.path, "already": already, "kept": aside, "scripts": scripts}
+        return {**taken, "report": report and report.as_dict()}
+
+    def _database(self) -> "tuple[Report, str]":
+        folder = tempfile.mkdtemp(dir=os.path.dirname(self.path), prefix=".decklog-take-over-")
+        try:
+            with held(self.path):
+                # From here on all of it is in the one file.
+                aside = _free(self.path)
+            return self._swapped(os.path.join(folder, "log.db"), aside), aside
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _swapped(self, made: str, aside: str) -> "Report":
+        """Import, and put the log in the file's place; what was written meanwhile is brought by another import."""
+        for _ in range(_TRIES):
+            before = _state(self.path)
+            report = self._imported(made)
+            with held(self.path):
+                if _state(self.path) == before:
+                    _replace(self.path, made, aside)
+                    return report
+        hint = "Stop the agents that write to it, and try again."
+        raise Conflict(f"{self.path} is being written to, and was left as it is", hint=hint, path=self.path)
+
+    def _imported(self, made: str) -> "Report":
+        with Decklog.open(made) as log:
+            report = BazingaImport(log, self.path, progress=self._progress).run()
+        if report.losses and not self._accept_losses:
+            raise Conflict(
+                f"{self.path} was left as it is, because not all of it can be taken: {report.losses[0]}",
+                hint="decklog import bazinga FILE --dry-run tells of every row; --accept-losses goes on without them.",
+                losses=report.losses,
+            )
+        return report
+
+
+def _free(path: str) -> str:
+    """Name the place where the old file is kept: one that is not taken."""
+    start, ending = os.path.splitext(path)
+    number, name = 1, f"{start}{_ASIDE}{ending}"
+    while os.path.lexists(name):
+        number += 1
+        name = f"{start}{_ASIDE}-{number}{ending}"
+    return name
+
+
+def _state(path: str) -> "tuple[int, int, int, bool]":
+    found = os.stat(path)
+    has_log = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
+    return found.st_size, found.st_mtime_ns, found.st_ino, has_log
+
+
+def _replace(path: str, made: str, aside: str) -> None:
+    """Put the log where the file was, in one step: there is never a moment without a database."""
+    os.link(path, aside)
+    os.replace(made, path)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

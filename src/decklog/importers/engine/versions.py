@@ -1,0 +1,46 @@
+"""Who moved on since a row was imported: its source, the log, or both."""
+
+from decklog.importers.engine.pages import every
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.records import Record
+    from decklog.stores.journal.entry import Entry
+
+# What stands with every change that an import makes.
+NOTE = "imported"
+
+
+class Versions:
+    """A record that is here, beside what a row of the source says of it."""
+
+    def __init__(self, log: "Decklog", present: "Record", fields: "dict[str, Any]") -> None:
+        self._log = log
+        self._present = present
+        # As columns hold them: redacted, and JSON in one spelling.
+        self._given = log.db.values.bind(fields)[0]
+
+    def is_same(self) -> bool:
+        """Say whether the record is what the row says."""
+        here = {name: getattr(self._present, name) for name in self._given}
+        return self._log.db.values.bind(here)[0] == self._given
+
+    def story(self) -> "tuple[bool, bool]":
+        """Say whether an import brought just this before, and whether nobody but imports changed the record since."""
+        table, record_id = self._present.table, self._present.id_of(self._present.values())
+        entries: list[Entry] = list(every(lambda **page: self._log.journal.history(table, record_id, **page)))
+        brought = [entry.payload for entry in entries if entry.body == NOTE]
+        return any(self._tells(image) for image in brought), entries[-1].body == NOTE
+
+    def _tells(self, image: object) -> bool:
+        return isinstance(image, dict) and all(image.get(name) == value for name, value in self._given.items())
+
+
+def same_entry(log: "Decklog", entry: "Entry", given: "dict[str, Any]") -> bool:
+    """Say whether an entry is what a row of the source says now."""
+    said = {name: value for name, value in given.items() if name not in ("key", "stream") and value not in (None, "")}
+    here = {name: getattr(entry, name) for name in said}
+    return log.db.values.bind(said)[0] == log.db.values.bind(here)[0]
