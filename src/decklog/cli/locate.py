@@ -54,9 +54,8 @@ def without_password(address: str) -> str:
     # A password may hold any sign that was not escaped; the last @ is the one before the host.
     who, at, host = place.rpartition("@")
     user, colon, _ = who.partition(":")
-    parts = [
-        f"{name}=***" if "password" in name.lower() else part for part in settings.split("&") for name in [part.partition("=")[0]]
-    ]
+    named = [part.partition("=") for part in settings.split("&")]
+    parts = [f"{name}=***" if "password" in name.lower() else name + equals + value for name, equals, value in named]
     return f"{scheme}://{user}{colon}{'***' if colon else ''}{at}{host}{question}{'&'.join(parts)}"
 
 
