@@ -419,7 +419,9 @@ def _path(text: str) -> str:
     if text.startswith("sqlite:///"):
         text = text.removeprefix("sqlite:///")
     elif "://" in text:
-        raise Invalid(f"{text!r} names no engine Decklog knows; use a path, sqlite:///PATH or postgresql://…")
+        # Of an address only the engine is told: it may have a password in it.
+        engine = text.partition("://")[0]
+        raise Invalid(f"'{engine}://…' names no engine Decklog knows; use a path, sqlite:///PATH or postgresql://…")
     if not text.strip() or "\x00" in text:
         raise Invalid("a log needs a path")
     return os.path.expanduser(text)
