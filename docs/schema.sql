@@ -400,6 +400,7 @@ CREATE TABLE budgets (
   action       text not null check (action in ('warn', 'stop')),
   warn_percent integer not null check (warn_percent >= 1 and warn_percent <= 100),
   set_at       text not null,
+  proof        text,
   check ((scope = 'all') = (scope_id is null))
 ) strict;
 
@@ -623,6 +624,12 @@ CREATE TABLE approvals (
   rationale       text,
   payload         text not null,
   key             text,
+  -- The proof that the decision carries. No foreign key: the proof tells of the decision, and is written after it.
+  proof           text,
+  -- For how many uses it is granted, or until when, and how many there were.
+  max_uses        integer check (max_uses >= 1),
+  valid_until     text,
+  uses            integer check (uses >= 0),
   unique (run_id, number),
   unique (run_id, key),
   -- Who asked never decides.
@@ -718,6 +725,8 @@ CREATE TABLE trust_contract (
   handle       text not null check (handle <> ''),
   channel      text not null check (channel <> ''),
   public_key   text not null check (public_key <> ''),
+  -- How the key is made of a password, where it is: the parameters and the salt of scrypt.
+  phrase       text,
   persona_name text,
   tier         integer not null check (tier between 0 and 5),
   is_dev_mode  integer not null check (is_dev_mode in (0, 1)),
@@ -756,6 +765,17 @@ CREATE TABLE trust_changes (
   at          text not null,
   check (to_tier <= from_tier or nonce is not null)
 ) strict;
+
+CREATE TABLE proofs (
+  nonce       text not null primary key,
+  contract_id text not null references trust_contract (id),
+  operation   text not null check (operation <> ''),
+  statement   text not null,
+  signature   text not null check (signature <> ''),
+  proved_at   text not null
+) strict;
+
+CREATE INDEX proofs_by_time on proofs (proved_at, nonce);
 
 CREATE TABLE self_edits (
   id            text not null primary key,
@@ -1449,6 +1469,7 @@ create table budgets (
   action       text collate "C" not null check (action in ('warn', 'stop')),
   warn_percent bigint not null check (warn_percent >= 1 and warn_percent <= 100),
   set_at       text collate "C" not null,
+  proof        text collate "C",
   check ((scope = 'all') = (scope_id is null))
 );
 
@@ -1674,6 +1695,12 @@ create table approvals (
   rationale       text collate "C",
   payload         text collate "C" not null,
   key             text collate "C",
+  -- The proof that the decision carries. No foreign key: the proof tells of the decision, and is written after it.
+  proof           text collate "C",
+  -- For how many uses it is granted, or until when, and how many there were.
+  max_uses        bigint check (max_uses >= 1),
+  valid_until     text collate "C",
+  uses            bigint check (uses >= 0),
   unique (run_id, number),
   unique (run_id, key),
   -- Who asked never decides.
@@ -1767,6 +1794,8 @@ create table trust_contract (
   handle       text collate "C" not null check (handle <> ''),
   channel      text collate "C" not null check (channel <> ''),
   public_key   text collate "C" not null check (public_key <> ''),
+  -- How the key is made of a password, where it is: the parameters and the salt of scrypt.
+  phrase       text collate "C",
   persona_name text collate "C",
   tier         bigint not null check (tier between 0 and 5),
   is_dev_mode  bigint not null check (is_dev_mode in (0, 1)),
@@ -1805,6 +1834,18 @@ create table trust_changes (
   at          text collate "C" not null,
   check (to_tier <= from_tier or nonce is not null)
 );
+
+-- Proofs of what only the manager does: a statement of exactly what was changed, and the signature under it. A nonce works once.
+create table proofs (
+  nonce       text collate "C" not null primary key,
+  contract_id text collate "C" not null references trust_contract (id),
+  operation   text collate "C" not null check (operation <> ''),
+  statement   text collate "C" not null,
+  signature   text collate "C" not null check (signature <> ''),
+  proved_at   text collate "C" not null
+);
+
+create index proofs_by_time on proofs (proved_at, nonce);
 
 create table self_edits (
   id            text collate "C" not null primary key,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         TimedOut,
         TooLarge,
         Unavailable,
+        Unproven,
         Unreachable,
     )
     from decklog.ids import Ids
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
     from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
     from decklog.stores.desk.self_edits import SelfEdit
+    from decklog.stores.desk.trust.proofs import Proof
     from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
     from decklog.stores.effects.effects import Effect, EffectOutcome, EffectState
     from decklog.stores.effects.processes import Process, ProcessState
@@ -116,7 +118,7 @@ _NAMES = {
     "errors": (
         "BudgetExceeded Busy Closed Conflict Damaged DecklogError Denied DiskFull EngineTooOld FileReplaced Invalid "
         "LeaseLost NetworkFilesystem NotADatabase NotFound OutcomeUnknown ReadOnly Refused SchemaDiffers SchemaTooNew "
-        "SchemaTooOld StillPending TimedOut TooLarge Unavailable Unreachable"
+        "SchemaTooOld StillPending TimedOut TooLarge Unavailable Unproven Unreachable"
     ),
     "ids": "Ids",
     "records": "Page Record",
@@ -128,6 +130,7 @@ _NAMES = {
     "stores.desk.feedback": "Feedback FeedbackSeverity FeedbackState FixClass",
     "stores.desk.inbox": "Message MessageChannel MessageSeverity MessageState",
     "stores.desk.self_edits": "SelfEdit",
+    "stores.desk.trust.proofs": "Proof",
     "stores.desk.trust.records": "ChangeKind SignedChange TrustChange TrustContract TrustProposal",
     "stores.effects.effects": "Effect EffectOutcome EffectState",
     "stores.effects.processes": "Process ProcessState",
@@ -254,6 +257,7 @@ __all__ = [
     "Process",
     "ProcessState",
     "PromptMarker",
+    "Proof",
     "ReadOnly",
     "ReasoningPhase",
     "Record",
@@ -294,6 +298,7 @@ __all__ = [
     "TrustContract",
     "TrustProposal",
     "Unavailable",
+    "Unproven",
     "Unreachable",
     "Unrestricted",
     "Verdict",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from decklog.stores.desk.feedback import FeedbackStore
     from decklog.stores.desk.inbox import Inbox
     from decklog.stores.desk.self_edits import SelfEdits
+    from decklog.stores.desk.trust.proofs import Proofs
     from decklog.stores.desk.trust.trust import Trust
     from decklog.stores.effects.effects import Effects
     from decklog.stores.effects.processes import Processes
@@ -62,7 +63,8 @@ class Decklog:
         self.db = db
         self.clock = clock
         writer = Writer(db, clock)
-        self.parts = Parts(db, clock, ids, writer, Journal(db, writer, self.record_classes))
+        journal = Journal(db, writer, self.record_classes, lambda classes: self.proofs.audit(classes))
+        self.parts = Parts(db, clock, ids, writer, journal, lambda: self.proofs)
 
     @classmethod
     def open(
@@ -256,6 +258,13 @@ class Decklog:
         return Trust(self.parts, approvals=lambda: self.approvals)
 
     @cached_property
+    def proofs(self) -> "Proofs":
+        """Keeps the manager's proofs of what only the manager does."""
+        from decklog.stores.desk.trust.proofs import Proofs
+
+        return Proofs(self.parts)
+
+    @cached_property
     def self_edits(self) -> "SelfEdits":
         """Records self-edits and lists them. A record is never changed."""
         from decklog.stores.desk.self_edits import SelfEdits
@@ -334,6 +343,21 @@ class Decklog:
             raise Invalid("a fence is that of a task; say which", field="task_id")
         return lease_check(task_id, fence)
 
+    @contextmanager
+    def proving(
+        self, *, key: "str | os.PathLike[str] | None" = None, passphrase: str | None = None, password: str | None = None
+    ) -> "Iterator[None]":
+        """Act as the manager in this block: what only the manager does is signed with a key file, or by the password."""
+        from decklog.stores.desk.trust.proofs import prover
+        from decklog.stores.desk.trust.signatures import Prover
+
+        path = None if key is None else os.path.expanduser(os.fspath(key))
+        token = prover.set(Prover(key=path, passphrase=passphrase, password=password))
+        try:
+            yield
+        finally:
+            prover.reset(token)
+
     def transaction(self) -> "AbstractContextManager[None]":
         """Make everything written in this block one transaction: all of it, or nothing.
 
@@ -395,7 +419,9 @@ def _path(text: str) -> str:
     if text.startswith("sqlite:///"):
         text = text.removeprefix("sqlite:///")
     elif "://" in text:
-        raise Invalid(f"{text!r} names no engine Decklog knows; use a path, sqlite:///PATH or postgresql://…")
+        # Of an address only the engine is told: it may have a password in it.
+        engine = text.partition("://")[0]
+        raise Invalid(f"'{engine}://…' names no engine Decklog knows; use a path, sqlite:///PATH or postgresql://…")
     if not text.strip() or "\x00" in text:
         raise Invalid("a log needs a path")
     return os.path.expanduser(text)

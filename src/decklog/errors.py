@@ -113,6 +113,12 @@ class Refused(Denied):
     code = "refused"
 
 
+class Unproven(Denied):
+    """Only the manager does this, and the manager's proof is missing or wrong."""
+
+    code = "unproven"
+
+
 class BudgetExceeded(Refused):
     code = "budget_exceeded"
 

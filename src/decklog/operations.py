@@ -84,6 +84,12 @@ def is_late(db: "Any") -> bool:
     return False
 
 
+def _proven(function: "Callable[..., Any]", store: "Any", args: "tuple[Any, ...]", kwargs: "dict[str, Any]") -> "Any":
+    """Run what only the manager may, under the manager's proof where one is bound."""
+    arguments = {**dict(zip(function.__code__.co_varnames[1:], args, strict=False)), **kwargs}
+    return store._under_proof(function.__qualname__.lower(), arguments, lambda: function(store, *args, **kwargs))
+
+
 def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, manager_only: bool, late: bool = False) -> "Any":
     known = _keywords_of(function)
 
@@ -97,6 +103,8 @@ def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, ma
             if through == "read":
                 return store._db.read(lambda: function(store, *args, **kwargs))
             write = store._db.write if late else partial(within_lease, store._db)
+            if manager_only:
+                return write(lambda: _proven(function, store, args, kwargs))
             return write(lambda: function(store, *args, **kwargs))
         except OverflowError as problem:
             # Times and columns have their limits, and only a number that the caller gave can be beyond them.
@@ -139,10 +147,11 @@ if TYPE_CHECKING:
 
 
 # Marks a verb that writes: it runs in one transaction, all of it or nothing. `manager_only` keeps it off every surface that
-# agents reach; `late` lets it write after a lease was lost.
+# agents reach, and where a manager is bound it runs only under the manager's proof; `late` lets it write after a lease was lost.
 writes: "Marker" = _marker("write")
 
-# Marks a writing verb that opens its own transactions, because it waits between them or keeps what it refuses.
+# Marks a writing verb that opens its own transactions, because it waits between them or keeps what it refuses. One that is for
+# the manager alone asks for its proof itself.
 writes_in_steps: "Marker" = _marker("none")
 
 

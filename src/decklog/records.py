@@ -243,6 +243,10 @@ class Record:
     copied_by_fork = True
     # The columns that name records with an id of their own, each with the table of those; a column may hold a list of ids.
     references = ()  # type: tuple[tuple[str, str], ...]
+    # True for what only the manager may change, in whole or in part: `needs_proof` says which changes.
+    is_managed = False
+    # True where a verb compares the row with its newest entry before it writes the next one.
+    is_guarded = False
     # True on what an idempotent verb gives back when there was nothing left to do.
     already = False
 
@@ -349,6 +353,11 @@ class Record:
     def stream_of(cls, values: "Mapping[str, Any]") -> str:
         """Name the stream that tells this record's story: its run, or the kind's own."""
         return cls.home or str(values["run_id"])
+
+    @classmethod
+    def needs_proof(cls, _before: "Mapping[str, Any] | None", _after: "Mapping[str, Any]") -> bool:
+        """Tell whether only the manager makes a record of what it was before, if anything, into what an entry says."""
+        return cls.is_managed
 
     @classmethod
     def task_of(cls, values: "Mapping[str, Any]") -> "str | None":

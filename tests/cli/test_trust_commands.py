@@ -56,3 +56,44 @@ def test_a_locked_key_asks_for_nothing_where_nobody_can_answer(decklog: Program,
     said = decklog("trust", "sign", "--key", "key", stdin=statement)
     assert said.code == 4
     assert "passphrase" in said.err
+
+
+def test_a_change_is_signed_and_made_by_one_command(decklog: Program, bound: Path) -> None:
+    statement = decklog("trust", "propose", "promote", "good work", "--json").data["statement"]
+    assert decklog("trust", "apply", statement).code == 4
+    applied = decklog("trust", "apply", statement, "--key", "key", "--json", DECKLOG_PASSPHRASE=WORD)
+    assert applied.data["tier"] == 1
+
+
+def test_sign_writes_only_the_signature_and_apply_reads_it_from_its_file(decklog: Program, bound: Path) -> None:
+    statement = decklog("trust", "propose", "promote", "good work", "--json").data["statement"]
+    signed = decklog("trust", "sign", "--key", "key", stdin=statement, DECKLOG_PASSPHRASE=WORD)
+    assert len(signed.out.split()) == 1
+    (bound / "sig").write_text(signed.out)
+    assert decklog("trust", "apply", statement, "@sig", "--json").data["tier"] == 1
+
+
+def test_what_only_the_manager_does_takes_the_key(decklog: Program, bound: Path) -> None:
+    words = ("budgets", "set", "all", "--limit-tokens", "5", "--json")
+    refused = decklog(*words)
+    assert (refused.code, json.loads(refused.out)["error"]["code"]) == (4, "unproven")
+    assert decklog(*words, "--key", "key").code == 4  # the passphrase is missing
+    assert decklog(*words, "--key", "key", DECKLOG_PASSPHRASE=WORD).data["is_proven"]
+    assert [proof["operation"] for proof in decklog("proofs", "find", "--json").data] == ["budgets.set"]
+
+
+def test_bind_makes_a_key_that_only_its_user_reads(decklog: Program, log_folder: Path) -> None:
+    settings = {"XDG_CONFIG_HOME": str(log_folder / "settings")}
+    assert decklog("trust", "bind", "ana", "cli", **settings).code == 2  # nobody can be asked for a passphrase
+    said = decklog("trust", "bind", "ana", "cli", DECKLOG_PASSPHRASE=WORD, **settings)
+    assert (said.code, len(said.err.splitlines())) == (0, 5)
+    key = log_folder / "settings" / "decklog" / "manager_ed25519"
+    assert key.stat().st_mode & 0o777 == 0o600
+    proven = decklog("budgets", "set", "all", "--limit-tokens", "5", "--key", str(key), "--json", DECKLOG_PASSPHRASE=WORD)
+    assert proven.data["is_proven"]
+
+
+def test_a_password_is_never_asked_for_without_a_terminal(decklog: Program, log_folder: Path) -> None:
+    said = decklog("trust", "bind", "ana", "cli", "--password")
+    assert (said.code, said.out) == (2, "")
+    assert "terminal" in said.err

@@ -9,7 +9,12 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
 
 # Verbs that a person needs in another form than the signature gives; they live in `commands/STORE.py`.
-HAND_WRITTEN = {"runs": ("show", "timeline", "diff"), "tasks": ("board",), "ledger": ("burn",), "trust": ("sign", "apply")}
+HAND_WRITTEN = {
+    "runs": ("show", "timeline", "diff"),
+    "tasks": ("board",),
+    "ledger": ("burn",),
+    "trust": ("bind", "sign", "apply"),
+}
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
 
 
@@ -27,6 +32,8 @@ class Call:
         self.db: str | None = None
         self.agent: str | None = None
         self.agent_id: str | None = None
+        # The key file that a manager proves with.
+        self.key: str | None = None
         self.words: list[str] = []
         words = iter(arguments)
         for word in words:
@@ -46,12 +53,19 @@ class Call:
 
     def take_agent(self, words: list[str], known: "Container[str]") -> list[str]:
         """Take `--agent` and `--agent-id` out of a verb's words, where they are not options of its own."""
+        return self._take(_AGENT, words, known)
+
+    def take_key(self, words: list[str], known: "Container[str]") -> list[str]:
+        """Take the `--key` of a manager's proof out of a verb's words, where it is not an option of its own."""
+        return self._take({"--key": "key"}, words, known)
+
+    def _take(self, settings: dict[str, str], words: list[str], known: "Container[str]") -> list[str]:
         rest: list[str] = []
         left = iter(words)
         for word in left:
             flag, equals, value = word.partition("=")
-            if flag in _AGENT and flag not in known:
-                setattr(self, _AGENT[flag], value if equals else next(left, None))
+            if flag in settings and flag not in known:
+                setattr(self, settings[flag], value if equals else next(left, None))
             else:
                 rest.append(word)
                 if word == "--":

@@ -30,12 +30,23 @@ def run_operation(call: Call) -> int:
     if operation is None:
         raise Usage(f"{store} can't {verb!r}", hint=f"It can: {', '.join(known)}", known=list(known))
     parameters = parameters_of(operation)
-    words = call.take_agent(words, {parameter.flag for parameter in parameters})
+    flags = {parameter.flag for parameter in parameters}
+    words = call.take_agent(words, flags)
+    if operation.manager_only:
+        words = call.take_key(words, flags)
     arguments = read_words(parameters, words)
     from decklog.cli.show import show
 
-    with call.open(writing=operation.writes) as log, acting(log, call):
+    with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, operation):
         return show(getattr(getattr(log, store), operation.name)(**arguments), as_json=call.json)
+
+
+def _proving(log: "Decklog", call: Call, operation: Operation) -> "AbstractContextManager[None]":
+    if not operation.manager_only:
+        return nullcontext()
+    from decklog.cli.proving import proving
+
+    return proving(log, call.key)
 
 
 def acting(log: "Decklog", call: Call) -> "AbstractContextManager[None]":

@@ -3,14 +3,15 @@
 from dataclasses import MISSING, fields
 
 from decklog.db.where import Where, page_size
-from decklog.errors import Conflict, DecklogError, Invalid, NotFound
+from decklog.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
 from decklog.records import Page, Record, default_of, from_json, to_json
+from decklog.stores.journal.attribution import proving
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
-    from typing import Any, TypeVar
+    from typing import Any, Protocol, TypeVar
 
     from decklog.clock import Clock
     from decklog.db.base import Database
@@ -18,18 +19,37 @@ if TYPE_CHECKING:
     from decklog.stores.journal.journal import Journal
     from decklog.stores.journal.writer import Writer
 
+    T = TypeVar("T")
+
+    class Proofs(Protocol):
+        """Lets acts of the manager happen under a proof; the store of proofs does."""
+
+        def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T: ...
+        @property
+        def is_needed(self) -> bool: ...
+        def covers(self, record_class: type[Record], record_id: str) -> bool: ...
+
     R = TypeVar("R", bound=Record)
 
 
 class Parts:
     """What every store of a log works with."""
 
-    def __init__(self, db: "Database", clock: "Clock", ids: "Ids", writer: "Writer", journal: "Journal") -> None:
+    def __init__(
+        self,
+        db: "Database",
+        clock: "Clock",
+        ids: "Ids",
+        writer: "Writer",
+        journal: "Journal",
+        proofs: "Callable[[], Proofs]",
+    ) -> None:
         self.db = db
         self.clock = clock
         self.ids = ids
         self.writer = writer
         self.journal = journal
+        self.proofs = proofs
 
 
 class Store:
@@ -43,6 +63,16 @@ class Store:
         self._journal = parts.journal
         self._clock = parts.clock
         self._ids = parts.ids
+        self._proofs = parts.proofs
+
+    def _under_proof(self, operation: str, arguments: "Mapping[str, Any]", act: "Callable[[], T]") -> "T":
+        """Do what only the manager may; where one is bound, with the proof of it in the same transaction."""
+        return self._proofs().under(operation, arguments, act)
+
+    def _nonce(self) -> str | None:
+        """Name the proof under which the present verb runs, for the records that tell of it."""
+        act = proving.get()
+        return None if act is None else act.nonce
 
     def _now(self) -> "datetime":
         return self._clock.now()
@@ -105,10 +135,32 @@ class Store:
         """
         bound, redacted = self._db.values.bind(parameters)
         self._lock_first(record_class, bound)
+        if record_class.is_guarded and all(name in bound for name in record_class.identity):
+            self._compare(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         for row in rows:
             self._record(record_class, names, row, "changed", note, redacted)
         return [record_class.from_row(names, row) for row in rows]
+
+    def _compare(self, record_class: "type[R]", bound: "Mapping[str, Any]") -> None:
+        """Refuse to build on a row that is not what its newest entry says: the next entry would make it true."""
+        condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
+        key = {name: bound[name] for name in record_class.identity}
+        names, rows = self._db.rows(f"select * from {record_class.table} where {condition} for update", key)
+        sql = "select payload from entries where record_table = :table and record_id = :id order by seq desc limit 1"
+        table, record_id = record_class.table, record_class.id_of(key)
+        newest = self._db.one(sql, {"table": table, "id": record_id})
+        if not rows or newest is None:
+            return
+        row, image = dict(zip(names, rows[0], strict=True)), record_class.upcast(from_json(newest[0]))
+        if differing := [name for name in row if row[name] != image.get(name)]:
+            raise Damaged(
+                f"{table} {record_id} differs from its newest entry in {', '.join(differing)}, so nothing is built on it",
+                hint="Somebody wrote to the database past Decklog. See: decklog verify",
+                table=table,
+                id=record_id,
+                differs=differing,
+            )
 
     def _remove(self, record_class: "type[R]", sql: str, *, note: str | None = None, **parameters: "Any") -> "list[R]":
         """Run a `delete … returning *`; the entries say that the records are gone, and what they were."""

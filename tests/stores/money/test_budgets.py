@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from decklog import BudgetExceeded, Decklog, Invalid, ManualClock, NotFound
+from decklog import BudgetExceeded, BudgetScope, Charge, Decklog, Invalid, ManualClock, NotFound
 from decklog.errors import Refused
 from decklog.operations import operations_of
 from decklog.stores.money.budgets import Budgets
@@ -13,8 +13,8 @@ def _prices(log: Decklog) -> None:
     log.prices.set("m", 1_000_000, 1_000_000)  # a micro-dollar per token
 
 
-def spend(log: Decklog, amount: int, **given: object) -> None:
-    log.ledger.charge("m", input_tokens=amount, **given)  # type: ignore[arg-type]
+def spend(log: Decklog, amount: int, **given: object) -> Charge:
+    return log.ledger.charge("m", input_tokens=amount, **given)  # type: ignore[arg-type]
 
 
 def only(log: Decklog) -> dict[str, object]:
@@ -73,6 +73,7 @@ def test_a_refused_charge_leaves_nothing_behind(log: Decklog, run_id: str) -> No
 
 @pytest.mark.parametrize(("scope", "column"), [("run", "run_id"), ("group", "group_id"), ("task", "task_id"), ("agent", "agent")])
 def test_a_budget_counts_only_what_is_in_its_scope(log: Decklog, run_id: str, scope: str, column: str) -> None:
+    spend(log, 0, **{column: run_id})
     log.budgets.set(scope, scope_id=run_id, limit_microdollars=10)  # type: ignore[arg-type]
     spend(log, 100)
     spend(log, 10, **{column: run_id})
@@ -200,14 +201,35 @@ def test_a_budget_for_ever_never_renews(log: Decklog, clock: ManualClock) -> Non
     assert caught.value.details["renews_at"] is None
 
 
-def test_a_late_charge_counts_on_the_day_it_occurred(log: Decklog, clock: ManualClock) -> None:
-    clock.advance(days=10)
+@pytest.mark.parametrize("days", [-40, -1, 1, 40])
+def test_a_charge_of_another_day_counts_on_the_day_it_is_recorded(log: Decklog, clock: ManualClock, days: int) -> None:
+    clock.advance(days=50)
     log.budgets.set("all", period="day", limit_microdollars=100)
-    spend(log, 100)
-    spend(log, 90, occurred_at=clock.now() - timedelta(days=1))
+    spend(log, 90, occurred_at=clock.now() + timedelta(days=days))
     with pytest.raises(BudgetExceeded):
-        spend(log, 11, occurred_at=clock.now() - timedelta(days=1))
-    assert [day["spent"] for day in only(log)["days"]][-2:] == [90, 100]  # type: ignore[index,attr-defined]
+        spend(log, 11, occurred_at=clock.now() + timedelta(days=days - 1))
+    assert [day["spent"] for day in only(log)["days"]][-2:] == [0, 90]  # type: ignore[index,attr-defined]
+    assert log.ledger.summary(by="day")["rows"][0]["key"] != clock.now().date().isoformat()  # type: ignore[index,arg-type]
+    assert log.budgets.check()["ok"]
+
+
+@pytest.mark.parametrize(("scope", "scope_id"), [("run", "run_l"), ("task", "nobody"), ("group", "A"), ("group", "run_1/B")])
+def test_a_budget_for_what_nobody_knows_is_refused(log: Decklog, run_id: str, scope: BudgetScope, scope_id: str) -> None:
+    log.tasks.add(run_id, "work", group_id="C")
+    with pytest.raises(NotFound, match=f"no {scope} {scope_id}"):
+        log.budgets.set(scope, scope_id=scope_id, limit_microdollars=1)
+    log.budgets.set("group", scope_id="run_1/C", limit_microdollars=1)
+
+
+def test_leaving_the_run_out_does_not_leave_its_budget_out(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    task = log.tasks.add(run_id, "work")
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
+    assert spend(log, 60, task_id=task.id).run_id == run_id
+    with log.acting("dev", task_id=task.id):
+        with pytest.raises(BudgetExceeded):
+            spend(log, 41)
+        with pytest.raises(BudgetExceeded):
+            log.reservations.reserve(clock.now() + timedelta(hours=1), amount_microdollars=41)
 
 
 # Setting

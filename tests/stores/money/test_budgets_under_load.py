@@ -123,7 +123,7 @@ def spend_at_once(target: str, seed: int, start: Barrier, rounds: int) -> None:
         for number in range(rounds):
             start.wait(60)
             try:
-                log.ledger.charge("m", input_tokens=100, run_id=f"run_{seed}", task_id=f"round_{number}")
+                log.ledger.charge("m", input_tokens=100, run_id=f"run_{seed}", agent=f"round_{number}")
             except BudgetExceeded:
                 continue
 
@@ -133,7 +133,7 @@ def test_of_many_who_spend_at_the_same_moment_only_as_many_succeed_as_there_is_m
     with Decklog.open(target) as log:
         log.prices.set("m", 1_000_000, 1_000_000)
         for number in range(rounds):
-            log.budgets.set("task", scope_id=f"round_{number}", limit_microdollars=399)
+            log.budgets.set("agent", scope_id=f"round_{number}", limit_microdollars=399)
     start = CONTEXT.Barrier(8)
     workers = [CONTEXT.Process(target=spend_at_once, args=(target, seed, start, rounds)) for seed in range(8)]
     for worker in workers:

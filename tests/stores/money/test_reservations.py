@@ -106,6 +106,7 @@ def test_nothing_can_be_reserved_where_nothing_is_left(log: Decklog, run_id: str
 
 def test_a_reservation_holds_in_every_budget_it_falls_under(log: Decklog, run_id: str) -> None:
     log.budgets.set("all", limit_microdollars=100)
+    log.tasks.add(run_id, "work", task_id="t1")
     log.budgets.set("task", scope_id="t1", limit_tokens=50)
     held = reserve(log, 90, tokens=50, run_id=run_id, task_id="t1")
     for given in ({"task_id": "t1"}, {"task_id": "t2"}):

@@ -1,15 +1,13 @@
 """Claims about what stands before a command: the policy, a person's approval of the exact command, and the record of both."""
 
 import hashlib
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from decklog import Decklog, Invalid
+from decklog import Approval, Decklog, Invalid
 from decklog.errors import Refused, StillPending
 from decklog.tools import Toolbox
 from decklog.tools.calls.guard import Guard, digest_of, exact
@@ -18,42 +16,28 @@ from decklog.tools.policy import judge
 ASKED = "git push --force origin work"
 
 
-@dataclass
-class Question:
-    id: str
-    state: str
-    digest: str
-    details: dict[str, Any]
-
-
 class Desk:
-    """A person with a list of questions: what a guard needs of approvals, and no more."""
+    """A person with the run's list of questions."""
 
-    def __init__(self) -> None:
-        self.questions: list[Question] = []
+    def __init__(self, log: Decklog, run_id: str) -> None:
+        self._log, self._run_id = log, run_id
 
-    def ask(self, run_id: str, question: str, *, by: str, about: object, **details: Any) -> Question:
-        key = details.get("key")
-        known = [one for one in self.questions if key is not None and one.details.get("key") == key]
-        if not known:
-            digest = hashlib.sha256(json.dumps(about, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-            whole = {**details, "question": question, "by": by}
-            self.questions.append(Question(f"apr_{len(self.questions) + 1}", "open", digest, whole))
-            return self.questions[-1]
-        return known[0]
+    @property
+    def questions(self) -> list[Approval]:
+        return self._log.approvals.find(self._run_id, oldest_first=True)
 
-    def granted_for(self, run_id: str, digest: str) -> Question | None:
-        return next((one for one in self.questions if one.digest == digest and one.state == "granted"), None)
+    def decide(self, verdict: str, **more: Any) -> Approval:
+        return self._log.approvals.decide(self.questions[-1].id, verdict, by="ana", **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def desk(log: Decklog, run_id: str) -> Desk:
+    return Desk(log, run_id)
 
 
 @pytest.fixture
-def asking(make_box: Callable[..., Toolbox], desk: Desk) -> Toolbox:
-    return make_box(approvals=desk)
+def asking(make_box: Callable[..., Toolbox]) -> Toolbox:
+    return make_box()
 
 
 def guard_of(log: Decklog, run_id: str) -> dict[str, Any]:
@@ -92,21 +76,36 @@ def test_without_anybody_to_ask_the_refusal_names_rule_and_digest(tmp_path: Path
 
 def test_a_command_that_must_be_asked_waits_for_its_approval(log: Decklog, run_id: str, asking: Toolbox, desk: Desk) -> None:
     for _ in range(2):
-        with pytest.raises(StillPending, match="waits for approval apr_1"):
+        with pytest.raises(StillPending, match="waits for approval"):
             asking.run(ASKED)
-    assert len(desk.questions) == 1
-    assert desk.questions[0].details["by"] == "dev"
-    assert ASKED in desk.questions[0].details["question"]
-    desk.questions[0].state = "granted"
+    (question,) = desk.questions
+    assert question.asked_by == "dev"
+    assert ASKED in (question.question or "")
+    desk.decide("granted")
     assert asking.run(ASKED).exit_code != 0  # there is no repository to push
-    assert guard_of(log, run_id)["approval_id"] == "apr_1"
+    assert guard_of(log, run_id)["approval_id"] == question.id
+
+
+def test_an_approval_lets_a_command_run_once_and_is_asked_for_anew_once(asking: Toolbox, desk: Desk) -> None:
+    with pytest.raises(StillPending):
+        asking.run(ASKED)
+    desk.decide("granted")
+    asking.run(ASKED)
+    for _ in range(2):
+        with pytest.raises(StillPending):
+            asking.run(ASKED)
+    assert [question.state for question in desk.questions] == ["granted", "open"]
+    desk.decide("granted", uses=2)
+    assert [asking.run(ASKED).exit_code != 0 for _ in range(2)] == [True, True]
+    with pytest.raises(StillPending):
+        asking.run(ASKED)
 
 
 def test_an_approval_is_for_the_exact_command_alone(asking: Toolbox, desk: Desk, place: Path) -> None:
     (place / "sub").mkdir()
     with pytest.raises(StillPending):
         asking.run(ASKED)
-    desk.questions[0].state = "granted"
+    desk.decide("granted")
     for command, more in (
         (f"{ASKED} ", {}),
         (ASKED.split(), {}),
@@ -121,17 +120,19 @@ def test_an_approval_is_for_the_exact_command_alone(asking: Toolbox, desk: Desk,
 def test_a_command_that_a_person_denied_is_refused(asking: Toolbox, desk: Desk) -> None:
     with pytest.raises(StillPending):
         asking.run(ASKED)
-    desk.questions[0].state = "denied"
+    desk.decide("denied")
     with pytest.raises(Refused, match="was not approved"):
         asking.run(ASKED)
 
 
-def test_an_expired_question_is_asked_anew(asking: Toolbox, desk: Desk) -> None:
+def test_a_question_that_was_taken_back_is_asked_anew(log: Decklog, asking: Toolbox, desk: Desk) -> None:
     with pytest.raises(StillPending):
         asking.run(ASKED)
-    desk.questions[0].state = "expired"
-    with pytest.raises(StillPending, match="apr_2"):
-        asking.run(ASKED)
+    log.approvals.withdraw(desk.questions[0].id)
+    for _ in range(2):
+        with pytest.raises(StillPending):
+            asking.run(ASKED)
+    assert [question.state for question in desk.questions] == ["withdrawn", "open"]
 
 
 def test_the_directory_of_a_command_counts_when_it_is_judged(box: Toolbox, place: Path) -> None:

@@ -1,16 +1,72 @@
-"""Trust for the manager: signing with one's own key."""
+"""Trust for the manager: binding the log to one's own key or password, and signing with it."""
 
 import os
 import sys
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Call, Usage
 from decklog.cli.derived import acting
 from decklog.cli.manager import for_the_manager
+from decklog.cli.proving import asked, key_path, passphrase_of, proving
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
 from decklog.errors import Invalid
+
+_BOUND = """\
+This log answers to {manager} now. What that means:
+  approvals, budgets, prices, workflows and doubtful effects are decided by {manager} alone, who proves it by {means}.
+  {keep}
+  Going up a tier is proposed by anybody and signed by {manager}: decklog trust propose promote REASON, then decklog trust apply.
+  `decklog verify` replays every signature; `decklog proofs find` lists what was proven.
+"""
+
+
+@for_the_manager
+@click.command()
+@click.argument("handle")
+@click.argument("channel")
+@click.argument("public_key", required=False)
+@click.option("--password", is_flag=True, help="prove by a password, asked for now, instead of a key")
+@click.option("--persona-name", metavar="TEXT")
+@click.pass_obj
+def bind(call: Call, handle: str, channel: str, public_key: str | None, *, password: bool, persona_name: str | None) -> int:
+    """Bind the log to its manager, once; from then on only the manager's signature hands it over.
+
+    The key is the text of an OpenSSH public key of kind ed25519, or @FILE. Without one, and without --password, a key is made in
+    your settings, outside of every repository, and locked with a passphrase that is asked for.
+    """
+    if password and public_key is not None:
+        raise Usage("a manager has a key or a password, not both")
+    secret = _new_password() if password else None
+    with call.open() as log, acting(log, call):
+        line = None if password else _text(public_key) if public_key else _own_key(log)
+        contract = log.trust.bind(handle, channel, line, password=secret, persona_name=persona_name)
+    if not call.json:
+        means = "a password" if password else "the key"
+        keep = "The password is kept nowhere: remember it." if password else "Keep the key, and its passphrase, from your agents."
+        sys.stderr.write(_BOUND.format(manager=visible(contract.handle, sys.stderr), means=means, keep=keep))
+    return show(contract, as_json=call.json)
+
+
+def _new_password() -> str:
+    if not sys.stdin.isatty():
+        raise Usage("a password is asked for at a terminal, and this is none", hint="Give a public key instead.")
+    return asked("A new password, of 12 characters or more", twice=True)
+
+
+def _own_key(log: "Decklog") -> str:
+    """Give the public half of the user's own manager key, which is made if there is none."""
+    path = key_path()
+    if os.path.exists(path + ".pub"):
+        with open(path + ".pub", encoding="utf-8") as file:
+            return file.read()
+    passphrase = os.environ.get("DECKLOG_PASSPHRASE")
+    if passphrase is None and sys.stdin.isatty():
+        passphrase = asked(f"A passphrase for the new key {path}", twice=True)
+    if not passphrase:
+        raise Usage("give a public key: one is made only with a passphrase, which is asked for at a terminal")
+    return log.trust.make_key(path, passphrase)
 
 
 @for_the_manager
@@ -19,36 +75,52 @@ from decklog.errors import Invalid
 @click.option("--key", required=True, metavar="FILE", help="your OpenSSH private key, an Ed25519 one")
 @click.pass_obj
 def sign(call: Call, statement: "IO[str]", key: str) -> int:
-    """Sign a proposed change of trust, read from a file or stdin, with the manager's own key.
+    """Sign a proposed change of trust, read from a file or stdin, with the manager's own key; only the signature is written.
 
     The file has the statement, or all that `decklog trust propose --json` gave. A passphrase comes from DECKLOG_PASSPHRASE, or is
-    asked for on a terminal. Give the result to `decklog trust apply`.
+    asked for on a terminal. Give the result to `decklog trust apply`, as its text or as @FILE.
     """
     text = _statement(statement.read())
     if sys.stderr.isatty():
         sys.stderr.write(f"You sign: {visible(text, sys.stderr)}\n")
     with call.open(writing=False) as log:
-        return show({"signature": log.trust.sign(text, key, _passphrase(key))}, as_json=call.json)
+        signature = log.trust.sign(text, key, passphrase_of(key))
+    if call.json:
+        return show({"signature": signature}, as_json=True)
+    click.echo(signature)
+    return 0
 
 
 @for_the_manager
 @click.command()
 @click.argument("statement")
-@click.argument("signature")
+@click.argument("signature", required=False)
+@click.option("--key", metavar="FILE", help="sign it now, with this key")
 @click.pass_obj
-def apply(call: Call, statement: str, signature: str) -> int:
+def apply(call: Call, statement: str, signature: str | None, key: str | None) -> int:
     """Make a proposed change, given its exact statement and the manager's signature of it.
 
-    The statement is its text, @FILE or - for stdin; a file may also have all that `decklog trust propose --json` gave. It works
-    once, in this log, before it expires, and only on the contract it was written for.
+    Both are their text or @FILE; the statement may be - for stdin, and a file may also have all that `decklog trust propose`
+    gave with --json. Without a signature it is signed now: with --key, or as is asked for on a terminal. It works once, in this
+    log, before it expires, and only on the contract it was written for.
     """
-    if statement == "-":
-        statement = _statement(sys.stdin.read())
-    elif statement.startswith("@") and os.path.exists(statement[1:]):
-        with open(statement[1:], encoding="utf-8") as file:
-            statement = _statement(file.read())
+    text = _statement(sys.stdin.read()) if statement == "-" else _text(statement)
+    text = _statement(text) if statement.startswith("@") else text
     with call.open() as log, acting(log, call):
-        return show(log.trust.apply(statement, signature), as_json=call.json)
+        if signature is not None:
+            return show(log.trust.apply(text, _text(signature).strip()), as_json=call.json)
+        if sys.stderr.isatty():
+            sys.stderr.write(f"You sign: {visible(text, sys.stderr)}\n")
+        with proving(log, key):
+            return show(log.trust.apply(text), as_json=call.json)
+
+
+def _text(given: str) -> str:
+    """Read what was given as @FILE."""
+    if not given.startswith("@") or not os.path.exists(given[1:]):
+        return given
+    with open(given[1:], encoding="utf-8") as file:
+        return file.read()
 
 
 def _statement(text: str) -> str:
@@ -67,23 +139,8 @@ def _statement(text: str) -> str:
     return text
 
 
-def _passphrase(key: str) -> str | None:
-    given = os.environ.get("DECKLOG_PASSPHRASE")
-    if given is not None or not sys.stdin.isatty():
-        return given
-    with open(key, "rb") as file:
-        is_locked = b"bcrypt" in _decoded(file.read())
-    return click.prompt(f"Passphrase of {key}", hide_input=True, err=True) if is_locked else None
-
-
-def _decoded(armoured: bytes) -> bytes:
-    """Decode the body of an OpenSSH key, which names its cipher in the clear."""
-    import base64
-
-    lines = [line for line in armoured.splitlines() if line and not line.startswith(b"-----")]
-    return base64.b64decode(b"".join(lines) + b"==")
-
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
+
+    from decklog.app import Decklog

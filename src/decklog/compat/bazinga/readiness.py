@@ -58,7 +58,8 @@ class Readiness:
     def seed(self) -> "dict[str, Any]":
         """Write the workflow that is in use down where none was loaded. Which one that is, only a manager changes."""
         workflow = self.desk.log.workflow
-        if workflow.ready()["source"] == SHIPPED:
+        # Where a manager is bound only the manager loads one; the shipped one is in use all the same.
+        if workflow.ready()["source"] == SHIPPED and not self.desk.log.trust.show()["is_bound"]:
             workflow.load(by=PROGRAM)
         found = workflow.ready()
         return {"success": True, "name": found["name"], **{name: found[name] for name in COUNTS}}

@@ -278,6 +278,9 @@ def open_postgres(
 
     Without a clock of the caller's own, the time is the server's.
     """
+    if url.partition("?")[0].count("@") > 1:
+        # What follows the first one would be taken for the host, and the driver's error would show it.
+        raise Invalid("the address has more than one @; in a user name or a password write it as %40", field="target")
     connections = Connections(url, durability=durability, read_only=read_only, busy_seconds=busy_seconds)
     database = PostgresDatabase(connections, values=values, clock=clock or connections.clock)
     try:

@@ -12,6 +12,7 @@ from decklog.stores.documents import hex_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -30,6 +31,12 @@ class Verdict(StrEnum):
 
 UNANSWERED = "nobody answered in time"
 MOST_MINUTES = 10 * 365 * 24 * 60
+MOST_USES = 10**6
+# What a decision is made of: none of it changes without another one.
+_DECISION = (
+    *("run_id", "subject", "subject_digest", "state", "verdict", "decided_by", "decided_at"),
+    *("proof", "max_uses", "valid_until"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +45,8 @@ class Approval(Record):
 
     table = "approvals"
     references = (("task_id", "tasks"),)
+    is_managed = True
+    is_guarded = True
 
     id: str
     run_id: str
@@ -59,6 +68,41 @@ class Approval(Record):
     rationale: str | None = None
     payload: object = field(default_factory=dict)
     key: str | None = None
+    proof: str | None = None
+    max_uses: int | None = None
+    valid_until: datetime | None = None
+    uses: int | None = None
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the decision carries the manager's proof."""
+        return self.proof is not None
+
+    @property
+    def uses_left(self) -> int | None:
+        """How often it may still be used; None is any number of times until `valid_until`. It is once where nothing is said."""
+        if self.state is not ApprovalState.GRANTED:
+            return 0
+        most = self.max_uses or (1 if self.valid_until is None else None)
+        return None if most is None else max(0, most - (self.uses or 0))
+
+    def is_usable(self, now: datetime) -> bool:
+        """Tell whether it still lets its thing pass."""
+        return self.uses_left != 0 and (self.valid_until is None or now < self.valid_until)
+
+    @classmethod
+    def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
+        """A decision needs one, and so does whatever would widen it. A copy, which has none, counts as unproven."""
+        if before is None:
+            return after.get("proof") is not None
+        is_decided = any(image.get("decided_by") and image.get("subject_digest") for image in (before, after))
+        is_other = any(before.get(name) != after.get(name) for name in _DECISION)
+        return is_decided and (is_other or (after.get("uses") or 0) < (before.get("uses") or 0))
+
+    @classmethod
+    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
+        """A decision was made for its own run: in a fork it is history, and proves nothing."""
+        return {**image, "proof": None}
 
     @property
     def is_expired(self) -> bool:
@@ -79,7 +123,12 @@ class Approval(Record):
         )
 
     def as_dict(self) -> "dict[str, Any]":
-        return {**super().as_dict(), "is_expired": self.is_expired}
+        return {
+            **super().as_dict(),
+            "is_expired": self.is_expired,
+            "is_proven": self.is_proven,
+            "uses_left": self.uses_left,
+        }
 
 
 def digest_of(about: object) -> str:
@@ -171,6 +220,20 @@ def expiry_of(now: datetime, at: datetime | None, minutes: float | None, default
     if end is not None and end <= now:
         raise Invalid(f"{to_text(end)} is past; an approval expires in the future", field="expires_at")
     return end
+
+
+def grant_of(verdict: Verdict, now: datetime, uses: int | None, minutes: float | None) -> "dict[str, Any]":
+    """Work out how long a grant is good for: one use, unless a number of uses or a time is said."""
+    if verdict is not Verdict.GRANTED:
+        if uses is not None or minutes is not None:
+            raise Invalid("only a grant is for a number of uses or a time", field="uses")
+        return {"max_uses": None, "valid_until": None}
+    if uses is not None and not 1 <= uses <= MOST_USES:
+        raise Invalid(f"uses is {uses}; it is a whole number from 1 to {MOST_USES}", field="uses")
+    if minutes is not None and not 0 < minutes <= MOST_MINUTES:
+        raise Invalid(f"minutes is {minutes}; it is more than 0 and at most {MOST_MINUTES}", field="minutes")
+    until = None if minutes is None else now + timedelta(minutes=minutes)
+    return {"max_uses": uses if uses is not None or until is not None else 1, "valid_until": until}
 
 
 def payload_of(payload: object) -> object:

@@ -21,6 +21,7 @@ from decklog.stores.desk.approval import (
     digest_of,
     exact_digest,
     expiry_of,
+    grant_of,
     payload_of,
     settled,
 )
@@ -162,13 +163,16 @@ class Approvals(Store):
         by: str,
         rationale: str | None = None,
         digest: str | None = None,
+        uses: int | None = None,
+        minutes: float | None = None,
     ) -> Approval:
         """Grant or deny an open approval; who asked can't.
 
         `digest` says what the decider saw: when another thing was asked about, nothing is decided. The same answer by the same
-        decider again changes nothing.
+        decider again changes nothing. A grant is good for one use, unless `uses` or `minutes` say for how many or how long.
         """
         chosen, decider = enum_of(Verdict, verdict, "verdict"), name_of(by, "by")
+        grant = grant_of(chosen, self._now(), uses, minutes)
         asked = self._fetch(Approval, approval_id)
         check_decider(asked, decider)
         check_digest(asked, digest)
@@ -177,7 +181,8 @@ class Approvals(Store):
             Approval,
             """
             update approvals
-               set state = :verdict, verdict = :verdict, decided_by = :by, decided_at = :now, rationale = :rationale
+               set state = :verdict, verdict = :verdict, decided_by = :by, decided_at = :now, rationale = :rationale,
+                   proof = :proof, max_uses = :max_uses, valid_until = :valid_until
              where id = :id and state = 'open'
             returning *
             """,
@@ -187,6 +192,8 @@ class Approvals(Store):
             by=decider,
             rationale=rationale,
             now=self._now(),
+            proof=self._nonce(),
+            **grant,
         )
         return changed[0] if changed else self._repeated(approval_id, chosen, decider)
 
@@ -315,18 +322,51 @@ class Approvals(Store):
 
     @reads
     def grants(self, approval_id: str, action: str) -> bool:
-        """Say whether an approval was granted, and for exactly this action as its subject."""
+        """Say whether an approval was granted for exactly this action as its subject, and is not used up."""
         approval = self._seek(Approval, approval_id)
         if approval is None or approval.decided_by is None:
             return False  # silence is no consent, whatever the question's default says
-        return approval.subject == action and approval.state == ApprovalState.GRANTED
+        return approval.subject == action and self._counts(approval)
 
     @reads
     def granted_for(self, run_id: str, digest: str, *, or_by_default: bool = False) -> Approval | None:
-        """Get the approval that lets exactly this digest pass; none is null.
+        """Get the approval that lets exactly this digest pass; none is null. Reading it does not use it up: `use` does.
 
         The newest answer counts. Silence never does, unless nobody answered at all and `or_by_default` lets the default stand.
+        Where a manager is bound, only what the manager proved counts.
         """
+        return self._granted_for(run_id, digest, or_by_default=or_by_default)
+
+    @writes
+    def use(self, run_id: str, digest: str) -> Approval | None:
+        """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over.
+
+        Whoever lets a thing pass because it was approved calls this first, so that one grant is not two acts.
+        """
+        found = self._granted_for(run_id, digest)
+        if found is None:
+            return None
+        changed = self._change_all(
+            Approval,
+            """
+            update approvals set uses = coalesce(uses, 0) + 1
+             where id = :id and state = 'granted' and coalesce(uses, 0) = :uses
+            returning *
+            """,
+            note="used",
+            id=found.id,
+            uses=found.uses or 0,
+        )
+        return changed[0] if changed else None
+
+    def _counts(self, approval: Approval) -> bool:
+        """Tell whether a grant still lets its thing pass, and is the manager's own where one is bound."""
+        if not approval.is_usable(self._now()):
+            return False
+        proofs = self._proofs()
+        return not proofs.is_needed or proofs.covers(Approval, approval.id)
+
+    def _granted_for(self, run_id: str, digest: str, *, or_by_default: bool = False) -> Approval | None:
         asked = self._select(
             Approval,
             "select * from approvals where run_id = :run_id and subject_digest = :digest",
@@ -338,7 +378,7 @@ class Approvals(Store):
         if or_by_default and not answers:
             answers = [approval for approval in settled_now if approval.verdict]
         newest = max(answers, key=lambda approval: (approval.decided_at, approval.number), default=None)
-        return newest if newest is not None and newest.state is ApprovalState.GRANTED else None
+        return newest if newest is not None and self._counts(newest) else None
 
 
 def _parties(by: str, asked_of: str | None) -> dict[str, str | None]:

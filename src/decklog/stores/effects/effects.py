@@ -13,6 +13,7 @@ from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep, kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -37,6 +38,7 @@ class Effect(Record):
 
     table = "effects"
     references = (("task_id", "tasks"),)
+    is_managed = True
 
     id: str
     run_id: str
@@ -56,6 +58,11 @@ class Effect(Record):
     reconciled_by: str | None = None
     note: str | None = None
     settled_at: datetime | None = None
+
+    @classmethod
+    def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
+        """Saying that an effect did not happen lets it happen again; a fork's copy was said before."""
+        return before is not None and after.get("state") == "cleared" != before.get("state")
 
     @property
     def is_settled(self) -> bool:

@@ -40,6 +40,7 @@ class WorkflowVersion(Record):
 
     table = "workflow_versions"
     home = "@workflow"
+    is_managed = True
 
     id: str
     number: int
@@ -59,6 +60,7 @@ class WorkflowTransition(Record):
     table = "workflow_transitions"
     identity = ("agent", "status")
     home = "@workflow"
+    is_managed = True
 
     agent: str
     status: str
@@ -83,6 +85,7 @@ class WorkflowAlias(Record):
     table = "workflow_aliases"
     identity = ("agent", "status")
     home = "@workflow"
+    is_managed = True
 
     agent: str
     status: str
@@ -94,6 +97,7 @@ class WorkflowRule(Record):
     table = "workflow_rules"
     identity = ("name",)
     home = "@workflow"
+    is_managed = True
 
     name: WorkflowRuleName
     description: str
@@ -107,6 +111,7 @@ class PromptMarker(Record):
     table = "workflow_markers"
     identity = ("agent",)
     home = "@workflow"
+    is_managed = True
 
     agent: str
     required: list[str]
@@ -118,6 +123,7 @@ class ModelAssignment(Record):
     table = "workflow_models"
     identity = ("agent",)
     home = "@workflow"
+    is_managed = True
 
     agent: str
     model: str

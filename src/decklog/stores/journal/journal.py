@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar, overload
 
     from decklog.db.base import Database
-    from decklog.stores.journal.verify import Verification
+    from decklog.stores.journal.verify import Audit, Verification
 
     R = TypeVar("R", bound=Record)
     from decklog.stores.journal.writer import Writer, Written
@@ -32,10 +32,17 @@ class Journal:
     # Entries are what records are made from; the journal keeps no record besides them.
     records = ()  # type: tuple[type[Record], ...]
 
-    def __init__(self, db: "Database", writer: "Writer", record_classes: "Callable[[], dict[str, type[Record]]]") -> None:
+    def __init__(
+        self,
+        db: "Database",
+        writer: "Writer",
+        record_classes: "Callable[[], dict[str, type[Record]]]",
+        audit: "Audit",
+    ) -> None:
         self._db = db
         self._writer = writer
         self.record_classes = record_classes
+        self._audit = audit
 
     @writes
     def append(
@@ -320,7 +327,7 @@ class Journal:
         """
         from decklog.stores.journal.verify import Verifier
 
-        return Verifier(self._db, self.record_classes()).run(stream, anchor)
+        return Verifier(self._db, self.record_classes(), self._audit).run(stream, anchor)
 
 
 def _parts_of(entry_id: str) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from decklog.db.base import Database, Row
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Key = Any
     # A record's id, the stream and number of its newest entry, and what that says.
     _Newest = tuple[str, str, int, str | None]
+    # Names what is in the journal and should not be, each as the fields of a problem.
+    Audit = Callable[[dict[str, type[Record]]], Iterator[dict[str, Any]]]
 
 _MOST_PROBLEMS = 100
 _TOGETHER = 500
@@ -78,9 +80,10 @@ class Verification:
 class Verifier:
     """Walks one stream or all of them, in one consistent read."""
 
-    def __init__(self, db: "Database", record_classes: "dict[str, type[Record]]") -> None:
+    def __init__(self, db: "Database", record_classes: "dict[str, type[Record]]", audit: "Audit | None" = None) -> None:
         self._db = db
         self._classes = record_classes
+        self._audit = audit
         self.result = Verification()
 
     def run(self, stream: str | None, anchor: str | None) -> Verification:
@@ -104,6 +107,7 @@ class Verifier:
         self._check_chains(stream)
         if stream is None:
             self._check_tables()
+            self._check_proofs()
         else:
             self._check_records_of(stream)
         if anchors is not None:
@@ -293,6 +297,18 @@ class Verifier:
         for digest, content in self._db.each("select digest, bytes from blobs", {}):
             if sha256(content).hexdigest() != digest:
                 self._bad(f"blob {digest} does not match its digest", table="blobs", record_id=digest)
+
+    # The manager's proofs
+
+    def _check_proofs(self) -> None:
+        """Replay what the manager signed. A journal that can't be read was told of before."""
+        if self._audit is None:
+            return
+        try:
+            for problem in self._audit(self._classes):
+                self._bad(**problem)
+        except (ValueError, KeyError, TypeError) as damage:
+            self._bad(f"what the manager signed can't be replayed: {type(damage).__name__} {damage}", stream="@desk")
 
     # The anchors
 

@@ -96,6 +96,10 @@ class Writer:
             "body": body,
             "payload": image,
         }
+        act = attribution.proving.get()
+        if act is not None:
+            act.add(table, record_id, image)
+            values["refs"] = act.refs
         who = attribution.acting.get()
         if who is not None:
             values.update(self._db.values.bind(who)[0])

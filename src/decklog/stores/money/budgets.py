@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from decklog.db.where import Where, enum_of
-from decklog.errors import Invalid
+from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.stores.base import Store
 from decklog.stores.money.meter import Meter, Standing
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 
 MOST = 10**15
 CHART_DAYS = 14
+# How a scope is known: by its record, or because something was planned or spent under its name.
+_KNOWN = {
+    BudgetScope.RUN: "select 1 from runs where id = :id",
+    BudgetScope.TASK: "select 1 from tasks where id = :id union all select 1 from charges where task_id = :id",
+    BudgetScope.GROUP: " union all ".join(
+        f"select 1 from {table} where group_id = :id or run_id || '/' || group_id = :id"
+        for table in ("groups", "tasks", "charges")
+    ),
+}
 
 
 class Budgets(Store):
@@ -37,7 +46,8 @@ class Budgets(Store):
         """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens.
 
         A group is named RUN/GROUP; GROUP alone is that group of every run. A budget for the same scope, period and unit is
-        replaced. What was spent before it was set counts too.
+        replaced. What was spent before it was set counts too. A run, group or task that nobody knows is refused: it would be a
+        budget for nothing.
         """
         unit, ceiling = _limit(limit_microdollars, limit_tokens)
         scope = enum_of(BudgetScope, scope, "scope")
@@ -57,6 +67,17 @@ class Budgets(Store):
         meter = self._closed()
         return self._replace(given) or self._begin(meter, given)
 
+    def _check_known(self, scope: BudgetScope, scope_id: str | None) -> None:
+        """Refuse a mistyped scope. Agents are not looked up: they need no record before they begin."""
+        sql = _KNOWN.get(scope)
+        if sql is not None and self._db.one(f"{sql} limit 1", {"id": scope_id}) is None:
+            raise NotFound(
+                f"there is no {scope} {scope_id}, so a budget of it would protect nothing",
+                hint="Start or add it first; a group of one run is named RUN/GROUP.",
+                scope=scope.value,
+                scope_id=scope_id,
+            )
+
     def _closed(self) -> Meter:
         """Take the locks in the order in which everybody takes them, so that nothing is spent meanwhile."""
         meter = Meter(self._db, self._clock)
@@ -65,21 +86,36 @@ class Budgets(Store):
         return meter
 
     def _replace(self, given: "dict[str, Any]") -> Budget | None:
-        changed = self._change_all(
+        present = self._select(
             Budget,
             """
-            update budgets set ceiling = :ceiling, action = :action, warn_percent = :warn_percent, set_at = :now
+            select *
+              from budgets
              where (scope || ' ' || coalesce(scope_id, '')) = :whose and period = :period and unit = :unit
-            returning *
             """,
             whose=f"{given['scope']} {given['scope_id'] or ''}",
+            period=given["period"],
+            unit=given["unit"],
+        )
+        if not present:
+            return None
+        return self._change(
+            Budget,
+            present[0].id,
+            """
+            update budgets
+               set ceiling = :ceiling, action = :action, warn_percent = :warn_percent, set_at = :now, proof = :proof
+             where id = :id
+            returning *
+            """,
             now=self._now(),
+            proof=self._nonce(),
             **given,
         )
-        return changed[0] if changed else None
 
     def _begin(self, meter: Meter, given: "dict[str, Any]") -> Budget:
-        budget = self._add(Budget, id=self._ids.new("budget"), set_at=self._now(), **given)
+        self._check_known(given["scope"], given["scope_id"])
+        budget = self._add(Budget, id=self._ids.new("budget"), set_at=self._now(), proof=self._nonce(), **given)
         meter.count_anew(budget)
         return budget
 

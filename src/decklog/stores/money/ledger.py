@@ -12,7 +12,7 @@ from decklog.stores.journal.attribution import acting
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.money.meter import Meter, Spending
 from decklog.stores.money.prices import PriceList
-from decklog.stores.money.records import TOKENS, Charge, Reservation, check, day_of, place_of
+from decklog.stores.money.records import TOKENS, Charge, Reservation, check, day_of, place_of, run_of_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Ledger(Store):
 
         It is refused (`BudgetExceeded`) when a budget that stops has no room for it, unless an open reservation covers it.
         What is spent already is recorded with `enforce` off: the charge and the budget then show as overdrawn.
+        Budgets count it on the day it is recorded, whatever `occurred_at` says. A task's charge is its run's too.
         With a key that is known in its run, the first charge comes back.
         """
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
@@ -93,6 +94,8 @@ class Ledger(Store):
         for name in ("agent", "agent_id", "group_id", "task_id"):
             given[name] = who.get(name) if given[name] is None else given[name]
         reservation = self._inherit(given)
+        if reservation is None and given["run_id"] is None:
+            given["run_id"] = run_of_task(self._db, given["task_id"])
         meter, stream = Meter(self._db, self._clock), given["run_id"] or "@ledger"
         meter.enter(stream)
         known = self._known(given)
@@ -102,14 +105,14 @@ class Ledger(Store):
         tokens = tuple(given[name] for name in TOKENS)
         if given["cost_microdollars"] is None:
             given["cost_microdollars"] = PriceList(self._db, remember=True).cost(given["model"], given["occurred_at"], tokens)
-        spending = Spending(meter, given, sum(tokens), reservation and self._lock(reservation))
+        spending = Spending(meter, given, sum(tokens), reservation and self._lock(reservation), self._now())
         spending.admit(enforce=enforce)
         return self._write(given, spending)
 
     def _write(self, given: "dict[str, Any]", spending: Spending) -> Charge:
         held = spending.paying
-        if held is not None and day_of(held.reserved_at) != day_of(given["occurred_at"]):
-            given["counted_at"] = held.reserved_at
+        if day_of(spending.at) != day_of(given["occurred_at"]):
+            given["counted_at"] = spending.at
         charge = self._add(Charge, id=self._ids.new("charge"), overdrew=bool(spending.overdrawn), **given)
         spending.count()
         if held is not None:

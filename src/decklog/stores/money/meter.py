@@ -252,19 +252,22 @@ def _in_scope(budget: Budget) -> str:
 class Spending:
     """Decides on one charge. Refuses it by raising; otherwise `paying` is the reservation that covers it, if one does."""
 
-    def __init__(self, meter: "Meter", given: "Mapping[str, Any]", tokens: int, reservation: "Reservation | None") -> None:
+    def __init__(
+        self, meter: "Meter", given: "Mapping[str, Any]", tokens: int, reservation: "Reservation | None", now: "datetime"
+    ) -> None:
         self._meter = meter
         self._place = place_of(given)
         self._model: str = given["model"]
         self._cost: int | None = given["cost_microdollars"]
         self._tokens = tokens
-        self.at: datetime = given["occurred_at"]
+        # Counted when it is recorded: a time that the caller names could lie in a period with money left.
+        self.at = now
         self.paying: Reservation | None = None
         self.overdrawn: list[Standing] = []
         self._standings = self._stand(meter.budgets(self._place), reservation)
 
     def _stand(self, budgets: "list[Budget]", reservation: "Reservation | None") -> "list[Standing]":
-        """Look where the budgets stand: in the period of the reservation that pays, or else in that of the charge itself.
+        """Look where the budgets stand: in the period of the reservation that pays, or else in the present one.
 
         What was promised yesterday is paid from yesterday's money, else a call over midnight could be left without any.
         """

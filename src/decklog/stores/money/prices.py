@@ -37,6 +37,7 @@ class Price(Record):
     table = "prices"
     identity = ("model", "valid_from", "over_tokens")
     home = "@ledger"
+    is_managed = True
 
     model: str
     valid_from: datetime

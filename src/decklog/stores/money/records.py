@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from decklog.db.base import Database
+
 
 class BudgetScope(StrEnum):
     ALL = "all"
@@ -59,6 +61,8 @@ class Budget(Record):
 
     table = "budgets"
     home = "@ledger"
+    is_managed = True
+    is_guarded = True
 
     id: str
     scope: BudgetScope
@@ -69,6 +73,15 @@ class Budget(Record):
     action: BudgetAction
     warn_percent: int
     set_at: datetime
+    proof: str | None = None
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it carries the manager's proof."""
+        return self.proof is not None
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {**super().as_dict(), "is_proven": self.is_proven}
 
     def covers(self, place: "Mapping[str, Any]") -> bool:
         """Tell whether something with this run, group, task and agent is in the budget's scope."""
@@ -166,6 +179,14 @@ def place_of(values: "Mapping[str, Any]") -> "dict[str, Any]":
     return {column: values[column] for column in COLUMNS.values()}
 
 
+def run_of_task(db: "Database", task_id: str | None) -> str | None:
+    """Find the run that a task is of: leaving the run out must not leave its budget out."""
+    if task_id is None:
+        return None
+    row = db.one("select run_id from tasks where id = :id", {"id": db.values.bind({"id": task_id})[0]["id"]})
+    return None if row is None else str(row[0])
+
+
 # Small enough that nine million charges of this size can still be added up.
 MOST = 10**12
 TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
@@ -175,8 +196,9 @@ TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_to
 class Charge(Record):
     """What one call used and cost. A cost of None is not known: the model had no price.
 
-    `counted_at` is set when a reservation of another period paid for it; `overdrew` when it went past a budget that stops;
-    `is_late` when the task it was spent on was no longer the spender's.
+    `counted_at` says when budgets count it, where that is another day than it occurred on: the day it was recorded, or that of
+    the reservation that paid for it. `overdrew` is set when it went past a budget that stops; `is_late` when the task it was
+    spent on was no longer the spender's.
     """
 
     table = "charges"

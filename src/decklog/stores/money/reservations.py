@@ -13,7 +13,16 @@ from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.journal.attribution import acting
 from decklog.stores.money.meter import Meter
-from decklog.stores.money.records import MOST, BudgetAction, BudgetUnit, Reservation, ReservationState, aware, place_of
+from decklog.stores.money.records import (
+    MOST,
+    BudgetAction,
+    BudgetUnit,
+    Reservation,
+    ReservationState,
+    aware,
+    place_of,
+    run_of_task,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +54,7 @@ class Reservations(Store):
         for, in any words. With a key that is known in its run, the first reservation comes back.
         """
         aware("expires_at", expires_at)
-        given = {
+        given: dict[str, Any] = {
             "microdollars": _amount("amount_microdollars", amount_microdollars),
             "tokens": _amount("tokens", tokens),
             "run_id": run_id,
@@ -58,6 +67,8 @@ class Reservations(Store):
         who = acting.get() or {}
         for name in ("agent", "group_id", "task_id"):
             given[name] = who.get(name) if given[name] is None else given[name]
+        if run_id is None:
+            run_id = given["run_id"] = run_of_task(self._db, given["task_id"])
         meter = Meter(self._db, self._clock)
         meter.enter(run_id or "@ledger")
         known = self._known(run_id, key)

@@ -14,11 +14,13 @@ Command = list[str] | str
 
 
 class Approvals(Protocol):
-    """What a guard needs of the approvals: to ask about one exact thing, and to find what was granted for it."""
+    """What a guard needs of the approvals: to ask about one exact thing, and to use up what was granted for it."""
 
     def ask(self, run_id: str, question: str, *, by: str, about: object, **details: Any) -> Any: ...
 
-    def granted_for(self, run_id: str, digest: str) -> Any: ...
+    def use(self, run_id: str, digest: str) -> Any: ...
+
+    def find(self, run_id: str, *, digest: str, limit: int) -> Any: ...
 
 
 class Trust(Protocol):
@@ -100,7 +102,8 @@ class Guard:
                 decision="ask",
                 digest=digest,
             )
-        granted = self.approvals.granted_for(self.run_id, digest)
+        # Before the act, and in its own transaction: a crash must cost a question, never allow a second act.
+        granted = self.approvals.use(self.run_id, digest)
         if granted is None:
             raise self._asked(about, digest, verdict)
         return {"approval_id": granted.id, "digest": digest}
@@ -108,9 +111,12 @@ class Guard:
     def _asked(self, about: dict[str, Any], digest: str, verdict: Verdict) -> Refused | StillPending:
         """Ask a person, or find that it was asked before; give what to raise."""
         assert self.approvals is not None
-        question = self._ask(about, verdict, key=f"command:{digest}")
-        if str(question.state) in ("expired", "withdrawn"):
-            question = self._ask(about, verdict, key=None)
+        asked = self.approvals.find(self.run_id, digest=digest, limit=1)
+        if asked and str(asked[0].state) in ("open", "denied"):
+            question = asked[0]
+        else:
+            # What is used up, over or taken back is asked about anew, once, whoever calls at the same time.
+            question = self._ask(about, verdict, key=f"command:{digest}:{asked[0].id if asked else 'first'}")
         details = {"rule": verdict.rule, "decision": "ask", "digest": digest, "approval_id": question.id}
         if str(question.state) == "denied":
             return Refused(f"This command was not approved ({question.id})", hint="Reach the goal another way.", **details)
@@ -120,7 +126,7 @@ class Guard:
             **details,
         )
 
-    def _ask(self, about: dict[str, Any], verdict: Verdict, *, key: str | None) -> Any:
+    def _ask(self, about: dict[str, Any], verdict: Verdict, *, key: str) -> Any:
         assert self.approvals is not None
         command = about.get("shell") or shlex.join(about["argv"])
         return self.approvals.ask(

@@ -1,6 +1,7 @@
 """A log, its manager and keys made at run time, for the tests of trust."""
 
 import json
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,10 @@ class Desk:
 
     def bind(self, name: str = "manager") -> None:
         self.trust.bind("ana", "gh-comment", self.keys[name].public)
+
+    def proving(self, name: str = "manager") -> AbstractContextManager[None]:
+        """Act as the manager."""
+        return self.log.proving(key=self.keys[name].path)
 
     def sign(self, statement: str, name: str = "manager") -> str:
         return sign(statement, self.keys[name].path)

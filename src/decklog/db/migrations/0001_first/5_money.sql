@@ -24,6 +24,7 @@ create table budgets (
   action       {text} not null check (action in ('warn', 'stop')),
   warn_percent {integer} not null check (warn_percent >= 1 and warn_percent <= 100),
   set_at       {text} not null,
+  proof        {text},
   check ((scope = 'all') = (scope_id is null))
 ){strict};
 

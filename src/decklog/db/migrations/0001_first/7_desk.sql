@@ -21,6 +21,12 @@ create table approvals (
   rationale       {text},
   payload         {text} not null,
   key             {text},
+  -- The proof that the decision carries. No foreign key: the proof tells of the decision, and is written after it.
+  proof           {text},
+  -- For how many uses it is granted, or until when, and how many there were.
+  max_uses        {integer} check (max_uses >= 1),
+  valid_until     {text},
+  uses            {integer} check (uses >= 0),
   unique (run_id, number),
   unique (run_id, key),
   -- Who asked never decides.
@@ -114,6 +120,8 @@ create table trust_contract (
   handle       {text} not null check (handle <> ''),
   channel      {text} not null check (channel <> ''),
   public_key   {text} not null check (public_key <> ''),
+  -- How the key is made of a password, where it is: the parameters and the salt of scrypt.
+  phrase       {text},
   persona_name {text},
   tier         {integer} not null check (tier between 0 and 5),
   is_dev_mode  {integer} not null check (is_dev_mode in (0, 1)),
@@ -152,6 +160,18 @@ create table trust_changes (
   at          {text} not null,
   check (to_tier <= from_tier or nonce is not null)
 ){strict};
+
+-- Proofs of what only the manager does: a statement of exactly what was changed, and the signature under it. A nonce works once.
+create table proofs (
+  nonce       {text} not null primary key,
+  contract_id {text} not null references trust_contract (id),
+  operation   {text} not null check (operation <> ''),
+  statement   {text} not null,
+  signature   {text} not null check (signature <> ''),
+  proved_at   {text} not null
+){strict};
+
+create index proofs_by_time on proofs (proved_at, nonce);
 
 create table self_edits (
   id            {text} not null primary key,

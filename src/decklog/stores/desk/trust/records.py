@@ -47,6 +47,8 @@ class TrustContract(Record):
     auto_merge: list[str] = field(default_factory=list)
     reviewers: list[str] = field(default_factory=list)
     revision: int = 1
+    # How the key is made of the manager's password, where it is: the parameters and the salt of scrypt.
+    phrase: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,7 @@ class TrustProposal(Record):
     table = "trust_proposals"
     identity = ("nonce",)
     home = "@desk"
+    is_guarded = True
 
     nonce: str
     contract_id: str

@@ -2,7 +2,8 @@
 
 import base64
 import binascii
-from hashlib import sha256
+import os
+from hashlib import scrypt, sha256
 
 from decklog.errors import Denied, Invalid, NotFound, Unavailable
 from decklog.records import to_json
@@ -18,16 +19,97 @@ _KIND = b"ssh-ed25519"
 _PURPOSE = b"decklog trust statement\n"
 
 
-def sign(statement: "str | Mapping[str, Any]", private_key_path: str, passphrase: str | None = None) -> str:
-    """Sign a statement with an OpenSSH private key file of kind ed25519; give the signature as base64 text."""
-    text = statement if isinstance(statement, str) else to_json(dict(statement))
+# What scrypt costs whoever tries passwords: 32 MiB and about a tenth of a second each.
+_SCRYPT = (2**15, 8, 1)
+SHORTEST_PASSWORD = 12
+
+
+class Signer:
+    """A private key, ready to sign."""
+
+    def __init__(self, key: "Any") -> None:
+        self._key = key
+
+    @property
+    def public_key(self) -> str:
+        """The public key, written as OpenSSH does."""
+        raw = self._key.public_key().public_bytes_raw()
+        return f"{_KIND.decode()} {base64.b64encode(_head() + raw).decode()}"
+
+    def sign(self, statement: str) -> str:
+        """Sign a statement; give the signature as base64 text."""
+        return base64.b64encode(self._key.sign(_PURPOSE + statement.encode())).decode()
+
+
+class Prover:
+    """Who can sign for the manager: by a key file, or by the password that the key is made of."""
+
+    def __init__(self, *, key: str | None = None, passphrase: str | None = None, password: str | None = None) -> None:
+        if (key is None) == (password is None):
+            raise Invalid("a proof takes a key or a password", field="key")
+        self._path = key
+        self._passphrase = passphrase
+        self.password = password
+        self._made: dict[str | None, Signer] = {}
+
+    def signer(self, phrase: str | None) -> Signer:
+        """Give the key that signs; `phrase` says how the manager's password is made into one."""
+        if phrase not in self._made:
+            if self._path is not None:
+                made = signer_of_file(self._path, self._passphrase)
+            elif phrase is None:
+                raise Denied("the manager of this log has a key file, not a password", hint="Give the path of the key.")
+            else:
+                made = signer_of_password(self.password or "", phrase)
+            self._made[phrase] = made
+        return self._made[phrase]
+
+
+def new_phrase() -> str:
+    """Say how a new password is made into a key: the parameters of scrypt and a salt of its own."""
+    return " ".join(map(str, ("scrypt", *_SCRYPT, os.urandom(16).hex())))
+
+
+def signer_of_password(password: str, phrase: str) -> Signer:
+    """Make the key of a password: Ed25519 from what scrypt makes of it. The log keeps the public half and the salt."""
+    ed25519 = _cryptography("hazmat.primitives.asymmetric.ed25519")
+    _, n, r, p, salt = phrase.split()
+    cost = {"n": int(n), "r": int(r), "p": int(p)}
+    seed = scrypt(password.encode(), salt=bytes.fromhex(salt), maxmem=2**27, dklen=32, **cost)
+    return Signer(ed25519.Ed25519PrivateKey.from_private_bytes(seed))
+
+
+def signer_of_file(private_key_path: str, passphrase: str | None = None) -> Signer:
+    """Read an OpenSSH private key file of kind ed25519."""
     try:
         with open(private_key_path, "rb") as file:
             content = file.read()
     except OSError as problem:
         raise NotFound(f"the key file {private_key_path} can't be read: {problem.strerror}") from None
-    key = _private_key(content, private_key_path, passphrase)
-    return base64.b64encode(key.sign(_PURPOSE + text.encode())).decode()
+    return Signer(_private_key(content, private_key_path, passphrase))
+
+
+def make_key_file(path: str, passphrase: str | None) -> str:
+    """Make an Ed25519 key as ssh-keygen would, in a file that only its user can read; never over one that is there."""
+    serialization = _cryptography("hazmat.primitives.serialization")
+    key = _cryptography("hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey.generate()
+    locked = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, locked)
+    public = Signer(key).public_key
+    try:
+        os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+        for name, content in ((path, private), (f"{path}.pub", f"{public}\n".encode())):
+            with open(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+    except OSError as problem:
+        raise Unavailable(f"the key can't be made at {path}: {problem.strerror}", path=path) from None
+    return public
+
+
+def sign(statement: "str | Mapping[str, Any]", private_key_path: str, passphrase: str | None = None) -> str:
+    """Sign a statement with an OpenSSH private key file of kind ed25519; give the signature as base64 text."""
+    text = statement if isinstance(statement, str) else to_json(dict(statement))
+    return signer_of_file(private_key_path, passphrase).sign(text)
 
 
 def _private_key(content: bytes, path: str, passphrase: str | None) -> "Any":
@@ -82,7 +164,7 @@ def _blob(text: str) -> bytes:
         blob = base64.b64decode(parts[1], validate=True) if len(parts) > 1 else b""
     except (binascii.Error, ValueError):
         blob = b""
-    start = len(_KIND).to_bytes(4, "big") + _KIND + (32).to_bytes(4, "big")
+    start = _head()
     if not parts or parts[0] != _KIND.decode() or not blob.startswith(start) or len(blob) != len(start) + 32:
         raise Invalid(
             "a manager's key is one line of an OpenSSH public key of kind ed25519: ssh-ed25519 AAAA…",
@@ -90,6 +172,11 @@ def _blob(text: str) -> bytes:
             field="public_key",
         )
     return blob
+
+
+def _head() -> bytes:
+    """Give what stands before the 32 bytes of a key."""
+    return len(_KIND).to_bytes(4, "big") + _KIND + (32).to_bytes(4, "big")
 
 
 def _cryptography(name: str) -> "ModuleType":

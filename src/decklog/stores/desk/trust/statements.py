@@ -133,7 +133,8 @@ def check(contract: TrustContract, proposal: TrustProposal, said: "dict[str, Any
     """Refuse a statement that was used, is too old, or was written for another contract than the present one."""
     if proposal.applied_at is not None:
         raise Denied(f"this statement was used at {to_text(proposal.applied_at)}, and works once", nonce=proposal.nonce)
-    if now >= proposal.expires_at:
+    # The signed text decides, not the row beside it.
+    if to_text(now) >= said["expires_at"]:
         raise Denied(f"this statement expired at {said['expires_at']}; propose the change again", nonce=proposal.nonce)
     if said["log"] != contract.id:
         raise Denied("this statement was written for another log", nonce=proposal.nonce)

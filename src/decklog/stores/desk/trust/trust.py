@@ -9,7 +9,9 @@ from decklog.operations import reads, writes, writes_in_steps
 from decklog.records import Page, from_json
 from decklog.stores.base import Store
 from decklog.stores.desk.trust import signatures, statements, tiers
+from decklog.stores.desk.trust.proofs import signer_for
 from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
+from decklog.stores.desk.trust.replay import Contracts
 from decklog.stores.journal.entry import EntryKind
 
 TYPE_CHECKING = False
@@ -42,30 +44,32 @@ class Trust(Store):
     def __init__(self, parts: "Parts", *, approvals: "Callable[[], Approvals]") -> None:
         super().__init__(parts)
         self._approvals = approvals
+        self._contracts = Contracts(parts.db)
 
     # Reading
 
     @reads
     def show(self) -> "dict[str, Any]":
         """Show the manager, the tier and what it permits; without a manager, the question to ask."""
-        contract = self._contract()
+        contract, problem = self._contracts.look()
         tier = contract.tier if contract else 0
         explained = tiers.explain(tier)
         shown: dict[str, Any] = {
-            "is_bound": contract is not None,
+            "is_bound": contract is not None or problem is not None,
             "tier": tier,
             "tier_name": explained["name"],
             "may": explained["may"],
             "may_not_yet": explained["may_not_yet"],
         }
         if contract is None:
-            return {**shown, "question": _QUESTION}
+            return {**shown, "problem": problem} if problem else {**shown, "question": _QUESTION}
         return {
             **shown,
             "log_id": contract.id,
             "manager": contract.handle,
             "channel": contract.channel,
             "fingerprint": signatures.fingerprint(contract.public_key),
+            "has_password": contract.phrase is not None,
             "persona_name": contract.persona_name,
             "is_dev_mode": contract.is_dev_mode,
             "auto_merge": contract.auto_merge,
@@ -90,11 +94,12 @@ class Trust(Store):
     def may(self, action: str, *, fix_class: str | None = None, approval_id: str | None = None) -> "dict[str, Any]":
         """Answer whether an action is permitted now, and why or why not; an unknown action is not.
 
-        Without a manager the tier is 0. Some actions also need an approval, dev mode, or a fix class the manager listed.
+        Without a manager the tier is 0, and so it is where the contract is not what the manager signed. Some actions also need
+        an approval, dev mode, or a fix class the manager listed.
         """
-        contract = self._contract()
+        contract, problem = self._contracts.look()
         is_approved = approval_id is not None and self._approvals().grants(approval_id, action)
-        return tiers.decide(
+        answer = tiers.decide(
             action,
             contract.tier if contract else 0,
             is_approved=is_approved,
@@ -102,6 +107,7 @@ class Trust(Store):
             listed=contract.auto_merge if contract else (),
             fix_class=fix_class,
         )
+        return answer if problem is None else {**answer, "reason": f"{answer['reason']}; {problem}"}
 
     @reads
     def recognises(self, handle: str) -> bool:
@@ -113,12 +119,27 @@ class Trust(Store):
     # Writing
 
     @writes_in_steps(manager_only=True)
-    def bind(self, handle: str, channel: str, public_key: str, *, persona_name: str | None = None) -> TrustContract:
-        """Bind the log to its manager, once; from then on only the manager's signature hands it over."""
-        asked = {"handle": handle, "channel": channel, "public_key": public_key}
+    def bind(
+        self,
+        handle: str,
+        channel: str,
+        public_key: str | None = None,
+        *,
+        password: str | None = None,
+        persona_name: str | None = None,
+    ) -> TrustContract:
+        """Bind the log to its manager, once; from then on only the manager's signature hands it over.
+
+        The manager's key is an Ed25519 one, or is made of a password, of which the log keeps only scrypt's salt and the public
+        key. What only the manager does is done under a proof from now on.
+        """
+        if (public_key is None) == (password is None):
+            raise Invalid("a manager has a public key or a password", field="public_key")
+        made = {"public_key": public_key, "phrase": None} if public_key is not None else _key_of(password or "")
+        asked = {"handle": handle, "channel": channel, **made}
         return self._attempt("bind", asked, lambda: self._bind(asked, persona_name))
 
-    def _bind(self, asked: "dict[str, str]", persona_name: str | None) -> TrustContract:
+    def _bind(self, asked: "dict[str, Any]", persona_name: str | None) -> TrustContract:
         self._refuse_second_bind()
         if not asked["channel"].strip():
             raise Invalid("a manager needs a channel, such as gh-comment or email", field="channel")
@@ -127,6 +148,7 @@ class Trust(Store):
             "handle": statements.handle_of(asked["handle"]),
             "channel": asked["channel"].strip(),
             "public_key": signatures.public_key_of(asked["public_key"]),
+            "phrase": asked["phrase"],
             "persona_name": persona_name,
         }
         now = self._now()
@@ -136,8 +158,21 @@ class Trust(Store):
         except Conflict:
             self._refuse_second_bind()
             raise
-        self._remember(contract, ChangeKind.BIND, 0, note, by=contract.handle)
+        self._remember(contract, ChangeKind.BIND, 0, note, by=contract.handle, details={"heads": self._heads()})
         return contract
+
+    def _heads(self) -> "dict[str, int]":
+        """Say how far each stream has come with what only the manager may change: from here on that takes a proof."""
+        managed = [table for table, record_class in self._journal.record_classes().items() if record_class.is_managed]
+        bound = {f"t{place}": table for place, table in enumerate(managed)}
+        sql = f"""
+            select stream, max(seq)
+              from entries
+             where record_table in ({", ".join(":" + name for name in bound)})
+             group by stream
+             order by stream
+        """
+        return dict(self._db.rows(sql, bound)[1])
 
     def _refuse_second_bind(self) -> None:
         contract = self._contract()
@@ -208,19 +243,26 @@ class Trust(Store):
         """Sign a proposed statement with the manager's own key; it writes nothing."""
         return signatures.sign(statement, private_key_path, passphrase)
 
+    def make_key(self, path: str, passphrase: str | None) -> str:
+        """Make a key file for a manager, which only its user can read, and its public half beside it; give the public key."""
+        return signatures.make_key_file(path, passphrase)
+
     @writes_in_steps(manager_only=True)
-    def apply(self, statement: str, signature: str) -> TrustContract:
+    def apply(self, statement: str, signature: str | None = None) -> TrustContract:
         """Make a proposed change, given its exact statement and the manager's signature of it.
 
-        A statement works once, in this log, before it expires, and only on the contract it was written for.
+        A statement works once, in this log, before it expires, and only on the contract it was written for. Without a signature
+        it is signed now, by the key or the password that the manager proves with.
         """
-        asked = {"statement": statements.excerpt(statement), "signature": statements.excerpt(signature)}
+        asked = {"statement": statements.excerpt(statement), "signature": statements.excerpt(signature or "")}
         return self._attempt("apply", asked, lambda: self._apply(statement, signature))
 
-    def _apply(self, statement: str, signature: str) -> TrustContract:
+    def _apply(self, statement: str, signature: str | None) -> TrustContract:
         contract = self._bound()
         proposal, said = self._proposal(statement)
         statements.check(contract, proposal, said, self._now())
+        if signature is None:
+            signature = signer_for(contract, "trust.apply")(statement)
         if not signatures.is_signed(statement, signature, contract.public_key):
             raise Denied(f"the signature is not {contract.handle}'s of this statement", manager=contract.handle)
         self._change(
@@ -235,7 +277,9 @@ class Trust(Store):
             signature=signature,
             now=self._now(),
         )
-        changed = self._set(contract, said["terms"], f"{said['change']}: {said['reason']}")
+        # Who takes over has a key of their own, whatever the one before was made of.
+        terms = {**said["terms"], "phrase": None} if proposal.change is SignedChange.HAND_OVER else said["terms"]
+        changed = self._set(contract, terms, f"{said['change']}: {said['reason']}")
         self._remember(
             changed,
             ChangeKind(proposal.change.value),
@@ -295,8 +339,7 @@ class Trust(Store):
     # The contract
 
     def _contract(self, *, for_update: bool = False) -> TrustContract | None:
-        found = self._select(TrustContract, f"select * from trust_contract where one = 1{' for update' if for_update else ''}")
-        return found[0] if found else None
+        return self._contracts.present(for_update=for_update)
 
     def _bound(self) -> TrustContract:
         contract = self._contract(for_update=True)
@@ -354,3 +397,11 @@ class Trust(Store):
     def _record_refusal(self, verb: str, asked: "dict[str, Any]", why: str) -> None:
         payload = {"verb": verb, "why": why, "asked": {name: statements.excerpt(value) for name, value in asked.items()}}
         self._journal.append("@desk", f"refused to {verb}: {why}", kind=EntryKind.EVENT, subtype="trust.refused", payload=payload)
+
+
+def _key_of(password: str) -> "dict[str, Any]":
+    """Make a manager's key of a password, which is nowhere kept."""
+    if len(password) < signatures.SHORTEST_PASSWORD:
+        raise Invalid(f"a password has at least {signatures.SHORTEST_PASSWORD} characters", field="password")
+    phrase = signatures.new_phrase()
+    return {"public_key": signatures.signer_of_password(password, phrase).public_key, "phrase": phrase}

@@ -1,0 +1,63 @@
+"""Proving at the terminal that it is the manager who acts: by a password or a key, which are asked for and kept nowhere."""
+
+import os
+import sys
+from contextlib import nullcontext
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from decklog.app import Decklog
+
+
+def proving(log: "Decklog", key: str | None) -> "AbstractContextManager[None]":
+    """Ask for the manager's password, or for the passphrase of the key, where somebody can answer and one is needed."""
+    if key is not None:
+        return log.proving(key=key, passphrase=passphrase_of(key))
+    shown = log.trust.show()
+    if not shown["is_bound"] or "problem" in shown or not sys.stdin.isatty():
+        return nullcontext()
+    if shown["has_password"]:
+        return log.proving(password=asked(f"Password of {shown['manager']}"))
+    path = key_path()
+    if not os.path.exists(path):
+        import click
+
+        path = click.prompt(f"Key file of {shown['manager']}", err=True)
+    return log.proving(key=path, passphrase=passphrase_of(path))
+
+
+def key_path() -> str:
+    """Say where the key is that `decklog trust bind` makes: in the user's settings, outside of every repository."""
+    settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(settings, "decklog", "manager_ed25519")
+
+
+def passphrase_of(path: str) -> str | None:
+    """Give the passphrase of a key file: from DECKLOG_PASSPHRASE, or as it is typed; None where it has none."""
+    given = os.environ.get("DECKLOG_PASSPHRASE")
+    if given is not None or not sys.stdin.isatty():
+        return given
+    try:
+        with open(os.path.expanduser(path), "rb") as file:
+            is_locked = b"bcrypt" in _decoded(file.read())
+    except (OSError, ValueError):
+        return None  # whoever reads the key says what is wrong with it
+    return asked(f"Passphrase of {path}") if is_locked else None
+
+
+def asked(what: str, *, twice: bool = False) -> str:
+    """Ask for something that is not shown as it is typed."""
+    import click
+
+    answer: str = click.prompt(what, hide_input=True, err=True, confirmation_prompt=twice)
+    return answer
+
+
+def _decoded(armoured: bytes) -> bytes:
+    """Decode the body of an OpenSSH key, which names its cipher in the clear."""
+    import base64
+
+    lines = [line for line in armoured.splitlines() if line and not line.startswith(b"-----")]
+    return base64.b64decode(b"".join(lines) + b"==")
