@@ -95,7 +95,6 @@ def test_a_server_without_tables_is_migrated_only_when_asked(decklog: Program, e
     assert decklog("runs", "find", "--db", empty_postgres_url).code == 0
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize(
     ("address", "shown"),
     [
@@ -121,7 +120,8 @@ def test_no_answer_and_no_error_holds_the_password_of_a_server(decklog: Program)
         for form in ([], ["--json"]):
             said = decklog(*words, *form, "--db", address)
             assert "vLq9" not in said.out + said.err, said
-=======
+
+
 def test_the_password_of_an_address_is_never_shown(decklog: Program) -> None:
     word = "open" + "Sesame9"
     for address, shown in (
@@ -135,4 +135,3 @@ def test_the_password_of_an_address_is_never_shown(decklog: Program) -> None:
             assert word not in said.out + said.err, words
     said = decklog("runs", "find", "--db", f"mysql://ana:{word}@127.0.0.1/log")
     assert (said.code, word in said.err) == (1, False)
->>>>>>> ab605e0 (The password of a server's address is shown nowhere; the manager's proof in the documents)
