@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import apsw
 import pytest
 
 from decklog import Decklog, Invalid, NotFound, Record
@@ -330,3 +331,24 @@ def test_the_records_of_one_stream_are_verified_with_it(victim: Victim) -> None:
     assert first is not None
     assert "differs from its newest entry in turns" in first.what
     assert victim.verify(stream="run_2").ok
+
+
+def test_a_key_that_was_changed_in_the_table_alone_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with Decklog.open(path) as log:
+        log.runs.start("goal", run_id="run_1")
+        for number in range(5):
+            log.tasks.add("run_1", "work", task_id=f"task-number-{number}")
+    connection = apsw.Connection(str(path))
+    pages = [page for (page,) in connection.execute("select pageno from dbstat where name = 'tasks'")]
+    connection.close()
+    content = bytearray(path.read_bytes())
+    for page in pages:
+        at = content.find(b"task-number-3", (page - 1) * 4096, page * 4096)
+        if at >= 0:
+            content[at + 12] = ord("7")
+    path.write_bytes(content)
+    with Decklog.open(path) as log:
+        found = log.journal.verify()
+    assert not found.ok
+    assert any("tasks" in problem.what for problem in found.problems)

@@ -150,6 +150,10 @@ class Database(ABC):
     def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:  # noqa: B027 - a server has no file to copy
         """Copy the file this log is kept in, as it is at this moment; a server's log has none, and nothing is made."""
 
+    def check_indexes(self, most: int) -> "list[str]":  # noqa: ARG002 - a server's indexes are the server's
+        """Look for rows that an index does not lead to, or leads to under another key, and name so many at most."""
+        return []
+
     def check_pages(self, most: int) -> "list[str]":  # noqa: ARG002 - a server checks its own pages
         """Look for pages that can't be read, and name so many of them at most."""
         return []

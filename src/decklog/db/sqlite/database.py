@@ -223,6 +223,10 @@ class SqliteDatabase(Database):
         row = self.read(lambda: self.one("pragma wal_checkpoint(noop)", {}))
         return int(row[1]) if row else 0
 
+    def check_indexes(self, most: int) -> list[str]:
+        _, rows = self.read(lambda: self.rows(f"pragma integrity_check({most})", {}))
+        return [row[0] for row in rows if row[0] != "ok"]
+
     def check_pages(self, most: int) -> list[str]:
         _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
         return [row[0] for row in rows if row[0] != "ok"]

@@ -107,6 +107,9 @@ class Verifier:
         self._check_chains(stream)
         if stream is None:
             self._check_tables()
+            # Rows are looked up by their keys: an index that says another key than the row does would hide what became of it.
+            for what in self._db.check_indexes(_MOST_PROBLEMS):
+                self._bad(what)
             self._check_proofs()
         else:
             self._check_records_of(stream)
