@@ -259,7 +259,7 @@ class Decklog:
 
     @cached_property
     def proofs(self) -> "Proofs":
-        """Keeps the manager's proofs of what only the manager does."""
+        """Keeps the manager's proofs. A log without a manager has none, and its decisions are unproven."""
         from decklog.stores.desk.trust.proofs import Proofs
 
         return Proofs(self.parts)

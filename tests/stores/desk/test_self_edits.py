@@ -25,9 +25,8 @@ def test_a_self_edit_comes_back_as_it_was_given(log: Decklog) -> None:
     log.feedback.file("ana", "it loses the line endings", feedback_id="fb-1")
     edit = log.self_edits.record_document(document(feedback_id="fb-1"))
     assert log.self_edits.get(edit.id) == edit
-    assert {name: value for name, value in edit.as_dict().items() if name != "id"} == document(
-        feedback_id="fb-1", ts="2026-04-30T10:00:00.000000Z"
-    )
+    kept = {"ts" if name == "edited_at" else name: value for name, value in edit.as_dict().items() if name != "id"}
+    assert kept == document(feedback_id="fb-1", ts="2026-04-30T10:00:00.000000Z")
 
 
 def test_a_self_edit_is_recorded_from_its_parts(log: Decklog, clock: ManualClock) -> None:

@@ -390,9 +390,9 @@ def test_every_state_of_a_lesson_can_be_seen_again(log: Decklog, clock: ManualCl
     assert [state.superseded_by for state in states] == [None, None, None, other.id]  # type: ignore[attr-defined]
     assert log.journal.at("lessons", lesson.id, "2026-01-01T00:00:30Z") == lesson
     [sighting] = log.memory.evidence(lesson.id)
-    assert log.journal.at("sightings", sighting.id, "999") == sighting
+    assert log.journal.at("sightings", sighting.id, log.journal.find("@memory")[0].id) == sighting
     topic = log.memory.add_topic("habits", "x")
-    assert log.journal.at("topics", "habits", "999") == topic
+    assert log.journal.at("topics", "habits", log.journal.find("@memory")[0].id) == topic
     assert log.journal.verify().ok
 
 

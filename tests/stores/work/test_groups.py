@@ -93,7 +93,7 @@ def test_a_group_can_be_made_with_the_time_it_was_made_elsewhere(log: Decklog, r
 
 
 @pytest.mark.parametrize("field", OTHER)
-@pytest.mark.parametrize("verb", ["create", "update"])
+@pytest.mark.parametrize("verb", ["add", "update"])
 def test_a_change_of_one_field_leaves_all_the_others(
     log: Decklog, run_id: str, verb: str, field: str, clock: ManualClock
 ) -> None:
@@ -137,7 +137,7 @@ def test_a_group_is_the_sum_of_what_was_given(log: Decklog, run_id: str, changes
     assert fields_of(log.groups.get(run_id, group_id)) == expected
 
 
-def test_the_same_create_again_writes_nothing(log: Decklog, run_id: str, clock: ManualClock) -> None:
+def test_the_same_add_again_writes_nothing(log: Decklog, run_id: str, clock: ManualClock) -> None:
     first = log.groups.add(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
     clock.advance(minutes=1)
     again = log.groups.add(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]

@@ -91,7 +91,8 @@ class WorkRows:
             row["usd"] = (charge.cost_microdollars or 0) / 1_000_000
             out.write("spend", f"spend {charge_id}", row, {"call_site": charge.agent or "unknown"})
             out.report.leave_out("charges of unknown price", int(charge.cost_microdollars is None))
-            out.report.leave_out_fields("charges", charge, (*_CHARGE, "key") if imported else _CHARGE)
+            # An imported charge counts on the day it was imported: that is this log's bookkeeping, and nothing of the source's.
+            out.report.leave_out_fields("charges", charge, (*_CHARGE, "key", "counted_at") if imported else _CHARGE)
 
     def ci_history(self, out: Export) -> None:
         """Write the history of CI runs."""
