@@ -102,6 +102,9 @@ def _copy(source: apsw.Connection, target: Any, table: str) -> None:
     if table not in known or table == "schema_steps":
         return
     names = [name for _, name, *_ in source.execute(f"pragma table_info({table})")]
+    theirs = target.execute("select column_name from information_schema.columns where table_name = %s", (table,)).fetchall()
+    if set(names) != {name for (name,) in theirs}:
+        return
     rows = source.execute(f"select {', '.join(names)} from {table}").fetchall()
     marks = ", ".join(["%s"] * len(names))
     with target.cursor() as cursor:

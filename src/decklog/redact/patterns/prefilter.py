@@ -60,7 +60,9 @@ _RUN = b"a" * 15
 _DIGITS = b"0123456789"
 _HEX = b"0123456789abcdef-"
 # Marks by their first two characters: a short text has few pairs of characters, and only their marks can be in it.
-_BY_PAIR = {pair: tuple(mark for mark in MARKS if mark[:2] == pair) for pair in {mark[:2] for mark in MARKS}}
+_BY_PAIR: dict[str, list[str]] = {}
+for _mark in MARKS:
+    _BY_PAIR.setdefault(_mark[:2], []).append(_mark)
 _PAIRS = frozenset(_BY_PAIR)
 _MANY_PAIRS = 600
 
