@@ -93,6 +93,7 @@ def load(path: Path, url: str) -> None:
             "select table_name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
         ).fetchall():
             _copy(source, target, table)
+        target.execute("select setval(pg_get_serial_sequence('streams', 'no'), (select max(no) from streams))")
     source.close()
 
 
