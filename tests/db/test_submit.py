@@ -28,6 +28,7 @@ def test_a_callback_that_exits_leaves_the_log_to_others(log: Decklog, run_id: st
         raise SystemExit
 
     with log.transaction():
+        log.journal.append(run_id, "nobody else writes to this run before the block ends")
         first = log.submit(log.journal.append, run_id, "first")
         first.add_done_callback(leave)
         second = log.submit(log.journal.append, run_id, "second")

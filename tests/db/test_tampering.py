@@ -1,5 +1,6 @@
 """Whoever changes a log behind Decklog's back is found out, and verify says where."""
 
+import itertools
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ import pytest
 from decklog import Decklog, Invalid, NotFound, Record
 from decklog.stores.journal.verify import Verification
 from tests.conftest import ENGINES
+
+# A worker may come to this module more than once.
+_numbers = itertools.count(1)
 
 ENTRY_COLUMNS = [
     *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
@@ -121,7 +125,7 @@ def postgres_original(postgres_template: str) -> Iterator[PostgresVictim]:
 
     from tests.conftest import _named
 
-    name = f"tampering_{os.getpid()}"
+    name = f"tampering_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(postgres_template, autocommit=True) as connection:
         connection.execute(f"create database {name} template decklog_template".encode())
     url = _named(postgres_template, name)
