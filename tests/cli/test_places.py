@@ -13,7 +13,8 @@ from tests.cli.conftest import Program
 
 def test_init_makes_a_log_and_can_be_repeated(decklog: Program, tmp_path: Path) -> None:
     first, second = decklog("init", "--json"), decklog("init", "--json")
-    assert first.data == {"target": str(tmp_path / ".decklog" / "decklog.db"), "already": False}
+    made = str(tmp_path / ".decklog" / "decklog.db")
+    assert (first.data["target"], first.data["already"]) == (made, False)
     assert second.data["already"] is True
     assert stat.S_IMODE((tmp_path / ".decklog").stat().st_mode) == 0o700
     assert (tmp_path / ".decklog" / ".gitignore").read_text() == "*\n"
@@ -75,7 +76,7 @@ def test_a_linked_worktree_shares_the_log_of_the_main_one(decklog: Program, tmp_
     said = decklog("where", "--json", cwd=linked / "deep")
     assert os.path.samefile(said.data["target"], main / ".decklog" / "decklog.db")
     assert "main worktree" in said.data["because"]
-    decklog("init", cwd=linked)
+    decklog("init", ".", cwd=linked)
     assert decklog("where", "--json", cwd=linked).data["target"] == str(linked / ".decklog" / "decklog.db")
 
 

@@ -1,8 +1,12 @@
-"""Finds the log as git finds `.git`: named, from the environment, in a folder above, or the user's own."""
+"""Finds the log as git finds `.git`: named, from the environment, in a folder above; outside of repositories, the user's own."""
 
 import os
 
 from decklog.errors import NotFound
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 FOLDER = ".decklog"
 FILE = "decklog.db"
@@ -12,9 +16,13 @@ ADDRESS = "address"
 class Place:
     """A log's target and how it was found."""
 
-    def __init__(self, target: str, reason: str) -> None:
+    def __init__(self, target: str, reason: str, *, is_named: bool = False, folder: str | None = None) -> None:
         self.target = target
         self.reason = reason
+        # The one whose `.decklog` says so.
+        self.folder = folder
+        # By this call or the environment, rather than found.
+        self.is_named = is_named
 
     @property
     def is_server(self) -> bool:
@@ -59,26 +67,51 @@ def without_password(address: str) -> str:
     return f"{scheme}://{user}{colon}{'***' if colon else ''}{at}{host}{question}{'&'.join(parts)}"
 
 
-def locate(named: str | None, folder: str | None = None) -> Place:
+def locate(named: str | None, folder: str | None = None, environment: "Mapping[str, str] | None" = None) -> Place:
     """Find the log that a call from a folder means."""
     if named:
-        return Place(named, "named with --db")
-    if address := os.environ.get("DECKLOG_DB"):
-        return Place(address, "from the environment variable DECKLOG_DB")
+        return Place(named, "named with --db", is_named=True)
+    if address := (os.environ if environment is None else environment).get("DECKLOG_DB"):
+        return Place(address, "from the environment variable DECKLOG_DB", is_named=True)
     start = folder or os.getcwd()
     for above in _upwards(start):
-        if (place := _in_folder(above)) is not None:
+        if (place := in_folder(above)) is not None:
             return place
     main = _main_worktree(start)
-    if main is not None and (place := _in_folder(main)) is not None:
-        return Place(place.target, f"{place.reason}, the main worktree of this one")
+    if main is not None and (place := in_folder(main)) is not None:
+        return Place(place.target, f"{place.reason}, the main worktree of this one", folder=main)
+    if (root := main or repository(start)) is not None:
+        # Work of one project never goes into a log that all of them share without anybody having said so.
+        return Place(os.path.join(root, FOLDER, FILE), f"the repository {root} has no log yet")
+    return users_own()
+
+
+def users_own() -> Place:
+    """The log of everything that is done outside of repositories and folders with a log."""
     return Place(os.path.join(_data_home(), FILE), "the user's own, since no folder above has a .decklog")
 
 
 def found_above() -> str | None:
-    """Give the log that the environment names or a folder above has; None where only the user's own is left."""
+    """Give the log that the environment names or a folder above has; None where there is none, or only the user's own."""
     place = locate(None)
-    return None if place.target.startswith(_data_home()) else place.target
+    return place.target if place.is_named or (place.exists and place.target != users_own().target) else None
+
+
+def in_folder(folder: str) -> Place | None:
+    """Give the log that a folder itself has, in its `.decklog`: its own, or one elsewhere that it remembers."""
+    inside = os.path.join(folder, FOLDER)
+    address = os.path.join(inside, ADDRESS)
+    if os.path.isfile(address):
+        with open(address, encoding="utf-8") as file:
+            return Place(file.read().strip(), f"the address in {address}", folder=folder)
+    if os.path.isfile(os.path.join(inside, FILE)):
+        return Place(os.path.join(inside, FILE), f"found in {inside}", folder=folder)
+    return None
+
+
+def repository(folder: str) -> str | None:
+    """Give the root of the git repository, or of the worktree, that a folder is in."""
+    return next((above for above in _upwards(folder) if os.path.exists(os.path.join(above, ".git"))), None)
 
 
 def _upwards(folder: str) -> list[str]:
@@ -86,17 +119,6 @@ def _upwards(folder: str) -> list[str]:
     while (parent := os.path.dirname(folders[-1])) != folders[-1]:
         folders.append(parent)
     return folders
-
-
-def _in_folder(folder: str) -> Place | None:
-    inside = os.path.join(folder, FOLDER)
-    address = os.path.join(inside, ADDRESS)
-    if os.path.isfile(address):
-        with open(address, encoding="utf-8") as file:
-            return Place(file.read().strip(), f"the address in {address}")
-    if os.path.isfile(os.path.join(inside, FILE)):
-        return Place(os.path.join(inside, FILE), f"found in {inside}")
-    return None
 
 
 def _main_worktree(folder: str) -> str | None:

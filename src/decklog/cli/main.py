@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Where each hand-written command lives, and what it does: it is imported when it is called, and a line of help is not worth that.
 COMMANDS = {
-    "init": ("setup", "Make a log for this folder and everything below it."),
+    "init": ("setup", "Make a log for this repository or folder, or adopt the one that it has."),
     "where": ("setup", "Say which log a call from here means, and why."),
     "migrate": ("setup", "Bring the log's schema up to date, and a SQLite file's journal mode back to WAL."),
     "doctor": (

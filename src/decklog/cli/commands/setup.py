@@ -1,35 +1,107 @@
 """Making a log, finding it, and bringing it up to date."""
 
 import os
+from contextlib import suppress
 
 import click
 
+from decklog.cli import terminal
 from decklog.cli.call import Call
-from decklog.cli.locate import ADDRESS, FILE, FOLDER, Place, locate
+from decklog.cli.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, repository, users_own
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
+from decklog.errors import Conflict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PENDING = 7
 
 
 @click.command()
-@click.argument("folder", default=".")
+@click.argument("folder", required=False)
+@click.option("--switch", is_flag=True, help="Have the folder use the log of --db from now on instead of the one it has.")
+@click.option("--user", is_flag=True, help="Make the log for everything outside of repositories and folders with a log.")
 @click.pass_obj
-def init(call: Call, folder: str) -> int:
-    """Make a log for this folder and everything below it.
+def init(call: Call, folder: str | None, switch: bool, user: bool) -> int:
+    """Make a log for this repository or folder, or adopt the one that it has.
 
-    With --db postgresql://… the folder remembers that address, and the database gets its tables.
+    Without FOLDER it serves the whole repository, or outside of one this folder and everything below it.
+    A log named by --db or DECKLOG_DB, a file or postgresql://…, is made there, and the folder remembers it.
     """
+    if user:
+        return _make(call, users_own())
+    # What calls from there mean when nothing is named.
+    found = in_folder(os.path.abspath(folder)) if folder else locate(None, environment={})
+    has = found if found is not None and found.folder else None
+    home = os.path.abspath(folder or (has and has.folder) or repository(os.getcwd()) or ".")
+    meant = _named(call) or has or Place(os.path.join(home, FOLDER, FILE), f"made in {os.path.join(home, FOLDER)}")
+    if has is not None and call.db and not _same(has, meant) and not switch:
+        raise _has_another(has, meant, home)
+    return _make(call, meant, lambda: _settle(meant, has, home, switch=bool(call.db)))
+
+
+def _make(call: Call, meant: Place, settle: "Callable[[], list[str]]" = list) -> int:
     from decklog.app import Decklog
 
-    inside = os.path.join(os.path.abspath(folder), FOLDER)
-    place = Place(call.db or os.path.join(inside, FILE), "named with --db" if call.db else f"made in {inside}")
-    already = place.exists and not place.is_server
-    Decklog.open(place.target, migrate=True).close()
-    if place.is_server:
-        _remember(inside, place.target)
+    already = meant.exists and not meant.is_server
+    Decklog.open(meant.target, migrate=True).close()
+    return _made(call, meant, already, settle())
+
+
+def _named(call: Call) -> Place | None:
+    if not (named := call.db or os.environ.get("DECKLOG_DB")):
+        return None
+    reason = "named with --db" if call.db else "from the environment variable DECKLOG_DB"
+    return Place(named if "://" in named else os.path.abspath(os.path.expanduser(named)), reason, is_named=True)
+
+
+def _same(one: Place, other: Place) -> bool:
+    return one.target == other.target or (
+        not one.is_server and not other.is_server and os.path.realpath(one.path) == os.path.realpath(other.path)
+    )
+
+
+def _has_another(has: Place, meant: Place, home: str) -> Conflict:
+    return Conflict(
+        f"{home} has a log already, {has.shown}; nothing was made",
+        hint=f"Take what it holds along with `decklog move {meant.shown}`; "
+        f"then, or without, `decklog init --db {meant.shown} --switch` has the folder use that one.",
+        has=has.shown,
+        named=meant.shown,
+    )
+
+
+def _settle(meant: Place, has: Place | None, home: str, *, switch: bool) -> list[str]:
+    """Have the folder find the log without being told; say when it goes on having another one."""
+    inside = os.path.join(home, FOLDER)
+    if has is not None and not _same(has, meant):
+        if not switch:
+            return [f"{home} has a log of its own, {has.shown}, which serves whoever has no DECKLOG_DB"]
+        _forget(inside)
+    found = locate(None, home, environment={})
+    if not _same(found, meant):
+        _remember(inside, meant.target)
     _ignore(inside)
-    return show({"target": place.shown, "already": already}, as_json=call.json)
+    return [f"{has.shown} is left as it is; nothing uses it from here any more"] if has and not _same(has, meant) else []
+
+
+def _made(call: Call, meant: Place, already: bool, warnings: list[str]) -> int:
+    facts = {"target": meant.shown, "already": already, "because": meant.reason}
+    if call.json:
+        return show(facts, as_json=True, warnings=warnings)
+    terminal.say(f"{'This log is used' if already or meant.is_server else 'Made a log'}: {meant.shown}")
+    for warning in warnings:
+        terminal.say(f"Note: {warning}")
+    terminal.say('Next: decklog runs start "What is to be done"')
+    return 0
+
+
+def _forget(inside: str) -> None:
+    """Have a folder remember no address; a log of its own stays where it is."""
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(inside, ADDRESS))
 
 
 def _remember(inside: str, address: str) -> None:
