@@ -5,13 +5,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import tests.searches  # noqa: F401  (before any test module: their settings start from the profile that it loads)
 from decklog import Decklog, ManualClock
+from tests.databases import Databases, named
+
+_named = named
 
 ENGINES = ("sqlite", "postgres")
 _numbers = itertools.count(1)
@@ -35,54 +38,53 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres_server: str) -> str:
-    """A migrated, empty database that each test copies; migrating once is ten times cheaper."""
-    import psycopg
-
+def postgres_databases(postgres_server: str) -> Databases:
+    """Databases with the schema in place; migrating once is ten times cheaper."""
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute("create database decklog_template")
-    Decklog.open(_named(postgres_server, "decklog_template"), migrate=True).close()
+    Decklog.open(named(postgres_server, "decklog_template"), migrate=True).close()
+    return Databases(postgres_server, "decklog_template")
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: str, postgres_databases: Databases) -> str:
+    """A server with the database `decklog_template`, for those who make copies of their own."""
     return postgres_server
 
 
-def _named(uri: str, name: str) -> str:
-    head, _, query = uri.partition("?")
-    return head.rsplit("/", 1)[0] + "/" + name + (f"?{query}" if query else "")
-
-
-@contextmanager
-def _database(server: str, template: str) -> Iterator[str]:
-    """A database of its own, gone after the test: hundreds of them would make stopping the server slow."""
-    import psycopg
-
-    name = f"log_{os.getpid()}_{next(_numbers)}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        # Copied file by file: half the time of writing the copy to the WAL as well, which is the default.
-        connection.execute(f"create database {name} template {template} strategy file_copy")
-    yield _named(server, name)
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"drop database {name} with (force)")
-
-
 @pytest.fixture
-def postgres_url(postgres_template: str) -> Iterator[str]:
-    """A fresh database with the schema in place."""
-    with _database(postgres_template, "decklog_template") as url:
+def postgres_url(postgres_databases: Databases) -> Iterator[str]:
+    """A database with an empty log."""
+    with postgres_databases.one() as url:
         yield url
 
 
 @pytest.fixture
 def empty_postgres_url(postgres_server: str) -> Iterator[str]:
     """A fresh database without any table."""
-    with _database(postgres_server, "template1") as url:
-        yield url
+    name = f"empty_{next(_numbers)}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"create database {name} strategy file_copy".encode())
+    yield named(postgres_server, name)
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        # Hundreds of them would make stopping the server slow.
+        connection.execute(f"drop database {name} with (force)".encode())
+
+
+@pytest.fixture(scope="session")
+def empty_log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty log that each test copies: making one costs four times as much."""
+    path = tmp_path_factory.mktemp("empty") / "decklog.db"
+    Decklog.open(path).close()
+    return path
 
 
 @pytest.fixture(params=ENGINES)
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a log can be opened, on each engine."""
     if request.param == "sqlite":
-        return str(tmp_path / "decklog.db")
+        empty: Path = request.getfixturevalue("empty_log_file")
+        return str(shutil.copy(empty, tmp_path / "decklog.db"))
     url: str = request.getfixturevalue("postgres_url")
     return url
 
@@ -101,3 +103,14 @@ def log(target: str, clock: ManualClock) -> Iterator[Decklog]:
 @pytest.fixture
 def run_id(log: Decklog) -> str:
     return log.runs.start("Make the parser faster", run_id="run_1").id
+
+
+@pytest.fixture(autouse=True)
+def _nobody_acts_after_a_test() -> Iterator[None]:
+    """A test that leaves somebody acting, or a lease held, would change what the tests after it write."""
+    yield
+    from decklog.operations import lease
+    from decklog.stores.journal import attribution
+
+    left = attribution.acting.get(), attribution.proving.get(), lease.get()
+    assert left == (None, None, None), left

@@ -329,7 +329,8 @@ class Decklog:
         }
         outer = acting.get() or {}
         who = {**outer, **{name: value for name, value in given.items() if value is not None}}
-        token, held = acting.set(who), lease.set(lease.get() if fence is None else self._held(who.get("task_id"), fence))
+        check = lease.get() if fence is None else self._held(who.get("task_id"), fence)
+        token, held = acting.set(who), lease.set(check)
         try:
             yield
         finally:

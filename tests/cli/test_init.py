@@ -111,9 +111,7 @@ def test_switching_keeps_the_old_log_and_says_where_it_is(tmp_path: Path, here: 
     assert here("where", cwd=folder)[1]["data"]["target"] == own
 
 
-def test_init_beside_the_address_of_a_server_makes_no_second_log(
-    tmp_path: Path, here: Here, empty_postgres_url: str
-) -> None:
+def test_init_beside_the_address_of_a_server_makes_no_second_log(tmp_path: Path, here: Here, empty_postgres_url: str) -> None:
     assert here("init", "--db", empty_postgres_url, cwd=tmp_path / "p")[0] == 0
     assert here("init", cwd=tmp_path / "p")[0] == 0
     assert here("init", ".", cwd=tmp_path / "p")[0] == 0
