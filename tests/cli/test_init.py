@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import product
 from pathlib import Path
@@ -17,7 +17,7 @@ Here = Callable[..., tuple[int, dict[str, Any]]]
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Here]:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
     """Run a command in this process, in a folder of its own and with an environment that says nothing of logs."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -34,7 +34,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Here]:
                 code = run([*words, "--json"])
         return code, json.loads(out.getvalue())
 
-    yield call
+    return call
 
 
 def _logs(folder: Path) -> set[str]:
