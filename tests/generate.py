@@ -1,4 +1,4 @@
-"""Writes the documents and the policy's list of the manager's verbs from the code. Run it as `python -m tests.generate`."""
+"""Writes the documents, and what else follows from the code. Run it as `python -m tests.generate`."""
 
 import sys
 import tempfile
@@ -6,8 +6,11 @@ from pathlib import Path
 
 import click
 
+from tests.async_types import async_types
+
 DOCS = Path(__file__).parent.parent / "docs"
 MANAGER = DOCS.parent / "src/decklog/tools/policy/manager.toml"
+ASYNC_TYPES = DOCS.parent / "src/decklog/aio/typed.pyi"
 
 
 def schema_sql() -> str:
@@ -135,7 +138,12 @@ def _manager_paths(path: str, command: click.Command | None) -> list[str]:
 
 
 def documents() -> dict[Path, str]:
-    return {DOCS / "schema.sql": schema_sql(), DOCS / "cli.md": cli_md(), MANAGER: manager_toml()}
+    return {
+        DOCS / "schema.sql": schema_sql(),
+        DOCS / "cli.md": cli_md(),
+        MANAGER: manager_toml(),
+        ASYNC_TYPES: async_types(),
+    }
 
 
 def main() -> None:

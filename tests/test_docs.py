@@ -6,12 +6,18 @@ from pathlib import Path
 import pytest
 
 from decklog.operations import Operation
-from tests.generate import DOCS, MANAGER, cli_md, documents, manager_toml, schema_sql
+from tests.generate import ASYNC_TYPES, DOCS, MANAGER, async_types, cli_md, documents, manager_toml, schema_sql
 from tests.registry import named, operations
 
 
 @pytest.mark.parametrize(
-    ("write", "path"), [(schema_sql, DOCS / "schema.sql"), (cli_md, DOCS / "cli.md"), (manager_toml, MANAGER)]
+    ("write", "path"),
+    [
+        (schema_sql, DOCS / "schema.sql"),
+        (cli_md, DOCS / "cli.md"),
+        (manager_toml, MANAGER),
+        (async_types, ASYNC_TYPES),
+    ],
 )
 def test_a_generated_document_is_up_to_date(write: Callable[[], str], path: Path) -> None:
     assert path.exists(), "run `make docs`"

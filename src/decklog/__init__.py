@@ -7,6 +7,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from decklog.aio.claim import AsyncClaim
+    from decklog.aio.log import AsyncDecklog
     from decklog.app import Decklog
     from decklog.clock import Clock, ManualClock
     from decklog.errors import (
@@ -113,6 +115,8 @@ __version__ = "0.1.0"
 
 # Names are imported when they are used: a command-line call pays only for what it needs.
 _NAMES = {
+    "aio.claim": "AsyncClaim",
+    "aio.log": "AsyncDecklog",
     "app": "Decklog",
     "clock": "Clock ManualClock",
     "errors": (
@@ -175,6 +179,8 @@ __all__ = [
     "Approval",
     "ApprovalState",
     "Artifact",
+    "AsyncClaim",
+    "AsyncDecklog",
     "Attempt",
     "AttemptOutcome",
     "Budget",

@@ -79,12 +79,16 @@ class Decklog:
         busy_seconds: float = 30.0,
         allow_network_fs: bool = False,
         migrate: bool = False,
+        pool_size: int = 16,
     ) -> "Self":
         """Open a log by path, `sqlite:///…` or `postgresql://…`.
 
         A SQLite file is made, or brought up to date after a backup copy; a PostgreSQL schema only when `migrate` says so.
-        `durability="relaxed"` trades the last moments before a power cut for speed.
+        `durability="relaxed"` trades the last moments before a power cut for speed. Of a PostgreSQL server no more than
+        `pool_size` connections are used at a time.
         """
+        if pool_size < 1:
+            raise Invalid(f"pool_size is {pool_size}; a log needs a connection", field="pool_size")
         if durability not in ("full", "relaxed"):
             raise Invalid(f"durability is full or relaxed, not {durability!r}", field="durability")
         common: dict[str, Any] = {
@@ -95,7 +99,7 @@ class Decklog:
         }
         text = os.fspath(target)
         if text.startswith(("postgresql://", "postgres://")):
-            db = _postgres(text, migrate=migrate, clock=clock, **common)
+            db = _postgres(text, migrate=migrate, clock=clock, pool_size=pool_size, **common)
         else:
             from decklog.db.sqlite.database import open_sqlite
 

@@ -8,7 +8,7 @@ from decklog.errors import Invalid, LeaseLost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Hashable, Iterator
     from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
     P = ParamSpec("P")
@@ -33,10 +33,95 @@ class Operation:
     writes: bool
     manager_only: bool
     function: "Callable[..., Any]"
+    # How it runs: in one `read` or `write`, in transactions of its own (`none`), or step by step (`answer`, `follow`).
+    through: str = "none"
+    # Begins a verb that runs step by step, for callers who take the steps themselves.
+    steps: "Callable[..., Generator[Any, Any, Any]] | None" = None
 
     @property
     def summary(self) -> str:
         return (self.function.__doc__ or "").strip().partition("\n")[0]
+
+
+class Step:
+    """What a verb that waits asks for before it goes on; a thread takes the steps one by one, a task awaits each."""
+
+    __slots__ = ("how", "job", "patience", "queue", "seconds", "stream", "undo")
+
+    def __init__(
+        self,
+        how: str,
+        job: "Callable[[], Any] | None" = None,
+        *,
+        undo: "Callable[[Any], object] | None" = None,
+        seconds: float = 0.0,
+        stream: str | None = None,
+        queue: "Hashable" = None,
+        patience: float = 0.0,
+    ) -> None:
+        self.how = how
+        self.job = job
+        # What to do with the outcome, or with None, when whoever asked for it does not wait to the end.
+        self.undo = undo
+        self.seconds = seconds
+        self.stream = stream
+        # What is waited for, where one can have it only, and how long in all: of several tasks only the first need look.
+        self.queue = queue
+        self.patience = patience
+
+
+def reading(job: "Callable[[], Any]") -> Step:
+    """Ask for what a job finds in one consistent moment."""
+    return Step("read", job)
+
+
+def writing(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> Step:
+    """Ask for what comes of a job in a transaction of its own."""
+    return Step("write", job, undo=undo)
+
+
+def calling(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> Step:
+    """Ask for what another verb answers."""
+    return Step("none", job, undo=undo)
+
+
+def waiting(seconds: float, stream: str | None, *, queue: "Hashable" = None, patience: float = 0.0) -> Step:
+    """Ask to go on once something may have been committed to a stream, or to any, or the time is over."""
+    return Step("wait", seconds=seconds, stream=stream, queue=queue, patience=patience)
+
+
+def _taken(db: "Any", step: Step) -> "Any":
+    if step.how == "wait":
+        return db.wait_for_change(step.seconds, step.stream)
+    assert step.job is not None
+    return step.job() if step.how == "none" else getattr(db, step.how)(step.job)
+
+
+def _answer(db: "Any", steps: "Generator[Step, Any, R]") -> "R":
+    """Take steps one after the other, in this thread, until they come to an answer."""
+    found: Any = None
+    while True:
+        try:
+            step = steps.send(found)
+        except StopIteration as over:
+            answer: R = over.value
+            return answer
+        found = _taken(db, step)
+
+
+def _followed(db: "Any", steps: "Generator[Step | list[R], Any, None]") -> "Iterator[R]":
+    """Take steps in this thread, and give what comes in lists between them."""
+    found: Any = None
+    while True:
+        try:
+            step = steps.send(found)
+        except StopIteration:
+            return
+        if isinstance(step, Step):
+            found = _taken(db, step)
+        else:
+            yield from step
+            found = None
 
 
 def _keywords_of(function: "Callable[..., Any]") -> "frozenset[str] | None":
@@ -100,6 +185,8 @@ def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, ma
         try:
             if through == "none":
                 return function(store, *args, **kwargs)
+            if through in _STEPWISE:
+                return _STEPWISE[through](store._db, function(store, *args, **kwargs))
             if through == "read":
                 return store._db.read(lambda: function(store, *args, **kwargs))
             write = store._db.write if late else partial(within_lease, store._db)
@@ -110,10 +197,23 @@ def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, ma
             # Times and columns have their limits, and only a number that the caller gave can be beyond them.
             raise Invalid(f"a number given to {function.__qualname__} is too large: {problem}") from problem
 
+    def steps(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
+        if known is not None and not kwargs.keys() <= known:
+            raise _refuse(function, kwargs, known)
+        return function(store, *args, **kwargs)
+
     operation.__operation__ = Operation(  # type: ignore[attr-defined]
-        name=function.__name__, writes=writes, manager_only=manager_only, function=operation
+        name=function.__name__,
+        writes=writes,
+        manager_only=manager_only,
+        function=operation,
+        through=through,
+        steps=steps if through in _STEPWISE else None,
     )
     return operation
+
+
+_STEPWISE: "dict[str, Callable[[Any, Any], Any]]" = {"answer": _answer, "follow": _followed}
 
 
 def reads(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
@@ -124,6 +224,23 @@ def reads(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S
 def reads_in_steps(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
     """Mark a reading verb that opens its own transactions, because it waits or gives its results bit by bit."""
     return _operation(function, "none", writes=False, manager_only=False)  # type: ignore[no-any-return]
+
+
+def waits_to_read(function: "Callable[Concatenate[S, P], Generator[Step, Any, R]]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a reading verb that waits: it yields its steps, and returns its answer."""
+    return _operation(function, "answer", writes=False, manager_only=False)  # type: ignore[no-any-return]
+
+
+def waits_to_write(function: "Callable[Concatenate[S, P], Generator[Step, Any, R]]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a writing verb that waits: it yields its steps, and returns its answer."""
+    return _operation(function, "answer", writes=True, manager_only=False)  # type: ignore[no-any-return]
+
+
+def follows(
+    function: "Callable[Concatenate[S, P], Generator[Step | list[R], Any, None]]",
+) -> "Callable[Concatenate[S, P], Iterator[R]]":
+    """Mark a reading verb that has no end of its own: it yields its steps, and in lists what the caller gets one by one."""
+    return _operation(function, "follow", writes=False, manager_only=False)  # type: ignore[no-any-return]
 
 
 def _marker(through: str) -> "Any":

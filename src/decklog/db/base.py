@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from decklog.clock import Clock
+    from decklog.db.callers import Deputy
 
     T = TypeVar("T")
     Row = tuple[Any, ...]
@@ -32,6 +33,8 @@ class Database(ABC):
     append_entry: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
     # Whether transactions lock row by row, and may wait for each other; else one writer has everything.
     locks_rows: bool
+    # How many transactions can be open at the same time; one that writes counts as one.
+    most_transactions: int
     read_only: bool
     values: Values
     clock: "Clock"
@@ -108,6 +111,25 @@ class Database(ABC):
 
         The first call returns at once: what was committed before it is found by looking once more.
         """
+
+    @abstractmethod
+    def watch(self, stream: str | None, wake: "Callable[[], None]") -> "Callable[[], None]":
+        """Call `wake`, in a thread of our own, whenever something may have been committed to a stream, or to any.
+
+        What comes back ends it. However many watch, there is one thread.
+        """
+
+    def deputy(self) -> "Deputy":
+        """Make somebody who can stand for the caller, a task, in other threads."""
+        from decklog.db.callers import Deputy
+
+        return Deputy()
+
+    def on_behalf_of(self, deputy: "Deputy") -> "AbstractContextManager[None]":
+        """Act in this block for a task that runs in another thread: inside of its transaction, if it holds one."""
+        from decklog.db.callers import standing_in_for
+
+        return standing_in_for(deputy)
 
     @abstractmethod
     def prepare_search(self, stream_no: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Who is calling: a thread, or the task of asyncio that runs in it. A transaction belongs to the one that opened it.
+"""Who is calling: a thread, or the task of asyncio or trio that runs in it. A transaction belongs to the one that opened it.
 
 A thread's tasks take turns wherever one awaits. What one of them has open must not be written to, committed or rolled back by
 another, which may have been told that its own write is safe.
@@ -35,6 +35,14 @@ def _running_task() -> object | None:
         return None
     loop = tasks.events._get_running_loop()  # type: ignore[union-attr]
     task: object | None = None if loop is None else current_task(loop)
+    return task or _running_task_of_trio()
+
+
+def _running_task_of_trio() -> object | None:
+    lowlevel = sys.modules.get("trio.lowlevel")
+    if lowlevel is None or not lowlevel.in_trio_run():
+        return None
+    task: object = lowlevel.current_task()
     return task
 
 
@@ -46,6 +54,25 @@ def standing_in_for(other: object) -> "Iterator[None]":
         yield
     finally:
         _stands_for.reset(token)
+
+
+class Deputy:
+    """Stands for the task that makes it, in other threads; the task is in what is begun for it from when it `takes_over`."""
+
+    def __init__(self) -> None:
+        self._task = caller()
+        self._home = get_ident()
+        self.thread: int | None = None
+
+    def takes_over(self) -> None:
+        """Let the task be the one who holds it. Its neighbours in its thread can't wait for it from here on."""
+        self.thread = self._home
+
+    def __hash__(self) -> int:
+        return hash(self._task)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or (self.thread is not None and other == self._task)
 
 
 def own_context() -> Context:
@@ -61,8 +88,8 @@ class Block:
 
     def __init__(self) -> None:
         self.holder = caller()
-        # A thread that stands in for a task is free again when its verb is done.
-        self._thread = get_ident() if _stands_for.get() is None else None
+        self._thread = get_ident()
+        self._is_by_proxy = _stands_for.get() is not None
         self._outer = _blocks.get()
         _blocks.set((*self._outer, self))
 
@@ -71,7 +98,8 @@ class Block:
         return self.holder == caller()
 
     def is_of_this_thread(self) -> bool:
-        return self._thread == get_ident()
+        # A thread that stands in for a task is free again when its verb is done; the task's own is not, while it waits.
+        return get_ident() == (getattr(self.holder, "thread", None) if self._is_by_proxy else self._thread)
 
     def check_free(self) -> None:
         """Refuse a caller who could only wait for itself: in the holder's own thread, or begun from inside of the block."""

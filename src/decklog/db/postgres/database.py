@@ -50,6 +50,7 @@ class PostgresDatabase(Database):
         self.values = values
         self.clock = clock
         self.connections = connections
+        self.most_transactions = connections.pool_size
         self._transactions = Transactions(connections)
         self._listener = Listener(connections)
         self._spelled: Statements[str] = Statements()
@@ -218,6 +219,11 @@ class PostgresDatabase(Database):
         with _translated():
             self._listener.wait(stream, seconds)
 
+    def watch(self, stream: str | None, wake: "Callable[[], None]") -> "Callable[[], None]":
+        self.connections.check_open()
+        with _translated():
+            return self._listener.watch(stream, wake)
+
     # Search
 
     def prepare_search(self, stream_no: int | None) -> None:
@@ -273,6 +279,7 @@ def open_postgres(
     read_only: bool = False,
     busy_seconds: float = 30.0,
     migrate: bool = False,
+    pool_size: int = 16,
 ) -> PostgresDatabase:
     """Connect to a database; its schema is changed only when `migrate` asks for it.
 
@@ -281,7 +288,7 @@ def open_postgres(
     if url.partition("?")[0].count("@") > 1:
         # What follows the first one would be taken for the host, and the driver's error would show it.
         raise Invalid("the address has more than one @; in a user name or a password write it as %40", field="target")
-    connections = Connections(url, durability=durability, read_only=read_only, busy_seconds=busy_seconds)
+    connections = Connections(url, durability=durability, read_only=read_only, busy_seconds=busy_seconds, pool_size=pool_size)
     database = PostgresDatabase(connections, values=values, clock=clock or connections.clock)
     try:
         database.prepare(migrate=migrate)

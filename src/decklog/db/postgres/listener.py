@@ -10,6 +10,7 @@ from decklog.db.postgres.connections import Connections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     Connection = psycopg.Connection[Any]
@@ -45,6 +46,8 @@ class Listener:
         self._counts: dict[str, int] = {}
         # The streams somebody waits for, with the moment when it was last asked for.
         self._wanted: dict[str, float] = {}
+        # Those who are told of every move of a stream, until they say otherwise.
+        self._watching: dict[str, dict[object, Callable[[], None]]] = {}
         self._heads: dict[str, Any] = {}
         self._thread: Thread | None = None
         self._is_closed = False
@@ -63,6 +66,22 @@ class Listener:
                 return
             self._changed.wait_for(lambda: self._is_closed or self._counts.get(name, 0) != seen[name], seconds)
             seen[name] = self._counts.get(name, 0)
+
+    def watch(self, stream: str | None, wake: "Callable[[], None]") -> "Callable[[], None]":
+        """Wake somebody whenever a stream, or any, may have moved; what comes back ends it."""
+        name, key = EVERY if stream is None else stream, object()
+        with self._changed:
+            self._watching.setdefault(name, {})[key] = wake
+        self._want(name)
+
+        def stop() -> None:
+            with self._changed:
+                watching = self._watching.get(name, {})
+                watching.pop(key, None)
+                if not watching:
+                    self._watching.pop(name, None)
+
+        return stop
 
     def _want(self, name: str) -> bool:
         """Have a stream listened to; say whether that begins now."""
@@ -105,7 +124,7 @@ class Listener:
         """Drop the streams that nobody has asked for lately; with none left the thread ends."""
         with self._changed:
             long_ago = time.monotonic() - _SECONDS_IDLE
-            for name in [name for name, asked in self._wanted.items() if asked < long_ago]:
+            for name in [name for name, asked in self._wanted.items() if asked < long_ago and name not in self._watching]:
                 del self._wanted[name]
                 self._heads.pop(name, None)
             if self._is_closed or not self._wanted:
@@ -144,10 +163,17 @@ class Listener:
             for name in list(self._wanted):
                 if stream is None or name == EVERY or name[:200] == stream:
                     self._counts[name] = self._counts.get(name, 0) + 1
+                    self._wake(name)
             self._changed.notify_all()
+
+    def _wake(self, name: str) -> None:
+        for wake in self._watching.get(name, {}).values():
+            wake()
 
     def close(self) -> None:
         """Wake everybody, and let the thread end."""
         with self._changed:
             self._is_closed = True
+            for name in self._watching:
+                self._wake(name)
             self._changed.notify_all()

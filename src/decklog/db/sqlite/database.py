@@ -2,7 +2,7 @@
 
 import os
 import time
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
 from operator import itemgetter
 
 import apsw
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from decklog.clock import Clock
     from decklog.db.base import Row, T
+    from decklog.db.sqlite.watcher import Watcher
 
 
 class SqliteDatabase(Database):
@@ -32,6 +33,7 @@ class SqliteDatabase(Database):
     engine = "sqlite"
     finds_tags_by_search = True
     locks_rows = False
+    most_transactions = 1
 
     def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.path
@@ -43,6 +45,8 @@ class SqliteDatabase(Database):
         self.memo = self._transactions.memo
         self._names: Statements[tuple[str, ...]] = Statements()
         self._spelled: Statements[tuple[str, Callable[[Mapping[str, Any]], Any]]] = Statements()
+        self._watching: Watcher | None = None
+        self._opening_watcher = allocate_lock()
         forks.follow(self._transactions)
 
     # Transactions
@@ -165,6 +169,18 @@ class SqliteDatabase(Database):
             if (left := end - time.monotonic()) <= 0:
                 return
             time.sleep(min(0.01, left))
+
+    def watch(self, stream: str | None, wake: "Callable[[], None]") -> "Callable[[], None]":  # noqa: ARG002 - the same
+        return self._watcher().watch(wake)
+
+    def _watcher(self) -> "Watcher":
+        from decklog.db.sqlite.watcher import Watcher
+
+        with self._opening_watcher:
+            # One that was made before a fork has no thread here.
+            if self._watching is None or self._watching.process != os.getpid():
+                self._watching = Watcher(self.connections)
+            return self._watching
 
     # Search
 

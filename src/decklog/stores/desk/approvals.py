@@ -6,7 +6,7 @@ from datetime import datetime
 from decklog.clock import to_text
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid, StillPending
-from decklog.operations import reads, reads_in_steps, writes
+from decklog.operations import reading, reads, waiting, waits_to_read, writes
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.checks import is_same, name_of
@@ -30,7 +30,10 @@ from decklog.stores.of_run import next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from typing import Any
+
+    from decklog.operations import Step
 
 __all__ = ["Approval", "ApprovalState", "Approvals", "Verdict", "digest_of"]
 
@@ -257,13 +260,13 @@ class Approvals(Store):
         )
         return sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))
 
-    @reads_in_steps
-    def wait(self, approval_id: str, timeout_seconds: float) -> Approval:
+    @waits_to_read
+    def wait(self, approval_id: str, timeout_seconds: float) -> "Generator[Step, Any, Approval]":
         """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
         if not timeout_seconds >= 0:
             raise Invalid(f"timeout_seconds is {timeout_seconds}; it is 0 or more", field="timeout_seconds")
         end = time.monotonic() + timeout_seconds
-        while (approval := self.get(approval_id)).state is ApprovalState.OPEN:
+        while (approval := (yield reading(lambda: self.get(approval_id)))).state is ApprovalState.OPEN:
             left = end - time.monotonic()
             if left <= 0:
                 raise StillPending(
@@ -271,8 +274,8 @@ class Approvals(Store):
                     hint=f"Wait again, or ask {approval.asked_of or 'a manager'} directly.",
                     id=approval_id,
                 )
-            self._db.wait_for_change(min(left, self._until_expiry(approval), _LONGEST_STEP), approval.run_id)
-        return approval
+            yield waiting(min(left, self._until_expiry(approval), _LONGEST_STEP), approval.run_id)
+        return approval  # type: ignore[no-any-return]
 
     def _until_expiry(self, approval: Approval) -> float:
         if approval.expires_at is None:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
-from decklog.operations import reads, reads_in_steps, writes
+from decklog.operations import follows, reads, reads_in_steps, writes
 from decklog.records import Page, Record
 from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, newest_position, number_of
@@ -12,10 +12,11 @@ from decklog.stores.journal.time_index import Times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from typing import Any, TypeVar, overload
 
     from decklog.db.base import Database
+    from decklog.operations import Step
     from decklog.stores.journal.verify import Audit, Verification
 
     R = TypeVar("R", bound=Record)
@@ -231,7 +232,7 @@ class Journal:
             raise Invalid("search needs at least one word")
         return self.find(stream, text=words, limit=limit, after=after)
 
-    @reads_in_steps
+    @follows
     def tail(
         self,
         stream: str | None = None,
@@ -239,7 +240,7 @@ class Journal:
         after: int | None = None,
         follow: bool = True,
         timeout_seconds: float | None = None,
-    ) -> "Iterator[Entry]":
+    ) -> "Generator[Step | list[Entry], Any, None]":
         """Give entries as they are committed, each once and in order, from after a stream's number on.
 
         Without a stream, every stream is followed from its beginning. It ends after `timeout_seconds` with nothing new.

@@ -6,13 +6,16 @@ Numbers within a stream are given out under that stream's lock and have no gap, 
 import time
 
 from decklog.errors import NotFound
+from decklog.operations import reading, waiting
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, load, number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
+    from typing import Any
 
     from decklog.db.base import Database
+    from decklog.operations import Step
     from decklog.stores.journal.entry import Entry
 
 _BATCH = 500
@@ -26,23 +29,27 @@ class Tail:
         self._db = db
         self._places: dict[str, int] = {}
 
-    def entries(self, stream: str | None, *, after: int | None, follow: bool, timeout_seconds: float | None) -> "Iterator[Entry]":
+    def entries(
+        self, stream: str | None, *, after: int | None, follow: bool, timeout_seconds: float | None
+    ) -> "Generator[Step | list[Entry], Any, None]":
         if stream is not None:
-            self._known(stream)
+            yield reading(lambda: self._known(stream))
             self._places[stream] = after or 0
         deadline = _Deadline(timeout_seconds)
         while True:
-            found = self._db.read(lambda: self._next(stream))
-            yield from found
+            found: list[Entry] = yield reading(lambda: self._next(stream))
+            # Only here: a reader who was cancelled while it looked looks again from where it was.
+            self._places |= {entry.stream: entry.seq for entry in found}
+            yield found
             if found:
                 deadline = _Deadline(timeout_seconds)
             elif not follow or deadline.passed():
                 return
             else:
-                self._db.wait_for_change(min(deadline.left(), _LONGEST_WAIT), stream)
+                yield waiting(min(deadline.left(), _LONGEST_WAIT), stream)
 
     def _known(self, stream: str) -> None:
-        number = self._db.read(lambda: number_of(self._db, stream))
+        number = number_of(self._db, stream)
         if number is None and not stream.startswith("@"):
             raise NotFound(f"there is no run {stream!r} to follow")
 
@@ -76,8 +83,6 @@ class Tail:
                 "end": (number + 1) * STREAM_SIZE,
             },
         )
-        if rows:
-            self._places[stream] = rows[-1][0] % STREAM_SIZE
         return [load(self._db, row) for row in rows]
 
 

@@ -95,6 +95,20 @@ class Claim:
         """Set the task aside while it waits for something outside."""
         return self._end(self._leases.park, reason=reason)
 
+    @property
+    def lease_seconds(self) -> float:
+        """How long each term of the lease is."""
+        return self._lease_seconds
+
+    def loss(self, problem: Exception, *, is_late: bool) -> LeaseLost | None:
+        """Tell why a lease is lost that could not be extended; None when the next try may go well.
+
+        The lease may outlive the trouble; once its time is over, nobody knows whose the task is.
+        """
+        if isinstance(problem, LeaseLost):
+            return problem
+        return None if _may_pass(problem) and not is_late else _not_kept(self.task, problem)
+
     def _end(self, verb: "Any", **arguments: "Any") -> "Task":
         self._rest()
         task: Task = verb(self.task.id, fence=self.task.fence, **arguments)
@@ -104,20 +118,27 @@ class Claim:
 
     # The block
 
+    def take_up(self) -> None:
+        """Write about the task from here on, in this context, and only while it is held."""
+        check = self._leases.lease_check(self.task.id, self.task.fence)
+        self._before = lease.get(), acting.get()
+        lease.set(lambda db: None if self.is_over else check(db))
+        acting.set({**(acting.get() or {}), "task_id": self.task.id, "group_id": self.task.group_id})
+
+    def lay_down(self) -> None:
+        """Write as before the task was taken up."""
+        held, who = self._before
+        lease.set(held)
+        acting.set(who)
+
     def __enter__(self) -> "Self":
         self._keeper = _Keeper(self)
         self._keeper.start()
-        check = self._leases.lease_check(self.task.id, self.task.fence)
-        self._tokens = (
-            lease.set(lambda db: None if self.is_over else check(db)),
-            acting.set({**(acting.get() or {}), "task_id": self.task.id, "group_id": self.task.group_id}),
-        )
+        self.take_up()
         return self
 
     def __exit__(self, kind: "Any", problem: BaseException | None, _: "Any") -> None:
-        lease_token, acting_token = self._tokens
-        lease.reset(lease_token)
-        acting.reset(acting_token)
+        self.lay_down()
         self._rest()
         if self.is_over or isinstance(problem, LeaseLost):
             return
@@ -162,13 +183,10 @@ class _Keeper:
             try:
                 self._extend()
                 kept = time.monotonic()
-            except LeaseLost as lost:
-                self._give_up(lost)
-                return
             except Exception as problem:  # noqa: BLE001 - whatever it is, the worker hears of it
-                # The lease may outlive the trouble; once its time is over, nobody knows whose the task is.
-                if not _may_pass(problem) or time.monotonic() - kept > self._seconds:
-                    self._give_up(_not_kept(self._claim.task, problem))
+                lost = self._claim.loss(problem, is_late=time.monotonic() - kept > self._seconds)
+                if lost is not None:
+                    self._give_up(lost)
                     return
 
     def _extend(self) -> None:

@@ -85,7 +85,10 @@ class Patience:
         self._end = self._clock() + seconds
 
     def left(self) -> float:
-        return min(1.0, max(0.0, self._end - self._clock()))
+        return min(1.0, self.whole())
+
+    def whole(self) -> float:
+        return max(0.0, self._end - self._clock())
 
     def over(self) -> bool:
         return self._clock() >= self._end

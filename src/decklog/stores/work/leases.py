@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import cache
 
 from decklog.errors import Invalid, LeaseLost, NotFound
-from decklog.operations import writes, writes_in_steps
+from decklog.operations import calling, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
@@ -16,11 +16,12 @@ from decklog.stores.work.task import AttemptOutcome, Task, TaskState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from datetime import datetime
     from typing import Any, Protocol
 
     from decklog.db.base import Database
+    from decklog.operations import Step
     from decklog.stores.base import Parts
 
     class Reserving(Protocol):
@@ -59,7 +60,7 @@ class Leases(Store):
         self._reservations = reservations
         self._lessons = lessons
 
-    @writes_in_steps
+    @waits_to_write
     def claim(
         self,
         run_id: str | None = None,
@@ -73,7 +74,7 @@ class Leases(Store):
         reserve_microdollars: int | None = None,
         reserve_tokens: int | None = None,
         recall: bool = False,
-    ) -> Claim | None:
+    ) -> "Generator[Step, Any, Claim | None]":
         """Take the most urgent, oldest ready task; None when there is none.
 
         The task is yours until the lease ends: extend it, and show its fence with every later call. With `wait_seconds`, wait
@@ -88,19 +89,30 @@ class Leases(Store):
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         patience = Patience(wait_seconds)
-        while (task := self._db.write(lambda: self._claim(run_id, worker, wanted, lease_seconds, amounts))) is None:
-            if not self._awaited(run_id, wanted, patience):
+
+        def claim_one() -> Task | None:
+            return self._claim(run_id, worker, wanted, lease_seconds, amounts)
+
+        while (task := (yield writing(claim_one, undo=self._unclaim))) is None:
+            if not (yield from self._awaited(run_id, wanted, patience)):
                 return None
         claim = Claim(self, task, lease_seconds)
         if recall:
-            claim.lessons = self._lessons().recall(f"{task.title} {task.objective}")
+            about = f"{task.title} {task.objective}"
+            claim.lessons = yield calling(lambda: self._lessons().recall(about), undo=lambda _: self._unclaim(task))
         return claim
 
-    def _awaited(self, run_id: str | None, wanted: "dict[str, str | None]", patience: "Patience") -> bool:
+    def _unclaim(self, task: Task | None) -> None:
+        """Give a task back that was claimed for somebody who no longer waits for it."""
+        if task is not None:
+            self.release(task.id, fence=task.fence, reason="the worker was cancelled")
+
+    def _awaited(self, run_id: str | None, wanted: "dict[str, str | None]", patience: "Patience") -> "Generator[Step, Any, bool]":
         """Wait until there may be a task to take. Looking is free for all; only those who see one go and lock the run."""
+        queue = ("claim", run_id, *wanted.values())
         while not patience.over():
-            self._db.wait_for_change(patience.left(), run_id)
-            if self._db.read(lambda: self._is_any_ready(run_id, wanted)):
+            yield waiting(patience.left(), run_id, queue=queue, patience=patience.whole())
+            if (yield reading(lambda: self._is_any_ready(run_id, wanted))):
                 return True
         return False
 

@@ -1,0 +1,1 @@
+"""Asynchronous callers: the same verbs, awaitable, under asyncio, anyio and trio."""

@@ -1,0 +1,162 @@
+"""How a verb leaves the loop: to the writer that shares commits, to a few threads, or to the thread of its transaction.
+
+A verb that is cancelled before it begins never happens. One that is under way is waited for, so that nothing happens behind
+the back of whoever has been told of the cancellation.
+"""
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from threading import Lock
+
+from decklog.aio import loops
+from decklog.aio.turns import Queues
+from decklog.errors import Busy, Closed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Any
+
+    from decklog.aio.transaction import AsyncTransaction
+    from decklog.app import Decklog
+
+    Route = Callable[[Callable[[], Any]], Future[Any]]
+
+# Reads on SQLite never wait for anybody: a few threads keep a processor busy.
+_READERS = 4
+
+
+class _Withdrawn(Exception):
+    """Undoes a job that nobody wants any more."""
+
+
+class Job:
+    """One job on its way, which may be withdrawn until it begins."""
+
+    def __init__(self, act: "Callable[[], Any]") -> None:
+        self._act = act
+        self._deciding = Lock()
+        self._has_begun = False
+        self._is_withdrawn = False
+
+    def run(self) -> "Any":
+        with self._deciding:
+            if self._is_withdrawn:
+                raise _Withdrawn
+            self._has_begun = True
+        return self._act()
+
+    def withdraw(self) -> bool:
+        """Make sure that it never runs; False when it has begun."""
+        with self._deciding:
+            self._is_withdrawn = not self._has_begun
+            return self._is_withdrawn
+
+
+async def outcome(job: Job, route: "Route", *, undo: "Callable[[Any], Awaitable[None]] | None" = None) -> "Any":
+    """Give the outcome of a job once it is settled.
+
+    When the caller is cancelled, `undo` gets what came of the job, or None.
+    """
+    future, done = _sent(job, route)
+    try:
+        await done.wait()
+    except BaseException as problem:
+        if not loops.is_cancellation(problem):
+            raise
+        if not job.withdraw():
+            await done.insist()
+        if undo is not None:
+            await undo(_result(future) if done.is_set else None)
+        raise
+    return future.result()
+
+
+async def insisted(job: Job, route: "Route") -> "tuple[Future[Any], bool]":
+    """Wait until a job is settled, whoever cancels meanwhile; give its outcome, and whether somebody did."""
+    future, done = _sent(job, route)
+    was_cancelled = await done.insist()
+    return future, was_cancelled
+
+
+def _sent(job: Job, route: "Route") -> "tuple[Future[Any], loops.Signal]":
+    done = loops.signal()
+    future = route(job.run)
+    future.add_done_callback(lambda _: done.set())
+    return future, done
+
+
+def _result(future: "Future[Any]") -> "Any":
+    return None if future.exception() is not None else future.result()
+
+
+class Calls:
+    """The ways into one log, and the threads that work for its tasks: never more than a few, however many tasks there are."""
+
+    def __init__(self, log: "Decklog") -> None:
+        self.log = log
+        self.queues = Queues()
+        self._opening = Lock()
+        self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._process = os.getpid()
+        self._is_closed = False
+
+    def _size(self, name: str) -> int:
+        """Say how many threads there may be: those that read, write or hold a transaction fit into the connections together."""
+        most = self.log.db.most_transactions
+        if most == 1:
+            return _READERS
+        return max(1, most // 2 if name == "worker" else most // 4)
+
+    @property
+    def most_blocks(self) -> int:
+        """How many transactions tasks may hold open at the same time."""
+        return max(1, self.log.db.most_transactions // 4)
+
+    def check_open(self) -> None:
+        if self._is_closed:
+            raise Closed("this log is closed; open it again")
+
+    def _pool(self, name: str) -> ThreadPoolExecutor:
+        with self._opening:
+            self.check_open()
+            if self._process != os.getpid():
+                # The threads stayed with the parent.
+                self._pools, self._process = {}, os.getpid()
+            if name not in self._pools:
+                self._pools[name] = ThreadPoolExecutor(self._size(name), thread_name_prefix=f"decklog {name}")
+            return self._pools[name]
+
+    def route(self, through: str, transaction: "AsyncTransaction | None") -> "Route":
+        """Choose the way of a verb: where it belongs, and where it can't keep others from theirs."""
+        if transaction is not None:
+            return transaction.submit
+        if self.log.is_in_transaction:
+            raise Busy(
+                "this task holds a transaction of the log open that is not asynchronous, and could only wait for itself",
+                hint="Use `async with log.transaction()`, or the plain verbs inside of the plain transaction.",
+            )
+        if through == "write" and not self.log.db.locks_rows:
+            # What waits for the one writer needs no thread, and shares its commit with all who wait.
+            self.check_open()
+            return self.log.db.submit
+        pool = self._pool("reader" if through == "read" else "worker")
+        return lambda job: pool.submit(copy_context().run, job)
+
+    def shut(self) -> None:
+        """End the threads, after what they have begun."""
+        with self._opening:
+            self._is_closed = True
+            pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            pool.shutdown()
+
+
+def alone(act: "Callable[[], Any]") -> "Future[Any]":
+    """Run something in a thread of its own."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="decklog")
+    try:
+        return pool.submit(copy_context().run, act)
+    finally:
+        pool.shutdown(wait=False)

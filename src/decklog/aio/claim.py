@@ -1,0 +1,169 @@
+"""A claim in a task: work that is yours for the length of an `async with` block."""
+
+import time
+from contextvars import copy_context
+
+from decklog.aio import loops, transaction
+from decklog.errors import LeaseLost
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from decklog import Claim, Task
+    from decklog.aio.stores import AsyncStore
+
+
+class AsyncClaim:
+    """Holds a claimed task.
+
+    As an asynchronous context manager it keeps the lease alive from a task of its own, finishes the task when the block ends,
+    fails it when the block raises, and gives it back unharmed when the block is cancelled. What the block already ended stays
+    so. What is written in the block is about the task, and refused (`LeaseLost`) once the lease is lost.
+    """
+
+    def __init__(self, tasks: "AsyncStore", claim: "Claim") -> None:
+        self._tasks = tasks
+        self._claim = claim
+        self._keeper: _Keeper | None = None
+        self.lessons: list[Any] = claim.lessons
+
+    @property
+    def task(self) -> "Task":
+        """The task as it was when its lease was last extended, or ended."""
+        return self._claim.task
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the task was ended in one of the ways there are."""
+        return self._claim.is_over
+
+    @property
+    def lost(self) -> LeaseLost | None:
+        """Why the lease is no longer kept alive; None while it is."""
+        return None if self._keeper is None else self._keeper.lost
+
+    def __getattr__(self, name: str) -> "Any":
+        if name == "_claim":
+            raise AttributeError(name)  # a copy that is being made has none yet
+        return getattr(self._claim.task, name)
+
+    def as_dict(self) -> "dict[str, Any]":
+        return self._claim.as_dict()
+
+    async def extend(self, *, stage: str | None = None, state_name: str | None = None) -> "Task":
+        """Keep the lease alive for another term; may also say at which stage the work is."""
+        return await self._extend(stage=stage, state_name=state_name)
+
+    async def finish(self, summary: str | None = None, result: object = None) -> "Task":
+        """End the task as done."""
+        return await self._end("finish", summary=summary, result=result)
+
+    async def fail(self, summary: str | None = None, *, blocker: str | None = None, retry_after_seconds: float = 0.0) -> "Task":
+        """End the attempt as failed."""
+        return await self._end("fail", summary=summary, blocker=blocker, retry_after_seconds=retry_after_seconds)
+
+    async def block(self, blocker: str, summary: str | None = None) -> "Task":
+        """Give the task up until something outside changes."""
+        return await self._end("block", blocker=blocker, summary=summary)
+
+    async def release(self, reason: str | None = None) -> "Task":
+        """Give the task back unharmed."""
+        return await self._end("release", reason=reason)
+
+    async def park(self, reason: str) -> "Task":
+        """Set the task aside while it waits for something outside."""
+        return await self._end("park", reason=reason)
+
+    async def _extend(self, **stage: "Any") -> "Task":
+        seconds = self._claim.lease_seconds
+        task: Task = await self._tasks.extend(self.task.id, fence=self.task.fence, lease_seconds=seconds, **stage)
+        if not self.is_over:
+            self._claim.task = task
+        return task
+
+    async def _end(self, verb: str, **arguments: "Any") -> "Task":
+        """End the task, whoever cancels meanwhile: half an end would leave it to nobody until its lease is over."""
+        self._rest()
+        task: Task
+        task, was_cancelled = await self._tasks._insist(verb, self.task.id, fence=self.task.fence, **arguments)
+        self._claim.task = task
+        self._claim.is_over = True
+        if was_cancelled:
+            raise loops.cancellation()
+        return task
+
+    # The block
+
+    async def __aenter__(self) -> "Self":
+        self._keeper = _Keeper(self)
+        self._keeper.start()
+        self._claim.take_up()
+        return self
+
+    async def __aexit__(self, kind: "Any", problem: BaseException | None, _: "Any") -> None:
+        self._claim.lay_down()
+        self._rest()
+        if loops.is_cancellation(problem):
+            await self._give_back()
+        elif self.is_over or isinstance(problem, LeaseLost):
+            return
+        elif self.lost is not None:
+            raise self.lost
+        elif problem is None:
+            await self.finish()
+        else:
+            await self.fail(f"{kind.__name__}: {problem}", blocker=kind.__name__)
+
+    async def _give_back(self) -> None:
+        if self.is_over or self.lost is not None:
+            return
+        try:
+            await self._end("release", reason="the worker was cancelled")
+        except LeaseLost:
+            return  # somebody else has it, and this worker stops anyhow
+
+    def _rest(self) -> None:
+        if self._keeper is not None:
+            self._keeper.stop()
+
+
+class _Keeper:
+    """Extends a claim's lease from a task of its own. Nobody waits for it: it may wait for what its claim's task holds."""
+
+    def __init__(self, claim: AsyncClaim) -> None:
+        self._claim = claim
+        self._stopped = loops.signal()
+        self._is_stopped = False
+        self.lost: LeaseLost | None = None
+
+    def start(self) -> None:
+        context = copy_context()
+        context.run(transaction.forget)
+        loops.spawn(self._run, f"lease of {self._claim.task.id}", context)
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        self._stopped.set()
+
+    async def _run(self) -> None:
+        seconds = self._claim._claim.lease_seconds
+        kept = time.monotonic()
+        while True:
+            # Three tries fit into a lease, so that one slow commit does not lose it.
+            await self._stopped.wait(seconds / 3)
+            if self._is_stopped:
+                return
+            try:
+                await self._claim._extend()
+                kept = time.monotonic()
+            except Exception as problem:  # noqa: BLE001 - whatever it is, the worker hears of it
+                if self._is_over(problem, time.monotonic() - kept > seconds):
+                    return
+
+    def _is_over(self, problem: Exception, is_late: bool) -> bool:
+        """Decide whether a lease that could not be extended is lost; it may outlive the trouble."""
+        if self._is_stopped:
+            return True
+        self.lost = self._claim._claim.loss(problem, is_late=is_late)
+        return self.lost is not None

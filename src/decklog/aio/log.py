@@ -1,0 +1,118 @@
+"""A log for tasks: every verb awaitable, derived from the operations like every other surface."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from decklog.aio import loops
+from decklog.aio.calls import Calls, Job, alone, insisted, outcome
+from decklog.aio.stores import AsyncStore
+from decklog.aio.transaction import AsyncTransaction, present
+from decklog.aio.turns import Turns
+from decklog.app import STORES, Decklog
+from decklog.errors import Busy
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Generator
+    from contextlib import AbstractAsyncContextManager
+    from typing import Self
+
+    from decklog.aio.typed import Stores
+else:
+
+    class Stores:
+        """Gives each store when it is first asked for."""
+
+        def __getattr__(self, name):
+            if name not in STORES:
+                raise AttributeError(f"a log has no {name!r}; its stores are {', '.join(STORES)}")
+            store = AsyncStore(self._calls, name)
+            setattr(self, name, store)
+            return store
+
+        def __dir__(self):
+            return sorted([*super().__dir__(), *STORES])
+
+
+L = TypeVar("L", bound="AsyncDecklog")
+
+
+class AsyncDecklog(Stores):
+    """One log, for tasks of asyncio or trio. `AsyncDecklog(log)` shares a log that is open already, and leaves it open."""
+
+    def __init__(self, log: Decklog) -> None:
+        self.log = log
+        self.acting = log.acting
+        self.proving = log.proving
+        self._is_own = False
+        self._calls = Calls(log)
+        self._turns = Turns(self._calls.most_blocks)
+
+    @classmethod
+    def open(cls, target: "str | os.PathLike[str]", **settings: Any) -> "Opening[Self]":
+        """Open a log as `Decklog.open` does, to be awaited or entered: `async with AsyncDecklog.open(…) as log`."""
+        return Opening(cls, partial(Decklog.open, target, **settings))
+
+    def transaction(self) -> "AbstractAsyncContextManager[None]":
+        """Make everything that this task writes in this block one transaction: all of it, or nothing.
+
+        It belongs to the task that opened it. Other tasks' writes are their own, and wait where they must; a task that was
+        started inside of it is refused (`Busy`) until it is over.
+        """
+        self._calls.check_open()
+        return AsyncTransaction(self.log, self._turns)
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether this task holds a transaction open, so that what is written now may still be undone."""
+        return self.log.is_in_transaction
+
+    async def close(self) -> None:
+        """Close the log, after what is under way; using it afterwards raises `Closed`. A log that is shared stays open."""
+        if present(self.log) is not None:
+            raise Busy("this task holds a transaction of the log open", hint="Leave it first.")
+        try:
+            await self._turns.wait_for_all()
+        finally:
+            future, was_cancelled = await insisted(Job(self._shut), alone)
+        future.result()
+        if was_cancelled:
+            raise loops.cancellation()
+
+    def _shut(self) -> None:
+        self._calls.shut()
+        if self._is_own:
+            self.log.close()
+
+    async def __aenter__(self) -> "Self":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class Opening(Generic[L]):
+    """A log that is about to be opened, in a thread: migrating it may take a while."""
+
+    def __init__(self, kind: "type[L]", opened: "Callable[[], Decklog]") -> None:
+        self._kind = kind
+        self._opened = opened
+
+    def __await__(self) -> "Generator[Any, None, L]":
+        return self._open().__await__()
+
+    async def _open(self) -> L:
+        async def closed(log: Decklog | None) -> None:
+            if log is not None:
+                await insisted(Job(log.close), alone)
+
+        log = self._kind(await outcome(Job(self._opened), alone, undo=closed))
+        log._is_own = True
+        return log
+
+    async def __aenter__(self) -> L:
+        self._log = await self._open()
+        return self._log
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._log.close()

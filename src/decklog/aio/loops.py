@@ -1,0 +1,149 @@
+"""The loop that runs here: asyncio's, also under anyio, or trio's. What differs between them is in this module alone."""
+
+import sys
+from contextlib import nullcontext
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractContextManager
+    from contextvars import Context
+    from typing import Any, Protocol
+
+    class Signal(Protocol):
+        """Something that happens once. It may be set in any thread, and is awaited in the loop it was made in."""
+
+        def set(self) -> None: ...
+        @property
+        def is_set(self) -> bool: ...
+        async def wait(self, seconds: float | None = None) -> None:
+            """Wait until it has happened, or the time is over."""
+
+        async def insist(self) -> bool:
+            """Wait until it has happened, whoever cancels meanwhile; say whether somebody did."""
+
+
+def _trio() -> "Any":
+    """Give trio, where it runs this."""
+    trio = sys.modules.get("trio")
+    return trio if trio is not None and trio.lowlevel.in_trio_run() else None
+
+
+def signal() -> "Signal":
+    """Make a signal of the loop that runs here."""
+    trio = _trio()
+    return _AsyncioSignal() if trio is None else _TrioSignal(trio)
+
+
+def current_task() -> object:
+    """Give the task that runs here."""
+    if (trio := _trio()) is not None:
+        task: object = trio.lowlevel.current_task()
+        return task
+    import asyncio
+
+    return asyncio.current_task()
+
+
+def is_cancellation(problem: BaseException | None) -> bool:
+    """Tell whether an error is nothing but a caller who no longer waits."""
+    if (trio := _trio()) is not None:
+        return isinstance(problem, trio.Cancelled)
+    import asyncio
+
+    return isinstance(problem, asyncio.CancelledError)
+
+
+def cancellation() -> BaseException:
+    """Make the error of a task that was cancelled while it could not stop."""
+    import asyncio
+
+    return asyncio.CancelledError()
+
+
+_tasks: "set[Any]" = set()
+
+
+def spawn(run: "Callable[[], Awaitable[None]]", name: str, context: "Context") -> None:
+    """Start a task that nobody waits for; it must let no error out."""
+    if (trio := _trio()) is not None:
+        trio.lowlevel.spawn_system_task(run, name=name, context=context)
+        return
+    import asyncio
+
+    async def whole() -> None:
+        await run()
+
+    task = asyncio.get_running_loop().create_task(whole(), name=name, context=context)
+    # A loop holds its tasks only weakly.
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+class _AsyncioSignal:
+    def __init__(self) -> None:
+        import asyncio
+
+        self._asyncio = asyncio
+        self._loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[None] = self._loop.create_future()
+
+    def set(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._settle)
+        except RuntimeError:
+            return  # the loop is closed, and nobody waits in it
+
+    def _settle(self) -> None:
+        if not self._future.done():
+            self._future.set_result(None)
+
+    @property
+    def is_set(self) -> bool:
+        return self._future.done()
+
+    async def wait(self, seconds: float | None = None) -> None:
+        if not self._future.done():
+            # Unlike the future itself, this can be cancelled and begun again.
+            await self._asyncio.wait((self._future,), timeout=seconds)
+
+    async def insist(self) -> bool:
+        was_cancelled = False
+        with self._shield():
+            while not self._future.done():
+                try:
+                    await self.wait()
+                except self._asyncio.CancelledError:
+                    was_cancelled = True
+        return was_cancelled
+
+    def _shield(self) -> "AbstractContextManager[Any]":
+        # A cancelled scope of anyio cancels again and again, as fast as the loop turns.
+        anyio = sys.modules.get("anyio")
+        return nullcontext() if anyio is None else anyio.CancelScope(shield=True)
+
+
+class _TrioSignal:
+    def __init__(self, trio: "Any") -> None:
+        self._trio = trio
+        self._token = trio.lowlevel.current_trio_token()
+        self._event = trio.Event()
+
+    def set(self) -> None:
+        try:
+            self._token.run_sync_soon(self._event.set)
+        except self._trio.RunFinishedError:
+            return  # the loop is over, and nobody waits in it
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self._event.is_set())
+
+    async def wait(self, seconds: float | None = None) -> None:
+        with self._trio.move_on_after(float("inf") if seconds is None else seconds):
+            await self._event.wait()
+
+    async def insist(self) -> bool:
+        with self._trio.CancelScope(shield=True):
+            await self._event.wait()
+        return False  # trio says so itself, wherever the task waits next

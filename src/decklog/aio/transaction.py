@@ -1,0 +1,140 @@
+"""Transactions that a task holds open while it awaits. Each has a thread of its own, from its beginning to its end."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+
+from decklog.aio import loops
+from decklog.aio.calls import Job, insisted
+from decklog.aio.turns import Turns
+from decklog.errors import Busy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.db.callers import Deputy
+
+# The transactions that the code here is inside of, or was started from inside of.
+_blocks: "ContextVar[tuple[AsyncTransaction, ...]]" = ContextVar("decklog_async_blocks", default=())
+
+
+def present(log: "Decklog") -> "AsyncTransaction | None":
+    """Give the transaction that this task holds open; refuse a task that was started inside of another's."""
+    for block in reversed(_blocks.get()):
+        if block.is_of(log):
+            block.check_owner()
+            return block
+    return None
+
+
+def forget() -> None:
+    """Go on as a task that was started outside of all transactions."""
+    _blocks.set(())
+
+
+class _Undone(Exception):
+    """Rolls a transaction back."""
+
+
+class AsyncTransaction:
+    """One `async with log.transaction()`; inside of another one of the same task it is a savepoint."""
+
+    def __init__(self, log: "Decklog", turns: Turns) -> None:
+        self._log = log
+        self._turns = turns
+        self._outer: AsyncTransaction | None = None
+        self._is_open = False
+        self._thread: ThreadPoolExecutor
+        self._deputy: Deputy
+
+    def is_of(self, log: "Decklog") -> bool:
+        return self._is_open and self._log is log
+
+    def check_owner(self) -> None:
+        if self._task is not loops.current_task():
+            raise Busy(
+                "this task was started inside of a transaction that another task holds open",
+                hint="Leave what is written in a transaction to the task that opened it; `gather` starts tasks too.",
+            )
+
+    def submit(self, job: "Callable[[], Any]") -> "Future[Any]":
+        """Run a job in the thread of this transaction."""
+        return self._thread.submit(copy_context().run, self._inside, job)
+
+    def _inside(self, job: "Callable[[], Any]") -> "Any":
+        with self._log.db.on_behalf_of(self._deputy):
+            return job()
+
+    async def __aenter__(self) -> None:
+        self._outer = present(self._log)
+        self._task = loops.current_task()
+        self._block = self._log.transaction()
+        if self._outer is not None:
+            self._thread, self._deputy = self._outer._thread, self._outer._deputy
+            future, was_cancelled = await insisted(Job(self._block.__enter__), self.submit)
+            future.result()
+        else:
+            await self._begin()
+            was_cancelled = False
+        self._is_open = True
+        self._token = _blocks.get()
+        _blocks.set((*self._token, self))
+        if was_cancelled:
+            await self.__aexit__(None, _Undone(), None)
+            raise loops.cancellation()
+
+    async def _begin(self) -> None:
+        if self._log.is_in_transaction:
+            raise Busy("this task holds a transaction of the log open that is not asynchronous", hint="Leave it first.")
+        await self._turns.take()
+        self._deputy = self._log.db.deputy()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="decklog transaction")
+        begun = loops.signal()
+        future = self.submit(self._block.__enter__)
+        future.add_done_callback(lambda _: begun.set())
+        try:
+            await begun.wait()
+        except BaseException:
+            # It may have to wait for another process: nobody waits for that, and what it gets is given back.
+            self._thread.submit(copy_context().run, self._abandon, future)
+            self._thread.shutdown(wait=False)
+            raise
+        if (problem := future.exception()) is not None:
+            self._leave()
+            raise problem
+        self._deputy.takes_over()
+
+    def _abandon(self, begun: "Future[Any]") -> None:
+        """Undo what was begun for nobody."""
+        try:
+            if begun.exception() is None:
+                self._inside(self._undo)
+        finally:
+            self._turns.give_back()
+
+    def _undo(self) -> None:
+        self._block.__exit__(_Undone, _Undone(), None)
+
+    def _leave(self) -> None:
+        self._thread.shutdown(wait=False)
+        self._turns.give_back()
+
+    async def __aexit__(self, _kind: "Any", problem: BaseException | None, _trace: "Any") -> None:
+        end = self._undo if problem is not None else self._commit
+        try:
+            future, was_cancelled = await insisted(Job(end), self.submit)
+        finally:
+            self._is_open = False
+            _blocks.set(self._token)
+            if self._outer is None:
+                self._leave()
+        if not loops.is_cancellation(problem):
+            future.result()
+        if was_cancelled and problem is None:
+            raise loops.cancellation()
+
+    def _commit(self) -> None:
+        self._block.__exit__(None, None, None)

@@ -1,0 +1,82 @@
+"""Taking turns in the loop: those who wait hold no thread, and are served in the order they came."""
+
+from collections import deque
+from threading import Lock
+
+from decklog.aio import loops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+
+class Turns:
+    """So many may go at the same time; the others wait."""
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+        self._free = places
+        self._waiting: deque[loops.Signal] = deque()
+        self._gate = Lock()
+
+    async def take(self, seconds: float | None = None) -> bool:
+        """Wait for a turn, or until the time is over; say whether it came."""
+        with self._gate:
+            if self._free and not self._waiting:
+                self._free -= 1
+                return True
+            turn = loops.signal()
+            self._waiting.append(turn)
+        try:
+            await turn.wait(seconds)
+        except BaseException:
+            if not self._left(turn):
+                self.give_back()
+            raise
+        return not self._left(turn)
+
+    def _left(self, turn: "loops.Signal") -> bool:
+        """Wait no longer; False when the turn has come."""
+        with self._gate:
+            if turn not in self._waiting:
+                return False
+            self._waiting.remove(turn)
+            return True
+
+    async def wait_for_all(self) -> None:
+        """Wait until everybody who came before has had a turn, and nobody has one."""
+        taken = 0
+        try:
+            for _ in range(self.places):
+                await self.take()
+                taken += 1
+        finally:
+            for _ in range(taken):
+                self.give_back()
+
+    def give_back(self) -> None:
+        with self._gate:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._free += 1
+
+
+class Queues:
+    """One queue for each thing that is waited for; only the first in it looks whether it has come."""
+
+    def __init__(self) -> None:
+        self._gate = Lock()
+        self._queues: dict[Hashable, tuple[Turns, int]] = {}
+
+    def join(self, key: "Hashable") -> Turns:
+        with self._gate:
+            queue, people = self._queues.get(key, (Turns(1), 0))
+            self._queues[key] = queue, people + 1
+            return queue
+
+    def leave(self, key: "Hashable") -> None:
+        with self._gate:
+            queue, people = self._queues.pop(key)
+            if people > 1:
+                self._queues[key] = queue, people - 1

@@ -1,0 +1,1485 @@
+# What a type checker sees of an asynchronous log. Written by `make docs` from the operations; a test keeps it true.
+# ruff: noqa: E501
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any, overload
+
+from decklog.aio.claim import AsyncClaim
+from decklog.records import Page, Record
+from decklog.stores.content.artifacts import Artifact
+from decklog.stores.content.checkpoints import Checkpoint, TaskSnapshot
+from decklog.stores.content.outputs import SkillOutput
+from decklog.stores.content.states import InvestigationStatus, State, StateVersion
+from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
+from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
+from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
+from decklog.stores.desk.self_edits import SelfEdit
+from decklog.stores.desk.trust.proofs import Proof
+from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
+from decklog.stores.effects.effects import Effect, EffectOutcome, EffectState
+from decklog.stores.effects.processes import Process, ProcessState
+from decklog.stores.flow.ci import CiConclusion, CiRun
+from decklog.stores.flow.context_package import (
+    ConsumingAgent,
+    ContextAgent,
+    ContextConsumer,
+    ContextConsumption,
+    ContextPackage,
+    PackagePriority,
+    PackageType,
+)
+from decklog.stores.flow.records import ModelAssignment, PromptMarker, WorkflowRule, WorkflowTransition, WorkflowVersion
+from decklog.stores.flow.router import TestingMode
+from decklog.stores.flow.workflow import WorkflowDrawing
+from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
+from decklog.stores.journal.journal import R
+from decklog.stores.journal.verify import Verification
+from decklog.stores.journal.writer import Written
+from decklog.stores.memory.learnings import Learning, LearningState
+from decklog.stores.memory.lesson import Hit, Lesson, Sighting, Topic
+from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
+from decklog.stores.memory.strategies import Strategy, StrategyTopic
+from decklog.stores.money.ledger import SpendBy
+from decklog.stores.money.prices import Price
+from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, Charge, Reservation, ReservationState
+from decklog.stores.runs.run import Agent, Run, RunMode, RunStatus
+from decklog.stores.runs.snapshot import RunSnapshot
+from decklog.stores.work.criteria import Criterion, CriterionStatus
+from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
+from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase
+from decklog.stores.work.task import Attempt, Task, TaskState
+
+class AsyncJournal:
+    async def append(
+        self,
+        stream: str,
+        body: str | None = ...,
+        *,
+        kind: EntryKind = ...,
+        subtype: str | None = ...,
+        agent: str | None = ...,
+        agent_id: str | None = ...,
+        group_id: str | None = ...,
+        task_id: str | None = ...,
+        iteration: int | None = ...,
+        payload: object = ...,
+        phase: ReasoningPhase | None = ...,
+        confidence: Confidence | None = ...,
+        refs: list[str] | None = ...,
+        key: str | None = ...,
+        at: datetime | None = ...,
+    ) -> Entry:
+        """Append one entry to a run's stream."""
+    async def append_many(self, entries: list[dict[str, Any]]) -> Written:
+        """Append several entries in one transaction, each given as the arguments of `append`."""
+    async def get(self, stream: str, seq: int | None = ...) -> Entry:
+        """Get one entry by its stream and its number, or by its id, STREAM:NUMBER."""
+    async def find(
+        self,
+        stream: str | None = ...,
+        *,
+        kind: EntryKind | None = ...,
+        subtype: str | None = ...,
+        agent: str | None = ...,
+        agent_id: str | None = ...,
+        group_id: str | None = ...,
+        task_id: str | None = ...,
+        phase: ReasoningPhase | None = ...,
+        since: datetime | None = ...,
+        until: datetime | None = ...,
+        text: str | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Entry]:
+        """List entries, newest first; `after` is the cursor that the page before gave."""
+    async def search(self, words: str, *, stream: str | None = ..., limit: int = ..., after: str | None = ...) -> Page[Entry]:
+        """Find entries whose text has all the words, newest first; `word*` matches a beginning."""
+    def tail(
+        self, stream: str | None = ..., *, after: int | None = ..., follow: bool = ..., timeout_seconds: float | None = ...
+    ) -> AsyncIterator[Entry]:
+        """Give entries as they are committed, each once and in order, from after a stream's number on."""
+    async def heads(self) -> list[dict[str, Any]]:
+        """List every stream with the number and hash of its last entry."""
+    async def history(self, table: str, record_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Entry]:
+        """List what a record became, change by change, oldest first."""
+    @overload
+    async def at(self, table: str, record_id: str, when: str) -> Record:
+        """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
+    @overload
+    async def at(self, table: type[R], record_id: str, when: str) -> R:
+        """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
+    async def verify(self, stream: str | None = ..., *, anchor: str | None = ...) -> Verification:
+        """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong."""
+
+class AsyncRuns:
+    async def start(
+        self,
+        goal: str,
+        *,
+        run_id: str | None = ...,
+        key: str | None = ...,
+        status: RunStatus = ...,
+        mode: RunMode | None = ...,
+        repo: str | None = ...,
+        branch: str | None = ...,
+        worktree: str | None = ...,
+        metadata: dict[str, object] | None = ...,
+        started_at: datetime | None = ...,
+    ) -> Run:
+        """Start a run. With an id or a key that is known already, that run comes back as it is."""
+    async def get(self, run_id: str) -> Run:
+        """Get a run."""
+    async def find(
+        self,
+        *,
+        status: RunStatus | None = ...,
+        parent_run_id: str | None = ...,
+        since: datetime | None = ...,
+        until: datetime | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Run]:
+        """List runs, newest first."""
+    async def update(
+        self,
+        run_id: str,
+        *,
+        status: RunStatus | None = ...,
+        goal: str | None = ...,
+        summary: str | None = ...,
+        repo: str | None = ...,
+        branch: str | None = ...,
+        worktree: str | None = ...,
+        current_task_id: str | None = ...,
+        metadata: dict[str, object] | None = ...,
+        clear: list[str] | None = ...,
+    ) -> Run:
+        """Change what is given of a run and keep the rest; `clear` names fields to empty."""
+    async def finish(
+        self, run_id: str, *, status: RunStatus = ..., summary: str | None = ..., force: bool = ..., reason: str | None = ...
+    ) -> Run:
+        """End a run as completed, failed or cancelled; one that ended so already comes back as it is."""
+    async def count_cycle(self, run_id: str) -> Run:
+        """Count one more cycle of a run's loop."""
+    async def count_replan(self, run_id: str) -> Run:
+        """Count one more time a run was planned anew."""
+    async def record_agent(
+        self,
+        run_id: str,
+        role: str,
+        *,
+        session: str | None = ...,
+        turns: int | None = ...,
+        rotations: int | None = ...,
+        last_prompt_path: str | None = ...,
+        last_response_path: str | None = ...,
+    ) -> Agent:
+        """Record an agent's session and counts; what is not given stays as it was."""
+    async def count_turn(self, run_id: str, role: str) -> Agent:
+        """Count one more turn of an agent."""
+    async def rotate_agent(self, run_id: str, role: str, session: str) -> Agent:
+        """Give an agent a fresh session and count the rotation; its turns start again at 0."""
+    async def agents(self, run_id: str) -> list[Agent]:
+        """List the agents of a run."""
+    async def snapshot(self, run_id: str, *, at: str | None = ...) -> RunSnapshot:
+        """Give the whole picture of a run, now or as of an entry or a time."""
+    async def diff(self, before: str, after: str) -> list[dict[str, Any]]:
+        """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME."""
+    async def fork(
+        self,
+        run_id: str,
+        *,
+        at: str | None = ...,
+        new_run_id: str | None = ...,
+        goal: str | None = ...,
+        branch: str | None = ...,
+        worktree: str | None = ...,
+    ) -> Run:
+        """Start a new run from a run as it was at an entry or a time; the git branch and worktree are yours to make."""
+
+class AsyncGroups:
+    async def add(
+        self,
+        run_id: str,
+        group_id: str,
+        *,
+        name: str | None = ...,
+        status: GroupStatus | None = ...,
+        assigned_to: str | None = ...,
+        revision_count: int | None = ...,
+        last_review_status: ReviewStatus | None = ...,
+        feature_branch: str | None = ...,
+        merge_status: MergeStatus | None = ...,
+        complexity: int | None = ...,
+        initial_tier: GroupTier | None = ...,
+        context_references: list[str] | None = ...,
+        specializations: list[str] | None = ...,
+        item_count: int | None = ...,
+        security_sensitive: bool | None = ...,
+        qa_attempts: int | None = ...,
+        tl_review_attempts: int | None = ...,
+        component_path: str | None = ...,
+        review_iteration: int | None = ...,
+        no_progress_count: int | None = ...,
+        blocking_issues_count: int | None = ...,
+        speckit_task_ids: list[str] | None = ...,
+        created_at: datetime | None = ...,
+    ) -> Group:
+        """Create a group of a run, or change what is given of one that is there; the rest keeps its value."""
+    async def update(
+        self,
+        run_id: str,
+        group_id: str,
+        *,
+        name: str | None = ...,
+        status: GroupStatus | None = ...,
+        assigned_to: str | None = ...,
+        revision_count: int | None = ...,
+        last_review_status: ReviewStatus | None = ...,
+        feature_branch: str | None = ...,
+        complexity: int | None = ...,
+        initial_tier: GroupTier | None = ...,
+        context_references: list[str] | None = ...,
+        specializations: list[str] | None = ...,
+        item_count: int | None = ...,
+        security_sensitive: bool | None = ...,
+        qa_attempts: int | None = ...,
+        tl_review_attempts: int | None = ...,
+        component_path: str | None = ...,
+        review_iteration: int | None = ...,
+        no_progress_count: int | None = ...,
+        blocking_issues_count: int | None = ...,
+        speckit_task_ids: list[str] | None = ...,
+        clear: list[str] | None = ...,
+    ) -> Group:
+        """Change what is given of a group and keep the rest; `clear` names fields to empty."""
+    async def get(self, run_id: str, group_id: str) -> Group:
+        """Get a group of a run."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        status: GroupStatus | None = ...,
+        assigned_to: str | None = ...,
+        merge_status: MergeStatus | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Group]:
+        """List groups in the order in which they were created, of one run or of all."""
+    async def record_review(
+        self,
+        run_id: str,
+        group_id: str,
+        verdict: ReviewStatus,
+        *,
+        blocking_issues: int = ...,
+        no_progress_count: int | None = ...,
+        iteration: int | None = ...,
+    ) -> Group:
+        """Record a review's verdict and its blocking issues, and move on to the next review iteration."""
+    async def record_merge(self, run_id: str, group_id: str, merge_status: MergeStatus) -> Group:
+        """Record how far a group's merge is, and move the group's status along with it."""
+    async def count_revision(self, run_id: str, group_id: str) -> Group:
+        """Count one more revision of a group."""
+    async def count_qa_attempt(self, run_id: str, group_id: str) -> Group:
+        """Count one more attempt to pass a group's tests."""
+    async def count_review_attempt(self, run_id: str, group_id: str) -> Group:
+        """Count one more attempt to pass a group's review."""
+
+class AsyncTasks:
+    async def add(
+        self,
+        run_id: str,
+        title: str,
+        *,
+        objective: str = ...,
+        task_id: str | None = ...,
+        group_id: str | None = ...,
+        priority: int = ...,
+        role: str | None = ...,
+        tags: list[str] | None = ...,
+        acceptance: list[str] | None = ...,
+        verification: list[str] | None = ...,
+        allowed_paths: list[str] | None = ...,
+        inputs: dict[str, object] | None = ...,
+        depends_on: list[str] | None = ...,
+        not_before: datetime | None = ...,
+        max_attempts: int = ...,
+        stage: str | None = ...,
+        state_name: str | None = ...,
+        trace_file: str | None = ...,
+        loop_version: int | None = ...,
+        key: str | None = ...,
+    ) -> Task:
+        """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
+    async def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]:
+        """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
+    async def depend(self, task_id: str, depends_on: str) -> Task:
+        """Make a pending task wait for another one; a circle is refused."""
+    async def dependencies(self, task_id: str) -> list[str]:
+        """List the tasks that a task depends on."""
+    async def get(self, task_id: str) -> Task:
+        """Get a task."""
+    async def find(
+        self,
+        run_id: str,
+        *,
+        state: TaskState | None = ...,
+        group_id: str | None = ...,
+        role: str | None = ...,
+        tag: str | None = ...,
+        worker: str | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Task]:
+        """List a run's tasks in the order they were added."""
+    async def ready(self, run_id: str, *, limit: int = ...) -> dict[str, Any]:
+        """List what could be claimed now, most urgent first, and why the rest can't."""
+    async def pause(
+        self, task_id: str, *, reason: str, fence: int | None = ..., snapshot: dict[str, object] | None = ...
+    ) -> Task:
+        """Pause a task and keep what its worker was doing."""
+    async def resume(self, task_id: str) -> Task:
+        """Make a paused, waiting or blocked task ready again; its snapshot is there for the next worker."""
+    async def abandon(self, task_id: str, *, reason: str) -> Task:
+        """Give a task up for good; whoever has it loses it."""
+    async def replan(
+        self, run_id: str, tasks: list[dict[str, object]], *, reason: str = ..., include_running: bool = ...
+    ) -> list[Task]:
+        """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
+    async def attempts(self, task_id: str) -> list[Attempt]:
+        """List the attempts at a task, oldest first, as the journal tells them."""
+    async def claim(
+        self,
+        run_id: str | None = ...,
+        *,
+        worker: str,
+        group_id: str | None = ...,
+        role: str | None = ...,
+        tag: str | None = ...,
+        lease_seconds: float = ...,
+        wait_seconds: float = ...,
+        reserve_microdollars: int | None = ...,
+        reserve_tokens: int | None = ...,
+        recall: bool = ...,
+    ) -> AsyncClaim | None:
+        """Take the most urgent, oldest ready task; None when there is none."""
+    async def finish_and_claim(
+        self,
+        task_id: str,
+        *,
+        fence: int,
+        summary: str | None = ...,
+        result: object = ...,
+        group_id: str | None = ...,
+        role: str | None = ...,
+        tag: str | None = ...,
+        lease_seconds: float = ...,
+        reserve_microdollars: int | None = ...,
+        reserve_tokens: int | None = ...,
+    ) -> AsyncClaim | None:
+        """End a task as done and take the next of its run for the same worker, in one transaction."""
+    async def extend(
+        self, task_id: str, *, fence: int, lease_seconds: float = ..., stage: str | None = ..., state_name: str | None = ...
+    ) -> Task:
+        """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
+    async def finish(self, task_id: str, *, fence: int, summary: str | None = ..., result: object = ...) -> Task:
+        """End a task as done; tasks that waited for it may become ready."""
+    async def fail(
+        self,
+        task_id: str,
+        *,
+        fence: int,
+        summary: str | None = ...,
+        blocker: str | None = ...,
+        result: object = ...,
+        retry_after_seconds: float = ...,
+    ) -> Task:
+        """End an attempt as failed: the task goes back, or is blocked once its attempts are used."""
+    async def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = ...) -> Task:
+        """Give a task up until something outside changes; `resume` makes it ready again."""
+    async def release(self, task_id: str, *, fence: int, reason: str | None = ...) -> Task:
+        """Give a task back unharmed: it is ready again, and no attempt is used."""
+    async def park(self, task_id: str, *, fence: int, reason: str) -> Task:
+        """Set a task aside while it waits for something outside, such as CI or an answer; `resume` makes it ready again."""
+
+class AsyncPlans:
+    async def record(
+        self,
+        run_id: str,
+        original_prompt: str,
+        plan_text: str,
+        phases: object,
+        *,
+        current_phase: int | None = ...,
+        total_phases: int | None = ...,
+        metadata: dict[str, object] | None = ...,
+        created_at: datetime | None = ...,
+    ) -> Plan:
+        """Record the plan of a run, or replace it; phases are a list of names or of objects."""
+    async def update(
+        self,
+        run_id: str,
+        *,
+        original_prompt: str | None = ...,
+        plan_text: str | None = ...,
+        current_phase: int | None = ...,
+        total_phases: int | None = ...,
+        metadata: dict[str, object] | None = ...,
+        clear: list[str] | None = ...,
+    ) -> Plan:
+        """Change what is given of a plan and keep the rest and its phases; `clear` names fields to empty."""
+    async def mark(self, run_id: str, phase: str, status: PhaseStatus, *, progress_percent: int | None = ...) -> PlanPhase:
+        """Mark a phase, named by its number or its name, as pending, in_progress, completed or blocked."""
+    async def get(self, run_id: str) -> Plan:
+        """Get the plan of a run."""
+    async def phases(self, run_id: str, *, status: PhaseStatus | None = ...) -> list[PlanPhase]:
+        """List the phases of a run's plan by their numbers."""
+    async def phase(self, run_id: str, phase: str) -> PlanPhase:
+        """Get one phase of a run's plan by its number or its name."""
+
+class AsyncCriteria:
+    async def record(self, run_id: str, criteria: object) -> list[Criterion]:
+        """Record success criteria of a run, all or none; criteria are a list of texts or of objects."""
+    async def update(
+        self,
+        run_id: str,
+        criterion: str,
+        *,
+        status: CriterionStatus | None = ...,
+        actual: str | None = ...,
+        evidence: str | None = ...,
+        required: bool | None = ...,
+        clear: list[str] | None = ...,
+    ) -> Criterion:
+        """Change what is given of a criterion and keep the rest; `clear` names fields to empty."""
+    async def meet(
+        self,
+        run_id: str,
+        criterion: str,
+        *,
+        evidence: str | None = ...,
+        actual: str | None = ...,
+        evidence_commit: str | None = ...,
+        evidence_files: dict[str, object] | None = ...,
+    ) -> Criterion:
+        """Mark a criterion as met, with evidence that may be bound to a commit and to files' SHA-256 digests by path."""
+    async def observe(self, run_id: str, *, commit: str | None = ..., files: dict[str, object] | None = ...) -> list[Criterion]:
+        """Say what is true now, mark criteria whose evidence is of something else as stale, and list the stale ones."""
+    async def check(self, run_id: str, *, commit: str | None = ..., files: dict[str, object] | None = ...) -> list[Criterion]:
+        """List a run's criteria as they would be if this were observed now, without writing it."""
+    async def get(self, run_id: str, criterion: str) -> Criterion:
+        """Get a criterion of a run by its text or its number."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        status: CriterionStatus | None = ...,
+        required: bool | None = ...,
+        is_stale: bool | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Criterion]:
+        """List criteria in the order in which they were recorded, of one run or of all."""
+    async def open_required(self, run_id: str) -> list[Criterion]:
+        """List the required criteria of a run that are not met, or whose evidence has gone stale."""
+
+class AsyncApprovals:
+    async def ask(
+        self,
+        run_id: str,
+        question: str,
+        *,
+        by: str,
+        about: object = ...,
+        digest: str | None = ...,
+        subject: str | None = ...,
+        asked_of: str | None = ...,
+        source: str | None = ...,
+        task_id: str | None = ...,
+        expires_at: datetime | None = ...,
+        expires_in_minutes: float | None = ...,
+        default_verdict: Verdict | None = ...,
+        payload: object = ...,
+        key: str | None = ...,
+        approval_id: str | None = ...,
+    ) -> Approval:
+        """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`digest`)."""
+    async def record(
+        self,
+        run_id: str,
+        source: str,
+        verdict: str,
+        *,
+        rationale: str | None = ...,
+        payload: object = ...,
+        by: str | None = ...,
+        counts_as: Verdict | None = ...,
+        task_id: str | None = ...,
+        key: str | None = ...,
+        approval_id: str | None = ...,
+        at: datetime | None = ...,
+    ) -> Approval:
+        """Record a verdict that was given without a question, in its own words."""
+    async def decide(
+        self,
+        approval_id: str,
+        verdict: Verdict,
+        *,
+        by: str,
+        rationale: str | None = ...,
+        digest: str | None = ...,
+        uses: int | None = ...,
+        minutes: float | None = ...,
+    ) -> Approval:
+        """Grant or deny an open approval; who asked can't."""
+    async def withdraw(self, approval_id: str, *, reason: str | None = ...) -> Approval:
+        """Take back an open question; one that was taken back already comes back as it is."""
+    async def expire(self, run_id: str | None = ...) -> list[Approval]:
+        """Record the default answer of every open question whose time has run out, of one run or of all."""
+    async def wait(self, approval_id: str, timeout_seconds: float) -> Approval:
+        """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
+    async def get(self, approval_id: str) -> Approval:
+        """Get an approval as it counts now."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        state: ApprovalState | None = ...,
+        asked_of: str | None = ...,
+        source: str | None = ...,
+        task_id: str | None = ...,
+        digest: str | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Approval]:
+        """List approvals as they count now, newest first."""
+    async def latest(self, run_id: str, source: str) -> Approval | None:
+        """Get a run's newest approval from one source; none is null."""
+    async def grants(self, approval_id: str, action: str) -> bool:
+        """Say whether an approval was granted for exactly this action as its subject, and is not used up."""
+    async def granted_for(self, run_id: str, digest: str, *, or_by_default: bool = ...) -> Approval | None:
+        """Get the approval that lets exactly this digest pass; none is null. Reading it does not use it up: `use` does."""
+    async def use(self, run_id: str, digest: str) -> Approval | None:
+        """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over."""
+
+class AsyncStates:
+    async def save(
+        self,
+        run_id: str,
+        name: str,
+        document: object,
+        *,
+        group_id: str = ...,
+        expected_version: int | None = ...,
+        agent: str | None = ...,
+        saved_at: datetime | None = ...,
+    ) -> StateVersion:
+        """Save a state document as its next version; the same content again changes nothing."""
+    async def get(self, run_id: str, name: str, *, group_id: str = ..., version: int | None = ...) -> StateVersion:
+        """Get a state document: the newest version, or the one you name."""
+    async def find(
+        self, run_id: str, *, name: str | None = ..., group_id: str | None = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[State]:
+        """List a run's states by group and name, without the documents."""
+    async def versions(
+        self, run_id: str, name: str, *, group_id: str = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[StateVersion]:
+        """List a state's versions, newest first, without the documents."""
+    async def diff(
+        self, run_id: str, name: str, from_version: int, to_version: int, *, group_id: str = ...
+    ) -> list[dict[str, object]]:
+        """List what differs between two versions of a state, by JSON pointer: added, removed or changed."""
+    async def record_investigation(
+        self, run_id: str, group_id: str, iteration: int, status: InvestigationStatus, state: object, event: dict[str, object]
+    ) -> dict[str, object]:
+        """Record one iteration of an investigation: its event and the group's investigation state, both or neither."""
+    async def checkpoint(
+        self,
+        run_id: str,
+        *,
+        name: str | None = ...,
+        status: str | None = ...,
+        payload: object = ...,
+        key: str | None = ...,
+        checkpoint_id: str | None = ...,
+        created_at: datetime | None = ...,
+    ) -> Checkpoint:
+        """Mark where a run stands now: the number of its newest entry, and whatever it needs to go on."""
+    async def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
+        """Get a checkpoint with its payload."""
+    async def checkpoints(
+        self, run_id: str, *, name: str | None = ..., status: str | None = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[Checkpoint]:
+        """List a run's checkpoints, newest first; a payload too long for a list is left to `get_checkpoint`."""
+    async def save_snapshot(self, run_id: str, task_id: str, document: dict[str, object]) -> TaskSnapshot:
+        """Keep what a paused task needs to go on; the newest snapshot of a task is the one that counts."""
+    async def get_snapshot(self, run_id: str, task_id: str) -> TaskSnapshot:
+        """Get the newest snapshot of a paused task, with its document."""
+    async def snapshots(
+        self, run_id: str | None = ..., *, task_id: str | None = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[TaskSnapshot]:
+        """List the tasks that have a snapshot, by task, without the documents."""
+
+class AsyncArtifacts:
+    async def add(
+        self,
+        run_id: str,
+        kind: str,
+        path: str,
+        *,
+        content: str | None = ...,
+        content_base64: str | None = ...,
+        digest: str | None = ...,
+        size: int | None = ...,
+        role: str | None = ...,
+        task_id: str | None = ...,
+        media_type: str | None = ...,
+        metadata: dict[str, object] | None = ...,
+        artifact_id: str | None = ...,
+        created_at: datetime | None = ...,
+    ) -> Artifact:
+        """Remember a file, with its bytes when they are given as text or as base64."""
+    async def get(self, artifact_id: str) -> Artifact:
+        """Get an artifact, without its bytes."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        role: str | None = ...,
+        kind: str | None = ...,
+        path: str | None = ...,
+        task_id: str | None = ...,
+        digest: str | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Artifact]:
+        """List artifacts, newest first, without their bytes."""
+    async def content(self, artifact_id: str) -> dict[str, object]:
+        """Get an artifact's content: as text when it is text, and as base64 otherwise."""
+
+class AsyncOutputs:
+    async def save(
+        self,
+        run_id: str,
+        skill: str,
+        document: object,
+        *,
+        agent: str | None = ...,
+        group_id: str | None = ...,
+        key: str | None = ...,
+        saved_at: datetime | None = ...,
+    ) -> SkillOutput:
+        """Save what a skill gave back, as the next iteration of this skill, agent and group."""
+    async def get(self, output_id: str) -> SkillOutput:
+        """Get one output with its document."""
+    async def latest(self, run_id: str, skill: str, *, agent: str | None = ..., group_id: str | None = ...) -> SkillOutput | None:
+        """Get the newest output of a skill, whatever its agent and group unless they are given; none is null."""
+    async def find(
+        self,
+        run_id: str,
+        *,
+        skill: str | None = ...,
+        agent: str | None = ...,
+        group_id: str | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[SkillOutput]:
+        """List outputs with their documents, newest first."""
+    async def check_evidence(
+        self, run_id: str, skills: list[str], *, agent: str | None = ..., since_minutes: int = ...
+    ) -> dict[str, object]:
+        """Check that every skill named gave an output in the last minutes; an empty list is complete."""
+
+class AsyncPrices:
+    async def set(
+        self,
+        model: str,
+        input_price: int,
+        output_price: int,
+        *,
+        cache_read_price: int | None = ...,
+        cache_create_price: int | None = ...,
+        over_tokens: int = ...,
+        valid_from: datetime | None = ...,
+        source: str | None = ...,
+        sourced_on: str | None = ...,
+    ) -> Price:
+        """Set a model's price from a day on, in micro-dollars per million tokens; from today unless said otherwise."""
+    async def load(self, prices: object) -> list[Price]:
+        """Set many prices, all or none: a list of objects with a price's fields, as in the file that comes with Decklog."""
+    async def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = ...) -> Price:
+        """Remove one of the log's own prices; the price that held before it holds again."""
+    async def get(self, model: str, *, at: datetime | None = ..., prompt_tokens: int = ...) -> Price:
+        """Get the price that holds for a model, now or at a time, for a prompt of that length."""
+    async def find(self, *, model: str | None = ...) -> list[Price]:
+        """List every price, the log's own and those that come with Decklog, by model and the newest first."""
+    async def quote(
+        self,
+        model: str,
+        *,
+        input_tokens: int = ...,
+        cache_read_tokens: int = ...,
+        cache_create_tokens: int = ...,
+        output_tokens: int = ...,
+        at: datetime | None = ...,
+    ) -> int:
+        """Say what a call would cost, in micro-dollars: the amount to reserve before making it."""
+
+class AsyncBudgets:
+    async def set(
+        self,
+        scope: BudgetScope,
+        *,
+        scope_id: str | None = ...,
+        period: BudgetPeriod = ...,
+        limit_microdollars: int | None = ...,
+        limit_tokens: int | None = ...,
+        action: BudgetAction = ...,
+        warn_percent: int = ...,
+    ) -> Budget:
+        """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens."""
+    async def lift(self, budget_id: str) -> Budget:
+        """Remove a budget: nothing is held against it any more."""
+    async def get(self, budget_id: str) -> Budget:
+        """Get a budget."""
+    async def find(self, *, scope: BudgetScope | None = ..., scope_id: str | None = ...) -> list[Budget]:
+        """List the budgets, those of everything first."""
+    async def burn(self, *, scope: BudgetScope | None = ..., scope_id: str | None = ...) -> list[dict[str, object]]:
+        """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
+    async def check(self) -> dict[str, object]:
+        """Compare every budget's running sums with its charges, and name the days that differ."""
+    async def rebuild(self) -> dict[str, object]:
+        """Make every budget's running sums from its charges again, as after an import; say what had been wrong."""
+
+class AsyncReservations:
+    async def reserve(
+        self,
+        expires_at: datetime,
+        *,
+        amount_microdollars: int = ...,
+        tokens: int = ...,
+        run_id: str | None = ...,
+        group_id: str | None = ...,
+        task_id: str | None = ...,
+        agent: str | None = ...,
+        holder: str | None = ...,
+        key: str | None = ...,
+    ) -> Reservation:
+        """Hold money and tokens for calls to come, in every budget they fall under, until a time."""
+    async def extend(self, reservation_id: str, expires_at: datetime) -> Reservation:
+        """Hold an open reservation until a later time; one that has expired is gone and must be made anew."""
+    async def settle(self, reservation_id: str) -> Reservation:
+        """End a reservation whose calls are made: their charges stay, and what they did not use is free again."""
+    async def release(self, reservation_id: str) -> Reservation:
+        """Give a reservation back because its calls will not be made; charges already made under it stay."""
+    async def get(self, reservation_id: str) -> Reservation:
+        """Get a reservation."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        state: ReservationState | None = ...,
+        group_id: str | None = ...,
+        task_id: str | None = ...,
+        agent: str | None = ...,
+        holder: str | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Reservation]:
+        """List reservations, newest first; an open one whose time is over holds nothing any more."""
+
+class AsyncLedger:
+    async def charge(
+        self,
+        model: str,
+        *,
+        input_tokens: int = ...,
+        cache_read_tokens: int = ...,
+        cache_create_tokens: int = ...,
+        output_tokens: int = ...,
+        cost_microdollars: int | None = ...,
+        run_id: str | None = ...,
+        group_id: str | None = ...,
+        task_id: str | None = ...,
+        agent: str | None = ...,
+        agent_id: str | None = ...,
+        call_site: str | None = ...,
+        occurred_at: datetime | None = ...,
+        reservation_id: str | None = ...,
+        enforce: bool = ...,
+        key: str | None = ...,
+    ) -> Charge:
+        """Charge one call to a model: its tokens, and its cost, given or by the prices of the day."""
+    async def get(self, charge_id: str) -> Charge:
+        """Get a charge."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        group_id: str | None = ...,
+        task_id: str | None = ...,
+        agent: str | None = ...,
+        agent_id: str | None = ...,
+        call_site: str | None = ...,
+        model: str | None = ...,
+        reservation_id: str | None = ...,
+        since: datetime | None = ...,
+        until: datetime | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Charge]:
+        """List charges, newest first."""
+    async def summary(
+        self,
+        run_id: str | None = ...,
+        *,
+        by: SpendBy = ...,
+        group_id: str | None = ...,
+        task_id: str | None = ...,
+        agent: str | None = ...,
+        agent_id: str | None = ...,
+        call_site: str | None = ...,
+        model: str | None = ...,
+        since: datetime | None = ...,
+        until: datetime | None = ...,
+    ) -> dict[str, object]:
+        """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site or run."""
+
+class AsyncMemory:
+    async def recall(
+        self, query: str, *, topic: str | None = ..., project: str | None = ..., limit: int = ..., budget_tokens: int | None = ...
+    ) -> list[Hit]:
+        """Recall the lessons that fit a question best, each with the reasons why, and count that they were recalled."""
+    async def peek(
+        self, query: str, *, topic: str | None = ..., project: str | None = ..., limit: int = ..., budget_tokens: int | None = ...
+    ) -> list[Hit]:
+        """Look what `recall` would give, without counting it."""
+    async def mark(self, lesson_id: str, useful: bool) -> Lesson:
+        """Say whether a lesson helped; those that help are recalled before those that harm."""
+    async def get(self, lesson_id: str) -> Lesson:
+        """Get a lesson."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        topic: str | None = ...,
+        project: str | None = ...,
+        source_kind: str | None = ...,
+        source_id: str | None = ...,
+        task_id: str | None = ...,
+        min_confidence: int | None = ...,
+        include_superseded: bool = ...,
+        since: datetime | None = ...,
+        until: datetime | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Lesson]:
+        """List lessons that hold, newest first."""
+    async def evidence(self, lesson_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Sighting]:
+        """List when and from what a lesson was learned, newest first."""
+    async def add_topic(self, name: str, description: str) -> Topic:
+        """Add a topic to the eight that every log knows; a known one comes back as it is."""
+    async def topics(self) -> list[dict[str, Any]]:
+        """List the topics with what each is about and how many lessons of it hold."""
+    async def health(self) -> dict[str, Any]:
+        """Say how the memory is used: useful recalls should be 15 to 40 in a hundred, and stale lessons under 30."""
+    async def reindex(self) -> int:
+        """Build the full-text index anew from the lessons that hold; say how many there are."""
+    async def embed(self, *, limit: int = ...) -> int:
+        """Give lessons that have none a vector of the embedder in use; say how many got one."""
+    async def adopt(
+        self,
+        lesson_id: str,
+        topic: str,
+        body: str,
+        *,
+        created_at: datetime,
+        payload: dict[str, object] | None = ...,
+        project: str | None = ...,
+        confidence: int = ...,
+        source_kind: str = ...,
+        source_id: str | None = ...,
+        recall_count: int = ...,
+        last_recalled_at: datetime | None = ...,
+        key: str | None = ...,
+    ) -> Lesson:
+        """Take over a lesson from another system as it is, with its id and counts; a known id comes back as it is."""
+    async def remember(
+        self,
+        topic: str,
+        body: str,
+        *,
+        payload: dict[str, object] | None = ...,
+        project: str | None = ...,
+        confidence: int = ...,
+        source_kind: str = ...,
+        source_id: str | None = ...,
+        run_id: str | None = ...,
+        task_id: str | None = ...,
+        refs: list[str] | None = ...,
+        key: str | None = ...,
+    ) -> Lesson:
+        """Learn a lesson; one that says the same already, in this topic and project, is counted as seen once more."""
+    async def supersede(self, lesson_id: str, by: str) -> Lesson:
+        """Replace a lesson by another one: it stays on record, and is no longer recalled."""
+
+class AsyncPatterns:
+    async def record(
+        self,
+        project: str,
+        error_type: str,
+        message: str,
+        solution: str,
+        *,
+        lang: str | None = ...,
+        context_hints: list[str] | None = ...,
+        stack_pattern: list[str] | None = ...,
+        ttl_days: int = ...,
+        classic: bool = ...,
+    ) -> ErrorPattern:
+        """Record an error and what solved it; seen again, it is counted, and a longer solution replaces a shorter one."""
+    async def judge(self, pattern_hash: str, project: str, outcome: PatternOutcome) -> ErrorPattern:
+        """Say whether a solution worked: success adds 0.1 to its confidence (1.0 at most), failure takes 0.2 (0.1 at least)."""
+    async def get(self, pattern_hash: str, project: str) -> ErrorPattern:
+        """Get one pattern of a project."""
+    async def find(
+        self, project: str, *, lang: str | None = ..., min_confidence: float = ..., include_expired: bool = ..., limit: int = ...
+    ) -> list[ErrorPattern]:
+        """List a project's patterns, the surest first, then the most frequent."""
+    async def cleanup(self, *, project: str | None = ...) -> int:
+        """Remove the patterns that expired, of one project or of all; say how many there were."""
+    async def adopt(
+        self,
+        pattern_hash: str,
+        project: str,
+        signature: dict[str, object],
+        solution: str,
+        *,
+        created_at: datetime,
+        last_seen_at: datetime,
+        confidence: float = ...,
+        occurrences: int = ...,
+        lang: str | None = ...,
+        ttl_days: int = ...,
+    ) -> ErrorPattern:
+        """Take over a pattern from another system as it is; a known one comes back as it is."""
+
+class AsyncStrategies:
+    async def record(
+        self,
+        project: str,
+        topic: StrategyTopic,
+        insight: str,
+        *,
+        lang: str | None = ...,
+        framework: str | None = ...,
+        strategy_id: str | None = ...,
+    ) -> Strategy:
+        """Record an insight; said again in the same words, it counts as more helpful. At most 500 characters are kept."""
+    async def get(self, strategy_id: str) -> Strategy:
+        """Get a strategy."""
+    async def find(
+        self,
+        project: str,
+        *,
+        lang: str | None = ...,
+        framework: str | None = ...,
+        topic: StrategyTopic | None = ...,
+        limit: int = ...,
+    ) -> list[Strategy]:
+        """List a project's strategies, the most helpful first; those of no language or framework suit every one."""
+    async def credit(self, strategy_id: str, *, by: int = ...) -> Strategy:
+        """Say that a strategy helped, once or several times."""
+    async def extract(
+        self, run_id: str, group_id: str, project: str, *, lang: str | None = ..., framework: str | None = ...
+    ) -> list[Strategy]:
+        """Make strategies of the five newest completions, decisions and approaches that a group's agents reasoned out."""
+    async def adopt(
+        self,
+        strategy_id: str,
+        project: str,
+        topic: StrategyTopic,
+        insight: str,
+        *,
+        created_at: datetime,
+        last_seen_at: datetime,
+        helpfulness: int = ...,
+        lang: str | None = ...,
+        framework: str | None = ...,
+    ) -> Strategy:
+        """Take over a strategy from another system as it is; a known one comes back as it is."""
+
+class AsyncLearnings:
+    async def note(
+        self,
+        task_id: str,
+        observation: str,
+        *,
+        candidate: str = ...,
+        noted_at: datetime | None = ...,
+        run_id: str | None = ...,
+        key: str | None = ...,
+    ) -> Learning:
+        """Note an observation, and where it might go: GAIA.md, skill:NAME, or dismissed at once."""
+    async def promote(self, learning_id: str, *, to: str | None = ..., by: str | None = ...) -> Learning:
+        """Make a learning part of where it was meant to go, or of `to`: GAIA.md or skill:NAME."""
+    async def dismiss(self, learning_id: str, *, by: str | None = ..., reason: str | None = ...) -> Learning:
+        """Decide that nothing is made of a learning."""
+    async def get(self, learning_id: str) -> Learning:
+        """Get a learning."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        state: LearningState | None = ...,
+        task_id: str | None = ...,
+        since: datetime | None = ...,
+        until: datetime | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Learning]:
+        """List learnings, newest first."""
+    async def lines(self) -> str:
+        """Write all learnings as a plain-text log, one line each, oldest first."""
+    async def take_over(self, text: str, *, tolerant: bool = ...) -> dict[str, Any]:
+        """Take over a plain-text log; say how many learnings are new, known already, or in lines that can't be read."""
+
+class AsyncContext:
+    async def save(
+        self,
+        run_id: str,
+        package_type: PackageType,
+        file_path: str,
+        producer: ContextAgent,
+        summary: str,
+        *,
+        consumers: list[str] | None = ...,
+        group_id: str | None = ...,
+        priority: PackagePriority = ...,
+        size_bytes: int | None = ...,
+        supersedes: str | None = ...,
+        number: int | None = ...,
+        key: str | None = ...,
+    ) -> ContextPackage:
+        """Leave a package for other agents; it is about one group, or about the whole run."""
+    async def get(self, package_id: str) -> ContextPackage:
+        """Get a package by its id or its number."""
+    async def find(
+        self,
+        run_id: str,
+        *,
+        group_id: str | None = ...,
+        package_type: PackageType | None = ...,
+        producer: ContextAgent | None = ...,
+        include_superseded: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[ContextPackage]:
+        """List a run's packages, newest first; superseded ones only when asked for."""
+    async def offer(
+        self, run_id: str, agent: ContextAgent, *, group_id: str | None = ..., limit: int = ..., include_consumed: bool = ...
+    ) -> list[ContextPackage]:
+        """Offer an agent the packages left for it and not read yet: of its group and of the whole run, most urgent first."""
+    async def rank(
+        self, run_id: str, agent: ContextAgent, *, group_id: str | None = ..., limit: int = ...
+    ) -> list[dict[str, Any]]:
+        """Rank all of a run's packages for an agent, read or not, with each one's score."""
+    async def consumers(self, package_id: str) -> list[ContextConsumer]:
+        """List the agents a package is for, and when each read it."""
+    async def consume(self, package_id: str, agent: ContextAgent, *, iteration: int = ...) -> ContextConsumer:
+        """Mark a package as read by one of its consumers; one who read it already is told so."""
+    async def record_consumption(
+        self, run_id: str, group_id: str, agent: ConsumingAgent, iteration: int, package_id: str
+    ) -> ContextConsumption:
+        """Record that an agent used a package in one iteration of a group's work; recording it again changes nothing."""
+    async def consumptions(
+        self,
+        run_id: str,
+        *,
+        group_id: str | None = ...,
+        agent: ConsumingAgent | None = ...,
+        iteration: int | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[ContextConsumption]:
+        """List what was used in which iteration, newest first."""
+
+class AsyncInbox:
+    async def post(
+        self,
+        from_handle: str,
+        body: str,
+        *,
+        severity: MessageSeverity = ...,
+        channel: MessageChannel = ...,
+        agent: str | None = ...,
+        run_id: str | None = ...,
+        task_id: str | None = ...,
+        context_url: str | None = ...,
+        eta_minutes: int | None = ...,
+        message_id: str | None = ...,
+        received_at: datetime | None = ...,
+        key: str | None = ...,
+    ) -> Message:
+        """Take a message in and acknowledge it at once; `ack` is what to tell the sender."""
+    async def get(self, message_id: str) -> Message:
+        """Get a message."""
+    async def pending_for(
+        self, agent: str, *, run_id: str | None = ..., task_id: str | None = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[Message]:
+        """List what an agent should read at a break in its work, oldest first."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        state: MessageState | None = ...,
+        severity: MessageSeverity | None = ...,
+        from_handle: str | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Message]:
+        """List messages, newest first."""
+    async def mark_seen(self, message_id: str, *, by: str | None = ...) -> Message:
+        """Say that a pending message was read; one that is further on comes back as it is."""
+    async def answer(self, message_id: str, answer: str, *, by: str | None = ...) -> Message:
+        """Answer a message that is pending or seen; the same answer again changes nothing."""
+    async def escalate(
+        self, message_id: str, *, fix_class: FixClass | None = ..., context_url: str | None = ..., by: str | None = ...
+    ) -> Feedback:
+        """Make a message feedback, in its sender's words; asking again gives the same feedback back."""
+    async def close(self, message_id: str) -> Message:
+        """Close a message that was seen, answered or escalated."""
+
+class AsyncFeedbackStore:
+    async def file(
+        self,
+        from_handle: str,
+        body: str,
+        *,
+        severity: FeedbackSeverity = ...,
+        channel: str = ...,
+        context_url: str | None = ...,
+        feedback_id: str | None = ...,
+        received_at: datetime | None = ...,
+        key: str | None = ...,
+    ) -> Feedback:
+        """File feedback in the words of whoever gave it. A known id or key gives that feedback back as it is."""
+    async def get(self, feedback_id: str) -> Feedback:
+        """Get one piece of feedback."""
+    async def find(
+        self,
+        *,
+        state: FeedbackState | None = ...,
+        fix_class: FixClass | None = ...,
+        severity: FeedbackSeverity | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Feedback]:
+        """List feedback, newest first."""
+    async def triage(
+        self,
+        feedback_id: str,
+        fix_class: FixClass,
+        *,
+        root_cause: str | None = ...,
+        success_criterion: str | None = ...,
+        severity: FeedbackSeverity | None = ...,
+        by: str | None = ...,
+        note: str | None = ...,
+    ) -> Feedback:
+        """Say what kind of fix pending feedback needs, and why it happened."""
+    async def start_fix(self, feedback_id: str, *, by: str | None = ..., note: str | None = ...) -> Feedback:
+        """Start the fix of triaged feedback; what is out of scope can only be rejected."""
+    async def open_pr(
+        self,
+        feedback_id: str,
+        fix_pr_url: str,
+        *,
+        regression_test_path: str | None = ...,
+        by: str | None = ...,
+        note: str | None = ...,
+    ) -> Feedback:
+        """Name the pull request that carries the fix."""
+    async def verify(
+        self, feedback_id: str, *, regression_test_path: str | None = ..., by: str | None = ..., note: str | None = ...
+    ) -> Feedback:
+        """Accept a merged fix. It needs a regression test: named here, or already when its pull request was opened."""
+    async def reject(self, feedback_id: str, reason: str, *, by: str | None = ...) -> Feedback:
+        """Turn down feedback or its fix, with the reason."""
+    async def give_back(self, feedback_id: str, reason: str, *, by: str | None = ...) -> Feedback:
+        """Step back from a fix that did not work: from its pull request to the fix, from the fix to triage."""
+    async def close(self, feedback_id: str, *, by: str | None = ..., note: str | None = ...) -> Feedback:
+        """Close feedback that was verified or rejected."""
+    async def add_note(self, feedback_id: str, text: str, *, by: str | None = ...) -> Feedback:
+        """Add a note without moving anything. Notes are never changed and never go."""
+
+class AsyncTrust:
+    async def show(self) -> dict[str, Any]:
+        """Show the manager, the tier and what it permits; without a manager, the question to ask."""
+    async def history(self, *, kind: ChangeKind | None = ..., limit: int = ..., after: str | None = ...) -> Page[TrustChange]:
+        """List every change of trust, oldest first."""
+    async def explain(self, tier: int) -> dict[str, Any]:
+        """Say what a tier permits, what it adds, and what it does not permit yet."""
+    async def may(self, action: str, *, fix_class: str | None = ..., approval_id: str | None = ...) -> dict[str, Any]:
+        """Answer whether an action is permitted now, and why or why not; an unknown action is not."""
+    async def recognises(self, handle: str) -> bool:
+        """Tell whether a handle is the manager's or a reviewer's."""
+    async def bind(
+        self,
+        handle: str,
+        channel: str,
+        public_key: str | None = ...,
+        *,
+        password: str | None = ...,
+        persona_name: str | None = ...,
+    ) -> TrustContract:
+        """Bind the log to its manager, once; from then on only the manager's signature hands it over."""
+    async def propose(
+        self,
+        change: SignedChange,
+        reason: str,
+        *,
+        to_tier: int | None = ...,
+        handle: str | None = ...,
+        channel: str | None = ...,
+        public_key: str | None = ...,
+        fix_classes: list[str] | None = ...,
+        is_on: bool | None = ...,
+        reviewers: list[str] | None = ...,
+        minutes: int = ...,
+        by: str | None = ...,
+    ) -> TrustProposal:
+        """Write down a change for the manager to sign: `statement` is the text, good once and until it expires."""
+    async def apply(self, statement: str, signature: str | None = ...) -> TrustContract:
+        """Make a proposed change, given its exact statement and the manager's signature of it."""
+    async def demote(self, *, to_tier: int | None = ..., reason: str = ..., by: str | None = ...) -> TrustContract:
+        """Lower the tier at once: by one, or to a lower one that is named. No signature is needed."""
+    async def stop_dev_mode(self, *, reason: str = ..., by: str | None = ...) -> TrustContract:
+        """Switch dev mode off at once, without a signature."""
+
+class AsyncProofs:
+    async def get(self, nonce: str) -> Proof:
+        """Get a proof."""
+    async def find(self, *, operation: str | None = ..., limit: int = ..., after: str | None = ...) -> Page[Proof]:
+        """List what the manager proved, newest first; an operation is named like budgets.set."""
+
+class AsyncSelfEdits:
+    async def record(
+        self,
+        pr: str,
+        fix_class: FixClass,
+        files: list[str],
+        before_sha: str,
+        after_sha: str,
+        review_passes: dict[str, object],
+        confidence: int,
+        em_review: str,
+        *,
+        auto_merged: bool = ...,
+        feedback_id: str | None = ...,
+        edited_at: datetime | None = ...,
+    ) -> SelfEdit:
+        """Record a self-edit, with the verdict of each of the seven review passes."""
+    async def record_document(self, document: dict[str, object]) -> SelfEdit:
+        """Record a self-edit from one JSON object, as a line of a self-edit log holds it; unknown keys are refused."""
+    async def get(self, edit_id: str) -> SelfEdit:
+        """Get one self-edit."""
+    async def find(
+        self,
+        *,
+        fix_class: FixClass | None = ...,
+        feedback_id: str | None = ...,
+        pr: str | None = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[SelfEdit]:
+        """List self-edits, newest first."""
+
+class AsyncWorkflow:
+    async def load(self, document: dict[str, object] | None = ..., *, by: str | None = ...) -> WorkflowVersion:
+        """Replace the workflow by a document, all of it or nothing; without one, by the one that comes with the package."""
+    async def versions(self, *, limit: int = ..., after: str | None = ...) -> Page[WorkflowVersion]:
+        """List the workflows that were loaded, newest first."""
+    async def transitions(self, *, agent: str | None = ...) -> list[WorkflowTransition]:
+        """List who comes next after each report, of one agent or of all."""
+    async def rules(self) -> list[WorkflowRule]:
+        """List the rules that bend the way."""
+    async def markers(self) -> list[PromptMarker]:
+        """List what each agent's prompt must say."""
+    async def models(self) -> list[ModelAssignment]:
+        """List which model each agent gets."""
+    async def route(
+        self,
+        agent: str,
+        status: str,
+        *,
+        run_id: str | None = ...,
+        group_id: str | None = ...,
+        testing_mode: TestingMode = ...,
+        groups: object = ...,
+        blocked_agent: str | None = ...,
+        iteration: int | None = ...,
+        unavailable: list[str] | None = ...,
+    ) -> dict[str, Any]:
+        """Decide who comes next after an agent's report, and say why; the same facts give the same answer."""
+    async def check_prompt(self, agent: str, text: str) -> dict[str, Any]:
+        """Tell which words are missing from an agent's prompt; each has to be there whole."""
+    async def ready(self) -> dict[str, Any]:
+        """Tell whether there is a workflow to route by, where it comes from and what it holds."""
+    async def draw(self, *, format: WorkflowDrawing = ...) -> str:
+        """Draw the workflow as Mermaid text or as an SVG picture."""
+
+class AsyncCi:
+    async def record(
+        self,
+        workflow_name: str,
+        branch: str,
+        ci_run_id: int,
+        *,
+        started_at: datetime | None = ...,
+        completed_at: datetime | None = ...,
+        duration_seconds: int | None = ...,
+        conclusion: CiConclusion | None = ...,
+    ) -> CiRun:
+        """Record a CI run, or complete one that is known; what is known already may be said again, not changed."""
+    async def get(self, workflow_name: str, branch: str, ci_run_id: int) -> CiRun:
+        """Get one CI run by the three parts of its key."""
+    async def find(
+        self,
+        *,
+        workflow_name: str | None = ...,
+        branch: str | None = ...,
+        conclusion: CiConclusion | None = ...,
+        since: datetime | None = ...,
+        until: datetime | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[CiRun]:
+        """List CI runs, the newest start first."""
+    async def expected(self, workflow_name: str, branch: str, *, last: int = ...) -> dict[str, Any]:
+        """Say how long a run will probably take: median and 90th percentile of the last successful ones, in seconds."""
+
+class AsyncEffects:
+    async def intend(
+        self,
+        run_id: str,
+        step: str,
+        tool: str,
+        *,
+        key: str,
+        actor: str,
+        arguments: dict[str, object] | None = ...,
+        facts: dict[str, object] | None = ...,
+        task_id: str | None = ...,
+    ) -> Effect:
+        """Write down that an effect is about to be made. With a key that the run knows, that effect comes back as it is."""
+    async def known(self, run_id: str, key: str) -> Effect | None:
+        """Get the effect that a run knows under a key; none is null."""
+    async def take_up(self, effect_id: str, *, actor: str, attempts: int, facts: dict[str, object] | None = ...) -> Effect:
+        """Try an effect again that is known not to have happened."""
+    async def settle(self, effect_id: str, *, actor: str, result: object = ..., error: dict[str, object] | None = ...) -> Effect:
+        """Write down what an effect's own actor made of it: a result, or the error it ended in."""
+    async def doubt(self, effect_id: str, *, actor: str, note: str | None = ...) -> Effect:
+        """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""
+    async def confirm(self, effect_id: str, *, attempts: int, result: object = ..., by: str = ...) -> Effect:
+        """Write down that a check found the effect done; `attempts` is how many the checker saw."""
+    async def reconcile(
+        self, effect_id: str, happened: EffectOutcome, *, by: str, result: object = ..., reason: str | None = ...
+    ) -> Effect:
+        """Say whether an effect of unknown outcome happened: `yes` settles it, `no` lets the next call act."""
+    async def get(self, effect_id: str) -> Effect:
+        """Get an effect, with its result."""
+    async def open(self, run_id: str | None = ..., *, limit: int = ..., after: str | None = ...) -> Page[Effect]:
+        """List the effects that are intended or of unknown outcome, oldest first."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        state: EffectState | None = ...,
+        tool: str | None = ...,
+        step: str | None = ...,
+        task_id: str | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Effect]:
+        """List effects, newest first."""
+
+class AsyncProcesses:
+    async def started(
+        self,
+        run_id: str,
+        process_id: str,
+        *,
+        command: dict[str, object],
+        cwd: str,
+        root: str,
+        folder: str,
+        sandbox: str,
+        keeper: str,
+        pid: int,
+        task_id: str | None = ...,
+    ) -> Process:
+        """Record a process that was started; one that is known already comes back as it is."""
+    async def ended(
+        self,
+        process_id: str,
+        state: ProcessState,
+        *,
+        exit_code: int | None = ...,
+        signal: str | None = ...,
+        signals_sent: list[str] | None = ...,
+    ) -> Process:
+        """Record how a process ended; one whose end is known keeps it."""
+    async def get(self, process_id: str) -> Process:
+        """Get a process as it was last seen."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        state: ProcessState | None = ...,
+        task_id: str | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Process]:
+        """List processes as they were last seen, newest first."""
+
+class Stores:
+    journal: AsyncJournal
+    runs: AsyncRuns
+    groups: AsyncGroups
+    tasks: AsyncTasks
+    plans: AsyncPlans
+    criteria: AsyncCriteria
+    approvals: AsyncApprovals
+    states: AsyncStates
+    artifacts: AsyncArtifacts
+    outputs: AsyncOutputs
+    prices: AsyncPrices
+    budgets: AsyncBudgets
+    reservations: AsyncReservations
+    ledger: AsyncLedger
+    memory: AsyncMemory
+    patterns: AsyncPatterns
+    strategies: AsyncStrategies
+    learnings: AsyncLearnings
+    context: AsyncContext
+    inbox: AsyncInbox
+    feedback: AsyncFeedbackStore
+    trust: AsyncTrust
+    proofs: AsyncProofs
+    self_edits: AsyncSelfEdits
+    workflow: AsyncWorkflow
+    ci: AsyncCi
+    effects: AsyncEffects
+    processes: AsyncProcesses

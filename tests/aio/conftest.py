@@ -1,0 +1,51 @@
+"""Every test here takes `alog`, and runs on both engines, under asyncio and under trio."""
+
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import anyio
+import pytest
+
+from decklog import AsyncDecklog, Decklog
+
+LOOPS = ("asyncio", "trio")
+# One for each connection that a log uses at most, and one that listens.
+MOST_THREADS = 17
+Program = Callable[[AsyncDecklog], Awaitable[Any]]
+Drive = Callable[[Program], Any]
+
+
+def our_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("decklog")]
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 10.0) -> bool:
+    end = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.005)
+    return is_so()
+
+
+@pytest.fixture(params=LOOPS)
+def loop(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def drive(log: Decklog, loop: str) -> Iterator[Drive]:
+    """Runs a program with the log as tasks see it; whatever it did, no thread of it is left."""
+    log.runs.start("Make the parser faster", run_id="run_1")
+
+    def run(program: Program) -> Any:
+        async def main() -> Any:
+            async with AsyncDecklog(log) as alog:
+                return await program(alog)
+
+        return anyio.run(main, backend=loop)
+
+    yield run
+    log.close()
+    assert wait_until(lambda: our_threads() == []), our_threads()

@@ -1,0 +1,165 @@
+"""A claim in a task: kept alive without a thread, ended with its block, given back when the block is cancelled."""
+
+import anyio
+import pytest
+
+from decklog import AsyncDecklog, Decklog, LeaseLost, ManualClock, TaskState
+from tests.aio.conftest import MOST_THREADS, Drive, our_threads
+
+
+class Failure(Exception):
+    pass
+
+
+@pytest.fixture
+def task_id(log: Decklog, drive: Drive) -> str:
+    return log.tasks.add("run_1", "Change the lexer", task_id="lexer").id
+
+
+def test_leaving_the_block_finishes_the_task(drive: Drive, log: Decklog, task_id: str) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        claim = await alog.tasks.claim("run_1", worker="w")
+        assert claim is not None
+        async with claim:
+            entry = await alog.journal.append("run_1", "working")
+            assert entry.task_id == task_id
+            assert claim.title == "Change the lexer"
+        assert claim.is_over
+        assert claim.task.state is TaskState.DONE
+        assert (await alog.journal.append("run_1", "after")).task_id is None
+        assert await alog.tasks.claim("run_1", worker="w") is None
+
+    drive(program)
+    assert log.tasks.get(task_id).state is TaskState.DONE
+
+
+def test_raising_fails_the_attempt_and_an_end_of_its_own_stays(drive: Drive, log: Decklog, task_id: str) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        claim = await alog.tasks.claim("run_1", worker="w")
+        assert claim is not None
+        with pytest.raises(Failure):
+            async with claim:
+                raise Failure("no luck")
+        assert claim.task.summary == "Failure: no luck"
+        claim = await alog.tasks.claim("run_1", worker="w")
+        assert claim is not None
+        async with claim:
+            await claim.extend(stage="halfway")
+            await claim.park("waits for CI")
+
+    drive(program)
+    task = log.tasks.get(task_id)
+    assert (task.state, task.failures, task.stage) == (TaskState.WAITING, 1, "halfway")
+
+
+def test_a_block_that_is_cancelled_gives_the_task_back_unharmed(drive: Drive, log: Decklog, task_id: str) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        claim = await alog.tasks.claim("run_1", worker="w")
+        assert claim is not None
+        with anyio.move_on_after(0.05) as scope:
+            async with claim:
+                await anyio.sleep_forever()
+        assert scope.cancelled_caught
+
+    drive(program)
+    task = log.tasks.get(task_id)
+    assert (task.state, task.failures, task.reason) == (TaskState.PENDING, 0, "the worker was cancelled")
+
+
+def test_the_lease_is_kept_alive_for_as_long_as_the_block_lasts(
+    drive: Drive, log: Decklog, clock: ManualClock, task_id: str
+) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        claim = await alog.tasks.claim("run_1", worker="w", lease_seconds=0.15)
+        assert claim is not None
+        async with claim:
+            for _ in range(4):
+                clock.advance(seconds=0.1)
+                extended = claim.task.leased_until
+                with anyio.fail_after(10):
+                    while claim.task.leased_until == extended:
+                        await anyio.sleep(0.005)
+                assert await alog.tasks.claim("run_1", worker="thief") is None
+            assert claim.lost is None
+
+    drive(program)
+    assert log.tasks.get(task_id).state is TaskState.DONE
+
+
+def test_a_lost_lease_is_seen_in_the_block_and_ends_it(drive: Drive, log: Decklog, task_id: str) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        claim = await alog.tasks.claim("run_1", worker="w", lease_seconds=0.09)
+        assert claim is not None
+        with pytest.raises(LeaseLost):
+            async with claim:
+                await alog.tasks.pause(task_id, reason="a person said so")
+                with anyio.fail_after(10):
+                    while claim.lost is None:
+                        await anyio.sleep(0.005)
+                with pytest.raises(LeaseLost):
+                    await alog.journal.append("run_1", "too late")
+
+    drive(program)
+    assert log.tasks.get(task_id).state is TaskState.PAUSED
+
+
+def test_a_claim_inside_of_a_transaction_does_not_wait_for_itself(drive: Drive, log: Decklog, task_id: str) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        with anyio.fail_after(20):
+            async with alog.transaction():
+                claim = await alog.tasks.claim("run_1", worker="w", lease_seconds=0.09)
+                assert claim is not None
+                async with claim:
+                    await anyio.sleep(0.1)
+
+    drive(program)
+    assert log.tasks.get(task_id).state is TaskState.DONE
+
+
+def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(drive: Drive, log: Decklog) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        taken: list[str] = []
+
+        async def work(number: int) -> None:
+            claim = await alog.tasks.claim("run_1", worker=f"w{number}", wait_seconds=30)
+            assert claim is not None
+            async with claim:
+                taken.append(claim.task.id)
+
+        async with anyio.create_task_group() as group:
+            for number in range(200):
+                group.start_soon(work, number)
+            await anyio.sleep(0.3)
+            assert len(our_threads()) <= MOST_THREADS
+            with anyio.fail_after(5):
+                await alog.runs.get("run_1")
+                async with alog.transaction():
+                    await alog.journal.append("run_1", "meanwhile")
+            for number in range(200):
+                await alog.tasks.add("run_1", f"task {number}")
+        assert len(set(taken)) == 200
+
+    drive(program)
+
+
+def test_a_wait_ends_with_its_time(drive: Drive) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        with anyio.fail_after(5):
+            assert await alog.tasks.claim("run_1", worker="w", wait_seconds=0.1) is None
+
+    drive(program)
+
+
+def test_the_next_claim_comes_with_the_end_of_the_last(drive: Drive, log: Decklog, task_id: str) -> None:
+    log.tasks.add("run_1", "Change the parser", task_id="parser")
+
+    async def program(alog: AsyncDecklog) -> None:
+        first = await alog.tasks.claim("run_1", worker="w")
+        assert first is not None
+        second = await alog.tasks.finish_and_claim(first.task.id, fence=first.task.fence)
+        assert second is not None
+        async with second:
+            assert second.task.id == "parser"
+
+    drive(program)
+    assert [log.tasks.get(name).state for name in ("lexer", "parser")] == [TaskState.DONE, TaskState.DONE]

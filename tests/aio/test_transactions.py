@@ -1,0 +1,199 @@
+"""A transaction belongs to the task that opened it, however often that task awaits."""
+
+import asyncio
+import os
+from typing import Any
+
+import anyio
+import pytest
+
+from decklog import AsyncDecklog, Busy, Decklog, EntryKind
+from tests.aio.conftest import MOST_THREADS, Drive, our_threads
+
+
+class Failure(Exception):
+    pass
+
+
+def bodies(log: Decklog) -> list[str | None]:
+    return [entry.body for entry in log.journal.find("run_1", kind=EntryKind.INTERACTION, oldest_first=True, limit=1000)]
+
+
+def test_all_of_it_is_written_or_nothing(drive: Drive, log: Decklog) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        async with alog.transaction():
+            assert alog.is_in_transaction
+            await alog.journal.append("run_1", "one")
+            await anyio.sleep(0)
+            assert [entry.body for entry in await alog.journal.find("run_1", kind=EntryKind.INTERACTION)] == ["one"]
+            await alog.journal.append("run_1", "two")
+        with pytest.raises(Failure):
+            async with alog.transaction():
+                await alog.journal.append("run_1", "never")
+                raise Failure
+        assert not alog.is_in_transaction
+
+    drive(program)
+    assert bodies(log) == ["one", "two"]
+
+
+def test_one_inside_of_another_is_undone_by_itself(drive: Drive, log: Decklog) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        async with alog.transaction():
+            await alog.journal.append("run_1", "outer")
+            with pytest.raises(Failure):
+                async with alog.transaction():
+                    await alog.journal.append("run_1", "inner")
+                    raise Failure
+            await alog.journal.append("run_1", "outer still")
+
+    drive(program)
+    assert bodies(log) == ["outer", "outer still"]
+
+
+def test_what_another_task_writes_is_never_lost_with_this_ones_transaction(drive: Drive, log: Decklog) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        inside, written = anyio.Event(), anyio.Event()
+
+        async def hold() -> None:
+            with pytest.raises(Failure):
+                async with alog.transaction():
+                    await alog.journal.append("run_1", "never")
+                    inside.set()
+                    await anyio.sleep(0.05)
+                    raise Failure
+
+        async def write() -> None:
+            await inside.wait()
+            await alog.journal.append("run_1", "beside")
+            written.set()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(hold)
+            group.start_soon(write)
+        assert written.is_set()
+
+    drive(program)
+    assert bodies(log) == ["beside"]
+
+
+def test_a_task_that_was_started_inside_is_refused(drive: Drive, log: Decklog) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        async def child() -> None:
+            for verb in (alog.journal.append("run_1", "child"), alog.runs.get("run_1"), alog.close()):
+                with pytest.raises(Busy, match="started inside"):
+                    await verb
+            with pytest.raises(Busy, match="started inside"):
+                async with alog.transaction():
+                    pass
+
+        ended = anyio.Event()
+
+        async def child_that_waits() -> None:
+            await ended.wait()
+            await alog.journal.append("run_1", "after it")
+
+        async with anyio.create_task_group() as outer:
+            async with alog.transaction():
+                async with anyio.create_task_group() as group:
+                    group.start_soon(child)
+                outer.start_soon(child_that_waits)
+                with pytest.raises(Busy, match="holds a transaction"):
+                    await alog.close()
+                await alog.journal.append("run_1", "parent")
+            ended.set()
+
+    drive(program)
+    assert bodies(log) == ["parent", "after it"]
+
+
+def test_fifty_at_the_same_time_finish_one_after_the_other(drive: Drive, log: Decklog) -> None:
+    most = 0
+
+    async def program(alog: AsyncDecklog) -> None:
+        async def hold(number: int) -> None:
+            nonlocal most
+            async with alog.transaction():
+                await alog.journal.append("run_1", f"{number} begins")
+                await anyio.sleep(0.001)
+                await alog.runs.get("run_1")
+                await alog.journal.append("run_1", f"{number} ends")
+                most = max(most, len(our_threads()))
+
+        async with anyio.create_task_group() as group:
+            for number in range(50):
+                group.start_soon(hold, number)
+
+    drive(program)
+    found = bodies(log)
+    assert len(found) == 100
+    assert [f"{body}".replace("begins", "ends") for body in found[::2]] == found[1::2]
+    assert most <= MOST_THREADS
+
+
+def test_plain_verbs_of_the_same_task_are_inside_and_those_of_others_are_refused(drive: Drive, log: Decklog) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        entered = anyio.Event()
+
+        async def other() -> None:
+            await entered.wait()
+            with pytest.raises(Busy, match="another task"):
+                log.journal.append("run_1", "by another task")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(other)
+            with pytest.raises(Failure):
+                async with alog.transaction():
+                    log.journal.append("run_1", "plain")
+                    entered.set()
+                    await anyio.sleep(0.02)
+                    raise Failure
+
+    drive(program)
+    assert bodies(log) == []
+
+
+def test_a_plain_transaction_is_not_mixed_with_awaited_verbs(drive: Drive, log: Decklog) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        with log.transaction():
+            with pytest.raises(Busy, match="not asynchronous"):
+                await alog.journal.append("run_1", "x")
+            with pytest.raises(Busy, match="not asynchronous"):
+                async with alog.transaction():
+                    pass
+            log.journal.append("run_1", "plain")
+
+    drive(program)
+    assert bodies(log) == ["plain"]
+
+
+def test_a_fork_inside_of_one_does_not_wait_for_it(drive: Drive, log: Decklog) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        async with alog.transaction():
+            await alog.journal.append("run_1", "parent")
+            if (child := os.fork()) == 0:
+                os._exit(7)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            await alog.journal.append("run_1", "parent again")
+
+    drive(program)
+    assert bodies(log) == ["parent", "parent again"]
+
+
+def test_fifty_finish_on_a_pool_of_eight(postgres_url: str) -> None:
+    async def main() -> int:
+        async with AsyncDecklog.open(postgres_url, pool_size=8, busy_seconds=20) as alog:
+            await asyncio.gather(*(alog.runs.start("x", run_id=f"run_{number}") for number in range(50)))
+
+            async def hold(number: int) -> Any:
+                async with alog.transaction():
+                    await alog.journal.append(f"run_{number}", "first")
+                    await asyncio.sleep(0.005)
+                    await alog.tasks.add(f"run_{number}", "second")
+
+            async with asyncio.timeout(60):
+                await asyncio.gather(*(hold(number) for number in range(50)))
+            assert (await alog.journal.verify()).ok
+            return sum([len(await alog.tasks.find(f"run_{number}")) for number in range(50)])
+
+    assert asyncio.run(main()) == 50

@@ -1,0 +1,126 @@
+"""Writes down what a type checker sees of an asynchronous log: each verb with the signature of the plain one, to be awaited."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from decklog.app import STORES, store_class
+from decklog.operations import Operation, operations_of
+from tests.db.processes import ROOT
+
+HEAD = (
+    "# What a type checker sees of an asynchronous log. Written by `make docs` from the operations; a test keeps it true.\n"
+    "# ruff: noqa: E501\n"
+)
+# How an answer differs from the plain one.
+_ANSWERS = {"Claim": "AsyncClaim"}
+_AIO = {"AsyncClaim": "decklog.aio.claim", "AsyncIterator": "collections.abc", "overload": "typing"}
+
+
+def async_types() -> str:
+    """Give the stub of every store, formatted as all code is."""
+    homes: dict[str, str] = {}
+    stores = [_store(store_class(name), homes) for name in STORES]
+    names = "".join(f"    {name}: Async{store_class(name).__name__}\n" for name in STORES)
+    imports = "".join(f"from {module} import {name}\n" for name, module in sorted(homes.items()) if module)
+    text = f"{HEAD}{imports}\n{''.join(stores)}class Stores:\n{names}"
+    return _formatted(text)
+
+
+def _formatted(text: str) -> str:
+    ruff = str(Path(sys.executable).parent / "ruff")
+    for words in (["check", "--select", "I,F401", "--fix", "--quiet"], ["format", "--quiet"]):
+        command = [ruff, *words, "--stdin-filename", "typed.pyi", "-"]
+        done = subprocess.run(command, input=text, cwd=ROOT, capture_output=True, text=True, check=True)
+        text = done.stdout
+    return text
+
+
+def _store(kind: type, homes: dict[str, str]) -> str:
+    verbs = [_written(node, operation, homes) for operation in operations_of(kind) for node in _nodes(operation)]
+    return f"class Async{kind.__name__}:\n{''.join(verbs)}\n"
+
+
+def _nodes(operation: Operation) -> list[ast.FunctionDef]:
+    """Give the definition of a verb; of one with several signatures, those."""
+    function = inspect.unwrap(operation.function)
+    class_name = function.__qualname__.partition(".")[0]
+    tree = _module(function.__module__)
+    (owner,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name]
+    found = [node for node in ast.walk(owner) if isinstance(node, ast.FunctionDef) and node.name == operation.name]
+    return [node for node in found if _is_overload(node)] or found
+
+
+def _is_overload(node: ast.FunctionDef) -> bool:
+    return any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list)
+
+
+@cache
+def _module(name: str) -> ast.Module:
+    return ast.parse(Path(sys.modules[name].__file__ or "").read_text(encoding="utf-8"))
+
+
+@cache
+def _names(module: str) -> dict[str, str]:
+    """Name what a module imports or defines, with where it comes from."""
+    found: dict[str, str] = {}
+    for node in ast.walk(_module(module)):
+        match node:
+            case ast.ImportFrom(module=str() as source, names=names):
+                found |= {alias.name: source for alias in names}
+            case ast.ClassDef(name=name):
+                found[name] = module
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                found.setdefault(name, module)
+    return found
+
+
+def _written(node: ast.FunctionDef, operation: Operation, homes: dict[str, str]) -> str:
+    module = inspect.unwrap(operation.function).__module__
+    for part in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
+        part.annotation = part.annotation and _plain(part.annotation)
+    node.args.defaults = [ast.Constant(...) for _ in node.args.defaults]
+    node.args.kw_defaults = [default and ast.Constant(...) for default in node.args.kw_defaults]
+    returns = _answer(_plain(node.returns), operation)
+    signature = ast.unparse(node.args)
+    _collect(ast.parse(f"def verb({signature}) -> {returns}: ..."), module, homes)
+    mark = "@overload\n    " if _is_overload(node) else ""
+    if mark:
+        homes["overload"] = "typing"
+    start = "def" if operation.through == "follow" else "async def"
+    return f'    {mark}{start} {node.name}({signature}) -> {returns}:\n        """{operation.summary}"""\n'
+
+
+def _plain(annotation: ast.expr | None) -> ast.expr:
+    """Read an annotation that is written as text."""
+    assert annotation is not None
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return ast.parse(annotation.value, mode="eval").body
+    return annotation
+
+
+def _answer(returns: ast.expr, operation: Operation) -> str:
+    text = ast.unparse(returns)
+    if operation.steps is not None:
+        # Generator[steps, …, answer]; who follows gets the items of the lists between the steps.
+        assert isinstance(returns, ast.Subscript)
+        assert isinstance(returns.slice, ast.Tuple)
+        given, _, answer = returns.slice.elts
+        if operation.through == "follow":
+            assert isinstance(given, ast.BinOp)
+            assert isinstance(given.right, ast.Subscript)
+            return f"AsyncIterator[{ast.unparse(given.right.slice)}]"
+        text = ast.unparse(answer)
+    plain = text.removesuffix(" | None")
+    return text.replace(plain, _ANSWERS.get(plain, plain))
+
+
+def _collect(tree: ast.AST, module: str, homes: dict[str, str]) -> None:
+    """Note where the names of a signature come from; a name has one meaning in all stores."""
+    known = {**_names(module), **_AIO}
+    for name in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}:
+        home = known.get(name, "")
+        assert homes.setdefault(name, home) == home, f"{name} is of {home} and of {homes[name]}"
