@@ -180,9 +180,9 @@ class Database(ABC):
         """Look for pages that can't be read, and name so many of them at most."""
         return []
 
-    def wal_frames(self) -> int:
-        """Count the pages that wait in a file's write-ahead log; a server keeps its own."""
-        return 0
+    def check_wal(self, *, crashes: bool = False) -> "list[str]":  # noqa: ARG002 - a server checks its own
+        """Name what a file's write-ahead log holds and nobody reads; with `crashes`, also what a killed process leaves."""
+        return []
 
     def hold(self, table: str) -> None:  # noqa: B027 - one writer has all tables where there is only one
         """Keep all others from writing a table until this transaction ends."""

@@ -21,7 +21,7 @@ _LARGE_WAL = 256 * 1024 * 1024
 
 def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False) -> "list[Finding]":
     """List what is wrong, each with the command that mends it. `deep` also walks every chain."""
-    findings = [*_permissions(facts), *_wal(log, facts), *_pages(log)]
+    findings = [*_permissions(facts), *_wal(log, facts), *_unread(log), *_pages(log)]
     if findings and findings[-1]["about"] == "page":
         return findings  # what can't be read can't be asked either
     return [*findings, *_stuck_leases(log), *_budgets(log), *(_chains(log) if deep else [])]
@@ -63,6 +63,11 @@ def _wal(log: "Decklog", facts: "dict[str, Any]") -> "list[Finding]":
             "wal", f"the WAL has {facts['wal_bytes']:,} bytes{who}", "End readers that have been open for long; it shrinks then."
         )
     ]
+
+
+def _unread(log: "Decklog") -> "list[Finding]":
+    mend = f"decklog recover {log.db.target} (after a copy of the file and its -wal)"
+    return [_finding("wal", what, mend) for what in log.db.check_wal(crashes=True)]
 
 
 def _pages(log: "Decklog") -> "list[Finding]":

@@ -26,6 +26,8 @@ class Connections:
         self._is_closed = False
         self._identity: tuple[int, int] | None = None
         self._looked_at = 0.0
+        # True where the write-ahead log holds what SQLite does not read: whoever closes the file last would remove it.
+        self.keeps_wal = False
         self._forgotten: list[apsw.Connection] = []
         self.reset()
 
@@ -44,6 +46,8 @@ class Connections:
             # finding the task to claim.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             connection.set_busy_timeout(int(self.busy_seconds * 1000))
+            if self.keeps_wal:
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.execute("pragma foreign_keys = on")
             connection.execute(f"pragma synchronous = {self._synchronous}")
             connection.execute("pragma cache_size = -16384")
@@ -84,6 +88,20 @@ class Connections:
         if (now := time.monotonic()) - self._looked_at > _SECONDS_BETWEEN_LOOKS:
             self.check_in_place()
             self._looked_at = now
+
+    def check_wal(self) -> None:
+        """Refuse a write-ahead log with acknowledged commits that SQLite would pass over, and the next writer write over."""
+        if not file.has_wal(self.path):
+            return
+        from decklog.db.sqlite import wal
+
+        row = self.readers.mine().connection.execute("pragma wal_checkpoint(noop)").fetchone()
+        if not wal.looks_damaged(self.path, max(0, row[1] if row else 0)) or (damage := wal.damage_of(self.path)) is None:
+            return
+        self.keeps_wal = True
+        # Whoever chose not to wait for the disk has accepted that a power cut takes some commits.
+        if damage.cause is wal.Cause.DAMAGE and self._synchronous == "full":
+            raise wal.damaged(self.path, damage.what)
 
     def address(self) -> str:
         """Spell the file as SQLite wants it named."""

@@ -235,9 +235,11 @@ class SqliteDatabase(Database):
         self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
         upkeep.vacuum(self.connections)
 
-    def wal_frames(self) -> int:
-        row = self.read(lambda: self.one("pragma wal_checkpoint(noop)", {}))
-        return int(row[1]) if row else 0
+    def check_wal(self, *, crashes: bool = False) -> list[str]:
+        from decklog.db.sqlite import wal
+
+        damage = wal.damage_of(self.target)
+        return [damage.what] if damage and (crashes or damage.cause is not wal.Cause.KILLED) else []
 
     def check_indexes(self, most: int) -> list[str]:
         _, rows = self.read(lambda: self.rows(f"pragma integrity_check({most})", {}))

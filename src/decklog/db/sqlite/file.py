@@ -137,6 +137,14 @@ def look(path: str) -> FileState:
     return FileState.DATABASE if status.st_size else FileState.EMPTY
 
 
+def has_wal(path: str) -> bool:
+    """Say whether a file has a write-ahead log with anything in it."""
+    try:
+        return os.stat(f"{path}-wal").st_size > 0
+    except OSError:
+        return False
+
+
 def make_file(path: str) -> None:
     """Make the file and its folder so that only their owner can read them; a file that is there is left alone."""
     draft = f"{path}.{os.getpid()}.{get_ident()}.new"

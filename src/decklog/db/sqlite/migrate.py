@@ -19,15 +19,34 @@ def prepare(connections: "Connections", state: "file.FileState", clock: "Clock")
     """Leave the file ready to use at the latest version, or raise and leave it as it was."""
     latest = schema.latest("sqlite")
     if state != "database":
+        _check_unused(connections.path)
         if connections.read_only:
             raise NotFound(f"there is no log at {connections.path}", hint="Run: decklog init")
         file.make_file(connections.path)
-    found = check_version(connections, latest)
+    found = _looked_over(connections, latest)
     if found == latest:
         return
     if connections.read_only:
         raise schema.too_old(connections.path, found, "sqlite", hint="Open it once for writing, or run: decklog migrate")
     migrate(connections, clock)
+
+
+def _check_unused(path: str) -> None:
+    if file.has_wal(path):
+        from decklog.db.sqlite import wal
+
+        wal.check_unused(path)
+
+
+def _looked_over(connections: "Connections", latest: int) -> int:
+    """Read the schema version of a file that is sound as far as a short look shows; one that is not stays just as it is."""
+    connection = connections.readers.mine().connection
+    # Closing the last connection copies the write-ahead log back and removes it, with what SQLite can't read of it.
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    found = check_version(connections, latest)
+    connections.check_wal()
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(connections.keeps_wal))
+    return found
 
 
 def check_version(connections: "Connections", latest: int) -> int:
@@ -43,8 +62,6 @@ def check_version(connections: "Connections", latest: int) -> int:
     except apsw.Error as problem:
         raise errors.translate(problem, connections.path) from problem
     if application != file.APPLICATION_ID and (tables or version or application):
-        # Closing must not bring another program's write-ahead log into its file.
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         raise NotADatabase(
             f"{connections.path} is a SQLite database of another program, and was left as it is",
             hint="Name another file; `decklog import` takes over the logs of older systems.",

@@ -108,7 +108,7 @@ class Verifier:
         if stream is None:
             self._check_tables()
             # Rows are looked up by their keys: an index that says another key than the row does would hide what became of it.
-            for what in self._db.check_indexes(_MOST_PROBLEMS):
+            for what in (*self._db.check_wal(), *self._db.check_indexes(_MOST_PROBLEMS)):
                 self._bad(what)
             self._check_proofs()
         else:

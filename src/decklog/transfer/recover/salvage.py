@@ -67,7 +67,7 @@ class Salvage:
         self._progress("looking for damage", 0, 0)
         try:
             with Decklog.open(self._opened) as log:
-                return log.db.wal_frames() >= Pages(self._raw).frames and not log.db.check_pages(1) and log.journal.verify().ok
+                return not log.db.check_wal(crashes=True) and not log.db.check_pages(1) and log.journal.verify().ok
         except (DecklogError, ValueError, TypeError, KeyError, AttributeError):
             return False
 

@@ -1,0 +1,269 @@
+"""Reads the write-ahead log of a SQLite file by itself, frame by frame, to tell what SQLite will leave unread of it.
+
+SQLite reads frames up to the first that is not whole and says nothing of those behind it: after a crash there is only a commit
+that nobody was told of. After damage there are commits that were acknowledged, and the next writer goes over them.
+"""
+
+import os
+import time
+from enum import StrEnum
+from itertools import pairwise
+
+from decklog.errors import Damaged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HEADER_SIZE, FRAME_HEADER_SIZE = 32, 24
+_ORDERS = {0x377F0682: "little", 0x377F0683: "big"}
+_SUM = 0xFFFFFFFF
+_USUAL_PAGE_SIZE = 4096
+# Each round adds one to the first salt, and a file of noise should not look like one of them.
+_MOST_ROUNDS = 100_000
+# A writer that is at work shows half of a commit; damage looks the same a moment later.
+_SECONDS_BETWEEN_LOOKS = 0.05
+_MOST_LOOKS = 20
+# How far behind the last commit a first look goes: less costs a call nothing, and damage seldom is larger.
+_SLOTS_LOOKED_AT = 64
+
+
+# No dataclasses here: making the classes would cost every call more than looking.
+
+
+class Frame:
+    """One page in a write-ahead log, by its number and where its content begins; `is_current` when it is of this round."""
+
+    __slots__ = ("follows", "is_commit", "is_current", "page", "start")
+
+    def __init__(self, page: int, start: int, *, is_commit: bool, is_current: bool, follows: bool) -> None:
+        self.page = page
+        self.start = start
+        self.is_commit = is_commit
+        self.is_current = is_current
+        # Whether it follows from the frame before it as that stands there; False too where that can't be told.
+        self.follows = follows
+
+
+class Cause(StrEnum):
+    """What may have left a write-ahead log as it is; the one that does least harm."""
+
+    # A process ended in the middle of its last write.
+    KILLED = "a commit that a crash cut short, or damage"
+    # The disk had written a later page of the last commit and not an earlier one.
+    POWER_CUT = "a commit that a power cut cut short, or damage"
+    # There are commits behind it, which begin only when the one before is on the disk.
+    DAMAGE = "acknowledged commits are among them"
+
+
+class Damage:
+    """What SQLite leaves unread, and what it takes to leave it so."""
+
+    def __init__(self, what: str, cause: Cause) -> None:
+        self.what = what
+        self.cause = cause
+
+
+class WriteAheadLog:
+    """The content of one, in whatever state it is."""
+
+    def __init__(self, content: bytes, page_size: int | None = None) -> None:
+        self._content = memoryview(content)
+        self._size = len(content)
+        self._order, self.has_sound_header = self._read_header()
+        self.page_size = self._page_size(page_size)
+        self._step = FRAME_HEADER_SIZE + self.page_size
+        self.slots = max(0, self._size - HEADER_SIZE) // self._step
+        self.salts = bytes(self._content[16:24]) if self.has_sound_header else self._salts_of_frames()
+        self._frames: list[Frame | None] | None = None
+
+    def _read_header(self) -> tuple[str, bool]:
+        head = bytes(self._content[:HEADER_SIZE])
+        order = _ORDERS.get(int.from_bytes(head[:4], "big"))
+        if order is None or len(head) < HEADER_SIZE:
+            return "little", False
+        return order, checksum(head[:24], order) == stored_sums(head, 24)
+
+    def _page_size(self, known: int | None) -> int:
+        size = int.from_bytes(self._content[8:12], "big")
+        if self.has_sound_header or (known is None and is_page_size(size)):
+            return size
+        return known or _USUAL_PAGE_SIZE
+
+    def _salts_of_frames(self) -> bytes:
+        """Take the salts of the first frames that agree: a round begins at the start of the file."""
+        heads = (self._head(slot)[8:16] for slot in range(self.slots))
+        return next((one for one, other in pairwise(heads) if one == other and any(one)), bytes(8))
+
+    def _head(self, slot: int) -> bytes:
+        start = HEADER_SIZE + slot * self._step
+        return bytes(self._content[start : start + FRAME_HEADER_SIZE])
+
+    @property
+    def frames(self) -> "list[Frame | None]":
+        """Every place for a frame, in order; None where neither this round nor an earlier one has left one."""
+        if self._frames is None:
+            self._frames = list(self._read_frames())
+        return self._frames
+
+    def _read_frames(self) -> "Iterator[Frame | None]":
+        sums = stored_sums(bytes(self._content[:HEADER_SIZE]), 24)
+        for slot in range(self.slots):
+            head, start = self._head(slot), HEADER_SIZE + slot * self._step + FRAME_HEADER_SIZE
+            mine = stored_sums(head, 16)
+            if self._is_of_a_round(head[8:16]):
+                content = head[:8] + self._content[start : start + self.page_size]
+                follows = checksum(content, self._order, sums) == mine
+                page, is_current = int.from_bytes(head[:4], "big"), head[8:16] == self.salts
+                yield Frame(page, start, is_commit=any(head[4:8]), is_current=is_current, follows=follows)
+            else:
+                yield None
+            sums = mine
+
+    def _is_of_a_round(self, salts: bytes) -> bool:
+        """Say whether salts are of this round or, each begun anew with the next number, of one before it."""
+        age = (int.from_bytes(self.salts[:4], "big") - int.from_bytes(salts[:4], "big")) & _SUM
+        return any(salts) and (salts == self.salts or 1 <= age <= _MOST_ROUNDS)
+
+    @property
+    def read_by_sqlite(self) -> int:
+        """Count the frames that SQLite reads: up to the last commit before the first that is not whole."""
+        last = 0
+        if not self.has_sound_header:
+            return last
+        for count, frame in enumerate(self.frames, 1):
+            if frame is None or not frame.is_current or not frame.follows:
+                break
+            if frame.is_commit:
+                last = count
+        return last
+
+    @property
+    def committed(self) -> int:
+        """Count the frames up to the last that a commit stands behind, read by SQLite or not.
+
+        A place that holds nothing may have held a commit.
+        """
+        last = [slot for slot, frame in enumerate(self.frames) if frame is None or (frame.is_current and frame.is_commit)]
+        return last[-1] + 1 if last else 0
+
+    def damage(self) -> Damage | None:
+        """Name what is there and left unread, if anything is."""
+        if not self._size:
+            return None
+        if not self.has_sound_header:
+            what = f"the header of the write-ahead log is damaged, and {self.slots} pages behind it are not read"
+            return Damage(what, Cause.DAMAGE)
+        read, committed = self.read_by_sqlite, self.committed
+        if committed > read:
+            broken = read + self._whole_after(read)
+            cause = self._cause(broken)
+            frames = f"{committed - read} frames from {read + 1} on are not read: {cause}"
+            return Damage(f"frame {broken + 1} of the write-ahead log is damaged, and {frames}", cause)
+        return self._cut_short()
+
+    def _whole_after(self, read: int) -> int:
+        """Count the frames behind the last commit that still are whole."""
+        whole = 0
+        for frame in self.frames[read:]:
+            if frame is None or not frame.is_current or not frame.follows:
+                break
+            whole += 1
+        return whole
+
+    def _cause(self, broken: int) -> Cause:
+        """Tell by the commits that follow from each other behind a broken frame. A power cut leaves one at most, a crash none."""
+        most = commits = 0
+        for frame in self.frames[broken + 1 :]:
+            if frame is None or not frame.is_current or not frame.follows:
+                commits = 0
+            elif frame.is_commit:
+                commits += 1
+                most = max(most, commits)
+        if most > 1:
+            return Cause.DAMAGE
+        return Cause.POWER_CUT if most or None in self.frames[broken:] else Cause.KILLED
+
+    def _cut_short(self) -> Damage | None:
+        """Look at what is left behind the last whole frame: a page that was cut off is none that a killed process leaves."""
+        rest = self._size - HEADER_SIZE - self.slots * self._step
+        if rest > FRAME_HEADER_SIZE and self._head(self.slots)[8:16] == self.salts and self.read_by_sqlite == self.slots:
+            return Damage(f"the write-ahead log ends in the middle of a page: {Cause.KILLED}", Cause.KILLED)
+        return None
+
+
+def is_page_size(size: int) -> bool:
+    return 512 <= size <= 65536 and size & (size - 1) == 0
+
+
+def checksum(content: bytes, order: str, sums: tuple[int, int] = (0, 0)) -> tuple[int, int]:
+    """Go on with SQLite's checksum over some more bytes."""
+    words = memoryview(content).cast("I")
+    if (order == "little") != _IS_LITTLE:
+        words = memoryview(b"".join(content[place : place + 4][::-1] for place in range(0, len(content), 4))).cast("I")
+    first, second = sums
+    each = iter(words)
+    for one, other in zip(each, each, strict=True):
+        first = first + one + second & _SUM
+        second = second + other + first & _SUM
+    return first, second
+
+
+_IS_LITTLE = memoryview(b"\1\0\0\0").cast("I")[0] == 1
+
+
+def stored_sums(head: bytes, place: int) -> tuple[int, int]:
+    return int.from_bytes(head[place : place + 4], "big"), int.from_bytes(head[place + 4 : place + 8], "big")
+
+
+def damage_of(path: str) -> Damage | None:
+    """Name what is damaged in the write-ahead log of a file. What a writer is just writing is not."""
+    found = None
+    for _ in range(_MOST_LOOKS):
+        before, found = found, WriteAheadLog(_content(f"{path}-wal")).damage()
+        if found is None or (before is not None and found.what == before.what):
+            return found
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    return None
+
+
+def _content(wal: str) -> bytes:
+    # Locks lie on the file itself and on its index, never on the log: it may be opened and closed.
+    try:
+        with open(wal, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+def damaged(path: str, what: str) -> Damaged:
+    return Damaged(
+        f"{path}: {what}",
+        hint=f"Nothing was changed. Copy the file and its -wal away first; then run: decklog recover {path}",
+        path=path,
+    )
+
+
+def check_unused(path: str) -> None:
+    """Refuse to begin a log where one has lost its file and kept its write-ahead log, which SQLite would remove."""
+    if slots := WriteAheadLog(_content(f"{path}-wal")).slots:
+        raise damaged(path, f"the file is gone or empty, and {slots} pages wait for it in its write-ahead log")
+
+
+def looks_damaged(path: str, read: int) -> bool:
+    """Say, by a few bytes, whether a closer look is needed when SQLite reads so many frames of the write-ahead log."""
+    try:
+        with open(f"{path}-wal", "rb") as file:
+            head = file.read(HEADER_SIZE)
+            if not head:
+                return False
+            size = int.from_bytes(head[8:12], "big")
+            order = _ORDERS.get(int.from_bytes(head[:4], "big"))
+            if order is None or not is_page_size(size) or checksum(head[:24], order) != stored_sums(head, 24):
+                return True
+            step = FRAME_HEADER_SIZE + size
+            descriptor, start = file.fileno(), HEADER_SIZE + read * step
+            slots = range(start, start + _SLOTS_LOOKED_AT * step, step)
+            return any(os.pread(descriptor, 8, slot + 8) == head[16:24] for slot in slots)
+    except FileNotFoundError:
+        return False

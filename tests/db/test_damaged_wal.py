@@ -1,0 +1,149 @@
+"""Damage in the write-ahead log of a SQLite file: named by whoever meets it, and left as it is for a recovery."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.cli import run
+from decklog.errors import Damaged
+
+HEADER, FRAME = 32, 24 + 4096
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A log as a crash leaves it: 30 commits wait in its write-ahead log."""
+    with Decklog.open(tmp_path / "sound.db") as log:
+        log.runs.start("x", run_id="run_1")
+    with Decklog.open(tmp_path / "sound.db") as log:
+        for number in range(30):
+            log.journal.append("run_1", f"entry {number}")
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{tmp_path}/sound.db{suffix}", f"{tmp_path}/log.db{suffix}")
+            os.chmod(f"{tmp_path}/log.db{suffix}", 0o600)
+    return tmp_path / "log.db"
+
+
+def spoil(path: Path, start: int, content: bytes | None = None) -> None:
+    """Flip a bit of the write-ahead log, or write something over it; a negative place counts from its end."""
+    wal = Path(f"{path}-wal")
+    spoiled = bytearray(wal.read_bytes())
+    start %= len(spoiled)
+    if content is None:
+        spoiled[start] ^= 1
+    else:
+        spoiled[start : start + len(content)] = content
+    wal.write_bytes(spoiled)
+
+
+def in_frame(number: int) -> int:
+    return HEADER + number * FRAME + 24 + 2000
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {suffix: Path(f"{path}{suffix}").read_bytes() for suffix in ("", "-wal")}
+
+
+def told(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    code = run(["--db", str(path), "--json", *words])
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return code, json.dumps(answer)
+
+
+DAMAGE = {
+    "a zeroed header": (0, bytes(HEADER)),
+    "one bit of the header": (17, None),
+    "one bit of a page in the middle": (in_frame(12), None),
+    "the header of a frame in the middle": (HEADER + 12 * FRAME, bytes(24)),
+    "some frames in the middle": (HEADER + 10 * FRAME, bytes(3 * FRAME)),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_before_acknowledged_commits_is_named_by_everyone_and_nothing_is_touched(
+    kind: str, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil(path, *DAMAGE[kind])
+    before = files(path)
+    with pytest.raises(Damaged, match="write-ahead log"):
+        Decklog.open(path)
+    for words in (["doctor"], ["verify"], ["journal", "find", "run_1"], ["journal", "append", "run_1", "new"]):
+        code, said = told(path, capsys, *words)
+        assert code == 1, words
+        assert "write-ahead log is damaged" in said, words
+        assert "decklog recover" in said, words
+    assert files(path) == before
+
+
+def test_damage_in_the_last_commit_is_found_by_doctor_and_verify_and_stays_for_a_recovery(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Decklog.open(path) as log:
+        # One commit of many pages, of which one in the middle is lost.
+        log.journal.append_many([{"stream": "run_1", "body": f"{number} {'x' * 900}"} for number in range(40)])
+        damaged = path.with_name("damaged.db")
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{path}{suffix}", f"{damaged}{suffix}")
+    spoil(damaged, -5 * FRAME + 2000)
+    before = files(damaged)
+    for words in (["doctor"], ["verify"]):
+        code, said = told(damaged, capsys, *words)
+        assert (code, "power cut" in said) == (1, True), words
+    assert files(damaged) == before
+
+
+def test_half_a_commit_that_a_killed_process_left_is_no_damage_of_the_log(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spoil(path, -2000)
+    with Decklog.open(path) as log:
+        assert log.journal.verify().ok
+        assert log.journal.find("run_1", limit=1)[0].body == "entry 28"
+    code, said = told(path, capsys, "doctor")
+    assert (code, "a crash cut short" in said) == (1, True)
+    with Decklog.open(path) as log:
+        log.journal.append("run_1", "it goes on")
+        assert log.journal.verify().ok
+
+
+def test_who_does_not_wait_for_the_disk_gets_what_a_power_cut_has_left(path: Path) -> None:
+    spoil(path, in_frame(12))
+    with Decklog.open(path, durability="relaxed") as log:
+        log.journal.append("run_1", "it goes on")
+    with pytest.raises(Damaged):
+        Decklog.open(path)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_no_log_is_begun_where_a_file_was_lost_and_its_write_ahead_log_was_not(path: Path, is_gone: bool) -> None:
+    wal = Path(f"{path}-wal").read_bytes()
+    path.unlink()
+    if not is_gone:
+        path.touch(0o600)
+    with pytest.raises(Damaged, match="wait for it"):
+        Decklog.open(path)
+    assert Path(f"{path}-wal").read_bytes() == wal
+
+
+def test_a_writer_at_work_is_not_taken_for_damage(tmp_path: Path) -> None:
+    path, stop = tmp_path / "log.db", Event()
+    with Decklog.open(path) as log:
+        log.runs.start("x", run_id="run_1")
+
+        def keep_writing() -> None:
+            while not stop.is_set():
+                log.journal.append("run_1", "x" * 9000)
+
+        writer = Thread(target=keep_writing)
+        writer.start()
+        try:
+            for _ in range(20):
+                with Decklog.open(path) as other:
+                    assert other.db.check_wal(crashes=True) == []
+        finally:
+            stop.set()
+            writer.join()
