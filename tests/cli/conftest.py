@@ -1,8 +1,6 @@
 """The program as a user runs it: a process of its own, in a folder of its own."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.db.processes import environment
+from tests.programs import call
 
 
 @dataclass(frozen=True)
@@ -39,17 +37,10 @@ def decklog(tmp_path: Path) -> Program:
     """Run `decklog` with these words in the test's folder. No answer may ever be a traceback."""
 
     def run(*words: str, stdin: str | bytes = b"", cwd: Path | None = None, **variables: str) -> Said:
+        own = {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": str(tmp_path / "data"), "COLUMNS": "100", **variables}
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        done = subprocess.run(
-            [sys.executable, "-m", "decklog", *words],
-            input=given,
-            capture_output=True,
-            cwd=cwd or tmp_path,
-            env=environment(HOME=str(tmp_path / "home"), XDG_DATA_HOME=str(tmp_path / "data"), COLUMNS="100", **variables),
-            timeout=60,
-            check=False,
-        )
-        said = Said(done.returncode, done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="replace"))
+        done = call(list(words), cwd=cwd or tmp_path, variables=own, stdin=given)
+        said = Said(done.code, done.out.decode(errors="surrogateescape"), done.err.decode(errors="replace"))
         assert "Traceback" not in said.err + said.out, said.err + said.out
         return said
 
