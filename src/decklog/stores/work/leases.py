@@ -91,10 +91,20 @@ class Leases(Store):
         while (task := self._db.write(lambda: self._claim(run_id, worker, wanted, lease_seconds, amounts))) is None:
             if not self._awaited(run_id, wanted, patience):
                 return None
-        claim = Claim(self, task, lease_seconds)
+        claim = self._claimed(task, lease_seconds)
         if recall:
             claim.lessons = self._lessons().recall(f"{task.title} {task.objective}")
         return claim
+
+    def _claimed(self, task: Task, lease_seconds: float) -> Claim:
+        """Give a task to whoever claims it; a transaction that is undone takes it back."""
+        claim = Claim(self, task, lease_seconds)
+        self.if_undone(claim.void)
+        return claim
+
+    def if_undone(self, act: "Callable[[], None]") -> None:
+        """Do this should the transaction that the caller is in be undone."""
+        self._db.if_undone(act)
 
     def _awaited(self, run_id: str | None, wanted: "dict[str, str | None]", patience: "Patience") -> bool:
         """Wait until there may be a task to take. Looking is free for all; only those who see one go and lock the run."""
@@ -214,7 +224,7 @@ class Leases(Store):
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         task = self._claim(done.run_id, worker or "", wanted, lease_seconds, amounts)
-        return None if task is None else Claim(self, task, lease_seconds)
+        return None if task is None else self._claimed(task, lease_seconds)
 
     # What a worker does with what it has
 
