@@ -20,6 +20,10 @@ ENGINES = ("sqlite", "postgres")
 _numbers = itertools.count(1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--programs", type=int, help="run so many programs of each state machine, instead of a few")
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """A PostgreSQL of our own, from PyPI; one per test process, gone with it."""

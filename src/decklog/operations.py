@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Refuses to write once a lease is lost; set for as long as somebody works on a task that has been claimed.
 lease: "ContextVar[Callable[[Any], None] | None]" = ContextVar("decklog_lease", default=None)
+_late: "ContextVar[bool]" = ContextVar("decklog_late", default=False)
 
 _TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS, without importing inspect for it
 
@@ -158,15 +159,35 @@ def within_lease(db: "Database", job: "Callable[[], R]") -> "R":
     return db.write(checked)
 
 
-def is_late(db: "Any") -> bool:
-    """Tell whether whoever writes has lost the task that it writes for."""
+def even_late(db: "Database", job: "Callable[[], R]") -> "R":
+    """Write in one transaction, whoever has the task by now; the job hears from `is_late` when it is another."""
     check = lease.get()
+    if check is None:
+        return db.write(job)
+
+    def told() -> "R":
+        # What the job calls in its turn is part of the same act, and no more refused than the job itself.
+        tokens = lease.set(None), _late.set(_has_lost(check, db))
+        try:
+            return job()
+        finally:
+            lease.reset(tokens[0])
+            _late.reset(tokens[1])
+
+    return db.write(told)
+
+
+def _has_lost(check: "Callable[[Any], None]", db: "Any") -> bool:
     try:
-        if check is not None:
-            check(db)
+        check(db)
     except LeaseLost:
         return True
     return False
+
+
+def is_late() -> bool:
+    """Tell whether whoever writes has lost the task that it writes for."""
+    return _late.get()
 
 
 def _proven(function: "Callable[..., Any]", store: "Any", args: "tuple[Any, ...]", kwargs: "dict[str, Any]") -> "Any":
@@ -189,7 +210,7 @@ def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, ma
                 return _STEPWISE[through](store._db, function(store, *args, **kwargs))
             if through == "read":
                 return store._db.read(lambda: function(store, *args, **kwargs))
-            write = store._db.write if late else partial(within_lease, store._db)
+            write = partial(even_late if late else within_lease, store._db)
             if manager_only:
                 return write(lambda: _proven(function, store, args, kwargs))
             return write(lambda: function(store, *args, **kwargs))

@@ -373,6 +373,14 @@ class Record:
         """Make anew, for the copy in a fork, what is good only once in a log."""
         return image
 
+    @classmethod
+    def fitted(cls, images: "list[dict[str, Any]]", _told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+        """Give what a fork has of these, true of all else that is told of its run.
+
+        A fork may begin at an entry in the middle of what one verb wrote.
+        """
+        return images
+
     def as_dict(self) -> "dict[str, Any]":
         """Give the record as plain JSON values."""
         own, decoders = self.__dict__, self._decoders()

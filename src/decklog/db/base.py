@@ -64,6 +64,10 @@ class Database(ABC):
         its own thread.
         """
 
+    @abstractmethod
+    def if_undone(self, act: "Callable[[], None]") -> None:
+        """Do this should the transaction that the caller is in be undone; nothing, where what was written is committed."""
+
     @property
     @abstractmethod
     def is_in_transaction(self) -> bool:

@@ -272,3 +272,41 @@ def test_a_reservation_can_be_seen_as_it_was(log: Decklog, run_id: str) -> None:
         (30, "settled"),
     ]
     assert log.journal.verify().ok
+
+
+def test_a_reservation_for_no_run_pays_nothing_for_a_runs_task(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    task = log.tasks.add(run_id, "lexer")
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=10)
+    held = log.reservations.reserve(clock.now() + timedelta(hours=1), amount_microdollars=500)
+    with pytest.raises(Invalid, match="is for no run"):
+        log.ledger.charge("m", cost_microdollars=500, reservation_id=held.id, task_id=task.id)
+    assert log.ledger.find() == []
+
+
+def test_a_task_is_of_its_own_run_alone(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.runs.start("another", run_id="run_2")
+    task = log.tasks.add(run_id, "lexer")
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=10)
+    with pytest.raises(Invalid, match="this is for run_2"):
+        log.ledger.charge("m", cost_microdollars=500, run_id="run_2", task_id=task.id)
+    with pytest.raises(Invalid, match="this is for run_2"):
+        log.reservations.reserve(clock.now() + timedelta(hours=1), amount_microdollars=500, run_id="run_2", task_id=task.id)
+
+
+def test_a_tasks_money_is_its_groups_unless_another_is_named(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    task = log.tasks.add(run_id, "lexer", group_id="front")
+    log.budgets.set("group", scope_id=f"{run_id}/front", limit_microdollars=10)
+    with pytest.raises(BudgetExceeded):
+        log.ledger.charge("m", cost_microdollars=500, task_id=task.id)
+    with pytest.raises(BudgetExceeded):
+        log.reservations.reserve(clock.now() + timedelta(hours=1), amount_microdollars=500, task_id=task.id)
+    charges = [log.ledger.charge("m", cost_microdollars=5, task_id=task.id, group_id=group) for group in (None, "review")]
+    assert [charge.group_id for charge in charges] == ["front", "review"]
+
+
+def test_a_worker_may_spend_for_another_run_than_that_of_its_task(log: Decklog, run_id: str) -> None:
+    log.runs.start("another", run_id="run_2")
+    task = log.tasks.add(run_id, "lexer", group_id="front")
+    with log.acting("dev", task_id=task.id, group_id="front"):
+        charge = log.ledger.charge("m", cost_microdollars=5, run_id="run_2")
+    assert (charge.run_id, charge.task_id, charge.group_id, charge.agent) == ("run_2", None, None, "dev")

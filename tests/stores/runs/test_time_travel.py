@@ -202,3 +202,23 @@ def test_a_fork_takes_time_in_proportion_to_its_records(log: Decklog, run_id: st
     fork = log.runs.fork(run_id)
     assert {head["stream"] for head in log.journal.heads()} - {head["stream"] for head in before} == {fork.id}
     assert len(log.journal.find(fork.id, limit=1000)) == 302
+
+
+@pytest.mark.parametrize("seq", range(1, 12))
+def test_a_fork_in_the_middle_of_what_a_verb_wrote_is_whole(log: Decklog, run_id: str, seq: int) -> None:
+    first = log.tasks.add(run_id, "first", priority=90)
+    log.tasks.add(run_id, "second", depends_on=[first.id])
+    for count in (1, 2):
+        log.states.save(run_id, "notes", {"count": count})
+    claim = log.tasks.claim(run_id, worker="w")
+    assert claim is not None
+    claim.finish()
+    fork = log.runs.fork(run_id, at=str(seq)).id
+    open_tasks = [task for task in log.tasks.find(fork) if task.state == "pending"]
+    for _ in open_tasks:
+        again = log.tasks.claim(fork, worker="w")
+        assert again is not None, log.tasks.ready(fork)["not_ready"]
+        again.finish()
+    saved = [log.states.save(fork, "notes", {"count": count}).version for count in (2, 3)]
+    assert saved[1] == saved[0] + 1 == log.states.get(fork, "notes").version
+    assert log.journal.verify().ok

@@ -2,6 +2,7 @@
 
 import copy
 import threading
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,16 @@ def test_money_that_is_spent_is_charged_even_late_and_marked(log: Decklog, run_i
         assert (late.is_late, late.cost_microdollars) == (True, 500)
         log.journal.append(run_id, "this is refused")
     assert log.journal.verify().ok
+
+
+def test_a_late_charge_tells_of_the_budgets_it_passes(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "work")
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
+    with pytest.raises(LeaseLost), claimed(log, run_id, lease_seconds=60):
+        lose(log, clock, run_id)
+        assert log.ledger.charge("m", cost_microdollars=150).is_late
+    assert [entry.subtype for entry in log.journal.find(run_id, kind="event")] == ["budget_overdrawn"]
+    assert log.budgets.burn()[0]["spent"] == 150
 
 
 def test_what_a_block_has_ended_does_not_bind_it(log: Decklog, run_id: str) -> None:
@@ -228,3 +239,56 @@ def test_those_who_wait_write_nothing_when_others_do(target: str) -> None:
             waiter.join()
         # One try each before they begin to wait, and none for the news of another run.
         assert writes.count("waiter") == 4
+
+
+class Undone(Exception):
+    pass
+
+
+def test_a_claim_that_was_undone_holds_nothing(log: Decklog, run_id: str) -> None:
+    task = log.tasks.add(run_id, "lexer")
+    with suppress(Undone), log.transaction():
+        void = log.tasks.claim(run_id, worker="ana")
+        raise Undone
+    claim = log.tasks.claim(run_id, worker="ben")
+    assert void is not None
+    assert claim is not None
+    assert claim.fence == void.fence
+    for act in (void.extend, void.finish, void.fail, void.release, lambda: void.park("CI"), lambda: void.block("no key")):
+        with pytest.raises(LeaseLost, match="undone"):
+            act()
+    with pytest.raises(LeaseLost, match="undone"), void:
+        log.journal.append(run_id, "in ben's name")
+    assert void.lost is not None
+    assert log.tasks.get(task.id).worker == "ben"
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_task_whose_end_was_undone_is_still_held_and_kept(log: Decklog, run_id: str, inner: bool) -> None:
+    task = log.tasks.add(run_id, "lexer")
+    claim = log.tasks.claim(run_id, worker="ana")
+    assert claim is not None
+    with claim:
+        with log.transaction() if inner else nullcontext():
+            with suppress(Undone), log.transaction():
+                claim.finish("all is well")
+                assert claim.is_over
+                raise Undone
+            assert not claim.is_over
+            assert log.tasks.get(task.id).state == claim.state == "running"
+        assert claim.lost is None
+        assert f"lease of {task.id}" in {thread.name for thread in threading.enumerate()}
+    assert log.tasks.get(task.id).state == "done"
+
+
+def test_what_was_taken_with_the_end_of_another_goes_with_it(log: Decklog, run_id: str) -> None:
+    log.tasks.add_many(run_id, [{"title": "lexer"}, {"title": "parser"}])
+    claim = log.tasks.claim(run_id, worker="ana")
+    assert claim is not None
+    with suppress(Undone), log.transaction():
+        following = log.tasks.finish_and_claim(claim.id, fence=claim.fence)
+        raise Undone
+    assert following is not None
+    with pytest.raises(LeaseLost, match="undone"):
+        following.extend()
+    assert claim.finish().state == "done"

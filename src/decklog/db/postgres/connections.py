@@ -10,6 +10,7 @@ from psycopg_pool import ConnectionPool
 
 from decklog.db.postgres import errors
 from decklog.db.postgres.clock import ServerClock
+from decklog.db.undoing import Undoing
 from decklog.errors import Closed, ReadOnly
 
 TYPE_CHECKING = False
@@ -32,6 +33,11 @@ class PatientConnection(psycopg.Connection["Any"]):
     """A connection that gives a server up which says nothing at all for so many seconds; None waits for ever."""
 
     patience_seconds: float | None = None
+
+    def __init__(self, *args: "Any", **kwargs: "Any") -> None:
+        super().__init__(*args, **kwargs)
+        # Of the transaction that is open on it.
+        self.undoing = Undoing()
 
     def wait(self, gen: "Any", *args: "Any", **kwargs: "Any") -> "Any":
         if self.patience_seconds is None:

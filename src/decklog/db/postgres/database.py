@@ -75,6 +75,9 @@ class PostgresDatabase(Database):
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()
 
+    def if_undone(self, act: "Callable[[], None]") -> None:
+        self._transactions.if_undone(act)
+
     @property
     def is_in_transaction(self) -> bool:
         return self._transactions.is_held()

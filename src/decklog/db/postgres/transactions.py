@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import T
-    from decklog.db.postgres.connections import PatientConnection, Pool
-
-    Connection = psycopg.Connection[Any]
+    from decklog.db.postgres.connections import PatientConnection as Connection
+    from decklog.db.postgres.connections import Pool
 
 _TRIES = 8
 WRITE = "begin isolation level read committed"
@@ -76,6 +75,11 @@ class Transactions:
     def _holding(self) -> "_Held | None":
         return self._held.get(caller()) if self._held and getattr(self.local, "connection", None) is None else None
 
+    def if_undone(self, act: "Callable[[], None]") -> None:
+        connection = self.current()
+        if connection is not None:
+            connection.undoing.add(act)
+
     def is_held(self) -> bool:
         """Say whether the caller holds a block open."""
         return bool(self._held) and caller() in self._held
@@ -102,9 +106,14 @@ class Transactions:
                 try:
                     yield connection
                     _commit(connection, is_read=begin is READ)
+                    connection.undoing.keep()
+                except OutcomeUnknown:
+                    connection.undoing.keep()  # what nobody knows to be undone is not taken back
+                    raise
                 finally:
                     if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                         connection.rollback()
+                    connection.undoing.undo()
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
 
@@ -129,7 +138,7 @@ class Transactions:
                 connection.patience_seconds = None
                 pool.putconn(connection)
 
-    def _taken(self, pool: "Pool") -> "PatientConnection":
+    def _taken(self, pool: "Pool") -> "Connection":
         try:
             return pool.getconn()
         except PoolTimeout as problem:
@@ -199,12 +208,14 @@ class Transactions:
     def _savepoint(self) -> "Iterator[None]":
         connection = self.here()
         connection.execute("savepoint nested")
+        mark = connection.undoing.mark()
         try:
             yield
         except BaseException:
             connection.execute("rollback to savepoint nested")
             connection.execute("release savepoint nested")
             self.memo.clear()
+            connection.undoing.undo(mark)
             raise
         connection.execute("release savepoint nested")
 

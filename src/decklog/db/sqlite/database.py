@@ -63,6 +63,9 @@ class SqliteDatabase(Database):
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()
 
+    def if_undone(self, act: "Callable[[], None]") -> None:
+        self._transactions.if_undone(act)
+
     @property
     def is_in_transaction(self) -> bool:
         return self._transactions.is_held()

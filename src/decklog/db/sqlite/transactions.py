@@ -11,6 +11,7 @@ from decklog.db.callers import Block
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
+from decklog.db.undoing import Undoing
 from decklog.errors import Busy, Conflict, SchemaTooNew
 
 TYPE_CHECKING = False
@@ -32,6 +33,7 @@ class Transactions:
         self.version = 0
         # One dictionary for good, emptied when what it says may no longer hold.
         self.memo: dict[Any, Any] = {}
+        self._undoing = Undoing()
         self._reset()
 
     def _reset(self) -> None:
@@ -42,6 +44,7 @@ class Transactions:
         self._group = GroupCommit(self._commit_one, self._commit_all)
         self._seen_version: int | None = None
         self.memo.clear()
+        self._undoing.keep()
 
     def is_held(self) -> bool:
         """Say whether the caller holds a block open."""
@@ -63,6 +66,10 @@ class Transactions:
             yield
         finally:
             self.owner = None
+
+    def if_undone(self, act: "Callable[[], None]") -> None:
+        if self.is_mine():
+            self._undoing.add(act)
 
     def write(self, job: "Callable[[], T]") -> "T":
         if self.owner == get_ident():
@@ -96,6 +103,7 @@ class Transactions:
             # A full disk takes the whole transaction with it; what followed would be committed piece by piece.
             raise Conflict("this transaction was rolled back when an error came up in it", hint="Begin it anew.")
         connection.execute("savepoint nested")
+        mark = self._undoing.mark()
         try:
             yield
         except BaseException:
@@ -103,6 +111,7 @@ class Transactions:
                 connection.execute("rollback to nested")
                 connection.execute("release nested")
             self.memo.clear()
+            self._undoing.undo(mark)
             raise
         connection.execute("release nested")
 
@@ -186,6 +195,7 @@ class Transactions:
             raise errors.translate(problem, self._connections.path) from problem
         self._seen_version = connection.data_version()
         self._committed = True
+        self._undoing.keep()
         self._connections.checkpoints.after_commit()
 
     def _end(self) -> None:
@@ -200,6 +210,7 @@ class Transactions:
                 connection.execute("rollback")
         finally:
             self._connections.lock.release()
+            self._undoing.undo()
 
     def _check_schema(self, connection: apsw.Connection) -> None:
         row = connection.execute("pragma user_version").fetchone()

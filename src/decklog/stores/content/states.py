@@ -16,7 +16,7 @@ from decklog.stores.of_run import lock_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 
@@ -84,6 +84,17 @@ class State(Record):
     digest: str
     updated_at: datetime
     iteration: int | None = None
+
+    @classmethod
+    def fitted(cls, images: "list[dict[str, Any]]", told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+        """Name the newest version that is told of; a state of which none is told has not been saved yet."""
+        versions = sorted(told.get(StateVersion.table, ()), key=lambda image: image["version"])
+        newest = {tuple(image[name] for name in cls.identity): image for image in versions}
+        fitted = []
+        for image in images:
+            if (version := newest.get(tuple(image[name] for name in cls.identity))) is not None:
+                fitted.append({**image, "version": version["version"], "digest": version["digest"]})
+        return fitted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from decklog.stores.journal.attribution import acting
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.money.meter import Meter, Spending
 from decklog.stores.money.prices import PriceList
-from decklog.stores.money.records import TOKENS, Charge, Reservation, check, day_of, place_of, run_of_task
+from decklog.stores.money.records import TOKENS, Charge, Reservation, check, complete_by_task, day_of, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,16 +86,15 @@ class Ledger(Store):
         }
         check(given)
         # Money that is gone is on record, whoever has the task by now.
-        given["is_late"] = is_late(self._db)
+        given["is_late"] = is_late()
         return self._charge(given, enforce and not given["is_late"])
 
     def _charge(self, given: "dict[str, Any]", enforce: bool) -> Charge:
-        who = acting.get() or {}
+        who, named = acting.get() or {}, dict(given)
         for name in ("agent", "agent_id", "group_id", "task_id"):
             given[name] = who.get(name) if given[name] is None else given[name]
         reservation = self._inherit(given)
-        if reservation is None and given["run_id"] is None:
-            given["run_id"] = run_of_task(self._db, given["task_id"])
+        complete_by_task(self._db, given, named, reservation)
         meter, stream = Meter(self._db, self._clock), given["run_id"] or "@ledger"
         meter.enter(stream)
         known = self._known(given)

@@ -179,12 +179,30 @@ def place_of(values: "Mapping[str, Any]") -> "dict[str, Any]":
     return {column: values[column] for column in COLUMNS.values()}
 
 
-def run_of_task(db: "Database", task_id: str | None) -> str | None:
-    """Find the run that a task is of: leaving the run out must not leave its budget out."""
-    if task_id is None:
-        return None
-    row = db.one("select run_id from tasks where id = :id", {"id": db.values.bind({"id": task_id})[0]["id"]})
-    return None if row is None else str(row[0])
+def complete_by_task(
+    db: "Database", given: "dict[str, Any]", named: "Mapping[str, Any]", reservation: "Reservation | None" = None
+) -> None:
+    """Add the run and the group that a task is of: leaving them out must not leave their budgets out.
+
+    A task that the caller named together with another run is refused. One that it only works on has nothing to do with money
+    for another run. A task that is not planned here may be of any.
+    """
+    if given["task_id"] is None:
+        return
+    row = db.one("select run_id, group_id from tasks where id = :id", {"id": db.values.bind({"id": given["task_id"]})[0]["id"]})
+    if row is None:
+        return
+    run_id, group_id = row
+    other = given["run_id"] if reservation is None else reservation.run_id
+    if other != run_id and (other is not None or reservation is not None):
+        if named["task_id"] is None and reservation is None:
+            given |= {"task_id": None, "group_id": named["group_id"]}
+            return
+        whose = f"reservation {reservation.id} is for {other or 'no run'}" if reservation is not None else f"this is for {other}"
+        raise Invalid(f"task {given['task_id']} is of run {run_id}, and {whose}", field="task_id")
+    given["run_id"] = run_id
+    if given["group_id"] is None:
+        given["group_id"] = group_id
 
 
 # Small enough that nine million charges of this size can still be added up.

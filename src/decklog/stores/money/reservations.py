@@ -20,8 +20,8 @@ from decklog.stores.money.records import (
     Reservation,
     ReservationState,
     aware,
+    complete_by_task,
     place_of,
-    run_of_task,
 )
 
 TYPE_CHECKING = False
@@ -64,11 +64,11 @@ class Reservations(Store):
             "holder": holder,
             "key": key,
         }
-        who = acting.get() or {}
+        who, named = acting.get() or {}, dict(given)
         for name in ("agent", "group_id", "task_id"):
             given[name] = who.get(name) if given[name] is None else given[name]
-        if run_id is None:
-            run_id = given["run_id"] = run_of_task(self._db, given["task_id"])
+        complete_by_task(self._db, given, named)
+        run_id = given["run_id"]
         meter = Meter(self._db, self._clock)
         meter.enter(run_id or "@ledger")
         known = self._known(run_id, key)

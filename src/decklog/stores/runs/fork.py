@@ -20,13 +20,23 @@ def copies(
     found: "list[tuple[type[Record], Image]]", run_id: str, new_id: str, ids: "Ids", db: "Database"
 ) -> "Iterator[tuple[type[Record], Image]]":
     """Give the records that a fork has, those that others refer to first."""
-    copied = [(record_class, record_class.upcast(image)) for record_class, image in found if record_class.copied_by_fork]
+    copied = list(_fitted([(kind, kind.upcast(image)) for kind, image in found if kind.copied_by_fork]))
     names = {(Run.table, run_id): new_id}
     for record_class, image in copied:
         if record_class is not Run and record_class.identity == ("id",):
             names[record_class.table, image["id"]] = ids.new(_prefix(record_class, image["id"]))
     for record_class, image in copied:
         yield record_class, record_class.forked(_renamed(record_class, image, names), db)
+
+
+def _fitted(found: "list[tuple[type[Record], Image]]") -> "Iterator[tuple[type[Record], Image]]":
+    """Leave out, or put right, what tells of something that comes only after the last entry of the fork."""
+    told: dict[str, list[Image]] = {}
+    for record_class, image in found:
+        told.setdefault(record_class.table, []).append(image)
+    for record_class in dict.fromkeys(record_class for record_class, _ in found):
+        for image in record_class.fitted(told[record_class.table], told):
+            yield record_class, image
 
 
 def _renamed(record_class: type[Record], image: "Image", names: "dict[tuple[str, str], str]") -> "Image":

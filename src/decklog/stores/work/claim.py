@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         def release(self, task_id: str, *, fence: int, reason: str | None = None) -> Task: ...
         def park(self, task_id: str, *, fence: int, reason: str) -> Task: ...
         def lease_check(self, task_id: str, fence: int) -> Callable[[Database], None]: ...
+        def if_undone(self, act: Callable[[], None]) -> None: ...
 
 
 class Claim:
@@ -50,9 +51,11 @@ class Claim:
         self._lease_seconds = lease_seconds
         # Made on entering the block: most claims are never used as one.
         self._keeper: _Keeper | None = None
+        self._void: LeaseLost | None = None
         self.task = task
         self.lessons: list[Any] = []
         self.is_over = False
+        self._is_entered = False
 
     def __getattr__(self, name: str) -> "Any":
         if name == "task":
@@ -62,7 +65,20 @@ class Claim:
     @property
     def lost(self) -> LeaseLost | None:
         """Why the lease is no longer kept alive; None while it is."""
-        return None if self._keeper is None else self._keeper.lost
+        return self._void or (None if self._keeper is None else self._keeper.lost)
+
+    def void(self) -> None:
+        """Hold nothing any more: the transaction in which the task was claimed was undone.
+
+        Whoever claims it next gets the same fence, so nothing may be said with this one.
+        """
+        self._rest()
+        self._void = LeaseLost(
+            f"the claim of task {self.task.id} was undone with the transaction that it was made in",
+            hint="Claim again.",
+            task_id=self.task.id,
+            yours=self.task.fence,
+        )
 
     def as_dict(self) -> "dict[str, Any]":
         data = self.task.as_dict()
@@ -72,8 +88,10 @@ class Claim:
 
     def extend(self, **stage: "Any") -> "Task":
         """Keep the lease alive for another term."""
-        self.task = self._leases.extend(self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, **stage)
-        return self.task
+        self._check_valid()
+        task = self._leases.extend(self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, **stage)
+        self._become(task, is_over=self.is_over)
+        return task
 
     def finish(self, summary: str | None = None, result: object = None) -> "Task":
         """End the task as done."""
@@ -110,11 +128,31 @@ class Claim:
         return None if _may_pass(problem) and not is_late else _not_kept(self.task, problem)
 
     def _end(self, verb: "Any", **arguments: "Any") -> "Task":
+        self._check_valid()
         self._rest()
         task: Task = verb(self.task.id, fence=self.task.fence, **arguments)
-        self.task = task
-        self.is_over = True
+        self._become(task, is_over=True)
         return task
+
+    def _check_valid(self) -> None:
+        if self._void is not None:
+            raise self._void
+
+    def _become(self, task: "Task", *, is_over: bool) -> None:
+        """Be what the task is now, until a transaction that is undone makes it again what it was."""
+        before = self.task, self.is_over
+        self._leases.if_undone(lambda: self._go_back(*before))
+        self.task, self.is_over = task, is_over
+
+    def _go_back(self, task: "Task", is_over: bool) -> None:
+        self.task, self.is_over = task, is_over
+        if not is_over and self._is_entered and self._keeper is not None and self._keeper.lost is None:
+            self._keep()
+
+    def _keep(self) -> None:
+        self._rest()
+        self._keeper = _Keeper(self)
+        self._keeper.start()
 
     # The block
 
@@ -122,7 +160,7 @@ class Claim:
         """Write about the task from here on, in this context, and only while it is held."""
         check = self._leases.lease_check(self.task.id, self.task.fence)
         self._before = lease.get(), acting.get()
-        lease.set(lambda db: None if self.is_over else check(db))
+        lease.set(lambda db: self._check_held(db, check))
         acting.set({**(acting.get() or {}), "task_id": self.task.id, "group_id": self.task.group_id})
 
     def lay_down(self) -> None:
@@ -132,12 +170,14 @@ class Claim:
         acting.set(who)
 
     def __enter__(self) -> "Self":
-        self._keeper = _Keeper(self)
-        self._keeper.start()
+        self._check_valid()
+        self._keep()
+        self._is_entered = True
         self.take_up()
         return self
 
     def __exit__(self, kind: "Any", problem: BaseException | None, _: "Any") -> None:
+        self._is_entered = False
         self.lay_down()
         self._rest()
         if self.is_over or isinstance(problem, LeaseLost):
@@ -148,6 +188,11 @@ class Claim:
             self.finish()
         else:
             self.fail(f"{kind.__name__}: {problem}", blocker=kind.__name__)
+
+    def _check_held(self, db: "Database", check: "Callable[[Database], None]") -> None:
+        self._check_valid()
+        if not self.is_over:
+            check(db)
 
     def _rest(self) -> None:
         if self._keeper is not None:

@@ -90,22 +90,34 @@ class Leases(Store):
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         patience = Patience(wait_seconds)
 
-        def claim_one() -> Task | None:
-            return self._claim(run_id, worker, wanted, lease_seconds, amounts)
+        def claim_one() -> Claim | None:
+            task = self._claim(run_id, worker, wanted, lease_seconds, amounts)
+            return None if task is None else self._claimed(task, lease_seconds)
 
-        while (task := (yield writing(claim_one, undo=self._unclaim))) is None:
-            if not (yield from self._awaited(run_id, wanted, patience)):
+        claim: Claim | None = None
+        while claim is None:
+            claim = yield writing(claim_one, undo=self._unclaim)
+            if claim is None and not (yield from self._awaited(run_id, wanted, patience)):
                 return None
-        claim = Claim(self, task, lease_seconds)
         if recall:
-            about = f"{task.title} {task.objective}"
-            claim.lessons = yield calling(lambda: self._lessons().recall(about), undo=lambda _: self._unclaim(task))
+            about = f"{claim.task.title} {claim.task.objective}"
+            claim.lessons = yield calling(lambda: self._lessons().recall(about), undo=lambda _: self._unclaim(claim))
         return claim
 
-    def _unclaim(self, task: Task | None) -> None:
+    def _unclaim(self, claim: Claim | None) -> None:
         """Give a task back that was claimed for somebody who no longer waits for it."""
-        if task is not None:
-            self.release(task.id, fence=task.fence, reason="the worker was cancelled")
+        if claim is not None:
+            self.release(claim.task.id, fence=claim.task.fence, reason="the worker was cancelled")
+
+    def _claimed(self, task: Task, lease_seconds: float) -> Claim:
+        """Give a task to whoever claims it; a transaction that is undone takes it back."""
+        claim = Claim(self, task, lease_seconds)
+        self.if_undone(claim.void)
+        return claim
+
+    def if_undone(self, act: "Callable[[], None]") -> None:
+        """Do this should the transaction that the caller is in be undone."""
+        self._db.if_undone(act)
 
     def _awaited(self, run_id: str | None, wanted: "dict[str, str | None]", patience: "Patience") -> "Generator[Step, Any, bool]":
         """Wait until there may be a task to take. Looking is free for all; only those who see one go and lock the run."""
@@ -226,7 +238,7 @@ class Leases(Store):
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         task = self._claim(done.run_id, worker or "", wanted, lease_seconds, amounts)
-        return None if task is None else Claim(self, task, lease_seconds)
+        return None if task is None else self._claimed(task, lease_seconds)
 
     # What a worker does with what it has
 

@@ -1,5 +1,6 @@
 """The task: one piece of work, what it needs, who has it, and what came of it."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -91,6 +92,13 @@ class Task(Record):
         if image["state"] == TaskState.RUNNING:
             free |= {"state": TaskState.PENDING.value, "attempts": image["attempts"] - 1}
         return {**image, **free}
+
+    @classmethod
+    def fitted(cls, images: "list[dict[str, Any]]", told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+        """Let each wait for just those that are not done: nobody will say so again of one that is."""
+        open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
+        waits = Counter(link["task_id"] for link in told.get(Dependency.table, ()) if link["depends_on"] in open_ones)
+        return [{**image, "open_dependencies": waits[image["id"]]} for image in images]
 
     @property
     def warnings(self) -> list[str]:

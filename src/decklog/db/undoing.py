@@ -1,0 +1,28 @@
+"""What has to be taken back in Python when a transaction, or a part of it, is undone in the database."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Undoing:
+    """What one open transaction would take back, in the order in which it was done."""
+
+    def __init__(self) -> None:
+        self._acts: list[Callable[[], None]] = []
+
+    def add(self, act: "Callable[[], None]") -> None:
+        self._acts.append(act)
+
+    def mark(self) -> int:
+        """Give the place from which on a part of the transaction may be undone by itself."""
+        return len(self._acts)
+
+    def undo(self, mark: int = 0) -> None:
+        """Take everything back that was done since a mark, the last first."""
+        while len(self._acts) > mark:
+            self._acts.pop()()
+
+    def keep(self) -> None:
+        """Let everything stay as it is."""
+        self._acts.clear()

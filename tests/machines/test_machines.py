@@ -1,0 +1,36 @@
+"""A thousand programs would do: these run a few of them each time, the same ones; `make explore` runs others."""
+
+import pytest
+
+from tests.conftest import ENGINES, _database
+from tests.machines.base import Place, a_file, search
+from tests.machines.money import MoneyMachine
+from tests.machines.tasks import TaskMachine
+
+pytestmark = pytest.mark.hypothesis
+
+
+@pytest.fixture
+def places(postgres_template: str) -> dict[str, Place]:
+    return {"sqlite": a_file, "postgres": lambda: _database(postgres_template, "decklog_template")}
+
+
+@pytest.fixture
+def programs(request: pytest.FixtureRequest) -> int | None:
+    """How many programs to run of each machine; None for as many as make a test run."""
+    number: int | None = request.config.getoption("--programs")
+    return number
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tasks_keep_their_promises_through_claims_transactions_and_forks(
+    engine: str, places: dict[str, Place], programs: int | None
+) -> None:
+    search(TaskMachine, engine, places, programs=programs or 25, steps=40)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_budgets_hold_through_reservations_charges_claims_and_forks(
+    engine: str, places: dict[str, Place], programs: int | None
+) -> None:
+    search(MoneyMachine, engine, places, programs=programs or 25, steps=40)
