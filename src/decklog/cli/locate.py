@@ -2,7 +2,15 @@
 
 import os
 
-from decklog.errors import NotFound
+from decklog.errors import NotAccepted, NotFound
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.cli.accepted import Accepted
 
 FOLDER = ".decklog"
 FILE = "decklog.db"
@@ -12,9 +20,11 @@ ADDRESS = "address"
 class Place:
     """A log's target and how it was found."""
 
-    def __init__(self, target: str, reason: str) -> None:
+    def __init__(self, target: str, reason: str, *, folder: str | None = None) -> None:
         self.target = target
         self.reason = reason
+        # The one whose `.decklog` says so.
+        self.folder = folder
 
     @property
     def is_server(self) -> bool:
@@ -39,12 +49,56 @@ class Place:
         return not self.is_server and os.path.exists(self.path) and not os.access(self.path, os.W_OK)
 
     def must_exist(self) -> None:
+        """Refuse a log that is not there; one that a folder names only after this user's yes is as much as looked for."""
+        self.check()
         if not self.exists:
             raise NotFound(
                 f"there is no log at {self.path} ({self.reason})",
                 hint="Run `decklog init` to make one here, or name one with --db.",
                 path=self.path,
             )
+
+    def open(self, **settings: "Any") -> "Decklog":
+        """Open the log; one that lies in a folder only if this user said yes to it."""
+        from decklog.app import Decklog
+
+        known = self.check()
+        log = Decklog.open(self.target, **settings)
+        if known is not None:
+            from decklog.cli.accepted import check_made
+
+            try:
+                check_made(self._inside, known, log)
+            except NotAccepted:
+                log.close()
+                raise
+        return log
+
+    def check(self) -> "Accepted | None":
+        """Refuse a log in a folder that this user never said yes to; what was named needs no other yes."""
+        if self.folder is None:
+            return None
+        from decklog.cli.accepted import check
+
+        address = os.path.join(self._inside, ADDRESS)
+        has_address = os.path.isfile(address)
+        return check(self._inside, address if has_address else self.path, self.target if has_address else None)
+
+    def accept(self) -> None:
+        """Remember that this user said yes to the log that the folder has now."""
+        from decklog.app import Decklog
+        from decklog.cli.accepted import accept
+
+        if os.path.isfile(os.path.join(self._inside, ADDRESS)):
+            accept(self._inside, self.target, "-")
+            return
+        with Decklog.open(self.target, read_only=True) as log:
+            accept(self._inside, None, log.db.made_at())
+
+    @property
+    def _inside(self) -> str:
+        assert self.folder is not None
+        return os.path.join(self.folder, FOLDER)
 
 
 def without_password(address: str) -> str:
@@ -59,25 +113,26 @@ def without_password(address: str) -> str:
     return f"{scheme}://{user}{colon}{'***' if colon else ''}{at}{host}{question}{'&'.join(parts)}"
 
 
-def locate(named: str | None, folder: str | None = None) -> Place:
+def locate(named: str | None, folder: str | None = None, environment: "Mapping[str, str] | None" = None) -> Place:
     """Find the log that a call from a folder means."""
     if named:
         return Place(named, "named with --db")
-    if address := os.environ.get("DECKLOG_DB"):
+    if address := (os.environ if environment is None else environment).get("DECKLOG_DB"):
         return Place(address, "from the environment variable DECKLOG_DB")
     start = folder or os.getcwd()
     for above in _upwards(start):
-        if (place := _in_folder(above)) is not None:
+        if (place := in_folder(above)) is not None:
             return place
     main = _main_worktree(start)
-    if main is not None and (place := _in_folder(main)) is not None:
-        return Place(place.target, f"{place.reason}, the main worktree of this one")
+    if main is not None and (place := in_folder(main)) is not None:
+        return Place(place.target, f"{place.reason}, the main worktree of this one", folder=main)
     return Place(os.path.join(_data_home(), FILE), "the user's own, since no folder above has a .decklog")
 
 
 def found_above() -> str | None:
     """Give the log that the environment names or a folder above has; None where only the user's own is left."""
     place = locate(None)
+    place.check()
     return None if place.target.startswith(_data_home()) else place.target
 
 
@@ -88,14 +143,15 @@ def _upwards(folder: str) -> list[str]:
     return folders
 
 
-def _in_folder(folder: str) -> Place | None:
+def in_folder(folder: str) -> Place | None:
+    """Give the log that a folder itself has, in its `.decklog`: its own, or one elsewhere that it remembers."""
     inside = os.path.join(folder, FOLDER)
     address = os.path.join(inside, ADDRESS)
     if os.path.isfile(address):
         with open(address, encoding="utf-8") as file:
-            return Place(file.read().strip(), f"the address in {address}")
+            return Place(file.read().strip(), f"the address in {address}", folder=folder)
     if os.path.isfile(os.path.join(inside, FILE)):
-        return Place(os.path.join(inside, FILE), f"found in {inside}")
+        return Place(os.path.join(inside, FILE), f"found in {inside}", folder=folder)
     return None
 
 
@@ -112,6 +168,15 @@ def _main_worktree(folder: str) -> str | None:
             head, found, _ = target.partition(f"{os.sep}.git{os.sep}worktrees{os.sep}")
             return head if found else None
     return None
+
+
+def outside_of(folder: str) -> str:
+    """Give the place of a folder's log in the user's data folder, out of reach of whoever may write to the folder."""
+    import hashlib
+
+    real = os.path.realpath(folder)
+    name = f"{os.path.basename(real)}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:12]}"
+    return os.path.join(_data_home(), "outside", name, FILE)
 
 
 def _data_home() -> str:
