@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Invalid,
         LeaseLost,
         NetworkFilesystem,
+        NotAccepted,
         NotADatabase,
         NotFound,
         OutcomeUnknown,
@@ -121,8 +122,8 @@ _NAMES = {
     "clock": "Clock ManualClock",
     "errors": (
         "BudgetExceeded Busy Closed Conflict Damaged DecklogError Denied DiskFull EngineTooOld FileReplaced Invalid "
-        "LeaseLost NetworkFilesystem NotADatabase NotFound OutcomeUnknown ReadOnly Refused SchemaDiffers SchemaTooNew "
-        "SchemaTooOld StillPending TimedOut TooLarge Unavailable Unproven Unreachable"
+        "LeaseLost NetworkFilesystem NotADatabase NotAccepted NotFound OutcomeUnknown ReadOnly Refused SchemaDiffers "
+        "SchemaTooNew SchemaTooOld StillPending TimedOut TooLarge Unavailable Unproven Unreachable"
     ),
     "ids": "Ids",
     "records": "Page Record",
@@ -248,6 +249,7 @@ __all__ = [
     "ModelAssignment",
     "NetworkFilesystem",
     "NotADatabase",
+    "NotAccepted",
     "NotFound",
     "OutcomeUnknown",
     "PackagePriority",

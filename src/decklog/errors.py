@@ -119,6 +119,12 @@ class Unproven(Denied):
     code = "unproven"
 
 
+class NotAccepted(Denied):
+    """A log was found in a folder, and this user never said that it may be used."""
+
+    code = "not_accepted"
+
+
 class BudgetExceeded(Refused):
     code = "budget_exceeded"
 

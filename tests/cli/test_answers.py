@@ -233,7 +233,7 @@ def test_a_reader_that_goes_away_is_no_error(decklog: Program, log_folder: Path)
                 capture_output=True,
                 text=True,
                 cwd=log_folder,
-                env=environment(HOME=str(log_folder)),
+                env=environment(HOME=str(log_folder / "home")),
                 check=False,
             )
             assert (done.returncode, done.stderr.partition("More: ")[0]) == (0, ""), (command, reader)

@@ -22,7 +22,7 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 def on_a_terminal(*words: str, cwd: Path, columns: int = 100) -> str:
     """Run `decklog` on a terminal of its own and give what the terminal was sent."""
     ours, theirs = pty.openpty()
-    variables = environment(HOME=str(cwd), COLUMNS=str(columns))
+    variables = environment(HOME=str(cwd / "home"), COLUMNS=str(columns))
     process = subprocess.Popen(
         [sys.executable, "-m", "decklog", *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=variables
     )

@@ -84,6 +84,7 @@ def test_what_only_the_manager_does_takes_the_key(decklog: Program, bound: Path)
 
 def test_bind_makes_a_key_that_only_its_user_reads(decklog: Program, log_folder: Path) -> None:
     settings = {"XDG_CONFIG_HOME": str(log_folder / "settings")}
+    assert decklog("accept", **settings).code == 0
     assert decklog("trust", "bind", "ana", "cli", **settings).code == 2  # nobody can be asked for a passphrase
     said = decklog("trust", "bind", "ana", "cli", DECKLOG_PASSPHRASE=WORD, **settings)
     assert (said.code, len(said.err.splitlines())) == (0, 5)

@@ -1230,8 +1230,10 @@ class AsyncTrust:
         """List every change of trust, oldest first."""
     async def explain(self, tier: int) -> dict[str, Any]:
         """Say what a tier permits, what it adds, and what it does not permit yet."""
-    async def may(self, action: str, *, fix_class: str | None = ..., approval_id: str | None = ...) -> dict[str, Any]:
+    async def may(self, action: str, *, fix_class: str | None = ...) -> dict[str, Any]:
         """Answer whether an action is permitted now, and why or why not; an unknown action is not."""
+    async def permit(self, action: str, *, fix_class: str | None = ..., approval_id: str | None = ...) -> dict[str, Any]:
+        """Permit an action that is about to be done, or refuse it (`Refused`); the approval it needs is used up by that."""
     async def recognises(self, handle: str) -> bool:
         """Tell whether a handle is the manager's or a reviewer's."""
     async def bind(

@@ -89,10 +89,9 @@ class Call:
 
     def open(self, *, writing: bool = True, create: bool = False) -> "Decklog":
         """Open the log this call is about. It may be made only where somebody named its place."""
-        from decklog.app import Decklog
         from decklog.cli.locate import locate
 
         place = locate(self.db)
         if not (create and place.is_named):
             place.must_exist()
-        return Decklog.open(place.target, read_only=not writing and place.is_read_only)
+        return place.open(read_only=not writing and place.is_read_only)

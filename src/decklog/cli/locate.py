@@ -2,11 +2,15 @@
 
 import os
 
-from decklog.errors import NotFound
+from decklog.errors import NotAccepted, NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.cli.accepted import Accepted
 
 FOLDER = ".decklog"
 FILE = "decklog.db"
@@ -47,12 +51,56 @@ class Place:
         return not self.is_server and os.path.exists(self.path) and not os.access(self.path, os.W_OK)
 
     def must_exist(self) -> None:
+        """Refuse a log that is not there; one that a folder names only after this user's yes is as much as looked for."""
+        self.check()
         if not self.exists:
             raise NotFound(
                 f"there is no log at {self.path} ({self.reason})",
                 hint="Run `decklog init` to make one here, or name one with --db.",
                 path=self.path,
             )
+
+    def open(self, **settings: "Any") -> "Decklog":
+        """Open the log; one that lies in a folder only if this user said yes to it."""
+        from decklog.app import Decklog
+
+        known = self.check()
+        log = Decklog.open(self.target, **settings)
+        if known is not None:
+            from decklog.cli.accepted import check_made
+
+            try:
+                check_made(self._inside, known, log)
+            except NotAccepted:
+                log.close()
+                raise
+        return log
+
+    def check(self) -> "Accepted | None":
+        """Refuse a log in a folder that this user never said yes to; what was named needs no other yes."""
+        if self.folder is None:
+            return None
+        from decklog.cli.accepted import check
+
+        address = os.path.join(self._inside, ADDRESS)
+        has_address = os.path.isfile(address)
+        return check(self._inside, address if has_address else self.path, self.target if has_address else None)
+
+    def accept(self) -> None:
+        """Remember that this user said yes to the log that the folder has now."""
+        from decklog.app import Decklog
+        from decklog.cli.accepted import accept
+
+        if os.path.isfile(os.path.join(self._inside, ADDRESS)):
+            accept(self._inside, self.target, "-")
+            return
+        with Decklog.open(self.target, read_only=True) as log:
+            accept(self._inside, None, log.db.made_at())
+
+    @property
+    def _inside(self) -> str:
+        assert self.folder is not None
+        return os.path.join(self.folder, FOLDER)
 
 
 def without_password(address: str) -> str:
@@ -94,6 +142,7 @@ def users_own() -> Place:
 def found_above() -> str | None:
     """Give the log that the environment names or a folder above has; None where there is none, or only the user's own."""
     place = locate(None)
+    place.check()
     return place.target if place.is_named or (place.exists and place.target != users_own().target) else None
 
 
@@ -134,6 +183,15 @@ def _main_worktree(folder: str) -> str | None:
             head, found, _ = target.partition(f"{os.sep}.git{os.sep}worktrees{os.sep}")
             return head if found else None
     return None
+
+
+def outside_of(folder: str) -> str:
+    """Give the place of a folder's log in the user's data folder, out of reach of whoever may write to the folder."""
+    import hashlib
+
+    real = os.path.realpath(folder)
+    name = f"{os.path.basename(real)}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:12]}"
+    return os.path.join(_data_home(), "outside", name, FILE)
 
 
 def _data_home() -> str:

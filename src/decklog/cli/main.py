@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "init": ("setup", "Make a log for this repository or folder, or adopt the one that it has."),
     "where": ("setup", "Say which log a call from here means, and why."),
+    "accept": ("setup", "Say yes to the log that was found for this folder and that you did not make there."),
     "migrate": ("setup", "Bring the log's schema up to date, and a SQLite file's journal mode back to WAL."),
     "doctor": (
         "health",

@@ -112,8 +112,9 @@ def test_an_unknown_price_is_refused_where_a_budget_in_money_must_be_kept(log: D
         log.ledger.charge("brand-new", input_tokens=5, run_id=run_id)
     log.ledger.charge("brand-new", input_tokens=5)
     log.ledger.charge("brand-new", input_tokens=5, run_id=run_id, cost_microdollars=50)
-    log.ledger.charge("brand-new", input_tokens=5, run_id=run_id, enforce=False)
+    assert log.ledger.charge("brand-new", input_tokens=5, run_id=run_id, enforce=False).overdrew
     assert only(log)["unpriced_calls"] == 1
+    assert [event.subtype for event in log.journal.find(run_id, kind="event")] == ["budget_unpriced"]
     assert only(log)["spent"] == 50
 
 
@@ -130,6 +131,15 @@ def test_money_that_is_spent_can_be_recorded_and_shows_as_overdrawn(log: Decklog
     assert event.subtype == "budget_overdrawn"
     assert event.payload["spent"] == 150  # type: ignore[index,call-overload]
     assert log.budgets.check()["ok"]
+
+
+def test_what_was_recorded_past_a_budget_stops_whoever_asks_next(log: Decklog, run_id: str) -> None:
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
+    log.ledger.charge("m", input_tokens=150, run_id=run_id, enforce=False)
+    with pytest.raises(BudgetExceeded):
+        log.ledger.charge("m", input_tokens=1, run_id=run_id)
+    with pytest.raises(BudgetExceeded):
+        log.reservations.reserve(log.clock.now() + timedelta(minutes=5), amount_microdollars=1, run_id=run_id)
 
 
 def test_a_recorded_charge_that_fits_overdraws_nothing(log: Decklog, run_id: str) -> None:

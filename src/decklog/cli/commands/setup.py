@@ -6,15 +6,17 @@ from contextlib import suppress
 import click
 
 from decklog.cli import terminal
-from decklog.cli.call import Call
-from decklog.cli.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, repository, users_own
+from decklog.cli.call import Call, Usage
+from decklog.cli.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, repository, users_own
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
-from decklog.errors import Conflict
+from decklog.errors import Conflict, NotAccepted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from decklog.app import Decklog
 
 PENDING = 7
 
@@ -23,12 +25,14 @@ PENDING = 7
 @click.argument("folder", required=False)
 @click.option("--switch", is_flag=True, help="Have the folder use the log of --db from now on instead of the one it has.")
 @click.option("--user", is_flag=True, help="Make the log for everything outside of repositories and folders with a log.")
+@click.option("--outside", is_flag=True, help="Keep the file in your own data folder, where no command of an agent can write.")
 @click.pass_obj
-def init(call: Call, folder: str | None, switch: bool, user: bool) -> int:
+def init(call: Call, folder: str | None, switch: bool, user: bool, outside: bool) -> int:
     """Make a log for this repository or folder, or adopt the one that it has.
 
     Without FOLDER it serves the whole repository, or outside of one this folder and everything below it.
     A log named by --db or DECKLOG_DB, a file or postgresql://…, is made there, and the folder remembers it.
+    With --outside the file lies in your data folder and only its address here; a log that is here already is copied there first.
     """
     if user:
         return _make(call, users_own())
@@ -36,10 +40,15 @@ def init(call: Call, folder: str | None, switch: bool, user: bool) -> int:
     found = in_folder(os.path.abspath(folder)) if folder else locate(None, environment={})
     has = found if found is not None and found.folder else None
     home = os.path.abspath(folder or (has and has.folder) or repository(os.getcwd()) or ".")
+    if has is not None:
+        # Making a log is no yes to one that came with the folder.
+        has.check()
+    if outside:
+        return _lay_outside(call, home, has)
     meant = _named(call) or has or Place(os.path.join(home, FOLDER, FILE), f"made in {os.path.join(home, FOLDER)}")
     if has is not None and call.db and not _same(has, meant) and not switch:
         raise _has_another(has, meant, home)
-    return _make(call, meant, lambda: _settle(meant, has, home, switch=bool(call.db)))
+    return _make(call, meant, lambda: _point(meant, has, home, switch=bool(call.db)))
 
 
 def _make(call: Call, meant: Place, settle: "Callable[[], list[str]]" = list) -> int:
@@ -47,7 +56,7 @@ def _make(call: Call, meant: Place, settle: "Callable[[], list[str]]" = list) ->
 
     already = meant.exists and not meant.is_server
     Decklog.open(meant.target, migrate=True).close()
-    return _made(call, meant, already, settle())
+    return _made(call, meant, already=already, warnings=settle())
 
 
 def _named(call: Call) -> Place | None:
@@ -73,7 +82,7 @@ def _has_another(has: Place, meant: Place, home: str) -> Conflict:
     )
 
 
-def _settle(meant: Place, has: Place | None, home: str, *, switch: bool) -> list[str]:
+def _point(meant: Place, has: Place | None, home: str, *, switch: bool) -> list[str]:
     """Have the folder find the log without being told; say when it goes on having another one."""
     inside = os.path.join(home, FOLDER)
     if has is not None and not _same(has, meant):
@@ -83,11 +92,11 @@ def _settle(meant: Place, has: Place | None, home: str, *, switch: bool) -> list
     found = locate(None, home, environment={})
     if not _same(found, meant):
         _remember(inside, meant.target)
-    _ignore(inside)
+    _settle(home)
     return [f"{has.shown} is left as it is; nothing uses it from here any more"] if has and not _same(has, meant) else []
 
 
-def _made(call: Call, meant: Place, already: bool, warnings: list[str]) -> int:
+def _made(call: Call, meant: Place, *, already: bool, warnings: list[str]) -> int:
     facts = {"target": meant.shown, "already": already, "because": meant.reason}
     if call.json:
         return show(facts, as_json=True, warnings=warnings)
@@ -102,6 +111,59 @@ def _forget(inside: str) -> None:
     """Have a folder remember no address; a log of its own stays where it is."""
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(inside, ADDRESS))
+
+
+def _lay_outside(call: Call, home: str, found: Place | None) -> int:
+    """Make the log of a folder in the user's data folder, with all that the folder's own log holds, and remember its address."""
+    from decklog.app import Decklog
+
+    if call.db:
+        raise Usage("--outside chooses the place itself", hint="Leave out --db, or --outside.")
+    if found is not None and found.target != os.path.join(home, FOLDER, FILE):
+        return _made(call, found, already=True, warnings=[])
+    target = outside_of(home)
+    with Decklog.open(target) as log:
+        if found is not None:
+            _copy(found, log)
+    _remember(os.path.join(home, FOLDER), target)
+    _settle(home)
+    left = [f"{found.target} is left as it is; nothing uses it from here any more"] if found is not None else []
+    return _made(call, Place(target, "kept out of reach of an agent's commands"), already=False, warnings=left)
+
+
+def _copy(found: Place, target: "Decklog") -> None:
+    from decklog.errors import Busy
+    from decklog.transfer.doctor import holders
+    from decklog.transfer.move.move import Move
+
+    with found.open() as source:
+        if held := holders(source):
+            raise Busy(f"process {held[0]['pid']} has {found.target} open", hint="End it first: it would go on writing there.")
+        Move(source, target).run()
+
+
+def _settle(home: str) -> None:
+    """Keep what is in the folder out of git, and remember that this user made it there."""
+    _ignore(os.path.join(home, FOLDER))
+    if (made := in_folder(home)) is not None:
+        made.accept()
+
+
+@for_the_manager
+@click.command()
+@click.argument("folder", default=".")
+@click.pass_obj
+def accept(call: Call, folder: str) -> int:
+    """Say yes to the log that was found for this folder and that you did not make there.
+
+    A log may come with a clone or an archive, or be another user's: whoever uses it believes what it says of budgets, approvals
+    and trust. Your yes is kept in your own settings, for this log in this place.
+    """
+    place = locate(None, os.path.abspath(folder), environment={})
+    if place.folder is None:
+        raise Usage(f"no folder above {os.path.abspath(folder)} has a log", hint="Run `decklog init` to make one here.")
+    place.accept()
+    return show({"target": place.shown, "because": place.reason, "accepted": True}, as_json=call.json)
 
 
 def _remember(inside: str, address: str) -> None:
@@ -123,7 +185,12 @@ def _ignore(inside: str) -> None:
 def where(call: Call) -> int:
     """Say which log a call from here means, and why."""
     place = locate(call.db)
-    return show({"target": place.shown, "because": place.reason, "exists": place.exists}, as_json=call.json)
+    facts: dict[str, object] = {"target": place.shown, "because": place.reason, "exists": place.exists}
+    try:
+        place.check()
+    except NotAccepted as problem:
+        facts |= {"problem": problem.message, "hint": problem.hint}
+    return show(facts, as_json=call.json)
 
 
 @for_the_manager
@@ -135,13 +202,11 @@ def migrate(call: Call, check: bool) -> int:
 
     A SQLite file is copied first and is also migrated when it is opened; PostgreSQL is migrated only by this.
     """
-    from decklog.app import Decklog
-
     place = locate(call.db)
     place.must_exist()
     if check:
         return _check(call, place)
-    with Decklog.open(place.target, migrate=True) as log:
+    with place.open(migrate=True) as log:
         log.db.migrate()
         facts = log.db.facts()
     return show({"target": place.shown, "schema": facts["schema"]}, as_json=call.json)
@@ -149,12 +214,11 @@ def migrate(call: Call, check: bool) -> int:
 
 def _check(call: Call, place: Place) -> int:
     """Open the log as it is, and tell which steps it lacks."""
-    from decklog.app import Decklog
     from decklog.errors import SchemaTooOld
 
     missing: list[str] = []
     try:
-        Decklog.open(place.target, read_only=True).close()
+        place.open(read_only=True).close()
     except SchemaTooOld as problem:
         missing = problem.details["missing"]
     show({"target": place.shown, "missing": missing, "up_to_date": not missing}, as_json=call.json)

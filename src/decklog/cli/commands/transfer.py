@@ -110,11 +110,9 @@ def move(call: Call, target: str, source: str | None) -> int:
 
 def _source(call: Call, named: str | None) -> "Decklog":
     """Open a log for reading only, so that not even its file changes."""
-    from decklog.app import Decklog
-
     place: Place = locate(named or call.db)
     place.must_exist()
-    return Decklog.open(place.target, read_only=True)
+    return place.open(read_only=True)
 
 
 @click.command()
@@ -145,8 +143,13 @@ def restore(call: Call, file: str, path: str | None) -> int:
     place = Place(path, "named with --to") if path else locate(call.db)
     if place.is_server:
         raise Usage("a server's log is not replaced by a file", hint=f"Move it in: decklog move {place.shown} --from {file}")
+    place.check()
     with Meter() as meter:
-        return show(put_back(file, place.path, progress=meter), as_json=call.json)
+        restored = put_back(file, place.path, progress=meter)
+    if place.folder is not None:
+        # The backup may be of another log, and whoever put it here has said yes to it.
+        place.accept()
+    return show(restored, as_json=call.json)
 
 
 @for_the_manager

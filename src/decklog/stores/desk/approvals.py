@@ -347,8 +347,13 @@ class Approvals(Store):
         Whoever lets a thing pass because it was approved calls this first, so that one grant is not two acts.
         """
         found = self._granted_for(run_id, digest)
-        if found is None:
-            return None
+        return None if found is None else self._used(found)
+
+    def use_for(self, approval_id: str, action: str) -> bool:
+        """Use, once, an approval that was granted for exactly this action as its subject; False when there is none to use."""
+        return self.grants(approval_id, action) and self._used(self._fetch(Approval, approval_id)) is not None
+
+    def _used(self, found: Approval) -> Approval | None:
         changed = self._change_all(
             Approval,
             """

@@ -70,7 +70,8 @@ class Ledger(Store):
         """Charge one call to a model: its tokens, and its cost, given or by the prices of the day.
 
         It is refused (`BudgetExceeded`) when a budget that stops has no room for it, unless an open reservation covers it.
-        What is spent already is recorded with `enforce` off: the charge and the budget then show as overdrawn.
+        What is spent already is recorded with `enforce` off, which permits nothing: the charge is marked `overdrew`, the manager
+        hears of it, and the budget, overdrawn, stops whoever asks next.
         Budgets count it on the day it is recorded, whatever `occurred_at` says. A task's charge is its run's too.
         With a key that is known in its run, the first charge comes back.
         """

@@ -287,6 +287,8 @@ class Spending:
             if amount is None:
                 if enforce:
                     raise self._no_price(standing)
+                # Nobody can say that it fits, so nothing may look as if it did.
+                self.overdrawn.append(standing)
                 continue
             extra = amount - self._covered(standing.budget, amount)
             if extra > max(0, standing.free):
@@ -323,7 +325,9 @@ class Spending:
             spent = before.spent + amount
             after = replace(before, spent=spent, reserved=before.reserved - self._covered(budget, amount))
             words = f"the budget of {budget.title}, has spent {budget.say(spent)} of {budget.say(budget.ceiling)}"
-            if before in self.overdrawn:
+            if before in self.overdrawn and self._amount(budget) is None:
+                yield "budget_unpriced", f"{words}, and a call more whose price is not known", after.as_details()
+            elif before in self.overdrawn:
                 yield "budget_overdrawn", words, after.as_details()
             elif before.spent <= budget.ceiling < spent:
                 yield "budget_passed", words, after.as_details()

@@ -215,8 +215,8 @@ class Charge(Record):
     """What one call used and cost. A cost of None is not known: the model had no price.
 
     `counted_at` says when budgets count it, where that is another day than it occurred on: the day it was recorded, or that of
-    the reservation that paid for it. `overdrew` is set when it went past a budget that stops; `is_late` when the task it was
-    spent on was no longer the spender's.
+    the reservation that paid for it. `overdrew` is set when it went past a budget that stops, or its price was not
+    known to one; `is_late` when the task it was spent on was no longer the spender's.
     """
 
     table = "charges"

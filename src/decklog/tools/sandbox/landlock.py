@@ -46,14 +46,22 @@ class _Beneath(ctypes.Structure):
 class Ground:
     """What a process may still touch: directories and files to read and run, others to write too, and the network.
 
-    `listed` are directories of which only the names are for everybody.
+    `listed` are directories of which only the names are for everybody; `covered` are hidden ones amid others.
     """
 
-    def __init__(self, readable: "Sequence[str]", writable: "Sequence[str]", network: bool, listed: "Sequence[str]" = ()) -> None:
+    def __init__(
+        self,
+        readable: "Sequence[str]",
+        writable: "Sequence[str]",
+        network: bool,
+        listed: "Sequence[str]" = (),
+        covered: "Sequence[str]" = (),
+    ) -> None:
         self.readable = tuple(readable)
         self.writable = tuple(writable)
         self.network = network
         self.listed = tuple(listed)
+        self.covered = tuple(covered)
 
 
 def _call(number: int, *arguments: object) -> int:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from decklog.errors import Invalid, Unavailable
-from decklog.tools.sandbox import landlock, seccomp
+from decklog.tools.sandbox import landlock, log_folder, mounts, seccomp
 from decklog.tools.sandbox.landlock import Ground
 from decklog.tools.sandbox.private import parts_of
 
@@ -102,11 +102,12 @@ _NAMESPACES = (
 
 @dataclass(frozen=True)
 class Site:
-    """Where a command runs: its root, a scratch directory, and the environment it gets."""
+    """Where a command runs: its root, a scratch directory, the environment it gets, and the file of the log it runs under."""
 
     root: str
     scratch: Path
     env: Mapping[str, str]
+    log: str | None = None
 
     @property
     def home(self) -> Path:
@@ -135,7 +136,23 @@ def ground_of(sandbox: Sandbox, site: Site) -> Ground:
     if own := _git_configuration(site):
         readable.append(own)
     writable = [site.root, *_git_homes(site.root), str(site.home), str(site.temporary), *sandbox.writable]
-    return Ground(tuple(dict.fromkeys(readable)), tuple(dict.fromkeys(writable)), sandbox.network)
+    covered: tuple[str, ...] = ()
+    if sandbox.kind is Kind.LANDLOCK and not mounts.can_cover():
+        log_folder.check_without_cover(site.root, site.log, writable)
+    else:
+        covered = log_folder.to_cover(site.root, site.log, writable)
+    return Ground(tuple(dict.fromkeys(readable)), tuple(dict.fromkeys(writable)), sandbox.network, covered=covered)
+
+
+def report_on(sandbox: Sandbox, ground: Ground, site: Site) -> dict[str, object]:
+    """Say for the record what holds a command in, and what became of the log's own folder."""
+    report = sandbox.report()
+    if ground.covered:
+        return {**report, "covered": list(ground.covered)}
+    bare = [f"{folder}, which says where the log lies" for folder in log_folder.folders_of(site.root, None)]
+    open_ends = report["uncovered"]
+    assert isinstance(open_ends, list)
+    return {**report, "uncovered": [*open_ends, *bare]}
 
 
 def for_landlock(ground: Ground) -> Ground:
@@ -147,6 +164,7 @@ def for_landlock(ground: Ground) -> Ground:
         (*ground.writable, *DEVICES),
         ground.network,
         settings.mixed,
+        ground.covered,
     )
 
 
@@ -162,10 +180,9 @@ def wrapped(argv: list[str], ground: Ground, site: Site, cwd: str) -> list[str]:
         words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     for path in ground.writable:
         words += ["--bind-try", path, path]
-    log = os.path.join(site.root, ".decklog")
-    if os.path.isdir(log):
+    for path in ground.covered:
         # The record is not for the recorded to change.
-        words += ["--tmpfs", log]
+        words += ["--tmpfs", path, "--remount-ro", path]
     return [*words, "--chdir", cwd, "--", *argv]
 
 

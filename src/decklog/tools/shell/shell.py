@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,15 +68,17 @@ def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None
         call.notes["withheld"] = list(chosen.withheld)
     # What runs on after the toolbox is closed keeps a scratch directory of its own.
     scratch = call.commands.folder(call.mark) if terms.get("detached") else call.commands.scratch
-    site = Site(call.root.path, scratch, chosen.values)
+    log = call.log.db.target if call.log.db.engine == "sqlite" else None
+    site = Site(call.root.path, scratch, chosen.values, log)
     held = call.commands.sandbox.settled()
     call.notes["sandbox"] = held.report()
     argv, ground = argv_of(command), None
     if held.kind is not Kind.NONE:
         for directory in (site.home, site.temporary):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        site = Site(site.root, site.scratch, sandbox.sandboxed_environment(site))
-        ground = sandbox.ground_of(held, Site(site.root, site.scratch, chosen.values))
+        ground = sandbox.ground_of(held, site)
+        call.notes["sandbox"] = sandbox.report_on(held, ground, site)
+        site = replace(site, env=sandbox.sandboxed_environment(site))
     if held.kind is Kind.BUBBLEWRAP and ground is not None:
         argv, ground = sandbox.wrapped(argv, ground, site, os.path.join(site.root, place)), None
     elif ground is not None:

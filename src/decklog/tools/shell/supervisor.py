@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 
-from decklog.tools.sandbox import landlock
+from decklog.tools.sandbox import landlock, mounts
 from decklog.tools.shell import process_tree
 from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.spool import STREAMS, Spool
@@ -142,9 +142,11 @@ class Supervisor:
             for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            ground = self.spec["landlock"]
-            if ground is not None:
-                landlock.restrict(landlock.Ground(**ground))
+            if self.spec["landlock"] is not None:
+                ground = landlock.Ground(**self.spec["landlock"])
+                if ground.covered:
+                    mounts.cover(ground.covered)
+                landlock.restrict(ground)
             argv = self.spec["argv"]
             os.execvp(argv[0], argv)
         except OSError as error:

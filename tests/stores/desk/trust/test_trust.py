@@ -1,10 +1,11 @@
 import base64
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound
+from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound, Refused
 from decklog.stores.desk.trust.records import TrustProposal
 from decklog.stores.desk.trust.signatures import fingerprint, is_signed, public_key_of, sign
 from tests.stores.desk.trust.trust_desk import Desk, Key, make_keys
@@ -256,9 +257,11 @@ def test_no_repository_edit_below_2_and_no_merge_below_5(desk: Desk) -> None:
     approvals = {action: granted(desk, action) for action in EXPECTED}
     for tier in range(6):
         for action, needed in EXPECTED.items():
-            answer = desk.trust.may(action, approval_id=approvals[action])
-            assert answer["allowed"] == (tier >= needed), (action, tier)
+            answer = desk.trust.may(action)
+            assert answer["allowed"] == (tier >= needed and not answer["needs_approval"]), (action, tier)
             assert (answer["tier"], answer["needed"]) == (tier, needed)
+            with nullcontext() if tier >= needed else pytest.raises(Refused):
+                assert desk.trust.permit(action, approval_id=approvals[action])["allowed"]
         assert not desk.trust.may("push_main")["allowed"]
         assert not desk.trust.may("merge_into_main")["allowed"]
         if tier < 5:
@@ -272,9 +275,30 @@ def test_sensitive_actions_need_an_approval_at_every_tier(desk: Desk, action: st
     answer = desk.trust.may(action)
     assert (answer["allowed"], answer["needs_approval"]) == (False, True)
     assert "approval" in answer["reason"]
-    assert not desk.trust.may(action, approval_id="ok-anything")["allowed"]
-    assert not desk.trust.may(action, approval_id=granted(desk, "something else"))["allowed"]
-    assert desk.trust.may(action, approval_id=granted(desk, action))["allowed"]
+    for wrong in (None, "ok-anything", granted(desk, "something else")):
+        with pytest.raises(Refused, match="always needs an approval"):
+            desk.trust.permit(action, approval_id=wrong)
+
+
+@pytest.mark.parametrize("action", ["release", "force_push"])
+def test_an_approval_of_an_action_permits_it_once(desk: Desk, action: str) -> None:
+    desk.bind()
+    approval = granted(desk, action)
+    with pytest.raises(Refused, match="needs tier"):
+        desk.trust.permit(action, approval_id=approval)
+    desk.promote(5)
+    # What was refused for another reason has used nothing up.
+    assert desk.trust.permit(action, approval_id=approval)["approval_id"] == approval
+    assert desk.log.approvals.get(approval).uses == 1
+    with pytest.raises(Refused, match="always needs an approval"):
+        desk.trust.permit(action, approval_id=approval)
+
+
+def test_an_action_that_needs_no_approval_uses_none_up(desk: Desk) -> None:
+    desk.bind()
+    approval = granted(desk, "read_file")
+    assert desk.trust.permit("read_file", approval_id=approval)["allowed"]
+    assert not desk.log.approvals.get(approval).uses
 
 
 @pytest.mark.parametrize("action", ["", "reboot", "write_", "git_", "READ_FILE", "read_file ", "merge", "promote"])

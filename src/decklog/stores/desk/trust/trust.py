@@ -4,7 +4,7 @@ import os
 from datetime import timedelta
 
 from decklog.db.where import Where, enum_of
-from decklog.errors import Conflict, Denied, Invalid
+from decklog.errors import Conflict, Denied, Invalid, Refused
 from decklog.operations import reads, writes, writes_in_steps
 from decklog.records import Page, from_json
 from decklog.stores.base import Store
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
     class Approvals(Protocol):
-        """Knows which approvals were granted, and for what; the approvals store does."""
+        """Uses up what was granted for an action; the approvals store does."""
 
-        def grants(self, approval_id: str, action: str) -> bool: ...
+        def use_for(self, approval_id: str, action: str) -> bool: ...
 
 
 _QUESTION = "Who is the engineering manager of this log? Bind a handle, a channel and an ed25519 public key."
@@ -91,14 +91,38 @@ class Trust(Store):
         return tiers.explain(tier)
 
     @reads
-    def may(self, action: str, *, fix_class: str | None = None, approval_id: str | None = None) -> "dict[str, Any]":
+    def may(self, action: str, *, fix_class: str | None = None) -> "dict[str, Any]":
         """Answer whether an action is permitted now, and why or why not; an unknown action is not.
 
         Without a manager the tier is 0, and so it is where the contract is not what the manager signed. Some actions also need
-        an approval, dev mode, or a fix class the manager listed.
+        dev mode, or a fix class the manager listed. One that needs an approval is permitted by `permit` alone.
         """
+        return self._answer(action, fix_class, is_approved=False)
+
+    @writes
+    def permit(self, action: str, *, fix_class: str | None = None, approval_id: str | None = None) -> "dict[str, Any]":
+        """Permit an action that is about to be done, or refuse it (`Refused`); the approval it needs is used up by that.
+
+        Whoever acts calls this first, so that one grant is not two acts. An approval is one that was granted for this action as
+        its subject; where the action needs none, or is refused all the same, it stays as it is.
+        """
+        answer = self._answer(action, fix_class, is_approved=approval_id is not None)
+        if answer["allowed"] and answer["needs_approval"]:
+            assert approval_id is not None
+            if not self._approvals().use_for(approval_id, action):
+                answer = self._answer(action, fix_class, is_approved=False)
+        if not answer["allowed"]:
+            raise Refused(
+                f"{action} is not permitted: {answer['reason']}",
+                hint="Do what is permitted, or ask: decklog approvals ask RUN QUESTION --subject ACTION",
+                rule="trust",
+                action=action,
+                approval_id=approval_id,
+            )
+        return {**answer, "approval_id": approval_id} if answer["needs_approval"] else answer
+
+    def _answer(self, action: str, fix_class: str | None, *, is_approved: bool) -> "dict[str, Any]":
         contract, problem = self._contracts.look()
-        is_approved = approval_id is not None and self._approvals().grants(approval_id, action)
         answer = tiers.decide(
             action,
             contract.tier if contract else 0,
