@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 LOG = "log"
 _WAIT_MILLISECONDS = 10_000
-# The log has all of it, so the file is whole after a power cut but need not be the newest. It is seldom made one with its
-# write-ahead log: that costs two waits for the disk.
-_SETTINGS = ("pragma synchronous = normal", "pragma wal_autocheckpoint = 250", "pragma temp_store = memory")
+# The log has all of it, so after a power cut the file must be whole but need not be the newest. Each call reads what waits in
+# the write-ahead log, and making the two one costs two waits for the disk: neither too much of it, nor too often.
+_PAGES_WAITING = 100
 
 
 class FileBeside:
@@ -40,8 +40,8 @@ class FileBeside:
         connection.set_busy_timeout(_WAIT_MILLISECONDS)
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        for setting in _SETTINGS:
-            connection.execute(setting)
+        connection.wal_autocheckpoint(_PAGES_WAITING)
+        connection.execute("pragma synchronous = normal")
         connection.execute(f"attach ? as {LOG}", (address_of(os.path.abspath(self._log_path)) + "?mode=ro",))
 
     @contextmanager

@@ -4,32 +4,29 @@ import json
 from functools import lru_cache
 
 from decklog.importers.bazinga.schema import TABLES
-from decklog.importers.bazinga.tables import questions
+from decklog.importers.bazinga.tables import question
 from decklog.stores.journal.rows import STREAM_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple
-
     from decklog.db.sqlite.beside import FileBeside
 
-    class Rows(NamedTuple):
-        """The rows of a table that tell of one record."""
 
-        table: str
-        # Which of the question's rows; the parts of the record's identity are bound in their order.
-        which: str
-        # What a row is known by, so that it is changed in its place; one that never changes is known by nothing.
-        known_by: str = ""
-        # What stays as it was first written.
-        fixed: str = ""
-        # Removes what the log no longer has.
-        gone: str = ""
+class Rows:
+    """The rows of a table that tell of one record.
 
-else:
-    from collections import namedtuple
+    `which` says which of the question's rows; the parts of the record's identity are bound in their order. `known_by` is what a
+    row is changed in its place by: one that never changes is known by nothing. What is `fixed` stays as it was first written,
+    and `gone` removes what the log no longer has.
+    """
 
-    Rows = namedtuple("Rows", "table which known_by fixed gone", defaults=("", "", ""))
+    def __init__(self, table: str, which: str, known_by: str = "", fixed: str = "", gone: str = "") -> None:
+        self.table = table
+        self.which = which
+        self.known_by = known_by
+        self.fixed = fixed
+        self.gone = gone
+
 
 # What tells the file from one that bazinga itself made.
 APPLICATION_ID = 0x424D4952
@@ -95,7 +92,7 @@ def take_change(file: "FileBeside", table: str, record_id: str) -> None:
 def _put(source: str) -> str:
     rows = _RECORDS[source]
     names = [name for name in TABLES[rows.table] if name != "id" or rows.table not in _NUMBERED]
-    text = _narrowed(questions("log")[rows.table], rows.which)
+    text = _narrowed(question(rows.table, "log"), rows.which)
     # The word `where` tells the select's end from the clause on conflicts.
     text = f"insert into main.{rows.table} ({', '.join(names)}) select {', '.join(names)} from ({text}) where true"
     if not rows.known_by:
@@ -105,14 +102,14 @@ def _put(source: str) -> str:
     return f"{text} on conflict ({rows.known_by}) do update set {changes}"
 
 
-def _narrowed(question: str, which: str) -> str:
-    last = question.rpartition("\n  from ")[2]
-    return f"{question} {'and' if ' where ' in last else 'where'} {which}"
+def _narrowed(asked: str, which: str) -> str:
+    last = asked.rpartition("\n  from ")[2]
+    return f"{asked} {'and' if ' where ' in last else 'where'} {which}"
 
 
 def _take_consumer(file: "FileBeside", package_id: str, agent: str) -> None:
     """Fill the row of one for whom a package is and who has not read it; add it where there is none."""
-    found = _narrowed(questions("log")["context_package_consumers"], "c.package_id = ?1 and c.agent = ?2")
+    found = _narrowed(question("context_package_consumers", "log"), "c.package_id = ?1 and c.agent = ?2")
     waiting = """
         select min(w.id) from main.context_package_consumers w join log.packages p on p.number = w.package_id
          where p.id = ?1 and w.agent_type = ?2
@@ -130,7 +127,7 @@ def fill_workflow(file: "FileBeside", table: str) -> None:
     """Write a table of the workflow anew, all of it."""
     names = ", ".join(name for name in TABLES[table] if name != "id")
     file.rows(f"delete from main.{table}")
-    file.rows(f"insert into main.{table} ({names}) select {names} from ({questions('log')[table]}) order by id")
+    file.rows(f"insert into main.{table} ({names}) select {names} from ({question(table, 'log')}) order by id")
 
 
 def add_logs(file: "FileBeside") -> None:
@@ -138,8 +135,8 @@ def add_logs(file: "FileBeside") -> None:
     last = file.value(
         f"select max(coalesce((select max(id) from main.orchestration_logs), 0), coalesce(max(id), 0)) from {ENTRIES}"
     )
-    question = questions("log")["orchestration_logs"]
-    condition = question.rpartition("\n where ")[2]
+    asked = question("orchestration_logs", "log")
+    condition = asked.rpartition("\n where ")[2]
     added = file.changed(
         f"""
         insert into main.{ENTRIES} (id, pos)
@@ -150,7 +147,7 @@ def add_logs(file: "FileBeside") -> None:
     )
     if added:
         names = ", ".join(TABLES["orchestration_logs"])
-        numbered = question.replace("e.seq as id", "known.id as id", 1).replace(
+        numbered = asked.replace("e.seq as id", "known.id as id", 1).replace(
             "from log.entries e", f"from main.{ENTRIES} known cross join log.entries e on e.pos = known.pos", 1
         )
         sql = f"insert into main.orchestration_logs ({names}) select {names} from ({numbered} and known.id > ?1) order by id"
