@@ -107,8 +107,8 @@ def _import_everything() -> None:
     for name in decklog.cli.main.COMMANDS:
         decklog.cli.main.menu.get_command(None, name)  # type: ignore[arg-type]
     import decklog.cli.derived
-    import decklog.cli.show  # noqa: F401
-    import decklog.db.sqlite.database  # noqa: F401
+    import decklog.cli.show
+    import decklog.db.sqlite.database
 
 
 def _be_the_program(main: Callable[[list[str]], NoReturn], order: dict[str, Any], files: list[int]) -> NoReturn:

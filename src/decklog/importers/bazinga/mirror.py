@@ -6,7 +6,7 @@ marks, so a call that died between the log and the file leaves nothing to repair
 
 import os
 
-from decklog.db.sqlite.beside import FileBeside
+from decklog.db.sqlite.foreign import FileBeside
 from decklog.errors import Conflict, Damaged, NotADatabase
 from decklog.importers.bazinga.mirrored import APPLICATION_ID, ENTRIES, MARKS, MOVED, add_logs, set_marks, set_moved, take_change
 from decklog.stores.journal.rows import STREAM_SIZE

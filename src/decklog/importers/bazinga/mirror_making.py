@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 
-from decklog.db.sqlite.beside import FileBeside, put_in_place
+from decklog.db.sqlite.foreign import FileBeside, put_in_place
 from decklog.importers.bazinga.export import BazingaExport
 from decklog.importers.bazinga.mirrored import (
     APPLICATION_ID,

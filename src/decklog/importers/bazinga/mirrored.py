@@ -9,7 +9,7 @@ from decklog.stores.journal.rows import STREAM_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from decklog.db.sqlite.beside import FileBeside
+    from decklog.db.sqlite.foreign import FileBeside
 
 
 class Rows:

@@ -7,8 +7,7 @@ import sys
 import tempfile
 
 from decklog.app import Decklog
-from decklog.db.sqlite.beside import put_in_place
-from decklog.db.sqlite.foreign import held
+from decklog.db.sqlite.foreign import held, put_in_place
 from decklog.db.sqlite.query import tables_of
 from decklog.errors import Conflict, NotFound
 from decklog.importers.bazinga.importer import BazingaImport
