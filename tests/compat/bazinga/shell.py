@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog.cli import run
+from decklog.importers.bazinga.mirror import log_beside
 
 ANY = object()
 
@@ -33,6 +34,11 @@ class Shell:
     def __init__(self, root: Path, db: str | None = None) -> None:
         self.root = root
         self.db = db or str(root / "bazinga" / "bazinga.db")
+
+    @property
+    def log(self) -> str:
+        """The log, which lies beside the file that readers open."""
+        return log_beside(self.db)
 
     @property
     def files(self) -> Path:

@@ -8,6 +8,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.compat.bazinga import AutoLogger
+from decklog.importers.bazinga.mirror import log_beside
 from tests.compat.bazinga.shell import Shell
 
 
@@ -102,7 +103,7 @@ def test_a_database_is_made_with_its_folder_and_its_workflow(empty: Shell) -> No
     path = str(empty.root / "deep" / "down" / "log.db")
 
     assert empty.run("--quiet", "init-db", path).json["transitions_count"] > 40
-    with Decklog.open(path) as log:
+    with Decklog.open(log_beside(path)) as log:
         assert log.workflow.ready()["source"] == "loaded"
         assert [version.loaded_by for version in log.workflow.versions()] == ["bazinga-db"]
 
@@ -138,7 +139,7 @@ def test_seeding_names_what_is_different_and_changes_no_policy(empty: Shell, con
         "markers qa_expert",
     ]
     assert "decklog workflow load" in answer.err
-    with Decklog.open(empty.db) as log:
+    with Decklog.open(empty.log) as log:
         assert log.workflow.versions(limit=10)[0].number == 1
         assert next(step for step in log.workflow.transitions() if step.status == "READY_FOR_REVIEW").next_agent == "tech_lead"
     assert empty.call("seed-configs", "--markers").json["differences"] == ["markers qa_expert"]
@@ -156,17 +157,17 @@ def test_files_that_make_no_sense_are_refused_whole(empty: Shell, config: Path, 
 
     assert (answer.code, answer.out) == (1, "")
     assert answer.err.startswith("Error: ")
-    with Decklog.open(empty.db) as log:
+    with Decklog.open(empty.log) as log:
         assert [version.loaded_by for version in log.workflow.versions()] == ["bazinga-db"]
 
 
 def test_a_workflow_that_a_manager_loaded_stays(empty: Shell) -> None:
     from decklog.stores.flow import document
 
-    with Decklog.open(empty.db) as log:
+    with Decklog.open(empty.log) as log:
         log.workflow.load({**document.shipped(), "name": "ours"}, by="ana")
 
     assert empty.call("seed-configs").json["name"] == "ours"
     empty.run("init-session", "--session-id", "x", "--db", empty.db)
-    with Decklog.open(empty.db) as log:
+    with Decklog.open(empty.log) as log:
         assert [version.loaded_by for version in log.workflow.versions()] == ["ana"]

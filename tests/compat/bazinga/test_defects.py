@@ -50,10 +50,10 @@ def test_d02_creating_a_group_that_is_there_takes_nothing_back(shell: Shell) -> 
 
 def test_d03_recovery_of_a_healthy_database_changes_nothing(shell: Shell) -> None:
     shell.ok("save-consumption", "s", "A", "developer", "1", "1")
-    with Decklog.open(shell.db) as log:
+    with Decklog.open(shell.log) as log:
         before = log.journal.heads()
     assert shell.ok("recover-db") == {"success": True, "message": "The database is whole; there is nothing to recover."}
-    with Decklog.open(shell.db) as log:
+    with Decklog.open(shell.log) as log:
         assert log.journal.heads() == before
     assert len(shell.ok("get-error-patterns", "p", "--min_confidence", "0")) == 1
     assert len(shell.ok("get-strategies", "p")) == 1
@@ -65,14 +65,14 @@ def test_d03_a_damaged_database_is_reported_and_left_as_it_is(shell: Shell) -> N
     for number in range(200):
         with BazingaDB(shell.db) as database:
             database.log_interaction("s", "developer", f"{number} " + "x" * 500)
-    content = bytearray(Path(shell.db).read_bytes())
+    content = bytearray(Path(shell.log).read_bytes())
     middle = len(content) // 2 // 4096 * 4096
     content[middle : middle + 4096] = b"\xff" * 4096
-    Path(shell.db).write_bytes(content)
+    Path(shell.log).write_bytes(content)
     answer = shell.call("recover-db")
     assert answer.code == 1
     assert "decklog recover" in answer.out + answer.err
-    assert Path(shell.db).read_bytes() == bytes(content)
+    assert Path(shell.log).read_bytes() == bytes(content)
     assert shell.call("integrity-check").code == 1
 
 
@@ -135,8 +135,9 @@ def test_d08_secrets_are_taken_out_everywhere(shell: Shell, leak: str) -> None:
     shell.ok("save-skill-output", "s", "scan", json.dumps({"out": leak}))
     shell.ok("save-state", "s", "orchestrator", json.dumps({"seen": leak}))
     shell.ok("save-strategy", "p", "general", f"never print {leak}")
-    content = Path(shell.db).read_bytes() + (Path(shell.db + "-wal").read_bytes() if os.path.exists(shell.db + "-wal") else b"")
-    assert core.encode() not in content
+    written = [file for path in (shell.db, shell.log) for file in (Path(path), Path(path + "-wal")) if file.exists()]
+    assert len(written) >= 3
+    assert not [file for file in written if core.encode() in file.read_bytes()]
 
 
 @pytest.mark.parametrize("text", ["pwd=/home/u", "secret: none"])
@@ -149,7 +150,7 @@ def test_d09_a_call_costs_no_more_on_a_large_file_than_on_a_small_one(shell: She
         return min(_processor_time(shell, "get-session", "s") for _ in range(7))
 
     small = cost()
-    with Decklog.open(shell.db) as log:
+    with Decklog.open(shell.log) as log:
         log.journal.append_many([{"stream": "s", "body": "x" * 200, "agent": "developer"} for _ in range(30_000)])
     # A check of the whole file would take some hundred times as long; twice may be a busy machine.
     assert cost() < 5 * small
@@ -198,7 +199,7 @@ def _at_once(count: int, act: object, shell: Shell) -> None:
 def test_d12_every_state_that_was_ever_saved_is_kept(shell: Shell) -> None:
     for number in range(3):
         shell.ok("save-state", "s", "orchestrator", json.dumps({"n": number}))
-    with Decklog.open(shell.db) as log:
+    with Decklog.open(shell.log) as log:
         assert [version.version for version in log.states.versions("s", "orchestrator")] == [3, 2, 1]
 
 
@@ -393,13 +394,14 @@ def test_d24_help_makes_no_database(empty: Shell) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
 def test_d24_a_read_only_file_can_be_read(shell: Shell) -> None:
-    os.chmod(shell.db, 0o400)
+    for path in (shell.db, shell.log):
+        os.chmod(path, 0o400)
     assert shell.ok("get-session", "s")["session_id"] == "s"
     assert shell.call("complete-session", "s").code == 1
 
 
 def test_d25_a_bad_id_is_found_wherever_it_stands_and_whatever_it_begins_with(shell: Shell) -> None:
-    with Decklog.open(shell.db) as log:
+    with Decklog.open(shell.log) as log:
         log.journal.append("s", "x", kind="event", subtype="y", agent="system", group_id="bad id")  # type: ignore[arg-type]
         log.outputs.save("s", "lint", {}, group_id="worse/id")
     answer = shell.call("diagnose-group-ids")

@@ -220,7 +220,7 @@ def test_a_list_of_criteria_that_is_saved_takes_the_place_of_the_one_before(shel
     assert rows.keys() == {"Fast", "Tests pass"}
     again = rows["Tests pass"]
     assert (again["status"], again["actual"], again["evidence"]) == ("pending", "some", None)
-    with Decklog.open(shell.db) as log:
+    with Decklog.open(shell.log) as log:
         assert log.journal.verify().ok
         assert [entry.subtype for entry in log.journal.history("criteria", '["s","2"]')] == ["added", "removed"]
 

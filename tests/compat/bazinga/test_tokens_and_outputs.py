@@ -98,5 +98,5 @@ def test_a_model_named_after_the_tokens_is_charged_as_the_model(shell: Shell) ->
     assert "opus" not in shell.ok("token-summary", "s", "agent_id")
     from decklog import Decklog
 
-    with Decklog.open(shell.db) as log:
+    with Decklog.open(shell.log) as log:
         assert log.ledger.find(run_id="s")[0].model == "opus"

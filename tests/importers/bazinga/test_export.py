@@ -147,3 +147,19 @@ def test_older_versions_and_words_that_are_not_known_there_are_counted(log: Deck
     assert versions > 0
     assert left_out["older versions of state_snapshots"] == versions
     assert left_out["that sessions are paused: they are active there"] == 1
+
+
+def test_what_was_written_since_takes_no_number_of_what_was_imported(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:
+    original, written = tmp_path / "in.db", tmp_path / "out.db"
+    build(original, 19)
+    BazingaImport(log, str(original)).run()
+    for session in ("bazinga_2", "bazinga_1"):
+        clock.advance(seconds=1)
+        log.journal.append(session, f"new in {session}", agent="pm")
+
+    result = BazingaExport(log, str(written)).run()
+
+    assert result["refused"] == []
+    before, after = (_all(path)["orchestration_logs"] for path in (original, written))
+    assert [row["id"] for row in after] == list(range(1, len(before) + 3))
+    assert [row["content"] for row in after[-2:]] == ["new in bazinga_2", "new in bazinga_1"]

@@ -65,9 +65,10 @@ def test_agents_scripts_go_on_from_anywhere_and_the_old_ones_are_kept(project: P
     assert taken["scripts"] == [SCRIPT]
     assert "the old script ran" in (project / f"{SCRIPT}.before-decklog").read_text()
     assert Path(taken["kept"]).read_bytes() == before
-    assert sorted(path.name for path in (project / "bazinga").glob("*.db")) == ["bazinga.before-decklog.db", "bazinga.db"]
-    assert not list((project / "bazinga").glob(".decklog-take-over*"))
-    with Decklog.open(project / "bazinga/bazinga.db") as log:
+    names = ["bazinga.before-decklog.db", "bazinga.db", "bazinga.decklog.db"]
+    assert sorted(path.name for path in (project / "bazinga").glob("*.db")) == names
+    assert not list((project / "bazinga").glob(".decklog-*"))
+    with Decklog.open(project / "bazinga/bazinga.decklog.db") as log:
         assert log.journal.verify().ok
 
 
@@ -78,7 +79,7 @@ def test_taking_over_again_changes_nothing(project: Path) -> None:
     again = TakeOver(str(project)).run()
 
     assert (again["already"], again["kept"]) == (True, None)
-    with Decklog.open(project / "bazinga/bazinga.db") as log:
+    with Decklog.open(project / "bazinga/bazinga.decklog.db") as log:
         assert [entry.body for entry in log.journal.find("bazinga_1", kind="interaction", limit=1)] == ["going on"]
 
 

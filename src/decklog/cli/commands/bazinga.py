@@ -38,24 +38,26 @@ def bazinga(call: Call, words: tuple[str, ...]) -> int:
 def take_over(call: Call, project: str | None, accept_losses: bool) -> int:
     """Take a bazinga project over in place: the one named, or the one around this folder.
 
-    Its database becomes a Decklog log and its scripts call Decklog, so agents and prompts go on as they are. The old file and
-    the old scripts are kept beside them, as NAME.before-decklog. Nothing is changed until everything has arrived.
+    Its records go into a Decklog log and its scripts call Decklog, so agents and prompts go on as they are; bazinga.db stays
+    current for those who read it by SQL. The old file and the old scripts are kept, as NAME.before-decklog. Nothing is changed
+    until everything has arrived.
     """
-    from decklog.compat.bazinga.base import open_log
+    from decklog.compat.bazinga.base import Desk
     from decklog.compat.bazinga.places import detect
     from decklog.importers.bazinga.take_over import TakeOver
 
     with Meter() as meter:
         taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()
-    # Those who read the file by themselves find bazinga's tables in it from now on.
-    open_log(taken["database"]).close()
+    # What readers open is brought up to date where the project was taken over before.
+    Desk(taken["database"]).close()
     if call.json:
         return show(taken, as_json=True)
     if taken["already"]:
-        sys.stderr.write(f"{taken['database']} is a Decklog log already.\n")
+        sys.stderr.write(f"{taken['project']} was taken over already.\n")
     else:
         show([{"table": table, **counts} for table, counts in taken["report"]["tables"].items()], as_json=False)
-        sys.stderr.write(f"Taken over: {taken['database']}; the old file is {taken['kept']}\n")
+        sys.stderr.write(f"Taken over into the log {taken['log']}; the old file is {taken['kept']}\n")
+        sys.stderr.write(f"Kept current for those who read it by themselves: {taken['database']}\n")
     for script in taken["scripts"]:
         sys.stderr.write(f"Calls Decklog now: {script}\n")
     return 0

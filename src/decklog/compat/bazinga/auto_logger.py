@@ -40,7 +40,7 @@ class AutoLogger(Logs):
         try:
             answer = self.log_interaction(self.session_id, agent_type, content, iteration, agent_id)
             if answer["success"]:
-                self.log.journal.get(self.session_id, answer["log_id"])
+                self.log.journal.get(self.session_id, self._last)
         except Refusal as problem:
             answer = {"success": False, "error": str(problem)}
         if answer["success"]:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import wraps
 
 from decklog.clock import from_text, to_text
-from decklog.errors import Damaged, DecklogError, Denied, NotADatabase, NotFound
+from decklog.errors import Conflict, Damaged, DecklogError, Denied, NotADatabase, NotFound
 from decklog.stores.journal.rows import number_of
 
 TYPE_CHECKING = False
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.clock import Clock
+    from decklog.importers.bazinga.mirror import Mirror
+    from decklog.stores.journal.entry import Entry
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -56,7 +58,11 @@ class Desk:
         self.db_path = os.fspath(db_path)
         self.quiet = quiet
         self._project_root = None if project_root is None else os.fspath(project_root)
-        self.log: Decklog = open_log(self.db_path, clock)
+        self.log: Decklog
+        self.log, self._mirror = open_log(self.db_path, clock)
+        # Why the file that readers open is behind the log, where it is.
+        self.behind: str | None = None
+        self._follow_first()
 
     @property
     def project_root(self) -> str:
@@ -75,7 +81,57 @@ class Desk:
         """Say whether there is such a session."""
         return self.log.db.read(lambda: number_of(self.log.db, session_id)) is not None
 
+    def _follow_first(self) -> None:
+        """Make the file for readers, or heal it; refuse another's file in its place before anything is written."""
+        try:
+            self.follow()
+        except BaseException:
+            self._close()
+            raise
+
+    def follow(self) -> bool:
+        """Bring the file for readers up to date; say whether it is. What prevents it is noted, and the next call tries again."""
+        if self._mirror is None or self.log.db.is_in_transaction:
+            return False
+        try:
+            self._mirror.follow()
+        except Conflict as problem:
+            raise DatabaseInitError(told(problem)) from problem
+        except (DecklogError, OSError) as problem:
+            why = told(problem) if isinstance(problem, DecklogError) else str(problem)
+            self.behind = f"{self.db_path} is behind the log, which has everything: {why}"
+            return False
+        self.behind = None
+        return True
+
+    def number(self, stream: str, seq: int) -> int | None:
+        """Give the id that readers know an entry by; None while that is unknown. Without a file for them it is its own number."""
+        if self._mirror is None:
+            return seq
+        return self._mirror.number_of(stream, seq) if self.follow() else None
+
+    def is_redacted(self, entry: "Entry") -> bool:
+        """Say whether secrets were taken out of an entry, here or by the older system that it comes from."""
+        if entry.redacted or self._mirror is None:
+            return entry.redacted
+        number = self.number(entry.stream, entry.seq)
+        return number is not None and self._mirror.is_redacted(number)
+
+    def id_where(self, table: str, otherwise: int | None, **key: object) -> int | None:
+        """Give the id that readers know a row of a table by."""
+        if self._mirror is None:
+            return otherwise
+        return self._mirror.id_where(table, **key) if self.follow() else None
+
     def close(self) -> None:
+        try:
+            self.follow()
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        if self._mirror is not None:
+            self._mirror.close()
         self.log.close()
 
     def __enter__(self) -> "Self":
@@ -85,20 +141,35 @@ class Desk:
         self.close()
 
 
-def open_log(path: str, clock: "Clock | None" = None) -> "Decklog":
-    """Open the log, or make it; an old bazinga database is named as what it is, and left alone."""
+def open_log(path: str, clock: "Clock | None" = None) -> "tuple[Decklog, Mirror | None]":
+    """Open the log that a path means, or make it, with the file that readers open, where that is another one.
+
+    An old bazinga database is named as what it is, and left alone.
+    """
+    from decklog.compat.bazinga.places import log_of
+
+    log_path, for_readers = log_of(path)
+    log = _opened(log_path, clock)
+    try:
+        _prepare(log)
+        if for_readers is None:
+            return log, None
+        from decklog.importers.bazinga.mirror import Mirror
+
+        return log, Mirror(for_readers, log)
+    except DecklogError as problem:
+        log.close()
+        raise DatabaseInitError(told(problem)) from problem
+    except BaseException:
+        log.close()
+        raise
+
+
+def _opened(path: str, clock: "Clock | None") -> "Decklog":
     from decklog.app import Decklog
-    from decklog.compat.bazinga import views
 
     try:
-        log = Decklog.open(path, clock=clock)
-        try:
-            if views.make(log.db):
-                _seed(log)
-        except BaseException:
-            log.close()
-            raise
-        return log
+        return Decklog.open(path, clock=clock)
     except NotADatabase as problem:
         import shlex
 
@@ -118,9 +189,13 @@ def open_log(path: str, clock: "Clock | None" = None) -> "Decklog":
         raise DatabaseInitError(f"{path} can't be opened: {problem.strerror or problem}") from problem
 
 
-def _seed(log: "Decklog") -> None:
+def _prepare(log: "Decklog") -> None:
     """Write the workflow in use down: bazinga has one in its tables from the start. Under a manager it is theirs to do."""
-    if log.workflow.ready()["source"] == SHIPPED:
+    if log.db.engine != "sqlite":
+        from decklog.compat.bazinga import views
+
+        views.make(log.db)
+    if not log.db.read_only and log.db.read(lambda: log.db.one("select 1 from workflow_versions limit 1", {})) is None:
         with suppress(Denied):
             log.workflow.load(by=PROGRAM)
 
@@ -141,9 +216,11 @@ def answers(method: "Callable[Concatenate[D, P], R]") -> "Callable[Concatenate[D
     @wraps(method)
     def call(desk: "D", /, *args: "P.args", **kwargs: "P.kwargs") -> "R":
         try:
-            return method(desk, *args, **kwargs)
+            answer = method(desk, *args, **kwargs)
         except DecklogError as problem:
             raise Refusal(told(problem)) from problem
+        desk.follow()
+        return answer
 
     return call
 
@@ -154,9 +231,11 @@ def reports(method: "Callable[Concatenate[D, P], dict[str, Any]]") -> "Callable[
     @wraps(method)
     def call(desk: "D", /, *args: "P.args", **kwargs: "P.kwargs") -> "dict[str, Any]":
         try:
-            return method(desk, *args, **kwargs)
+            answer = method(desk, *args, **kwargs)
         except DecklogError as problem:
             return {"success": False, "error": told(problem)}
+        desk.follow()
+        return answer
 
     return call
 
@@ -186,8 +265,8 @@ def given(value: str | None) -> str | None:
 
 
 def stamp(moment: "datetime | None") -> str | None:
-    """Write a time as bazinga does, in UTC, with microseconds."""
-    return None if moment is None else to_text(moment)[:26].replace("T", " ")
+    """Write a time as bazinga does, in UTC; one that is finer than a second has microseconds."""
+    return None if moment is None else to_text(moment)[:26].replace("T", " ").removesuffix(".000000")
 
 
 def moment(text: str) -> "datetime":

@@ -14,6 +14,21 @@ def database_of(root: str) -> str:
     return os.path.join(root, "bazinga", "bazinga.db")
 
 
+def log_of(path: str) -> tuple[str, str | None]:
+    """Name the log that a database stands for, and the file that readers open instead of it.
+
+    At the path itself is a file in bazinga's own schema, and the log lies beside it; or the log, and then there is no other.
+    """
+    if "://" in path:
+        return path, None
+    from decklog.importers.bazinga.mirror import log_beside
+
+    beside = log_beside(path)
+    if not os.path.exists(beside) and os.path.exists(path) and os.path.getsize(path) > 0:
+        return path, None
+    return beside, path
+
+
 def detect() -> tuple[str | None, str]:
     """Find the project root that a call from here means, and say how it was found."""
     named = os.environ.get(VARIABLE)

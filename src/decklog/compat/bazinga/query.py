@@ -2,7 +2,6 @@
 
 from decimal import Decimal
 
-from decklog.compat.bazinga import views
 from decklog.errors import TooLarge
 
 TYPE_CHECKING = False
@@ -22,39 +21,37 @@ BYTES = 8 * 1024 * 1024
 
 def ask(database: "Database", sql: str, parameters: "Sequence[Any]" = ()) -> "list[dict[str, Any]]":
     """Answer one statement that only reads; give its rows, a column that comes twice under a name of its own."""
-    asking: Any = _ask_sqlite if database.engine == "sqlite" else _ask_postgres
+    asking: Any = _ask_log if database.engine == "sqlite" else _ask_postgres
     with asking(database, sql, parameters) as (names, rows):
         return _shown(names, rows)
 
 
-def _ask_sqlite(database: "SqliteDatabase", sql: str, parameters: "Sequence[Any]") -> "AbstractContextManager[Any]":
+def ask_file(path: str, sql: str, parameters: "Sequence[Any]" = ()) -> "list[dict[str, Any]]":
+    """Answer one statement from the file that readers open."""
+    from decklog.db.sqlite.file import address_of
     from decklog.db.sqlite.query import answered
 
-    lacking = database.read(lambda: views.missing(database))
-    return answered(database.connections, sql, parameters, views={**lacking, **SAME_NAMES}, seconds=SECONDS, most_bytes=BYTES)
+    found = answered(address_of(path), path, sql, parameters, views={}, seconds=SECONDS, most_bytes=BYTES)
+    with found as (names, rows):
+        return _shown(names, rows)
+
+
+def _ask_log(database: "SqliteDatabase", sql: str, parameters: "Sequence[Any]") -> "AbstractContextManager[Any]":
+    """Ask the log itself, on a connection that has bazinga's tables as views of its own."""
+    from decklog.db.sqlite.query import answered
+    from decklog.importers.bazinga.tables import questions
+
+    where = database.connections
+    limits: dict[str, Any] = {"seconds": SECONDS, "most_bytes": BYTES}
+    return answered(where.address(), where.path, sql, parameters, views=questions("main"), **limits)
 
 
 def _ask_postgres(database: "PostgresDatabase", sql: str, parameters: "Sequence[Any]") -> "AbstractContextManager[Any]":
+    from decklog.compat.bazinga import views
     from decklog.db.postgres.query import answered
 
     lacking = database.read(lambda: views.missing(database))
     return answered(database.connections, sql, parameters, views=lacking, schema=views.SCHEMA, seconds=SECONDS)
-
-
-_AT = "replace(substr({0}, 1, 26), 'T', ' ')"
-# PostgreSQL has these as views in a schema; SQLite has no schemas, so each such connection makes them for itself.
-SAME_NAMES = {
-    "strategies": f"""
-        select id as strategy_id, project as project_id, topic, insight, helpfulness, lang, framework,
-               {_AT.format("last_seen_at")} as last_seen, {_AT.format("created_at")} as created_at
-          from main.strategies
-    """,
-    "workflow_transitions": """
-        select rowid as id, agent as current_agent, status as response_status, next_agent, action, include_context,
-               escalation_check, model_override, fallback_agent, bypass_qa, max_parallel, then_action
-          from main.workflow_transitions
-    """,
-}
 
 
 def _shown(names: list[str], rows: "Iterable[Sequence[Any]]") -> "list[dict[str, Any]]":

@@ -6,6 +6,7 @@ import sys
 
 from decklog.compat.bazinga import configuration
 from decklog.compat.bazinga.base import PROGRAM, SHIPPED, DatabaseInitError, Desk, Refusal
+from decklog.compat.bazinga.places import log_of
 from decklog.compat.bazinga.program.reply import Reply
 
 TYPE_CHECKING = False
@@ -46,7 +47,7 @@ class Readiness:
 
     def check(self) -> "dict[str, Any]":
         """Tell whether a session could begin, and change nothing."""
-        exists = "://" in self.db_path or os.path.exists(self.db_path)
+        exists = "://" in self.db_path or os.path.exists(log_of(self.db_path)[0])
         if not exists:
             return _not_ready(f"there is no database at {self.db_path}", exists=False)
         try:
@@ -77,6 +78,11 @@ class Readiness:
         """Name what the project's own files say differently from the workflow in use."""
         document = configuration.document_of(self.desk.project_root, sections)
         return configuration.differences(self.desk.log.workflow, document) if document else []
+
+    @property
+    def behind(self) -> str | None:
+        """Why the file that readers open is behind the log, where it is."""
+        return None if self._desk is None else self._desk.behind
 
     def close(self) -> None:
         if self._desk is not None:

@@ -30,9 +30,10 @@ class Upkeep(Desk):
     @answers
     def query(self, sql: str, params: "tuple[Any, ...]" = ()) -> "list[dict[str, Any]]":
         """Answer one question in SQL, read-only, within two seconds and ten thousand rows."""
-        from decklog.compat.bazinga.query import ask
+        from decklog.compat.bazinga.query import ask, ask_file
 
-        return ask(self.log.db, filled("sql", sql), params)
+        filled("sql", sql)
+        return ask_file(self.db_path, sql, params) if self.follow() else ask(self.log.db, sql, params)
 
     @answers
     def check_integrity(self) -> "dict[str, Any]":

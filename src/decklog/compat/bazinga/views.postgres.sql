@@ -3,20 +3,20 @@
 
 create view sessions as
 select r.id as session_id,
-       replace(substr(r.started_at, 1, 26), 'T', ' ') as start_time,
-       replace(substr(r.ended_at, 1, 26), 'T', ' ') as end_time,
+       replace(replace(substr(r.started_at, 1, 26), 'T', ' '), '.000000', '') as start_time,
+       replace(replace(substr(r.ended_at, 1, 26), 'T', ' '), '.000000', '') as end_time,
        r.mode,
-       r.goal as original_requirements,
+       nullif(r.goal, '') as original_requirements,
        r.status,
        r.branch as initial_branch,
        case when r.metadata = '{}' then null else r.metadata end as metadata,
-       replace(substr(r.started_at, 1, 26), 'T', ' ') as created_at
+       replace(replace(substr(r.started_at, 1, 26), 'T', ' '), '.000000', '') as created_at
   from runs r;
 
 create view orchestration_logs as
 select e.seq as id,
        e.stream as session_id,
-       replace(substr(e.at, 1, 26), 'T', ' ') as timestamp,
+       replace(replace(substr(e.at, 1, 26), 'T', ' '), '.000000', '') as timestamp,
        e.iteration,
        e.agent as agent_type,
        e.agent_id,
@@ -38,7 +38,7 @@ create view state_snapshots as
 select row_number() over (partition by s.run_id order by s.updated_at, s.group_id, s.name) as id,
        s.run_id as session_id,
        s.group_id,
-       replace(substr(s.updated_at, 1, 26), 'T', ' ') as timestamp,
+       replace(replace(substr(s.updated_at, 1, 26), 'T', ' '), '.000000', '') as timestamp,
        s.name as state_type,
        (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = s.digest) as state_data
   from states s;
@@ -66,14 +66,14 @@ select g.group_id as id,
        g.no_progress_count,
        g.blocking_issues_count,
        g.speckit_task_ids,
-       replace(substr(g.created_at, 1, 26), 'T', ' ') as created_at,
-       replace(substr(g.updated_at, 1, 26), 'T', ' ') as updated_at
+       replace(replace(substr(g.created_at, 1, 26), 'T', ' '), '.000000', '') as created_at,
+       replace(replace(substr(g.updated_at, 1, 26), 'T', ' '), '.000000', '') as updated_at
   from groups g;
 
 create view token_usage as
 select row_number() over (partition by c.run_id order by c.occurred_at, c.id) as id,
        c.run_id as session_id,
-       replace(substr(c.occurred_at, 1, 26), 'T', ' ') as timestamp,
+       replace(replace(substr(c.occurred_at, 1, 26), 'T', ' '), '.000000', '') as timestamp,
        c.agent as agent_type,
        c.agent_id,
        c.input_tokens + c.cache_read_tokens + c.cache_create_tokens + c.output_tokens as tokens_estimated
@@ -83,7 +83,7 @@ select row_number() over (partition by c.run_id order by c.occurred_at, c.id) as
 create view skill_outputs as
 select o.number as id,
        o.run_id as session_id,
-       replace(substr(o.saved_at, 1, 26), 'T', ' ') as timestamp,
+       replace(replace(substr(o.saved_at, 1, 26), 'T', ' '), '.000000', '') as timestamp,
        o.skill as skill_name,
        coalesce(o.document, (select convert_from(b.bytes, 'UTF8') from blobs b where b.digest = o.digest)) as output_data,
        o.agent as agent_type,
@@ -104,8 +104,8 @@ select s.no as id,
          '[]') as phases,
        p.current_phase,
        p.total_phases,
-       replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at,
-       replace(substr(p.updated_at, 1, 26), 'T', ' ') as updated_at,
+       replace(replace(substr(p.created_at, 1, 26), 'T', ' '), '.000000', '') as created_at,
+       replace(replace(substr(p.updated_at, 1, 26), 'T', ' '), '.000000', '') as updated_at,
        p.metadata
   from plans p
   join streams s on s.name = p.run_id;
@@ -118,15 +118,15 @@ select c.number as id,
        c.actual,
        c.evidence,
        c.required as required_for_completion,
-       replace(substr(c.created_at, 1, 26), 'T', ' ') as created_at,
-       replace(substr(c.updated_at, 1, 26), 'T', ' ') as updated_at
+       replace(replace(substr(c.created_at, 1, 26), 'T', ' '), '.000000', '') as created_at,
+       replace(replace(substr(c.updated_at, 1, 26), 'T', ' '), '.000000', '') as updated_at
   from criteria c;
 
 create view context_package_consumers as
 select row_number() over (partition by c.run_id order by p.number, c.agent) as id,
        p.number as package_id,
        c.agent as agent_type,
-       replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at,
+       replace(replace(substr(c.consumed_at, 1, 26), 'T', ' '), '.000000', '') as consumed_at,
        c.iteration
   from context_consumers c
   join public.packages p on p.id = c.package_id;
@@ -138,7 +138,7 @@ select c.scope_id,
        c.agent as agent_type,
        c.iteration,
        p.number as package_id,
-       replace(substr(c.consumed_at, 1, 26), 'T', ' ') as consumed_at
+       replace(replace(substr(c.consumed_at, 1, 26), 'T', ' '), '.000000', '') as consumed_at
   from context_consumptions c
   join public.packages p on p.id = c.package_id;
 
@@ -158,7 +158,7 @@ select row_number() over (order by r.name) as id,
 
 create view schema_version as
 select 19 as version,
-       replace(substr(s.applied_at, 1, 26), 'T', ' ') as applied_at,
+       replace(replace(substr(s.applied_at, 1, 26), 'T', ' '), '.000000', '') as applied_at,
        'Decklog ' || s.name as description
   from schema_steps s
  where s.version = (select max(version) from schema_steps);
@@ -176,7 +176,7 @@ select p.number as id,
        p.version,
        o.number as supersedes_id,
        p.scope,
-       replace(substr(p.created_at, 1, 26), 'T', ' ') as created_at
+       replace(replace(substr(p.created_at, 1, 26), 'T', ' '), '.000000', '') as created_at
   from public.packages p
   left join public.packages o on o.id = p.supersedes_id;
 
@@ -188,8 +188,8 @@ select e.pattern_hash,
        e.confidence,
        e.occurrences,
        e.lang,
-       replace(substr(e.last_seen_at, 1, 26), 'T', ' ') as last_seen,
-       replace(substr(e.created_at, 1, 26), 'T', ' ') as created_at,
+       replace(replace(substr(e.last_seen_at, 1, 26), 'T', ' '), '.000000', '') as last_seen,
+       replace(replace(substr(e.created_at, 1, 26), 'T', ' '), '.000000', '') as created_at,
        e.ttl_days
   from public.patterns e;
 
@@ -201,8 +201,8 @@ select s.id as strategy_id,
        s.helpfulness,
        s.lang,
        s.framework,
-       replace(substr(s.last_seen_at, 1, 26), 'T', ' ') as last_seen,
-       replace(substr(s.created_at, 1, 26), 'T', ' ') as created_at
+       replace(replace(substr(s.last_seen_at, 1, 26), 'T', ' '), '.000000', '') as last_seen,
+       replace(replace(substr(s.created_at, 1, 26), 'T', ' '), '.000000', '') as created_at
   from public.strategies s;
 
 create view workflow_transitions as

@@ -1,4 +1,4 @@
-"""What readers of a bazinga database expect: its tables, as views of ours, made when bazinga's commands first meet a log."""
+"""What readers of a bazinga database expect on PostgreSQL: its tables, as views in a schema of their own."""
 
 import os
 from functools import lru_cache
@@ -14,9 +14,9 @@ _MAKING = 4919131752989214
 
 
 @lru_cache
-def views_of(engine: str) -> dict[str, str]:
+def shipped() -> dict[str, str]:
     """Give each view's name and its select, as this Decklog ships them."""
-    with open(os.path.join(os.path.dirname(__file__), f"views.{engine}.sql"), encoding="utf-8") as file:
+    with open(os.path.join(os.path.dirname(__file__), "views.postgres.sql"), encoding="utf-8") as file:
         lines = [line for line in file if not line.startswith("--")]
     found = {}
     for statement in "".join(lines).split(";\n"):
@@ -26,44 +26,29 @@ def views_of(engine: str) -> dict[str, str]:
     return found
 
 
-def make(database: "Database") -> bool:
-    """Make the views, or make them anew where they are not the shipped ones; say whether that was done.
-
-    A log that can't be changed goes without.
-    """
+def make(database: "Database") -> None:
+    """Make the views, or make them anew where they are not the shipped ones. A log that can't be changed goes without."""
     if database.read_only or not database.read(lambda: missing(database)):
-        return False
+        return
     try:
         database.write(lambda: _make(database))
     except Denied:
         # This role may not; its questions bring the views with them.
-        return False
-    return True
+        return
 
 
 def missing(database: "Database") -> dict[str, str]:
     """Give the views that a log lacks or has in another form."""
-    shipped = views_of(database.engine)
-    if database.engine == "sqlite":
-        # What SQLite keeps of a view is the text that made it, in another spelling only of its first two words.
-        _, rows = database.rows("select name, sql from sqlite_schema where type = 'view'", {})
-        known = {name: sql.partition(" as\n")[2] for name, sql in rows}
-        return {name: select for name, select in shipped.items() if known.get(name) != select}
     found = database.one("select obj_description(to_regnamespace(:schema)::oid, 'pg_namespace')", {"schema": SCHEMA})
-    return {} if found == (_digest(),) else dict(shipped)
+    return {} if found == (_digest(),) else dict(shipped())
 
 
 def _make(database: "Database") -> None:
-    if database.engine == "sqlite":
-        for name, select in missing(database).items():
-            database.rows(f"drop view if exists {name}", {})
-            database.rows(f"create view {name} as\n{select}", {})
-        return
     database.rows("select pg_advisory_xact_lock(:number)", {"number": _MAKING})
     if missing(database):
         database.rows(f"drop schema if exists {SCHEMA} cascade", {})
         database.rows(f"create schema {SCHEMA}", {})
-        for name, select in views_of("postgres").items():
+        for name, select in shipped().items():
             database.rows(f"create view {SCHEMA}.{name} as\n{select}", {})
         database.rows(f"comment on schema {SCHEMA} is '{_digest()}'", {})
 
@@ -71,4 +56,4 @@ def _make(database: "Database") -> None:
 def _digest() -> str:
     import hashlib
 
-    return hashlib.sha256(repr(views_of("postgres")).encode()).hexdigest()
+    return hashlib.sha256(repr(shipped()).encode()).hexdigest()

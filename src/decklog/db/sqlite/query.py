@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from decklog.db.sqlite.connections import Connections
-
 _ALLOWED = {apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE}
 _FORBIDDEN = {"load_extension", "fts3_tokenizer"}
 _STEPS_BETWEEN_LOOKS = 2_000
@@ -23,7 +21,8 @@ _STEPS_BETWEEN_LOOKS = 2_000
 
 @contextmanager
 def answered(
-    connections: "Connections",
+    address: str,
+    path: str,
     sql: str,
     parameters: "Sequence[Any]",
     *,
@@ -32,7 +31,7 @@ def answered(
     most_bytes: int,
 ) -> "Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]":
     """Run one statement that only reads, and give its columns and rows; `views` go before tables of the same name."""
-    connection = apsw.Connection(connections.address(), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         connection.execute("pragma temp_store = memory")
         for name, select in views.items():
@@ -53,7 +52,7 @@ def answered(
     except apsw.BindingsError as problem:
         raise Invalid(f"the parameters don't fit the statement: {problem}", field="params") from None
     except apsw.Error as problem:
-        raise errors.translate(problem, connections.path) from problem
+        raise errors.translate(problem, path) from problem
     finally:
         connection.close()
 

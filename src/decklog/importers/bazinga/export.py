@@ -29,6 +29,8 @@ _PLACED = (
     *("runs", "groups", "plans", "phases", "criteria", "states", "state_versions", "charges", "outputs"),
     *("packages", "context_consumers", "context_consumptions", "patterns", "strategies"),
 )
+# What had no number there gets one after all that had, in the order of its time.
+_BY_TIME = ("orchestration_logs", "token_usage", "skill_outputs")
 _LIVE = {RunStatus.COMPLETED: "completed", RunStatus.FAILED: "failed", RunStatus.CANCELLED: "failed"}
 _GROUP = (
     *("name", "status", "assigned_to", "revision_count", "last_review_status", "feature_branch", "merge_status", "complexity"),
@@ -40,18 +42,21 @@ _GROUP = (
 class BazingaExport:
     """Runs become sessions, entries logs; what only a Decklog has, such as tasks, has no table there."""
 
-    def __init__(self, log: "Decklog", path: str) -> None:
+    def __init__(self, log: "Decklog", path: str, *, wal: bool = False) -> None:
         self.log = log
-        self.out = Export(log, path, SYSTEM)
+        self.out = Export(log, path, SYSTEM, wal=wal)
 
     def run(self) -> "dict[str, Any]":
         """Write everything; say how many rows each table has, and what had no place."""
         with self.out:
             return self._write()
 
-    def _write(self) -> "dict[str, Any]":
+    def _begin(self) -> None:
         for statement in STATEMENTS:
             self.out.db.execute(statement)
+
+    def _write(self) -> "dict[str, Any]":
+        self._begin()
         for run in reversed(list(every(self.log.runs.find))):
             self._session(run)
             self._groups(run.id)
@@ -63,6 +68,8 @@ class BazingaExport:
             self._context(run.id)
         self._learned()
         self.out.write_kept()
+        for table in _BY_TIME:
+            self.out.insert_waiting(table, "timestamp")
         self.out.report.leave_out_kept(self.out.kept.of_others)
         self.out.report.leave_out_tables(self.log, _PLACED)
         return self.out.finish()
@@ -73,7 +80,7 @@ class BazingaExport:
             "start_time": _time(run.started_at),
             "end_time": _time(run.ended_at) if run.status in ENDED else None,
             "mode": run.mode and run.mode.value,
-            "original_requirements": run.goal,
+            "original_requirements": run.goal or None,
             "status": _LIVE.get(run.status, "active"),
             "initial_branch": run.branch,
             "metadata": text_of(run.metadata or None),
@@ -117,9 +124,11 @@ class BazingaExport:
             "event_payload": text_of(entry.payload),
             "idempotency_key": entry.key if number is None else None,
         }
-        if number is not None:
-            row["id"] = number
-        self.out.write("orchestration_logs", entry.id, row)
+        row = self.out.restored(entry.id, row)
+        self._place_log(entry, row, row.pop("id", number))
+
+    def _place_log(self, entry: "Any", row: "Columns", number: int | None) -> None:  # noqa: ARG002 - for those who note it down
+        self.out.insert_numbered("orchestration_logs", row, number)
 
     def _states(self, run_id: str) -> None:
         """Write the newest version of each state: the newest schema has room for one."""
@@ -137,18 +146,17 @@ class BazingaExport:
 
     def _figures(self, run_id: str) -> None:
         for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
-            row: Columns = {
-                "id": _number(charge.key, "token_usage"),
-                "session_id": run_id,
-                "timestamp": _time(charge.occurred_at),
-            }
+            row: Columns = {"session_id": run_id, "timestamp": _time(charge.occurred_at)}
             row |= {"agent_type": charge.agent or "unknown", "agent_id": charge.agent_id, "tokens_estimated": charge.tokens}
-            self.out.write("token_usage", f"token_usage {row['id']}", row)
+            self._number_row("token_usage", row, _number(charge.key, "token_usage"))
         for output in reversed(list(every(lambda **page: self.log.outputs.find(run_id, **page)))):
-            row = {"id": _number(output.key, "skill_outputs"), "session_id": run_id, "timestamp": _time(output.saved_at)}
+            row = {"session_id": run_id, "timestamp": _time(output.saved_at)}
             row |= {"skill_name": output.skill, "output_data": text_of(self.log.outputs.get(output.id).document) or "null"}
             row |= {"agent_type": output.agent, "group_id": output.group_id, "iteration": output.iteration}
-            self.out.write("skill_outputs", f"skill_outputs {row['id']}", row)
+            self._number_row("skill_outputs", row, _number(output.key, "skill_outputs"))
+
+    def _number_row(self, table: str, row: "Columns", number: int | None) -> None:
+        self.out.insert_numbered(table, self.out.restored(f"{table} {number}", row), number)
 
     def _plan(self, run_id: str) -> None:
         for plan in self._select(Plan, "select * from plans where run_id = :run_id", run_id=run_id):

@@ -132,7 +132,7 @@ class Export:
 
     def insert_numbered(self, table: str, row: "dict[str, Any]", number: int | None) -> None:
         """Insert a row under the number it had there; one that had none waits for `insert_waiting`."""
-        if number is not None and not self._has(table, number):
+        if number is not None and not self.has(table, number):
             self.insert(table, {**row, "id": number})
             return
         waiting = _WAITING + table
@@ -140,16 +140,18 @@ class Export:
             self.db.execute(f"create temp table {_quoted(waiting)} as select * from {_quoted(table)} limit 0")
         self._insert(waiting, {name: value for name, value in row.items() if name != "id"})
 
-    def _has(self, table: str, number: int) -> bool:
+    def has(self, table: str, number: int) -> bool:
         """Say whether a number is taken: two files that were imported may have used the same ones."""
         return self.db.execute(f"select 1 from {_quoted(table)} where id = ?", (number,)).get is not None
 
-    def insert_waiting(self, table: str) -> None:
-        """Insert the rows that wait for a number, after all that had one."""
+    def insert_waiting(self, table: str, by: str = "rowid") -> None:
+        """Insert the rows that wait for a number, after all that had one, in the order of a column or of their coming."""
         waiting = _WAITING + table
         names = [name for name in self._columns(waiting) if name != "id"]
         if names:
-            for values in self.db.execute(f"select {', '.join(map(_quoted, names))} from {_quoted(waiting)} order by rowid"):
+            for values in self.db.execute(
+                f"select {', '.join(map(_quoted, names))} from {_quoted(waiting)} order by {by}, rowid"
+            ):
                 self.insert(table, dict(zip(names, values, strict=True)))
 
     def write_kept(self, tables: "Iterable[str] | None" = None) -> None:

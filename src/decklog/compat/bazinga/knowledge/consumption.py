@@ -67,7 +67,7 @@ class Consumptions(Desk):
         return {
             "success": True,
             "inserted": True,
-            "event_id": entry.seq,
+            "event_id": self.number(session_id, entry.seq),
             "session_id": session_id,
             "agent_type": agent,
             **payload,
@@ -78,7 +78,7 @@ class Consumptions(Desk):
         found = self.log.journal.find(session_id, kind=EntryKind.EVENT, subtype=_USED, limit=MOST_ROWS)
         rows = [
             {
-                "id": entry.seq,
+                "id": self.number(session_id, entry.seq),
                 "session_id": session_id,
                 "agent_type": entry.agent,
                 **(entry.payload if isinstance(entry.payload, dict) else {}),

@@ -38,7 +38,8 @@ class Events(Desk):
             payload=payload_of(payload),
             key=idempotency_key or None,
         )
-        saved = {"success": True, "event_id": entry.seq, "session_id": session_id, "event_subtype": event_subtype}
+        number = self.number(entry.stream, entry.seq)
+        saved = {"success": True, "event_id": number, "session_id": session_id, "event_subtype": event_subtype}
         if entry.already:
             return {**saved, "idempotent": True, "message": "An event with this key is saved already; it was kept."}
         return {**saved, "redacted": entry.redacted}
@@ -53,7 +54,7 @@ class Events(Desk):
         if group_id is not None:
             check(validate_scope_global_or_group(group_id))
         wanted: dict[str, Any] = {"kind": EntryKind.EVENT, "subtype": event_subtype, "group_id": group_id}
-        return [event_row(entry) for entry in newest(self, session_id, (EntryKind.EVENT,), limit, **wanted)]
+        return [event_row(self, entry) for entry in newest(self, session_id, (EntryKind.EVENT,), limit, **wanted)]
 
 
 def payload_of(payload: "str | dict[str, Any] | list[Any]") -> "dict[str, Any] | list[Any]":
@@ -64,9 +65,9 @@ def payload_of(payload: "str | dict[str, Any] | list[Any]") -> "dict[str, Any] |
     return value
 
 
-def event_row(entry: "Entry") -> "dict[str, Any]":
+def event_row(desk: Desk, entry: "Entry") -> "dict[str, Any]":
     return {
-        "id": entry.seq,
+        "id": desk.number(entry.stream, entry.seq),
         "session_id": entry.stream,
         "timestamp": stamp(entry.at),
         "event_subtype": entry.subtype,

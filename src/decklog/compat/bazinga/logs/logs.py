@@ -18,6 +18,9 @@ KINDS = ("interaction", "reasoning", "event")
 class Logs(Desk):
     """Writes what agents said, and reads it back in the order in which it happened."""
 
+    # The number in its session of what was logged last.
+    _last = 0
+
     @reports
     def log_interaction(
         self, session_id: str, agent_type: str, content: str, iteration: int | None = None, agent_id: str | None = None
@@ -27,9 +30,10 @@ class Logs(Desk):
         filled("agent_type", agent_type)
         filled("content", content)
         entry = self.log.journal.append(session_id, content, agent=agent_type, agent_id=agent_id or None, iteration=iteration)
+        self._last = entry.seq
         return {
             "success": True,
-            "log_id": entry.seq,
+            "log_id": self.number(session_id, entry.seq),
             "session_id": session_id,
             "agent_type": agent_type,
             "content_length": len(content),
@@ -48,7 +52,7 @@ class Logs(Desk):
         since: str | None = None,
     ) -> "list[dict[str, Any]]":
         """List log rows, newest first."""
-        return [log_row(entry) for entry in self._newest(session_id, limit, offset, agent_type, since)]
+        return [log_row(self, entry) for entry in self._newest(session_id, limit, offset, agent_type, since)]
 
     @answers
     def stream_logs(self, session_id: str, limit: int = 50, offset: int = 0) -> str:
@@ -79,10 +83,10 @@ def newest(desk: Desk, session_id: str, kinds: "tuple[str, ...]", limit: int, of
     return found[skipped:wanted]
 
 
-def log_row(entry: "Entry") -> "dict[str, Any]":
+def log_row(desk: Desk, entry: "Entry") -> "dict[str, Any]":
     """Give an entry as a row of bazinga's table of logs."""
     return {
-        "id": entry.seq,
+        "id": desk.number(entry.stream, entry.seq),
         "session_id": entry.stream,
         "timestamp": stamp(entry.at),
         "iteration": entry.iteration,
@@ -93,7 +97,7 @@ def log_row(entry: "Entry") -> "dict[str, Any]":
         "reasoning_phase": entry.phase and str(entry.phase),
         "confidence_level": entry.confidence and str(entry.confidence),
         "references_json": json_text(entry.refs),
-        "redacted": int(entry.redacted),
+        "redacted": int(desk.is_redacted(entry)),
         "group_id": entry.group_id,
         "event_subtype": entry.subtype,
         "event_payload": json_text(entry.payload),

@@ -1,6 +1,7 @@
 """Reasoning: what agents thought in which phase, written down without secrets."""
 
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, filled, one_of, reports, stamp
+from decklog.compat.bazinga.logs.tokens import charge
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import CONFIDENCES, MANDATORY_PHASES, PHASES, validate_scope_global_or_group
 from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
@@ -30,26 +31,31 @@ class Reasoning(Desk):
         iteration: int | None = None,
         confidence: str | None = None,
         references: list[str] | None = None,
+        tokens: int | None = None,
     ) -> "dict[str, Any]":
-        """Save what an agent thought; secrets are taken out on the way."""
+        """Save what an agent thought, and count the tokens it took; secrets are taken out on the way."""
         check(validate_scope_global_or_group(group_id))
         one_of("reasoning_phase", reasoning_phase, PHASES)
         one_of("confidence", confidence, (None, *CONFIDENCES))
-        entry = self.log.journal.append(
-            filled("session_id", session_id),
-            filled("content", content),
-            kind=EntryKind.REASONING,
-            agent=filled("agent_type", agent_type),
-            agent_id=agent_id,
-            group_id=group_id,
-            iteration=iteration,
-            phase=ReasoningPhase(reasoning_phase),
-            confidence=None if confidence is None else Confidence(confidence),
-            refs=_references(references),
-        )
+        filled("agent_type", agent_type)
+        with self.log.transaction():
+            entry = self.log.journal.append(
+                filled("session_id", session_id),
+                filled("content", content),
+                kind=EntryKind.REASONING,
+                agent=agent_type,
+                agent_id=agent_id,
+                group_id=group_id,
+                iteration=iteration,
+                phase=ReasoningPhase(reasoning_phase),
+                confidence=None if confidence is None else Confidence(confidence),
+                refs=_references(references),
+            )
+            if tokens is not None:
+                charge(self, session_id, agent_type, tokens, agent_id, call_site="save-reasoning")
         return {
             "success": True,
-            "log_id": entry.seq,
+            "log_id": self.number(entry.stream, entry.seq),
             "session_id": session_id,
             "group_id": group_id,
             "agent_type": agent_type,
@@ -77,7 +83,7 @@ class Reasoning(Desk):
         one_of("format", output_format, FORMATS)
         entries = self._reasoned(session_id, limit=limit, group_id=group_id, agent=agent_type, phase=phase)
         if output_format == "json":
-            return [reasoning_row(entry) for entry in entries]
+            return [reasoning_row(self, entry) for entry in entries]
         from decklog.compat.bazinga.logs.reasoning_text import summary
 
         return summary(entries)
@@ -95,7 +101,7 @@ class Reasoning(Desk):
             return timeline(session_id, entries)
         import json
 
-        return json.dumps([_timeline_row(entry) for entry in entries], indent=2)
+        return json.dumps([_timeline_row(self, entry) for entry in entries], indent=2)
 
     @answers
     def check_mandatory_phases(self, session_id: str, group_id: str, agent_type: str) -> "dict[str, Any]":
@@ -148,15 +154,15 @@ def _references(references: object) -> list[str] | None:
     return references
 
 
-def reasoning_row(entry: "Entry") -> "dict[str, Any]":
-    row = _timeline_row(entry)
-    row["redacted"] = entry.redacted
+def reasoning_row(desk: Desk, entry: "Entry") -> "dict[str, Any]":
+    row = _timeline_row(desk, entry)
+    row["redacted"] = bool(row["redacted"])
     return {**row, "references": entry.refs or []}
 
 
-def _timeline_row(entry: "Entry") -> "dict[str, Any]":
+def _timeline_row(desk: Desk, entry: "Entry") -> "dict[str, Any]":
     return {
-        "id": entry.seq,
+        "id": desk.number(entry.stream, entry.seq),
         "session_id": entry.stream,
         "group_id": entry.group_id,
         "agent_type": entry.agent,
@@ -165,7 +171,7 @@ def _timeline_row(entry: "Entry") -> "dict[str, Any]":
         "reasoning_phase": entry.phase and str(entry.phase),
         "confidence_level": entry.confidence and str(entry.confidence),
         "content": entry.body,
-        "redacted": int(entry.redacted),
+        "redacted": int(desk.is_redacted(entry)),
         "timestamp": stamp(entry.at),
     }
 
@@ -177,23 +183,18 @@ DESK = Reasoning
 
 def save_reasoning(desk: Reasoning, given: "Given") -> Reply:
     content = given.file("content-file") if given.get("content") is None else given.get("content")
-    tokens = given.whole("tokens", low=0)
-    with desk.log.transaction():
-        saved = desk.save_reasoning(
-            given["session"],
-            given["group"],
-            given["agent"],
-            given["phase"],
-            content or "",
-            given.get("agent-id"),
-            given.whole("iteration"),
-            _confidence(given.get("confidence")),
-            given.texts("references"),
-        )
-        if saved["success"] and tokens is not None:
-            from decklog.compat.bazinga.logs.tokens import charge
-
-            charge(desk, given["session"], given["agent"], tokens, given.get("agent-id"), call_site="save-reasoning")
+    saved = desk.save_reasoning(
+        given["session"],
+        given["group"],
+        given["agent"],
+        given["phase"],
+        content or "",
+        given.get("agent-id"),
+        given.whole("iteration"),
+        _confidence(given.get("confidence")),
+        given.texts("references"),
+        given.whole("tokens", low=0),
+    )
     return Reply(saved, said=f"Saved {given['phase']} reasoning of {given['agent']}")
 
 

@@ -126,7 +126,10 @@ def _answer(call: Call, name: str, usage: Usage) -> "Reply":
     call.db, call.root = given.get("db") or call.db, given.get("project-root") or call.root
     path, root = call.place()
     with module.DESK(path, call.quiet, project_root=root) as desk:
-        return handle(desk, given)
+        reply = handle(desk, given)
+    if desk.behind is not None:
+        sys.stderr.write(f"Warning: {desk.behind}\n")
+    return reply
 
 
 def _module(name: str) -> "ModuleType":

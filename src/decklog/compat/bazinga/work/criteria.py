@@ -77,7 +77,7 @@ class Criteria(Desk):
     @answers
     def get_success_criteria(self, session_id: str) -> "list[dict[str, Any]]":
         """List a session's criteria in the order in which they were saved."""
-        return [criterion_row(criterion) for criterion in self._all(session_id)]
+        return [criterion_row(self, criterion) for criterion in self._all(session_id)]
 
     @answers
     def update_success_criterion(
@@ -121,10 +121,11 @@ def _read(item: object) -> "dict[str, Any]":
     return fields
 
 
-def criterion_row(criterion: Criterion) -> "dict[str, Any]":
+def criterion_row(desk: Desk, criterion: Criterion) -> "dict[str, Any]":
     """Give a criterion as a row of bazinga's table."""
+    key = {"session_id": criterion.run_id, "criterion": criterion.criterion}
     return {
-        "id": criterion.number,
+        "id": desk.id_where("success_criteria", criterion.number, **key),
         "session_id": criterion.run_id,
         "criterion": criterion.criterion,
         "status": str(criterion.status),

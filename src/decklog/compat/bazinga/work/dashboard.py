@@ -30,8 +30,8 @@ class Dashboard(Sessions, States, Groups, Tokens, Criteria):
         return self.log.db.read(lambda: self._snapshot(session_id))
 
     def _snapshot(self, session_id: str) -> "dict[str, Any]":
-        recent = [log_row(entry) for entry in newest(self, session_id, KINDS[:1], _RECENT)]
-        timeline = [log_row(entry) for entry in newest(self, session_id, KINDS, _RECENT)]
+        recent = [log_row(self, entry) for entry in newest(self, session_id, KINDS[:1], _RECENT)]
+        timeline = [log_row(self, entry) for entry in newest(self, session_id, KINDS, _RECENT)]
         return {
             "session": self.get_session(session_id),
             "orchestrator_state": self.get_latest_state(session_id, "orchestrator"),

@@ -46,8 +46,8 @@ class Plans(Desk):
     def _plan(self, session_id: str) -> "dict[str, Any]":
         plan, phases = self.log.plans.get(session_id), self.log.plans.phases(session_id)
         return {
-            # A session has one plan, so the session's own number names it.
-            "id": number_of(self.log.db, session_id),
+            # A session has one plan, so the session's own number names it where readers have none.
+            "id": self.id_where("development_plans", number_of(self.log.db, session_id), session_id=session_id),
             "session_id": session_id,
             "original_prompt": plan.original_prompt,
             "plan_text": plan.plan_text,

@@ -96,7 +96,7 @@ def session_row(run: "Run") -> "dict[str, Any]":
         "start_time": stamp(run.started_at),
         "end_time": stamp(run.ended_at),
         "mode": run.mode and str(run.mode),
-        "original_requirements": run.goal,
+        "original_requirements": run.goal or None,
         "status": str(run.status),
         "initial_branch": run.branch,
         "metadata": json_text(run.metadata or None),

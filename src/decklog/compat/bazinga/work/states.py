@@ -61,7 +61,7 @@ class States(Desk):
             "atomic": True,
             "state_saved": saved["state_saved"],
             "event_saved": saved["event_saved"],
-            "event_id": int(str(saved["event_id"]).rpartition(":")[2]),
+            "event_id": self.number(session_id, int(str(saved["event_id"]).rpartition(":")[2])),
             "iteration": iteration,
             "idempotent": saved["already"],
             "redacted": saved["redacted"],
