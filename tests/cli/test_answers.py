@@ -390,3 +390,12 @@ def test_many_tasks_come_from_a_file(decklog: Program, log_folder: Path) -> None
     said = decklog("tasks", "add-many", "run_1", "-", stdin=json.dumps(tasks))
     assert said.code == 0
     assert len(decklog("tasks", "find", "run_1", "--json").data) == 2
+
+
+def test_a_claim_that_gets_nothing_says_why_and_what_would_help(log_folder: Path, decklog: Program) -> None:
+    said = decklog("tasks", "claim", "run_1", "--worker", "w", "--json")
+    assert (said.code, said.data) == (0, None)
+    assert said.envelope["reason"]["code"] == "no_tasks"
+    spoken = decklog("tasks", "claim", "run_1", "--worker", "w")
+    assert (spoken.code, spoken.out) == (0, "")
+    assert spoken.err == 'Nothing: run run_1 has no tasks\n  Add one: decklog tasks add run_1 "TITLE"\n'

@@ -335,6 +335,10 @@ class AsyncTasks:
         after: str | None = ...,
     ) -> Page[Task]:
         """List a run's tasks in the order they were added."""
+    async def why_none(
+        self, run_id: str | None = ..., *, group_id: str | None = ..., role: str | None = ..., tag: str | None = ...
+    ) -> dict[str, Any]:
+        """Say why a claim gets nothing, as a code and in words, and what would help."""
     async def ready(self, run_id: str, *, limit: int = ...) -> dict[str, Any]:
         """List what could be claimed now, most urgent first, and why the rest can't."""
     async def pause(

@@ -38,7 +38,23 @@ def run_operation(call: Call) -> int:
     from decklog.cli.show import show
 
     with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, operation):
-        return show(getattr(getattr(log, store), operation.name)(**arguments), as_json=call.json)
+        result = getattr(getattr(log, store), operation.name)(**arguments)
+        reason = _reason(log, store, operation, arguments) if result is None else None
+        return show(result, as_json=call.json, reason=reason)
+
+
+# Verbs that may answer with nothing, and the verb that knows why when it is asked the same.
+_REASONS = {("tasks", "claim"): "why_none"}
+
+
+def _reason(log: "Decklog", store: str, operation: Operation, arguments: "dict[str, Any]") -> "dict[str, Any] | None":
+    if (name := _REASONS.get((store, operation.name))) is None:
+        return None
+    taken = {parameter.name for parameter in parameters_of(operations(store)[name.replace("_", "-")])}
+    reason: dict[str, Any] = getattr(getattr(log, store), name)(
+        **{name: value for name, value in arguments.items() if name in taken}
+    )
+    return reason
 
 
 def _proving(log: "Decklog", call: Call, operation: Operation) -> "AbstractContextManager[None]":

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None) -> int:
-    """Print a verb's result; give the exit code."""
+def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, reason: "dict[str, Any] | None" = None) -> int:
+    """Print a verb's result, or the reason why there is none; give the exit code."""
     if hasattr(result, "__next__"):
         return show_stream(result, as_json=as_json)
     warnings = [*(warnings or []), *getattr(result, "warnings", ())]
     if as_json:
-        print_json({"ok": True, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings})
+        envelope = {"ok": True, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings}
+        print_json(envelope if reason is None else {**envelope, "reason": reason})
         return 0
     text, left_out = as_text(result)
     sys.stdout.write(terminal.visible(text))
@@ -30,6 +31,8 @@ def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None) -> 
         sys.stderr.write(f"More: add --after '{result.next}'\n")
     for warning in warnings:
         sys.stderr.write(f"warning: {terminal.visible(warning, sys.stderr)}\n")
+    if reason is not None:
+        sys.stderr.write(f"Nothing: {terminal.visible(reason['message'], sys.stderr)}\n  {reason['hint']}\n")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from decklog.clock import to_text
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
@@ -220,6 +221,17 @@ class Tasks(Leases):
         if tag is not None:
             where.add(TAGGED, tag=spelled_tag(tag))
         return self._page(Task, where, order=("created_at", "id"), limit=limit, after=after)
+
+    @reads
+    def why_none(
+        self, run_id: str | None = None, *, group_id: str | None = None, role: str | None = None, tag: str | None = None
+    ) -> "dict[str, Any]":
+        """Say why a claim gets nothing, as a code and in words, and what would help."""
+        from decklog.stores.work.unclaimed import explain
+
+        if run_id is not None:
+            check_run(self._db, run_id)
+        return explain(self._db, run_id, {"group_id": group_id, "role": role, "tag": tag}, to_text(self._now()))
 
     @reads
     def ready(self, run_id: str, *, limit: int = 20) -> "dict[str, Any]":
