@@ -63,7 +63,7 @@ class Decklog:
         self.db = db
         self.clock = clock
         writer = Writer(db, clock)
-        journal = Journal(db, writer, self.record_classes, lambda classes: self.proofs.audit(classes))
+        journal = Journal(db, writer, self.record_classes, self._audit)
         self.parts = Parts(db, clock, ids, writer, journal, lambda: self.proofs)
 
     @classmethod
@@ -306,6 +306,11 @@ class Decklog:
     def record_classes(self) -> dict[str, type[Record]]:
         """Name every kind of record with its class."""
         return {record.table: record for name in STORES for record in store_class(name).records}
+
+    def _audit(self, classes: dict[str, type[Record]]) -> "Iterator[dict[str, Any]]":
+        """Name what is wrong with what no entry tells by itself."""
+        yield from self.proofs.audit(classes)
+        yield from self.tasks.audit(classes)
 
     @contextmanager
     def acting(

@@ -11,7 +11,7 @@ from decklog.operations import calling, reading, waiting, waits_to_write, writes
 from decklog.stores.base import Store
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
-from decklog.stores.work.claimable import EXPIRED, GOES_ON, Patience, condition, narrowed, take_next
+from decklog.stores.work.claimable import EXPIRED, GOES_ON, Patience, is_late, is_ready, narrowed, spelled_tag, take_next
 from decklog.stores.work.task import AttemptOutcome, Task, TaskState
 
 TYPE_CHECKING = False
@@ -48,6 +48,12 @@ if TYPE_CHECKING:
         def recall(self, query: str) -> list[Any]: ...
 
 
+# The task of a run that is given out first. Each run is asked for its own by the index, however many tasks there are.
+_FIRST = """
+where tasks.run_id = runs.id and state = 'pending' and open_dependencies = 0
+order by priority desc, tasks.created_at, tasks.id
+limit 1
+"""
 DEFAULT_LEASE_SECONDS = 300.0
 LONGEST_SECONDS = 366 * 86400.0
 
@@ -129,16 +135,13 @@ class Leases(Store):
         return False
 
     def _is_any_ready(self, run_id: str | None, wanted: "dict[str, str | None]") -> bool:
-        asked = narrowed(wanted)
-        if run_id is not None:
-            asked["run_id"] = run_id
-        more = "".join(f" and {condition(name)}" for name in asked)
-        more += f" and exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
+        asked = narrowed({**wanted, "run_id": run_id})
         bound, _ = self._db.values.bind({**asked, "now": self._now()})
-        ready = "state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)"
-        late = "state = 'running' and leased_until < :now"
-        # One by one: each has an index of its own.
-        return any(self._db.one(f"select 1 from tasks where {state}{more} limit 1", bound) is not None for state in (ready, late))
+        if self._db.one(is_ready(tuple(asked)), bound) is not None:
+            return True
+        if "tag" in bound:
+            bound["tag"] = spelled_tag(bound["tag"])
+        return self._db.one(is_late(tuple(asked)), bound) is not None
 
     def _claim(
         self,
@@ -173,15 +176,17 @@ class Leases(Store):
         return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
 
     def _runs_with_work(self) -> list[str]:
-        """Name the runs that go on and have tasks that are ready or running, in order of urgency."""
+        """Name the runs that go on and have tasks that are ready or running, in order of what each would give out first."""
         _, rows = self._db.rows(
             f"""
-            select run_id, max(priority) as urgency, min(created_at) as oldest
-              from tasks
-             where ((state = 'pending' and open_dependencies = 0) or state = 'running')
-               and run_id in (select id from runs where {GOES_ON})
-             group by run_id
-             order by urgency desc, oldest, run_id
+            select id,
+                   (select priority from tasks {_FIRST}) as urgency,
+                   (select created_at from tasks {_FIRST}) as oldest
+              from runs
+             where {GOES_ON}
+               and (exists (select 1 from tasks where run_id = runs.id and state = 'pending' and open_dependencies = 0)
+                    or exists (select 1 from tasks where run_id = runs.id and state = 'running'))
+             order by urgency desc nulls last, oldest, id
             """,
             {},
         )

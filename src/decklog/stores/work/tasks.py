@@ -7,14 +7,17 @@ from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, from_json
 from decklog.stores.of_run import check_run
+from decklog.stores.work import ready_tags
 from decklog.stores.work.claimable import GOES_ON, TAGGED, spelled_tag
 from decklog.stores.work.leases import Leases
 from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, Task, TaskState, attempts_from, checked, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
+
+    from decklog.records import Record
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 ENDED_RUN = ("completed", "failed", "cancelled")
@@ -31,6 +34,15 @@ class Tasks(Leases):
     """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
 
     records = (Task, Dependency)
+    derived = (ready_tags.TABLE,)
+
+    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+        """Name what is wrong with the tags by which tasks are claimed, each as the fields of a problem."""
+        return ready_tags.audit(self._db)
+
+    def derive(self) -> None:
+        """Make those tags anew, as after records came from another log."""
+        self._db.write(lambda: ready_tags.derive(self._db))
 
     @writes
     def add(
