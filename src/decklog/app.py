@@ -103,7 +103,7 @@ class Decklog:
         else:
             from decklog.db.sqlite.database import open_sqlite
 
-            db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, clock=clock or Clock(), **common)
+            db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, clock=clock, **common)
         return cls(db, clock=db.clock, ids=ids or Ids(db.clock, db.values.vouch))
 
     # The stores, in an order in which none refers to a later one. Where a verb needs another store, it says what it needs as a

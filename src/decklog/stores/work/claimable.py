@@ -18,7 +18,7 @@ update tasks set
   updated_at = :now
 where run_id = :run_id
   and state = 'running'
-  and leased_until < :now
+  and leased_until < :steady_now
 returning *
 """
 
@@ -72,7 +72,7 @@ def is_late(asked: "tuple[str, ...]") -> str:
     """Write the query that tells whether there is a task whose lease is over."""
     more = "".join(f" and {TAGGED if name == 'tag' else f'{name} = :{name}'}" for name in asked)
     goes_on = f"exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
-    return f"select 1 from tasks where state = 'running' and leased_until < :now{more} and {goes_on} limit 1"
+    return f"select 1 from tasks where state = 'running' and leased_until < :steady_now{more} and {goes_on} limit 1"
 
 
 @cache

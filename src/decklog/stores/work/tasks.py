@@ -25,7 +25,7 @@ ENDED_RUN = ("completed", "failed", "cancelled")
 # What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
 _CLAIMABLE = f"""
 ((state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)
-  or state = 'running' and leased_until < :now and failures + 1 < max_attempts)
+  or state = 'running' and leased_until < :steady_now and failures + 1 < max_attempts)
  and run_id in (select id from runs where {GOES_ON}))
 """
 
@@ -258,15 +258,17 @@ class Tasks(Leases):
             """,
             run_id=run_id,
             now=now,
+            steady_now=self._steady_now(),
         )
 
     def _reason(self, task: Task, now: datetime) -> str:
         """Say why a task can't be claimed."""
         match task.state:
-            case TaskState.RUNNING if task.leased_until is not None and task.leased_until < now:
-                return f"the lease of {task.worker} expired, and all {task.max_attempts} attempts are used"
-            case TaskState.RUNNING:
-                return f"{task.worker} has it until {task.leased_until:%H:%M:%S}"
+            case TaskState.RUNNING if task.leased_until is not None:
+                left = task.leased_until - self._steady_now()
+                if left.total_seconds() < 0:
+                    return f"the lease of {task.worker} expired, and all {task.max_attempts} attempts are used"
+                return f"{task.worker} has it until {now + left:%H:%M:%S}"
             case TaskState.PENDING if task.open_dependencies:
                 return f"waits for {', '.join(self._unfinished(task.id))}"
             case TaskState.PENDING if task.not_before is not None and task.not_before > now:
