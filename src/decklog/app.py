@@ -63,7 +63,7 @@ class Decklog:
         self.db = db
         self.clock = clock
         writer = Writer(db, clock)
-        journal = Journal(db, writer, self.record_classes, lambda classes: self.proofs.audit(classes))
+        journal = Journal(db, writer, self.record_classes, self._audit)
         self.parts = Parts(db, clock, ids, writer, journal, lambda: self.proofs)
 
     @classmethod
@@ -103,7 +103,7 @@ class Decklog:
         else:
             from decklog.db.sqlite.database import open_sqlite
 
-            db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, clock=clock or Clock(), **common)
+            db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, clock=clock, **common)
         return cls(db, clock=db.clock, ids=ids or Ids(db.clock, db.values.vouch))
 
     # The stores, in an order in which none refers to a later one. Where a verb needs another store, it says what it needs as a
@@ -306,6 +306,11 @@ class Decklog:
     def record_classes(self) -> dict[str, type[Record]]:
         """Name every kind of record with its class."""
         return {record.table: record for name in STORES for record in store_class(name).records}
+
+    def _audit(self, classes: dict[str, type[Record]]) -> "Iterator[dict[str, Any]]":
+        """Name what is wrong with what no entry tells by itself."""
+        yield from self.proofs.audit(classes)
+        yield from self.tasks.audit(classes)
 
     @contextmanager
     def acting(

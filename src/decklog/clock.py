@@ -9,14 +9,29 @@ class Clock:
     def now(self) -> datetime:
         return datetime.now(UTC)
 
+    def steady(self) -> datetime:
+        """Tell the time by which leases are measured: as `now`, where nobody sets the clock."""
+        return self.now()
+
 
 class ManualClock(Clock):
     """A clock that moves only when told to."""
 
     def __init__(self, start: datetime | None = None) -> None:
         self._now = start or datetime(2026, 1, 1, tzinfo=UTC)
+        self._jumped = timedelta()
 
     def now(self) -> datetime:
+        return self._now
+
+    def steady(self) -> datetime:
+        return self._now - self._jumped
+
+    def jump(self, **timedelta_parts: float) -> datetime:
+        """Set the clock ahead or back, as a person or a time server does: no time passes."""
+        jump = timedelta(**timedelta_parts)
+        self._jumped += jump
+        self._now += jump
         return self._now
 
     def advance(self, **timedelta_parts: float) -> datetime:

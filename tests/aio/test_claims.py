@@ -116,6 +116,44 @@ def test_a_claim_inside_of_a_transaction_does_not_wait_for_itself(drive: Drive, 
     assert log.tasks.get(task_id).state is TaskState.DONE
 
 
+def test_a_claim_goes_back_with_the_transaction_that_it_was_made_in(drive: Drive, log: Decklog, task_id: str) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        with pytest.raises(Failure):
+            async with alog.transaction():
+                claim = await alog.tasks.claim("run_1", worker="w")
+                assert claim is not None
+                raise Failure
+        assert claim.lost is not None
+        for act in (claim.finish(), claim.extend(), claim.__aenter__()):
+            with pytest.raises(LeaseLost, match="undone"):
+                await act
+
+    drive(program)
+    assert log.tasks.get(task_id).state is TaskState.PENDING
+
+
+def test_an_end_that_is_undone_leaves_the_claim_held_and_kept_alive(drive: Drive, log: Decklog, task_id: str) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        claim = await alog.tasks.claim("run_1", worker="w", lease_seconds=0.3)
+        assert claim is not None
+        async with claim:
+            with pytest.raises(Failure):
+                async with alog.transaction():
+                    await claim.finish("too early")
+                    assert claim.is_over
+                    raise Failure
+            assert not claim.is_over
+            extended = claim.task.leased_until
+            with anyio.fail_after(10):
+                while claim.task.leased_until == extended:
+                    log.clock.advance(seconds=0.01)  # type: ignore[attr-defined]
+                    await anyio.sleep(0.01)
+            await claim.finish("done")
+
+    drive(program)
+    assert log.tasks.get(task_id).summary == "done"
+
+
 def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         taken: list[str] = []

@@ -6,12 +6,13 @@ import signal
 import sys
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg  # noqa: F401 - imported before the fork, where it is paid for once
 import psycopg_pool  # noqa: F401
 
-from decklog import Decklog
+from decklog import Clock, Decklog
 from decklog.errors import Busy, DecklogError, LeaseLost
 from decklog.stores.journal import journal, tail, verify  # noqa: F401
 from tests.db.processes import say
@@ -435,3 +436,21 @@ def die_with_open_wal(_number: int, target: str) -> None:
         connection.execute("insert into theirs values (1)")
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
+
+
+def _set_clock(hours: float) -> None:
+    """Let this process see the machine's clock set ahead or back."""
+    Clock.now = lambda _clock: datetime.now(UTC) + timedelta(hours=hours)  # type: ignore[method-assign]
+
+
+def claim_with_a_clock_ahead(_number: int, target: str, hours: float, wait_seconds: float) -> str | None:
+    _set_clock(hours)
+    with Decklog.open(target) as log:
+        claim = log.tasks.claim("run_1", worker="other", wait_seconds=wait_seconds)
+        return None if claim is None else claim.task.id
+
+
+def extend_with_a_clock_ahead(_number: int, target: str, hours: float, task_id: str, fence: int, seconds: float) -> str:
+    _set_clock(hours)
+    with Decklog.open(target) as log:
+        return log.tasks.extend(task_id, fence=fence, lease_seconds=seconds).state.value

@@ -10,6 +10,16 @@ from tests.db.processes import ROOT, environment
 from tests.project.documents import PYTHON, blocks_of, pages
 
 SAMPLE = ROOT / "tests/project/sample.py"
+ASYNC_SAMPLE = ROOT / "tests/project/async_sample.py"
+# Every call is wrong: not awaited, of another type, of no verb.
+NOT_AWAITED = """
+import decklog
+
+async def main(log: decklog.AsyncDecklog) -> None:
+    task: decklog.Task = log.tasks.add("r", "title")
+    await log.tasks.add("r", "title", priority="high")
+    await log.tasks.ad("r", "title")
+"""
 EXAMPLES = [block for page in pages() for block in blocks_of(page) if block.language == PYTHON]
 
 
@@ -17,7 +27,9 @@ EXAMPLES = [block for page in pages() for block in blocks_of(page) if block.lang
 def complaints(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What mypy says of users' programs, each in a file of its own, with no settings but strict."""
     folder = tmp_path_factory.mktemp("programs")
-    (folder / "sample.py").write_text(SAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
+    for sample in (SAMPLE, ASYNC_SAMPLE):
+        (folder / sample.name).write_text(sample.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "not_awaited.py").write_text(NOT_AWAITED)
     (folder / "misspelt.py").write_text("import decklog\n\nprint(decklog.TaskStatus.DONE)\n")
     for number, block in enumerate(EXAMPLES):
         (folder / f"example_{number}.py").write_text(block.text, encoding="utf-8")
@@ -30,7 +42,7 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def test_a_program_with_nothing_but_import_decklog_is_well_typed(complaints: list[str]) -> None:
-    assert [line for line in complaints if not line.startswith(("example_", "misspelt"))] == []
+    assert [line for line in complaints if not line.startswith(("example_", "misspelt", "not_awaited"))] == []
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)), ids=lambda number: f"{EXAMPLES[number].page}:{EXAMPLES[number].line}")
@@ -41,6 +53,19 @@ def test_an_example_of_the_documents_is_well_typed(complaints: list[str], number
 def test_a_name_that_is_not_there_is_told_by_the_type_checker(complaints: list[str]) -> None:
     (told,) = [line for line in complaints if line.startswith("misspelt.py")]
     assert 'Module has no attribute "TaskStatus"' in told
+
+
+def test_verbs_that_are_awaited_have_the_types_of_the_plain_ones(complaints: list[str]) -> None:
+    told = [line for line in complaints if line.startswith("not_awaited.py") and ": error:" in line]
+    assert len(told) == 3, told
+    assert all(word in line for word, line in zip(("Coroutine", "priority", "has no attribute"), told, strict=True)), told
+
+
+def test_the_program_that_awaits_does_its_work_on_either_engine(target: str) -> None:
+    words = [sys.executable, "-W", "error", str(ASYNC_SAMPLE), target]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["2", "True", "pending", "True"]
 
 
 def test_the_program_does_its_work_on_either_engine(target: str) -> None:

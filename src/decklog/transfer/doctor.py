@@ -90,7 +90,7 @@ def _stuck_leases(log: "Decklog") -> "list[Finding]":
          order by leased_until
          limit 20
     """
-    bound = {"long_ago": to_text(log.clock.now() - _LONG_AGO)}
+    bound = {"long_ago": to_text(log.clock.steady() - _LONG_AGO)}
     _, rows = log.db.read(lambda: log.db.rows(sql, bound))
     return [
         _finding(

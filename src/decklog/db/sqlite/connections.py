@@ -20,6 +20,7 @@ class Connections:
 
     def __init__(self, path: str, *, durability: str = "full", read_only: bool = False, busy_seconds: float = 30.0) -> None:
         self.path = path
+        self.lock_path = path + "-lock"
         self.read_only = read_only
         self.busy_seconds = busy_seconds
         self._synchronous = "full" if durability == "full" else "normal"
@@ -113,7 +114,7 @@ class Connections:
     def lock(self) -> FairLock:
         """The turn of this process among all that write."""
         if self._lock is None:
-            self._lock = FairLock(self.path + "-lock", self.busy_seconds)
+            self._lock = FairLock(self.lock_path, self.busy_seconds)
         return self._lock
 
     def _connect_reader(self) -> apsw.Connection:

@@ -10,6 +10,7 @@ import apsw
 from decklog.db import forks, schema
 from decklog.db.base import PARAMETER, Database
 from decklog.db.sqlite import errors, file
+from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.transactions import Transactions
 from decklog.db.statements import Statements
@@ -269,7 +270,7 @@ def open_sqlite(
     path: str,
     *,
     values: Values,
-    clock: "Clock",
+    clock: "Clock | None",
     durability: str = "full",
     read_only: bool = False,
     busy_seconds: float = 30.0,
@@ -282,7 +283,7 @@ def open_sqlite(
     state = file.look(path)
     read_only = read_only or (state == "database" and not os.access(path, os.W_OK))
     connections = Connections(path, durability=durability, read_only=read_only, busy_seconds=busy_seconds)
-    database = SqliteDatabase(connections, values=values, clock=clock)
+    database = SqliteDatabase(connections, values=values, clock=clock or BootClock(connections.lock_path))
     try:
         database.prepare(state)
     except BaseException:

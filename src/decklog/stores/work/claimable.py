@@ -18,7 +18,7 @@ update tasks set
   updated_at = :now
 where run_id = :run_id
   and state = 'running'
-  and leased_until < :now
+  and leased_until < :steady_now
 returning *
 """
 
@@ -30,6 +30,10 @@ TAGGED = f"replace({_TAGS}, :tag, '') <> {_TAGS}"
 GOES_ON = "(status = 'planning' or status = 'active')"
 
 
+# A task that can be claimed, but for a start that has not come.
+_READY = "state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)"
+
+
 def spelled_tag(tag: str) -> str:
     """Spell a tag as `TAGGED` looks for it."""
     return f",{to_json(tag)},"
@@ -37,17 +41,46 @@ def spelled_tag(tag: str) -> str:
 
 def narrowed(wanted: "dict[str, str | None]") -> "dict[str, str]":
     """Give what a claim asks for, as it is bound."""
-    return {name: spelled_tag(value) if name == "tag" else value for name, value in wanted.items() if value is not None}
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
-def condition(name: str) -> str:
-    return TAGGED if name == "tag" else f"{name} = :{name}"
+def _ready(asked: "tuple[str, ...]", of_run: str | None) -> str:
+    """Write where to look for a ready task with a group, role or tag, of a run or of any, and on what conditions.
+
+    Each is found by an index of its own, in the order in which tasks are given out. With a tag it is that of `ready_tags`, in
+    which the tags of each task that can be claimed stand.
+    """
+    more = "".join(f" and tasks.{name} = :{name}" for name in asked if name in ("group_id", "role"))
+    table = "ready_tags" if "tag" in asked else "tasks"
+    if of_run is not None:
+        more += f" and {table}.run_id = {of_run}"
+    if table == "tasks":
+        return f"tasks where {_READY}{more}"
+    # Crossed, so that SQLite goes from the tags to the tasks, and never the other way.
+    return f"ready_tags cross join tasks where ready_tags.tag = :tag and tasks.id = ready_tags.task_id and {_READY}{more}"
+
+
+@cache
+def is_ready(asked: "tuple[str, ...]") -> str:
+    """Write the query that tells whether there is a task to claim."""
+    goes_on = f"exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
+    return f"select 1 from {_ready(asked, ':run_id' if 'run_id' in asked else None)} and {goes_on} limit 1"
+
+
+@cache
+def is_late(asked: "tuple[str, ...]") -> str:
+    """Write the query that tells whether there is a task whose lease is over."""
+    more = "".join(f" and {TAGGED if name == 'tag' else f'{name} = :{name}'}" for name in asked)
+    goes_on = f"exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
+    return f"select 1 from tasks where state = 'running' and leased_until < :steady_now{more} and {goes_on} limit 1"
 
 
 @cache
 def take_next(asked: "tuple[str, ...]") -> str:
     """Write the update that takes the most urgent, oldest task that is ready, of those with a group, role or tag."""
-    more = "".join(f" and {condition(name)}" for name in asked)
+    order = "priority desc, tasks.created_at, id"
+    if "tag" in asked:
+        order = "ready_tags.rank, ready_tags.created_at, ready_tags.task_id"
     return f"""
     update tasks set
       state = 'running',
@@ -61,13 +94,8 @@ def take_next(asked: "tuple[str, ...]") -> str:
       reservation_id = null,
       updated_at = :now
     where id = (
-      select id from tasks
-       where run_id = (select id from runs where id = :run_id and {GOES_ON})
-         and state = 'pending'
-         and open_dependencies = 0
-         and (not_before is null or not_before <= :now)
-         {more}
-       order by priority desc, created_at, id
+      select tasks.id from {_ready(asked, f"(select id from runs where id = :run_id and {GOES_ON})")}
+       order by {order}
        limit 1 for update skip locked
     )
       and state = 'pending'

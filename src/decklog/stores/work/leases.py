@@ -6,17 +6,17 @@ A lease has a number that only grows. Whoever comes with an older number has los
 from datetime import timedelta
 from functools import cache
 
-from decklog.errors import Invalid, LeaseLost, NotFound
+from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost, NotFound
 from decklog.operations import calling, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
-from decklog.stores.work.claimable import EXPIRED, GOES_ON, Patience, condition, narrowed, take_next
+from decklog.stores.work.claimable import EXPIRED, GOES_ON, Patience, is_late, is_ready, narrowed, spelled_tag, take_next
 from decklog.stores.work.task import AttemptOutcome, Task, TaskState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping
     from datetime import datetime
     from typing import Any, Protocol
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
             holder: str,
         ) -> Any: ...
         def extend(self, reservation_id: str, expires_at: Any) -> Any: ...
+        def get(self, reservation_id: str) -> Any: ...
         def settle(self, reservation_id: str) -> Any: ...
 
     class Recalling(Protocol):
@@ -48,6 +49,12 @@ if TYPE_CHECKING:
         def recall(self, query: str) -> list[Any]: ...
 
 
+# The task of a run that is given out first. Each run is asked for its own by the index, however many tasks there are.
+_FIRST = """
+where tasks.run_id = runs.id and state = 'pending' and open_dependencies = 0
+order by priority desc, tasks.created_at, tasks.id
+limit 1
+"""
 DEFAULT_LEASE_SECONDS = 300.0
 LONGEST_SECONDS = 366 * 86400.0
 
@@ -129,16 +136,13 @@ class Leases(Store):
         return False
 
     def _is_any_ready(self, run_id: str | None, wanted: "dict[str, str | None]") -> bool:
-        asked = narrowed(wanted)
-        if run_id is not None:
-            asked["run_id"] = run_id
-        more = "".join(f" and {condition(name)}" for name in asked)
-        more += f" and exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
-        bound, _ = self._db.values.bind({**asked, "now": self._now()})
-        ready = "state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)"
-        late = "state = 'running' and leased_until < :now"
-        # One by one: each has an index of its own.
-        return any(self._db.one(f"select 1 from tasks where {state}{more} limit 1", bound) is not None for state in (ready, late))
+        asked = narrowed({**wanted, "run_id": run_id})
+        bound, _ = self._db.values.bind({**asked, "now": self._now(), "steady_now": self._steady_now()})
+        if self._db.one(is_ready(tuple(asked)), bound) is not None:
+            return True
+        if "tag" in bound:
+            bound["tag"] = spelled_tag(bound["tag"])
+        return self._db.one(is_late(tuple(asked)), bound) is not None
 
     def _claim(
         self,
@@ -151,17 +155,17 @@ class Leases(Store):
         for run in [run_id] if run_id is not None else self._runs_with_work():
             self._take_back(run)
             if (task := self._take(run, worker, wanted, lease_seconds)) is not None:
-                return self._reserve(task, amounts) if amounts and any(amounts.values()) else task
+                until = self._now() + timedelta(seconds=lease_seconds)
+                return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
         if run_id is not None:
             # An empty answer would be taken for a run with nothing left to do.
             check_run(self._db, run_id)
         return None
 
-    def _reserve(self, task: Task, amounts: "dict[str, int | None]") -> Task:
-        """Hold money for a task that was just taken; when a budget says no, the claim never happened."""
-        assert task.leased_until is not None
+    def _reserve(self, task: Task, amounts: "Mapping[str, int | None]", until: "datetime") -> Task:
+        """Hold money for a task; when a budget says no, what it was held for never happened."""
         reservation = self._reservations().reserve(
-            task.leased_until,
+            until,
             amount_microdollars=amounts["microdollars"] or 0,
             tokens=amounts["tokens"] or 0,
             run_id=task.run_id,
@@ -173,41 +177,42 @@ class Leases(Store):
         return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
 
     def _runs_with_work(self) -> list[str]:
-        """Name the runs that go on and have tasks that are ready or running, in order of urgency."""
+        """Name the runs that go on and have tasks that are ready or running, in order of what each would give out first."""
         _, rows = self._db.rows(
             f"""
-            select run_id, max(priority) as urgency, min(created_at) as oldest
-              from tasks
-             where ((state = 'pending' and open_dependencies = 0) or state = 'running')
-               and run_id in (select id from runs where {GOES_ON})
-             group by run_id
-             order by urgency desc, oldest, run_id
+            select id,
+                   (select priority from tasks {_FIRST}) as urgency,
+                   (select created_at from tasks {_FIRST}) as oldest
+              from runs
+             where {GOES_ON}
+               and (exists (select 1 from tasks where run_id = runs.id and state = 'pending' and open_dependencies = 0)
+                    or exists (select 1 from tasks where run_id = runs.id and state = 'running'))
+             order by urgency desc nulls last, oldest, id
             """,
             {},
         )
         return [row[0] for row in rows]
 
     def _take_back(self, run_id: str) -> None:
-        now = self._now()
+        now = self._steady_now()
         bound, _ = self._db.values.bind({"run_id": run_id, "now": now})
         late = self._db.one(
             "select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :now limit 1", bound
         )
         if late is not None:
-            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, now=now)
+            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, now=self._now(), steady_now=now)
 
     def _take(self, run_id: str, worker: str, wanted: "dict[str, str | None]", lease_seconds: float) -> Task | None:
         """Take the next task that is ready; those that others are taking at this moment are passed over."""
         asked = narrowed(wanted)
-        now = self._now()
         taken = self._change_all(
             Task,
             take_next(tuple(asked)),
             note=f"claimed by {worker}",
             run_id=run_id,
             worker=worker,
-            now=now,
-            until=now + timedelta(seconds=lease_seconds),
+            now=self._now(),
+            until=self._steady_now() + timedelta(seconds=lease_seconds),
             **asked,
         )
         return taken[0] if taken else None
@@ -259,15 +264,28 @@ class Leases(Store):
     ) -> Task:
         """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
         check_span(lease_seconds, "lease_seconds")
-        changes: dict[str, Any] = {"leased_until": self._now() + timedelta(seconds=lease_seconds)}
+        changes: dict[str, Any] = {"leased_until": self._steady_now() + timedelta(seconds=lease_seconds)}
         if stage is not None:
             changes["stage"] = stage
         if state_name is not None:
             changes["state_name"] = state_name
         task = self._held(task_id, fence, changes)
-        if task.reservation_id is not None:
-            self._reservations().extend(task.reservation_id, task.leased_until)
-        return task
+        return task if task.reservation_id is None else self._keep_reservation(task, lease_seconds)
+
+    def _keep_reservation(self, task: Task, lease_seconds: float) -> Task:
+        """Hold a task's money for as long as its lease; what is over by now, as when the clock was set ahead, is held anew."""
+        assert task.reservation_id is not None
+        reservations, until = self._reservations(), self._now() + timedelta(seconds=lease_seconds)
+        try:
+            reservations.extend(task.reservation_id, until)
+            return task
+        except Conflict:
+            before = reservations.get(task.reservation_id)
+        left = {"microdollars": before.microdollars - before.used_microdollars, "tokens": before.tokens - before.used_tokens}
+        try:
+            return self._reserve(task, {unit: max(0, amount) for unit, amount in left.items()}, until)
+        except BudgetExceeded:
+            return task  # somebody else has the money now; what this worker spends is still held against the budgets
 
     @writes
     def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task:

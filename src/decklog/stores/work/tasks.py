@@ -8,14 +8,17 @@ from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, from_json
 from decklog.stores.of_run import check_run
+from decklog.stores.work import ready_tags
 from decklog.stores.work.claimable import GOES_ON, TAGGED, spelled_tag
 from decklog.stores.work.leases import Leases
 from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, Task, TaskState, attempts_from, checked, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
+
+    from decklog.records import Record
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 ENDED_RUN = ("completed", "failed", "cancelled")
@@ -23,7 +26,7 @@ ENDED_RUN = ("completed", "failed", "cancelled")
 # What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
 _CLAIMABLE = f"""
 ((state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)
-  or state = 'running' and leased_until < :now and failures + 1 < max_attempts)
+  or state = 'running' and leased_until < :steady_now and failures + 1 < max_attempts)
  and run_id in (select id from runs where {GOES_ON}))
 """
 
@@ -32,6 +35,15 @@ class Tasks(Leases):
     """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
 
     records = (Task, Dependency)
+    derived = (ready_tags.TABLE,)
+
+    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+        """Name what is wrong with the tags by which tasks are claimed, each as the fields of a problem."""
+        return ready_tags.audit(self._db)
+
+    def derive(self) -> None:
+        """Make those tags anew, as after records came from another log."""
+        self._db.write(lambda: ready_tags.derive(self._db))
 
     @writes
     def add(
@@ -258,15 +270,17 @@ class Tasks(Leases):
             """,
             run_id=run_id,
             now=now,
+            steady_now=self._steady_now(),
         )
 
     def _reason(self, task: Task, now: datetime) -> str:
         """Say why a task can't be claimed."""
         match task.state:
-            case TaskState.RUNNING if task.leased_until is not None and task.leased_until < now:
-                return f"the lease of {task.worker} expired, and all {task.max_attempts} attempts are used"
-            case TaskState.RUNNING:
-                return f"{task.worker} has it until {task.leased_until:%H:%M:%S}"
+            case TaskState.RUNNING if task.leased_until is not None:
+                left = task.leased_until - self._steady_now()
+                if left.total_seconds() < 0:
+                    return f"the lease of {task.worker} expired, and all {task.max_attempts} attempts are used"
+                return f"{task.worker} has it until {now + left:%H:%M:%S}"
             case TaskState.PENDING if task.open_dependencies:
                 return f"waits for {', '.join(self._unfinished(task.id))}"
             case TaskState.PENDING if task.not_before is not None and task.not_before > now:

@@ -1,0 +1,76 @@
+"""The time of a SQLite log is the machine's, which somebody may set; leases are measured by the time since it was started."""
+
+import os
+import time
+from datetime import datetime, timedelta
+
+from decklog.clock import Clock, from_text, to_text
+
+
+class BootClock(Clock):
+    """Tells the machine's time, and for leases the time since it started, added to when all who use this log say that was.
+
+    The first who asks after a start of the machine writes that down beside the lock: it is true of this machine alone, and no
+    part of the log.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._started: datetime | None = None
+
+    def steady(self) -> datetime:
+        boot = boot_id()
+        if boot is None:
+            return self.now()
+        if self._started is None:
+            self._started = self._agreed(boot)
+        return self._started + _since_start()
+
+    def _agreed(self, boot: str) -> datetime:
+        """Read when the machine was started, or say so for all who come later."""
+        started = self.now() - _since_start()
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return _said(self._path, boot) or started  # who may only read takes no lease
+        try:
+            if (said := _said(self._path, boot)) is not None:
+                return said
+            # Appended at once or not at all; of two who do so at the same time, the first is right.
+            os.write(file, f"{boot} {to_text(started)}\n".encode())
+            return _said(self._path, boot) or started
+        finally:
+            os.close(file)
+
+
+def _said(path: str, boot: str) -> datetime | None:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            lines = [line.split() for line in file]
+        return next((from_text(line[1]) for line in lines if len(line) == 2 and line[0] == boot), None)
+    except (OSError, ValueError):
+        return None
+
+
+def _since_start() -> timedelta:
+    return timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME))
+
+
+_boot: "list[str | None]" = []
+
+
+def boot_id() -> str | None:
+    """Name this start of the machine, as those see it who share its clock; None where nothing tells."""
+    if not _boot:
+        _boot.append(_read_boot_id() if hasattr(time, "CLOCK_BOOTTIME") else None)
+    return _boot[0]
+
+
+def _read_boot_id() -> str | None:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read().strip()
+        # A container may have been given a time of its own.
+        return f"{boot}/{os.readlink('/proc/self/ns/time')}"
+    except OSError:
+        return None
