@@ -4,6 +4,7 @@ import pytest
 
 from tests.conftest import ENGINES, _database
 from tests.machines.base import Place, a_file, search
+from tests.machines.journal import JournalMachine
 from tests.machines.money import MoneyMachine
 from tests.machines.tasks import TaskMachine
 
@@ -34,3 +35,10 @@ def test_budgets_hold_through_reservations_charges_claims_and_forks(
     engine: str, places: dict[str, Place], programs: int | None
 ) -> None:
     search(MoneyMachine, engine, places, programs=programs or 25, steps=40)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_journal_is_the_same_through_pruning_restoring_moves_and_exports(
+    engine: str, places: dict[str, Place], programs: int | None
+) -> None:
+    search(JournalMachine, engine, places, programs=programs or 25, steps=25)

@@ -356,3 +356,9 @@ def test_entries_can_be_neither_changed_nor_deleted(log: Decklog, run_id: str) -
         with pytest.raises((Conflict, Invalid, Exception), match="never"), log.transaction():
             log.db.rows(statement, {})
     assert log.journal.verify().ok
+
+
+def test_a_long_text_can_be_read_from_what_was_written_with_others(log: Decklog, run_id: str) -> None:
+    long = "a line of output\n" * 10_000
+    written = log.journal.append_many([{"stream": run_id, "body": long}, {"stream": run_id, "body": "short"}])
+    assert [entry.body for entry in written] == [long, "short"]

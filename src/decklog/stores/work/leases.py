@@ -269,7 +269,8 @@ class Leases(Store):
             self._reservations().extend(task.reservation_id, task.leased_until)
         return task
 
-    @writes
+    # Whoever has ended a task holds it no more, and may still say so again: the fence that is shown decides.
+    @writes(late=True)
     def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task:
         """End a task as done; tasks that waited for it may become ready.
 
