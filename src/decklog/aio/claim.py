@@ -41,7 +41,7 @@ class AsyncClaim:
     @property
     def lost(self) -> LeaseLost | None:
         """Why the lease is no longer kept alive; None while it is."""
-        return None if self._keeper is None else self._keeper.lost
+        return self._claim.lost or (None if self._keeper is None else self._keeper.lost)
 
     def __getattr__(self, name: str) -> "Any":
         if name == "_claim":
@@ -76,19 +76,21 @@ class AsyncClaim:
         return await self._end("park", reason=reason)
 
     async def _extend(self, **stage: "Any") -> "Task":
+        self._claim.check_valid()
         seconds = self._claim.lease_seconds
         task: Task = await self._tasks.extend(self.task.id, fence=self.task.fence, lease_seconds=seconds, **stage)
         if not self.is_over:
-            self._claim.task = task
+            self._claim.become(task, is_over=False)
         return task
 
     async def _end(self, verb: str, **arguments: "Any") -> "Task":
         """End the task, whoever cancels meanwhile: half an end would leave it to nobody until its lease is over."""
-        self._rest()
+        self._claim.check_valid()
+        if not self._tasks._calls.log.is_in_transaction:
+            self._rest()  # else the end may be undone, and the lease is to be kept again
         task: Task
         task, was_cancelled = await self._tasks._insist(verb, self.task.id, fence=self.task.fence, **arguments)
-        self._claim.task = task
-        self._claim.is_over = True
+        self._claim.become(task, is_over=True)
         if was_cancelled:
             raise loops.cancellation()
         return task
@@ -96,6 +98,7 @@ class AsyncClaim:
     # The block
 
     async def __aenter__(self) -> "Self":
+        self._claim.check_valid()
         self._keeper = _Keeper(self)
         self._keeper.start()
         self._claim.take_up()
@@ -154,6 +157,8 @@ class _Keeper:
             await self._stopped.wait(seconds / 3)
             if self._is_stopped:
                 return
+            if self._claim.is_over:
+                continue
             try:
                 await self._claim._extend()
                 kept = time.monotonic()
@@ -163,7 +168,7 @@ class _Keeper:
 
     def _is_over(self, problem: Exception, is_late: bool) -> bool:
         """Decide whether a lease that could not be extended is lost; it may outlive the trouble."""
-        if self._is_stopped:
-            return True
+        if self._is_stopped or self._claim.is_over:
+            return self._is_stopped
         self.lost = self._claim._claim.loss(problem, is_late=is_late)
         return self.lost is not None

@@ -88,9 +88,9 @@ class Claim:
 
     def extend(self, **stage: "Any") -> "Task":
         """Keep the lease alive for another term."""
-        self._check_valid()
+        self.check_valid()
         task = self._leases.extend(self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, **stage)
-        self._become(task, is_over=self.is_over)
+        self.become(task, is_over=self.is_over)
         return task
 
     def finish(self, summary: str | None = None, result: object = None) -> "Task":
@@ -128,17 +128,18 @@ class Claim:
         return None if _may_pass(problem) and not is_late else _not_kept(self.task, problem)
 
     def _end(self, verb: "Any", **arguments: "Any") -> "Task":
-        self._check_valid()
+        self.check_valid()
         self._rest()
         task: Task = verb(self.task.id, fence=self.task.fence, **arguments)
-        self._become(task, is_over=True)
+        self.become(task, is_over=True)
         return task
 
-    def _check_valid(self) -> None:
+    def check_valid(self) -> None:
+        """Refuse whoever goes on with a claim that was undone."""
         if self._void is not None:
             raise self._void
 
-    def _become(self, task: "Task", *, is_over: bool) -> None:
+    def become(self, task: "Task", *, is_over: bool) -> None:
         """Be what the task is now, until a transaction that is undone makes it again what it was."""
         before = self.task, self.is_over
         self._leases.if_undone(lambda: self._go_back(*before))
@@ -170,7 +171,7 @@ class Claim:
         acting.set(who)
 
     def __enter__(self) -> "Self":
-        self._check_valid()
+        self.check_valid()
         self._keep()
         self._is_entered = True
         self.take_up()
@@ -190,7 +191,7 @@ class Claim:
             self.fail(f"{kind.__name__}: {problem}", blocker=kind.__name__)
 
     def _check_held(self, db: "Database", check: "Callable[[Database], None]") -> None:
-        self._check_valid()
+        self.check_valid()
         if not self.is_over:
             check(db)
 
