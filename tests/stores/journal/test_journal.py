@@ -360,5 +360,8 @@ def test_entries_can_be_neither_changed_nor_deleted(log: Decklog, run_id: str) -
 
 def test_a_long_text_can_be_read_from_what_was_written_with_others(log: Decklog, run_id: str) -> None:
     long = "a line of output\n" * 10_000
-    written = log.journal.append_many([{"stream": run_id, "body": long}, {"stream": run_id, "body": "short"}])
-    assert [entry.body for entry in written] == [long, "short"]
+    batch = [{"stream": run_id, "body": long, "key": "k"}, {"stream": run_id, "body": "short"}]
+    for is_known in (False, True):
+        written = log.journal.append_many(batch)
+        assert [entry.body for entry in written] == [long, "short"]
+        assert written[0].already == is_known
