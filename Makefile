@@ -9,8 +9,9 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq install
 # Files in memory where there is room for them: the tests sync to disk tens of thousands of times.
 IN_MEMORY := if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 4000000) }')" = 1 ]; then TMPDIR=/dev/shm; export TMPDIR; fi
 MINUTES :=
+PROGRAMS := 1000
 
-.PHONY: demo test explore coverage lint bench docs dist lock hooks clean
+.PHONY: demo test explore programs coverage lint bench docs dist lock hooks clean
 
 demo: $(STAMP)
 	@$(BIN)/decklog demo
@@ -21,6 +22,10 @@ test: $(STAMP) lint
 # `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
 explore: $(STAMP)
 	@$(IN_MEMORY); $(BIN)/python -m tests.explore $(if $(MINUTES),--minutes $(MINUTES))
+
+# So many programs of each state machine, on both engines; the same ones every time.
+programs: $(STAMP)
+	@$(IN_MEMORY); $(BIN)/pytest -n 2 --dist worksteal tests/machines --programs $(PROGRAMS)
 
 coverage: $(STAMP)
 	@$(BIN)/coverage erase

@@ -1,5 +1,6 @@
 """What the machines share: a log for each program, transactions over several steps, and the same programs every time."""
 
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -30,10 +31,15 @@ class World(Protocol):
     def copy(self) -> Self: ...
 
 
-@contextmanager
-def a_file() -> Iterator[str]:
-    with tempfile.TemporaryDirectory() as folder:
-        yield str(Path(folder) / "decklog.db")
+def files_like(empty: Path) -> Place:
+    """Give each program a copy of an empty log."""
+
+    @contextmanager
+    def one() -> Iterator[str]:
+        with tempfile.TemporaryDirectory() as folder:
+            yield str(shutil.copy(empty, Path(folder) / "decklog.db"))
+
+    return one
 
 
 W = TypeVar("W", bound=World)

@@ -1,9 +1,13 @@
 """A thousand programs would do: these run a few of them each time, the same ones; `make explore` runs others."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.conftest import ENGINES, _database
-from tests.machines.base import Place, a_file, search
+from tests.conftest import ENGINES
+from tests.databases import Databases
+from tests.machines.base import Place, files_like, search
+from tests.machines.journal import JournalMachine
 from tests.machines.money import MoneyMachine
 from tests.machines.tasks import TaskMachine
 
@@ -11,8 +15,8 @@ pytestmark = pytest.mark.hypothesis
 
 
 @pytest.fixture
-def places(postgres_template: str) -> dict[str, Place]:
-    return {"sqlite": a_file, "postgres": lambda: _database(postgres_template, "decklog_template")}
+def places(empty_log_file: Path, postgres_databases: Databases) -> dict[str, Place]:
+    return {"sqlite": files_like(empty_log_file), "postgres": postgres_databases.one}
 
 
 @pytest.fixture
@@ -34,3 +38,10 @@ def test_budgets_hold_through_reservations_charges_claims_and_forks(
     engine: str, places: dict[str, Place], programs: int | None
 ) -> None:
     search(MoneyMachine, engine, places, programs=programs or 25, steps=40)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_journal_is_the_same_through_pruning_restoring_moves_and_exports(
+    engine: str, places: dict[str, Place], programs: int | None
+) -> None:
+    search(JournalMachine, engine, places, programs=programs or 25, steps=25)

@@ -155,3 +155,15 @@ def test_a_log_beyond_repair_is_kept_too(tmp_path: Path, clock: ManualClock) -> 
     assert result.kept is not None
     assert Path(result.kept).read_bytes() == b"rubbish" * 1000
     assert restore(str(tmp_path / "copy.db"), str(tmp_path / "new" / "log.db")).kept is None
+
+
+def test_two_logs_replaced_within_a_second_are_both_kept(tmp_path: Path, clock: ManualClock) -> None:
+    with Decklog.open(tmp_path / "log.db", clock=clock) as log:
+        fill(log, clock, entries=20)
+        back_up(log, str(tmp_path / "copy.db"))
+    kept = [restore(str(tmp_path / "copy.db"), str(tmp_path / "log.db"), clock=clock).kept for _ in range(3)]
+    assert len({*kept}) == 3
+    for path in kept:
+        assert path is not None
+        with Decklog.open(path, clock=clock) as log:
+            assert log.journal.verify().ok

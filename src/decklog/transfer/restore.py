@@ -1,5 +1,6 @@
 """Putting a backup in the place of a log, after proving it, and keeping what was there."""
 
+import itertools
 import os
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -75,7 +76,7 @@ def _replace(path: str, partial: str, now: str) -> str | None:
     if not os.path.lexists(path):
         publish(partial, path, overwrite=False)
         return None
-    kept = f"{path}.before-{now[:19].replace(':', '')}Z"
+    kept = _unused(f"{path}.before-{now[:19].replace(':', '')}Z")
     lock = FairLock(f"{path}-lock", _PATIENCE_SECONDS)
     lock.acquire()
     try:
@@ -89,6 +90,12 @@ def _replace(path: str, partial: str, now: str) -> str | None:
         lock.release()
         lock.close()
     return kept
+
+
+def _unused(name: str) -> str:
+    """Give a name that no file has: two may be kept within a second."""
+    numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(one for one in numbered if not os.path.lexists(one))
 
 
 @contextmanager

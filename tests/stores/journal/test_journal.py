@@ -356,3 +356,12 @@ def test_entries_can_be_neither_changed_nor_deleted(log: Decklog, run_id: str) -
         with pytest.raises((Conflict, Invalid, Exception), match="never"), log.transaction():
             log.db.rows(statement, {})
     assert log.journal.verify().ok
+
+
+def test_a_long_text_can_be_read_from_what_was_written_with_others(log: Decklog, run_id: str) -> None:
+    long = "a line of output\n" * 10_000
+    batch = [{"stream": run_id, "body": long, "key": "k"}, {"stream": run_id, "body": "short"}]
+    for is_known in (False, True):
+        written = log.journal.append_many(batch)
+        assert [entry.body for entry in written] == [long, "short"]
+        assert written[0].already == is_known

@@ -222,3 +222,15 @@ def test_a_fork_in_the_middle_of_what_a_verb_wrote_is_whole(log: Decklog, run_id
     saved = [log.states.save(fork, "notes", {"count": count}).version for count in (2, 3)]
     assert saved[1] == saved[0] + 1 == log.states.get(fork, "notes").version
     assert log.journal.verify().ok
+
+
+def test_an_entry_about_days_ago_changes_nothing_of_what_a_run_was_then(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    clock.advance(days=2)
+    log.runs.update(run_id, summary="halfway")
+    log.journal.append(run_id, "what was said the day before", at=clock.now() - timedelta(days=1))
+    log.journal.append(run_id, "what was said before the run", at=clock.now() - timedelta(days=9))
+    then = (clock.now() - timedelta(hours=12)).isoformat()
+    assert log.runs.snapshot(run_id, at=then).run == log.journal.at("runs", run_id, then)
+    assert log.runs.get(log.runs.fork(run_id, at=then).id).summary is None
+    with pytest.raises(NotFound):
+        log.runs.snapshot(run_id, at=(clock.now() - timedelta(days=5)).isoformat())

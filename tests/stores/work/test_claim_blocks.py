@@ -292,3 +292,18 @@ def test_what_was_taken_with_the_end_of_another_goes_with_it(log: Decklog, run_i
     with pytest.raises(LeaseLost, match="undone"):
         following.extend()
     assert claim.finish().state == "done"
+
+
+def test_a_worker_that_did_not_hear_the_answer_may_say_again_in_its_block_that_it_is_done(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "lexer")
+    with claimed(log, run_id) as claim:
+        log.tasks.finish(claim.id, fence=claim.fence)
+        assert log.tasks.finish(claim.id, fence=claim.fence).already
+        assert claim.finish().already
+
+
+def test_nobody_finishes_from_its_block_what_it_has_lost(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "lexer")
+    with pytest.raises(LeaseLost), claimed(log, run_id, lease_seconds=60) as claim:
+        lose(log, clock, run_id)
+        log.tasks.finish(claim.id, fence=claim.fence)

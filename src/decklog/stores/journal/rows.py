@@ -70,8 +70,7 @@ def _fill(db: "Database", entry: Entry) -> None:
 
 def entry_at(db: "Database", position: int) -> Entry:
     """Give the entry at a position."""
-    _, rows = db.read(lambda: db.rows(f"{SELECT} where pos = :pos", {"pos": position}))
-    return load(db, rows[0])
+    return db.read(lambda: load(db, db.rows(f"{SELECT} where pos = :pos", {"pos": position})[1][0]))
 
 
 def entries_between(db: "Database", start: int, until: int) -> list[Entry]:

@@ -29,12 +29,15 @@ class Times:
             where.add("pos < :until", until=self._first_at_or_after(number, to_text(until) + " "))
 
     def last_until(self, number: int, moment: "datetime") -> int:
-        """Give the position of a stream's last entry at or before a time; its start when there is none."""
+        """Give the position up to which a stream tells what records were at a time; its start when that is nothing.
+
+        Where times do not only grow, only changes count: an entry that tells of days ago was not there then.
+        """
         start, time = number * STREAM_SIZE, to_text(moment)
         if self._in_order(number):
             return self._first_at_or_after(number, time + " ") - 1
         row = self._db.one(
-            "select max(pos) from entries where pos >= :start and pos < :end and at <= :time",
+            "select max(pos) from entries where pos >= :start and pos < :end and at <= :time and record_table is not null",
             {"start": start, "end": start + STREAM_SIZE, "time": time},
         )
         return row[0] if row and row[0] is not None else start

@@ -244,7 +244,11 @@ class Written(Sequence):  # type: ignore[type-arg]
         place = range(len(self))[place]
         if place in self.known:
             return entry_at(self._db, self.known[place]).marked_already()
-        return load(self._db, tuple(self._batch[place].values()))
+        values = self._batch[place]
+        if values["body_digest"] is None and values["payload_digest"] is None:
+            return load(self._db, tuple(values.values()))
+        # The transaction that wrote it is over, and a long text has to be fetched.
+        return self._db.read(lambda: load(self._db, tuple(values.values())))
 
 
 def _checked(given: "dict[str, Any]") -> "dict[str, Any]":

@@ -287,7 +287,8 @@ class Leases(Store):
         except BudgetExceeded:
             return task  # somebody else has the money now; what this worker spends is still held against the budgets
 
-    @writes
+    # Whoever has ended a task holds it no more, and may still say so again: the fence that is shown decides.
+    @writes(late=True)
     def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task:
         """End a task as done; tasks that waited for it may become ready.
 
