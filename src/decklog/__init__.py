@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from decklog.stores.memory.learnings import Learning, LearningState
     from decklog.stores.memory.lesson import Hit, Lesson, Sighting, Topic
     from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
+    from decklog.stores.memory.settling import Contradiction, ContradictionState
     from decklog.stores.memory.strategies import Strategy, StrategyTopic
     from decklog.stores.money.ledger import SpendBy
     from decklog.stores.money.prices import Price
@@ -155,6 +156,7 @@ _NAMES = {
     "stores.memory.learnings": "Learning LearningState",
     "stores.memory.lesson": "Hit Lesson Sighting Topic",
     "stores.memory.patterns": "ErrorPattern PatternOutcome",
+    "stores.memory.settling": "Contradiction ContradictionState",
     "stores.memory.strategies": "Strategy StrategyTopic",
     "stores.money.ledger": "SpendBy",
     "stores.money.prices": "Price",
@@ -207,6 +209,8 @@ __all__ = [
     "ContextConsumption",
     "ContextPackage",
     "ContextScope",
+    "Contradiction",
+    "ContradictionState",
     "Criterion",
     "CriterionStatus",
     "Damaged",

@@ -38,6 +38,7 @@ from decklog.stores.journal.writer import Written
 from decklog.stores.memory.learnings import Learning, LearningState
 from decklog.stores.memory.lesson import Hit, Lesson, Sighting, Topic
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
+from decklog.stores.memory.settling import Contradiction, ContradictionState
 from decklog.stores.memory.strategies import Strategy, StrategyTopic
 from decklog.stores.money.ledger import SpendBy
 from decklog.stores.money.prices import Price
@@ -879,7 +880,7 @@ class AsyncMemory:
         source_id: str | None = ...,
         task_id: str | None = ...,
         min_confidence: int | None = ...,
-        include_superseded: bool = ...,
+        include_hidden: bool = ...,
         since: datetime | None = ...,
         until: datetime | None = ...,
         oldest_first: bool = ...,
@@ -893,8 +894,8 @@ class AsyncMemory:
         """Add a topic to the eight that every log knows; a known one comes back as it is."""
     async def topics(self) -> list[dict[str, Any]]:
         """List the topics with what each is about and how many lessons of it hold."""
-    async def health(self) -> dict[str, Any]:
-        """Say how the memory is used: useful recalls should be 15 to 40 in a hundred, and stale lessons under 30."""
+    async def health(self, *, limit: int = ...) -> dict[str, Any]:
+        """Say how the memory is used, and which lessons need a hand: what is wrong with them and what to do, up to LIMIT of each."""
     async def reindex(self) -> int:
         """Build the full-text index anew from the lessons that hold; say how many there are."""
     async def embed(self, *, limit: int = ...) -> int:
@@ -934,6 +935,16 @@ class AsyncMemory:
         """Learn a lesson; one that says the same already, in this topic and project, is counted as seen once more."""
     async def supersede(self, lesson_id: str, by: str) -> Lesson:
         """Replace a lesson by another one: it stays on record, and is no longer recalled."""
+    async def retire(self, lesson_id: str, *, reason: str | None = ...) -> Lesson:
+        """Put a lesson aside that nothing replaces: it stays on record, and is no longer recalled."""
+    async def reinstate(self, lesson_id: str) -> Lesson:
+        """Let a lesson hold again that was superseded or retired."""
+    async def contradictions(
+        self, lesson_id: str | None = ..., *, state: ContradictionState = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[Contradiction]:
+        """List contradictions between lessons, the newest first: those to settle, or those that were."""
+    async def settle(self, contradiction_id: str, keep: str, *, by: str | None = ..., reason: str | None = ...) -> Contradiction:
+        """Settle a contradiction: KEEP is the lesson that holds, which supersedes the other one, or `both`."""
 
 class AsyncPatterns:
     async def record(

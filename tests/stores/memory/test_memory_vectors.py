@@ -72,7 +72,7 @@ def test_a_question_without_a_shared_word_is_found_by_its_vector(taught: Decklog
 def test_words_and_vectors_are_fused_by_rank(taught: Decklog) -> None:
     hits = taught.memory.peek("explicit collation")
     assert hits[0].body == LESSONS[1]
-    assert hits[0].signals["text"] == 1.0
+    assert hits[0].signals["text"] > 0.4
     assert len(hits) == 5
 
 

@@ -1,10 +1,22 @@
+"""What recall finds: beside FTS5, on both engines alike, and however a lesson came."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import apsw
 import pytest
-from benchmarks.recall import NOW, in_its_own_words, peeking, raw, score, sound_advice_first, teach
-from benchmarks.recall_corpus import HELD_OUT, LESSONS, TUNING
+from benchmarks.recall import NOW, fts5, mean, outcomes, peeking, teach
 from benchmarks.recall_report import render
+from benchmarks.recall_sets import DATA, Question, RecallSet, Text, load, own_sets
 
 from decklog import Decklog, ManualClock
-from decklog.db.text.lessons import SqliteLessons
+from decklog.stores.memory.stemming import stem_of
+from decklog.stores.memory.tokens import terms_of, words_of
+
+SETS = own_sets()
+DISCREDITED = [line.split(" | ", 2) for line in (DATA / "recall_discredited.txt").read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture
@@ -12,46 +24,177 @@ def clock() -> ManualClock:
     return ManualClock(NOW)
 
 
-@pytest.fixture
-def taught(log: Decklog) -> Decklog:
-    teach(log)
-    return log
+# Stems and terms
 
 
-def test_the_labelled_set_is_large_and_names_lessons_that_exist() -> None:
-    known = {lesson_id for lesson_id, _, _ in LESSONS}
-    assert len(known) == len(LESSONS) >= 200
-    assert len(HELD_OUT) >= 60
-    assert all(set(ids) <= known for _, ids in HELD_OUT + TUNING)
-    assert not {text for text, _ in HELD_OUT} & {text for text, _ in TUNING}
+def test_stems_are_those_of_fts5() -> None:
+    words = sorted({word for of in SETS for text in of.texts for word in re.findall(r"[a-z]{3,}", text.text.lower())})
+    connection = apsw.Connection(":memory:")
+    connection.execute("create virtual table texts using fts5(words, tokenize = 'porter ascii')")
+    connection.execute("create virtual table stems using fts5vocab(texts, 'instance')")
+    connection.executemany("insert into texts (rowid, words) values (?, ?)", enumerate(words))
+    assert [stem_of(word) for word in words] == [row[0] for row in connection.execute("select term from stems order by doc")]
 
 
-def test_recall_finds_more_than_plain_bm25_in_other_words_and_no_less_in_the_same(taught: Decklog) -> None:
-    plain = raw("unicode61")
-    ours, theirs = score(peeking(taught), HELD_OUT), score(plain, HELD_OUT)
-    assert ours[0] > theirs[0]
-    assert ours[1] > theirs[1]
-    own = in_its_own_words()
-    assert score(peeking(taught), own)[0] >= score(plain, own)[0]
-    assert sound_advice_first(peeking(taught)) > sound_advice_first(plain)
+def test_names_are_terms_as_they_are_and_in_their_parts() -> None:
+    assert terms_of("SQLITE_BUSY") == ["sqlite", "busi", "sqlitebusy"]
+    assert terms_of("on Python 3.11") == ["python", "3", "11", "3·11"]
+    assert terms_of("Zürich, naïve") == ["zurich", "naiv"]
 
 
-def test_a_large_memory_finds_more_than_plain_bm25_too(taught: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SqliteLessons, "small", 0)
-    plain = raw("unicode61")
-    assert score(peeking(taught), HELD_OUT)[0] > score(plain, HELD_OUT)[0]
-    # A question of one common sense and nothing else is answered all the same.
-    assert taught.memory.peek("sluggish")
+@pytest.mark.parametrize(
+    ("lesson", "question"),
+    [
+        ("E0308 mismatched types: convert with into", "what is E0308"),
+        ("psycopg.errors.DeadlockDetected: take the locks in one order", "psycopg.errors.DeadlockDetected"),
+        ("pip needs --no-deps for that wheel", "--no-deps"),
+        ("The limit is in /etc/security/limits.conf", "/etc/security/limits.conf"),
+        ("ECONNREFUSED 127.0.0.1:5432: the server is not up yet", "connect ECONNREFUSED 127.0.0.1:5432"),
+        ("tests/unit/test_login.py::test_logout needs mail", "tests/unit/test_login.py::test_logout"),
+        ("Set max_wal_size higher", "max-wal-size"),
+        ("Start-up takes long without a cache", "startup"),
+    ],
+)
+def test_names_and_codes_find_their_lesson_before_all_others(log: Decklog, lesson: str, question: str) -> None:
+    for other in ("Types and limits of a server", "A test needs a login, and a wheel of its own", "Errors come in one order"):
+        log.memory.remember("failure_patterns", other)
+    expected = log.memory.remember("failure_patterns", lesson)
+    assert log.memory.peek(question)[0].id == expected.id
 
 
-def test_the_report_has_a_line_for_each_way_to_search() -> None:
-    whats = [f"{of}, {measure}" for of in ("held-out", "tuning", "own words") for measure in ("recall@5", "MRR")]
-    rows = [
-        {"name": f"{way}: {what}", "value": 0.5, "unit": "share", "floor": None, "ratio": None, "target": ""}
-        for way in ("one", "two")
-        for what in [*whats, "sound advice first"]
-    ]
-    cost = {"name": "recall", "value": 3.0, "unit": "ms", "floor": 2.0, "ratio": 1.5, "target": "at most 2 x"}
-    page = render([*rows, cost])
-    assert "| two | 0.500 |" in page
-    assert "| recall | 3.0 ms | 1.50 x 2.0 | at most 2 x |" in page
+def test_an_error_is_found_in_a_trace_whatever_its_numbers_and_paths(log: Decklog) -> None:
+    for number in range(30):
+        log.memory.remember("failure_patterns", f"KeyError while summing items of cart number {number}, at checkout {number}")
+    expected = log.memory.remember(
+        "failure_patterns", "An empty cart has no total", payload={"error_signature": "KeyError: 'total' at /srv/cart.py:41"}
+    )
+    trace = "Traceback (most recent call last):\n  while summing items of cart at checkout\nKeyError: 'total' at /home/me/c.py:97"
+    assert log.memory.peek(trace)[0].id == expected.id
+
+
+def test_little_words_decide_between_lessons_that_are_equal_otherwise(log: Decklog) -> None:
+    before = log.memory.remember("task_outcomes", "Run the migrations before the deploy of the shop")
+    after = log.memory.remember("adr_decisions", "Run the migrations after the deploy of the shop")
+    assert [hit.id for hit in log.memory.peek("migrations after the deploy?")] == [after.id, before.id]
+    assert [hit.id for hit in log.memory.peek("migrations before the deploy?")] == [before.id, after.id]
+
+
+# The same on both engines
+
+
+def _log(target: str | Path) -> Decklog:
+    return Decklog.open(target, clock=ManualClock(NOW))
+
+
+def test_both_engines_give_the_same_lessons_in_the_same_order_with_the_same_scores(tmp_path: Path, postgres_url: str) -> None:
+    of = SETS[0]
+    with (
+        Decklog.open(tmp_path / "log.db", clock=ManualClock(NOW)) as one,
+        Decklog.open(postgres_url, clock=ManualClock(NOW)) as two,
+    ):
+        for log in (one, two):
+            teach(log, of)
+            log.memory.supersede(of.texts[3].id, of.texts[4].id)
+            log.memory.mark(of.texts[5].id, True)
+        for question in of.questions:
+            for narrowing in ({}, {"topic": "flaky_tests"}, {"project": "shop"}):
+                left, right = (log.memory.peek(question.text, limit=10, **narrowing) for log in (one, two))  # type: ignore[arg-type]
+                assert [(hit.id, hit.score, hit.why) for hit in left] == [(hit.id, hit.score, hit.why) for hit in right]
+
+
+def test_lessons_of_equal_score_come_in_the_same_order_on_both_engines(tmp_path: Path, postgres_url: str) -> None:
+    texts = tuple(Text(f"l{number:03}", f"deadlock number n{number:03}") for number in Random(5).sample(range(200), 200))
+    of = RecallSet("equal", "", texts, (Question("deadlock", ("l001",)),))
+    with (
+        Decklog.open(tmp_path / "log.db", clock=ManualClock(NOW)) as one,
+        Decklog.open(postgres_url, clock=ManualClock(NOW)) as two,
+    ):
+        for log in (one, two):
+            teach(log, of)
+        assert peeking(one)(of.questions[0]) == peeking(two)(of.questions[0])
+
+
+# Beside FTS5
+
+
+@pytest.mark.parametrize("of", SETS, ids=lambda of: of.name)
+def test_words_find_no_less_than_stemmed_bm25(log: Decklog, of: RecallSet) -> None:
+    teach(log, of)
+    ours, theirs = outcomes(of, peeking(log)), outcomes(of, fts5(of, "porter unicode61"))
+    for part in of.parts:
+        assert mean(ours[part].at_5) >= mean(theirs[part].at_5)
+
+
+def test_two_words_of_a_lesson_find_it(log: Decklog) -> None:
+    of = SETS[0]
+    teach(log, of)
+    draw = Random(3)
+    found = 0
+    for text in of.texts:
+        asked = " ".join(draw.sample(list(dict.fromkeys(words_of(text.text))), 2))
+        found += text.id in peeking(log)(Question(asked, (text.id,)))[:5]
+    assert found >= 0.99 * len(of.texts)
+
+
+def test_sound_advice_comes_before_advice_that_did_harm(log: Decklog) -> None:
+    of = SETS[0]
+    teach(log, of)
+    sound = {text.id: text.text for text in of.texts}
+    first = 0
+    for good_id, topic, bad in DISCREDITED:
+        log.memory.adopt(f"{good_id}-bad", topic, bad, created_at=NOW - timedelta(days=300), confidence=40)
+        for _ in range(3):
+            log.memory.mark(f"{good_id}-bad", False)
+        shared = [word for word in dict.fromkeys(words_of(bad)) if word in words_of(sound[good_id])]
+        ids = peeking(log)(Question(" ".join(shared), (good_id,)))
+        first += good_id in ids and (f"{good_id}-bad" not in ids or ids.index(good_id) < ids.index(f"{good_id}-bad"))
+    assert first / len(DISCREDITED) >= 0.9
+
+
+# However a lesson came
+
+
+def test_lessons_of_a_moved_log_are_found(log: Decklog, tmp_path: Path) -> None:
+    from decklog.transfer.move.move import Move
+
+    lesson = log.memory.remember("failure_patterns", "A deadlock means two locks in two orders")
+    with Decklog.open(tmp_path / "moved.db") as other:
+        Move(log, other).run()
+        assert [hit.id for hit in other.memory.peek("deadlock")] == [lesson.id]
+
+
+def test_an_index_that_was_made_of_other_terms_is_made_anew(log: Decklog) -> None:
+    lesson = log.memory.remember("failure_patterns", "A deadlock means two locks in two orders")
+    log.db.write(lambda: log.db.count("update lesson_marks set name = 'terms of another day'", {}))
+    assert [hit.id for hit in log.memory.peek("deadlock")] == [lesson.id]
+    assert log.memory.reindex() == 1
+    assert log.memory.remember("failure_patterns", "A deadlock means two locks in two orders").sightings == 2
+
+
+# The sets and the page
+
+
+def test_a_set_that_asks_for_what_it_does_not_have_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "set.json"
+    path.write_text('{"texts": [{"id": "a", "text": "x"}], "questions": [{"text": "x?", "answers": ["b"]}]}')
+    with pytest.raises(ValueError, match="no text has the id b"):
+        load(path)
+
+
+def test_the_page_has_a_line_for_each_way_to_search() -> None:
+    row = {
+        "set": "own",
+        "part": "all",
+        "way": "words",
+        "questions": 3,
+        "at_1": 0.1,
+        "value": 0.5,
+        "at_10": 0.6,
+        "mrr": 0.4,
+        "difference": [0.1, 0.0, 0.2],
+        "milliseconds": [1.5, 2.0],
+    }
+    cost = {"name": "recall", "value": 3.0, "unit": "ms", "floor": 2.0, "ratio": 1.5, "target": "<= 2 x"}
+    page = render(SETS, [row], [cost])
+    assert "| own, all | words | 3 | 0.100 | 0.500 | 0.600 | 0.400 | +0.100 [+0.000, +0.200] |" in page
+    assert "| recall | 3.0 ms | 1.50 x 2.0 | <= 2 x |" in page

@@ -1,22 +1,24 @@
+from collections import Counter
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decklog.stores.memory.similarity import THRESHOLD, alike, fingerprint, groups_of, similarity
-from decklog.stores.memory.tokens import words_of
+from decklog.stores.memory.similarity import alike, contradiction, fingerprint, groups_of
+from decklog.stores.memory.tokens import terms_of, words_of
 
 words = st.lists(st.text("bcdfghklmnprst", min_size=3, max_size=6), min_size=1, max_size=40, unique=True)
 
 
 @settings(deadline=None)
 @given(kept=words, data=st.data())
-def test_whatever_is_alike_has_all_the_words_of_one_group(kept: list[str], data: st.DataObject) -> None:
-    left_out = data.draw(st.integers(0, len(kept) - 1))
-    added = data.draw(st.lists(st.text("vwxz", min_size=3, max_size=6), max_size=8, unique=True))
-    text, other = " ".join(kept), " ".join(kept[left_out:] + added)
+def test_whatever_is_near_has_all_the_terms_of_one_group(kept: list[str], data: st.DataObject) -> None:
+    text = " ".join(kept)
+    terms = sorted(set(terms_of(text)))
     groups = groups_of(text)
-    assert sorted(word for group in groups for word in group) == sorted(set(words_of(text)))
-    if similarity(text, other) >= THRESHOLD:
-        assert any(set(group) <= set(words_of(other)) for group in groups)
+    assert sorted(term for group in groups for term in group) == terms
+    lacking = data.draw(st.sets(st.sampled_from(terms), max_size=max(len(groups) - 1, 0)))
+    assert any(set(group).isdisjoint(lacking) for group in groups)
 
 
 @settings(deadline=None)
@@ -24,12 +26,47 @@ def test_whatever_is_alike_has_all_the_words_of_one_group(kept: list[str], data:
 def test_every_text_is_alike_to_itself(text: str) -> None:
     assert alike(text, text)
     assert fingerprint(f"  {text}\n") == fingerprint(text)
+    assert contradiction(text, text) is None
 
 
 @settings(deadline=None)
 @given(one=words, other=words)
 def test_likeness_has_no_direction(one: list[str], other: list[str]) -> None:
     assert alike(" ".join(one), " ".join(other)) == alike(" ".join(other), " ".join(one))
+    assert (contradiction(" ".join(one), " ".join(other)) is None) == (contradiction(" ".join(other), " ".join(one)) is None)
+
+
+@settings(deadline=None)
+@given(said=words, place=st.integers(0, 39), word=st.text("vwxz", min_size=3, max_size=6))
+def test_one_more_word_that_says_something_makes_another_lesson(said: list[str], place: int, word: str) -> None:
+    other = [*said[:place], word, *said[place:]]
+    assert Counter(said) != Counter(other)
+    assert not alike(" ".join(said), " ".join(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "about"),
+    [
+        ("Turn the cache on in CI", "Turn the build cache off in CI", "on / off"),
+        ("Files are closed by the pool", "Files are not closed by the pool", "nothing / not"),
+        ("Listen on port 5432", "Listen on port 5433", "5432 / 5433"),
+        ("Use ruff for the format of all code", "Use black for the format of all code", "ruff / black"),
+    ],
+)
+def test_a_contradiction_names_what_differs(one: str, other: str, about: str) -> None:
+    assert contradiction(one, other) == about
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Tests in test_login.py need the mail server", "Retry a refused connection with a growing pause"),
+        ("test_login.py needs the mail server to be up", "test_logout.py needs the mail server to be up"),
+        ("Pin the base image by its digest", "Sort names with an explicit collation, by digest"),
+    ],
+)
+def test_lessons_about_different_things_do_not_contradict_each_other(one: str, other: str) -> None:
+    assert contradiction(one, other) is None
 
 
 def test_identifiers_come_whole_and_in_parts() -> None:

@@ -1,37 +1,24 @@
-"""The full-text index of the lessons that hold: FTS5 with BM25 on SQLite, a GIN index with cover density on PostgreSQL."""
+"""The full-text index of the lessons that hold: FTS5 on SQLite, a table of terms on PostgreSQL, and one BM25 on both.
 
+The terms come ready: neither engine stems, folds or leaves out any. A lesson's length counts its two tags, as FTS5 does, and the
+sums over all lessons are kept beside, so that a lesson has the same score on both.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
 from hashlib import sha256
+from math import log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Protocol
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from decklog.db.base import Database
 
-    class LessonSearch(Protocol):
-        """Knows which lessons have which words; keeps up with them in the caller's transaction."""
-
-        def put(self, lesson_id: str, topic: str, project: str | None, words: Sequence[str], senses: Sequence[str]) -> None:
-            """Index a lesson, anew if it was there."""
-
-        def drop(self, lesson_id: str) -> None:
-            """Take a lesson out."""
-
-        def clear(self) -> None:
-            """Take all lessons out."""
-
-        def ranked(
-            self, words: Sequence[str], senses: Sequence[str], *, topic: str | None, project: str | None, limit: int
-        ) -> list[tuple[str, float]]:
-            """Find lessons with any of the words or senses, best first, each with its score."""
-
-        def containing(self, groups: Sequence[Sequence[str]], *, topic: str, project: str | None, limit: int) -> list[str]:
-            """Find lessons of one topic and project that have all the words of at least one group."""
-
-
-# In a large memory, the senses that are asked for match one lesson in so many.
-_SHARE = 25
+# FTS5's constants: how soon one more of the same word stops to matter, and how much its length is held against a lesson.
+K1, B = 1.2, 0.75
+_TAGS = 2
 
 
 def lesson_search(db: "Database") -> "LessonSearch":
@@ -39,95 +26,126 @@ def lesson_search(db: "Database") -> "LessonSearch":
     return SqliteLessons(db) if db.engine == "sqlite" else PostgresLessons(db)
 
 
-class SqliteLessons:
-    # Up to this many lessons, scoring every match is cheap enough.
-    small = 20_000
+class LessonSearch(ABC):
+    """Knows which lessons have which terms; keeps up with them in the caller's transaction."""
 
     def __init__(self, db: "Database") -> None:
         self._db = db
 
-    def put(self, lesson_id: str, topic: str, project: str | None, words: "Sequence[str]", senses: "Sequence[str]") -> None:
-        known = self._place(lesson_id)
-        if known is not None:
-            self._db.count("delete from lesson_text where rowid = :no", {"no": known})
-        else:
-            self._db.count("insert into lesson_places (lesson_id) values (:lesson_id)", {"lesson_id": lesson_id})
+    def put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
+        """Index a lesson, anew if it was there."""
+        self.drop(lesson_id)
+        self._put(lesson_id, topic, project, terms)
+        self._sum(1, len(terms) + _TAGS)
+
+    def drop(self, lesson_id: str) -> None:
+        """Take a lesson out."""
+        length = self._drop(lesson_id)
+        if length is not None:
+            self._sum(-1, -length)
+
+    def clear(self) -> None:
+        """Take all lessons out."""
+        self._clear()
+        self._db.count("update lesson_sums set lessons = 0, terms = 0 where id = 1", {})
+
+    def weights(self, terms: "Sequence[str]") -> dict[str, float]:
+        """Say what each term is worth: the more, the fewer lessons have it."""
+        lessons, _ = self._sums()
+        counts = self._counts(terms)
+        # A word that more than half of the lessons have would count against them; it counts for next to nothing instead.
+        return {term: max(log((lessons - counts[term] + 0.5) / (counts[term] + 0.5)), 1e-6) for term in counts}
+
+    def _sum(self, lessons: int, terms: int) -> None:
         self._db.count(
-            "insert into lesson_text (rowid, words, senses, tags) values (:no, :words, :senses, :tags)",
+            "update lesson_sums set lessons = lessons + :lessons, terms = terms + :terms where id = 1",
+            {"lessons": lessons, "terms": terms},
+        )
+
+    def _sums(self) -> "tuple[int, int]":
+        row = self._db.one("select lessons, terms from lesson_sums where id = 1", {})
+        assert row is not None
+        return row[0], row[1]
+
+    @abstractmethod
+    def ranked(
+        self, weights: "Mapping[str, float]", *, topic: str | None, project: str | None, limit: int
+    ) -> "list[tuple[str, float]]":
+        """Find lessons with any of the terms, best first, each with its score."""
+
+    @abstractmethod
+    def containing(self, groups: "Sequence[Sequence[str]]", *, topic: str | None, project: str | None, limit: int) -> list[str]:
+        """Find lessons of one project, and one topic or any, that have all the terms of at least one group."""
+
+    @abstractmethod
+    def _put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None: ...
+
+    @abstractmethod
+    def _drop(self, lesson_id: str) -> int | None:
+        """Take a lesson out; give the length that it had, or None where it was not in."""
+
+    @abstractmethod
+    def _clear(self) -> None: ...
+
+    @abstractmethod
+    def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
+        """Say how many lessons have each of the terms."""
+
+
+class SqliteLessons(LessonSearch):
+    def _put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
+        row = self._db.one(
+            "insert into lesson_places (lesson_id, length) values (:lesson_id, :length) returning no",
+            {"lesson_id": lesson_id, "length": len(terms) + _TAGS},
+        )
+        assert row is not None
+        self._db.count(
+            "insert into lesson_text (rowid, terms, tags) values (:no, :terms, :tags)",
             {
-                "no": self._place(lesson_id),
-                "words": " ".join(words),
-                "senses": " ".join(senses),
+                "no": row[0],
+                "terms": " ".join(terms),
                 "tags": f"{_tag('topic', topic)} {_tag('project', project)}",
             },
         )
 
-    def _place(self, lesson_id: str) -> int | None:
-        row = self._db.one("select no from lesson_places where lesson_id = :lesson_id", {"lesson_id": lesson_id})
-        return row[0] if row else None
+    def _drop(self, lesson_id: str) -> int | None:
+        row = self._db.one("select no, length from lesson_places where lesson_id = :lesson_id", {"lesson_id": lesson_id})
+        if row is None:
+            return None
+        self._db.count("delete from lesson_text where rowid = :no", {"no": row[0]})
+        self._db.count("delete from lesson_places where no = :no", {"no": row[0]})
+        length: int = row[1]
+        return length
 
-    def drop(self, lesson_id: str) -> None:
-        if (place := self._place(lesson_id)) is not None:
-            self._db.count("delete from lesson_text where rowid = :no", {"no": place})
-
-    def clear(self) -> None:
+    def _clear(self) -> None:
         self._db.count("delete from lesson_text", {})
+        self._db.count("delete from lesson_places", {})
+
+    def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
+        found = ((term, self._db.one("select doc from lesson_terms where term = :term", {"term": term})) for term in terms)
+        return {term: row[0] if row else 0 for term, row in found}
 
     def ranked(
-        self,
-        words: "Sequence[str]",
-        senses: "Sequence[str]",
-        *,
-        topic: str | None,
-        project: str | None,
-        limit: int,
+        self, weights: "Mapping[str, float]", *, topic: str | None, project: str | None, limit: int
     ) -> "list[tuple[str, float]]":
-        wanted = self._wanted(words, senses)
-        if not wanted:
+        if not weights:
             return []
-        match = " AND ".join([f"({' OR '.join(wanted)})", *_tags(topic, project)])
+        match = " AND ".join([f"terms : ({_any(weights)})", *_tags(topic, project)])
         # The index sorts by its own rank column without building a row for each match; a join inside would make it do so.
         _, rows = self._db.rows(
             """
             select p.lesson_id, -t.rank
               from (select rowid, rank from lesson_text where lesson_text match :match order by rank limit :limit) t
               join lesson_places p on p.no = t.rowid
-             order by t.rank, p.lesson_id
+             order by t.rank, p.no
             """,
             {"match": match, "limit": limit},
         )
         return [(lesson_id, score) for lesson_id, score in rows]
 
-    def _wanted(self, words: "Sequence[str]", senses: "Sequence[str]") -> list[str]:
-        """Spell what makes a lesson a match: any of the words, or of the senses."""
-        affordable = self._affordable(senses)
-        wanted = [f"words : ({_any(words)})"] if words else []
-        return wanted + ([f"senses : ({_any(affordable)})"] if affordable else [])
-
-    def _affordable(self, senses: "Sequence[str]") -> list[str]:
-        """Choose the senses to ask for: all of them, and in a large memory the rarest.
-
-        Scoring a match costs ten times as much as finding it, and there a common sense matches a tenth of all lessons.
-        """
-        row = self._db.one("select max(no) from lesson_places", {})
-        total = (row[0] or 0) if row else 0
-        if total <= self.small:
-            return list(senses)
-        chosen: list[str] = []
-        matches = 0
-        for count, sense in sorted((self._count(sense), sense) for sense in senses):
-            matches += count
-            if not chosen or matches <= total // _SHARE:
-                chosen.append(sense)
-        return chosen
-
-    def _count(self, sense: str) -> int:
-        row = self._db.one("select doc from lesson_words where term = :sense", {"sense": sense})
-        return row[0] if row else 0
-
-    def containing(self, groups: "Sequence[Sequence[str]]", *, topic: str, project: str | None, limit: int) -> "list[str]":
+    def containing(self, groups: "Sequence[Sequence[str]]", *, topic: str | None, project: str | None, limit: int) -> "list[str]":
         whole = " OR ".join(f"({' AND '.join(map(_quoted, group))})" for group in groups)
-        tags = f"tags : {_quoted(_tag('topic', topic))} AND tags : {_quoted(_tag('project', project))}"
+        tags = " AND ".join([f"tags : {_quoted(_tag('project', project))}", *_tags(topic, None)])
         _, rows = self._db.rows(
             """
             select p.lesson_id
@@ -136,17 +154,17 @@ class SqliteLessons:
              where t.lesson_text match :match
              limit :limit
             """,
-            {"match": f"words : ({whole}) AND {tags}", "limit": limit},
+            {"match": f"terms : ({whole}) AND {tags}", "limit": limit},
         )
         return [row[0] for row in rows]
 
 
-def _any(words: "Sequence[str]") -> str:
-    return " OR ".join(map(_quoted, words))
+def _any(terms: "Mapping[str, float] | Sequence[str]") -> str:
+    return " OR ".join(map(_quoted, terms))
 
 
-def _quoted(word: str) -> str:
-    return '"' + word.replace('"', '""') + '"'
+def _quoted(term: str) -> str:
+    return '"' + term.replace('"', '""') + '"'
 
 
 def _tags(topic: str | None, project: str | None) -> list[str]:
@@ -158,89 +176,111 @@ def _tags(topic: str | None, project: str | None) -> list[str]:
 
 
 def _tag(kind: str, value: str | None) -> str:
-    # A digest is one word to the tokenizer whatever the value is; the 0 keeps the stemmer off its end.
-    return f"{kind}{sha256((value or '').encode()).hexdigest()[:20]}0"
+    # A digest is one word to the tokenizer, whatever the value is.
+    return f"{kind}{sha256((value or '').encode()).hexdigest()[:20]}"
 
 
-class PostgresLessons:
-    def __init__(self, db: "Database") -> None:
-        self._db = db
-
-    def put(self, lesson_id: str, topic: str, project: str | None, words: "Sequence[str]", senses: "Sequence[str]") -> None:
+class PostgresLessons(LessonSearch):
+    def _put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
+        times = Counter(terms)
         self._db.count(
             """
-            insert into lesson_text (lesson_id, topic, project, words)
-            values (:lesson_id, :topic, :project,
-                    setweight(to_tsvector('english', :words), 'A') || setweight(to_tsvector('simple', :senses), 'D'))
-            on conflict (lesson_id) do update set words = excluded.words, topic = excluded.topic, project = excluded.project
+            with placed as (
+              insert into lesson_text (lesson_id, topic, project, length)
+              values (:lesson_id, :topic, :project, :length)
+              returning no
+            )
+            insert into lesson_terms (term, lesson_no, times)
+            select given.term, placed.no, given.times
+              from placed, unnest(cast(:terms as text[]), cast(:times as integer[])) as given (term, times)
             """,
             {
                 "lesson_id": lesson_id,
                 "topic": topic,
                 "project": project,
-                "words": " ".join(words),
-                "senses": " ".join(senses),
+                "length": len(terms) + _TAGS,
+                "terms": list(times),
+                "times": list(times.values()),
             },
         )
 
-    def drop(self, lesson_id: str) -> None:
-        self._db.count("delete from lesson_text where lesson_id = :lesson_id", {"lesson_id": lesson_id})
+    def _drop(self, lesson_id: str) -> int | None:
+        row = self._db.one("delete from lesson_text where lesson_id = :lesson_id returning length", {"lesson_id": lesson_id})
+        return row[0] if row else None
 
-    def clear(self) -> None:
+    def _clear(self) -> None:
         self._db.count("delete from lesson_text", {})
 
+    def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
+        _, rows = self._db.rows(
+            "select term, count(*) from lesson_terms where term = any(cast(:terms as text[])) group by term",
+            {"terms": list(terms)},
+        )
+        found: dict[str, int] = dict(rows)
+        return {term: found.get(term, 0) for term in terms}
+
     def ranked(
-        self,
-        words: "Sequence[str]",
-        senses: "Sequence[str]",
-        *,
-        topic: str | None,
-        project: str | None,
-        limit: int,
+        self, weights: "Mapping[str, float]", *, topic: str | None, project: str | None, limit: int
     ) -> "list[tuple[str, float]]":
-        if not (words or senses):
+        lessons, terms = self._sums()
+        if not weights or not lessons:
             return []
-        bound: dict[str, Any] = {"words": _or(words), "senses": _or(senses), "limit": limit}
-        clauses = ["words @@ q"]
+        bound: dict[str, Any] = {
+            "terms": list(weights),
+            "weights": list(weights.values()),
+            "average": terms / lessons,
+            "limit": limit,
+        }
+        clauses = ["true"]
         if topic:
-            clauses.append("topic = :topic")
+            clauses.append("l.topic = :topic")
             bound["topic"] = topic
         if project:
-            clauses.append("(project = :project or project is null)")
+            clauses.append("(l.project = :project or l.project is null)")
             bound["project"] = project
         _, rows = self._db.rows(
             f"""
-            select lesson_id, ts_rank_cd('{{1, 0, 0, 0.5}}', words, q) as score
-              from lesson_text,
-                   (select to_tsquery('english', :words) || to_tsquery('simple', :senses) as q) as query
+            select l.lesson_id,
+                   sum(a.weight * t.times * ({K1} + 1) / (t.times + {K1} * (1 - {B} + {B} * l.length / :average))) as score
+              from unnest(cast(:terms as text[]), cast(:weights as double precision[])) as a (term, weight)
+              join lesson_terms t on t.term = a.term
+              join lesson_text l on l.no = t.lesson_no
              where {" and ".join(clauses)}
-             order by score desc, lesson_id
+             group by l.no
+             order by score desc, l.no
              limit :limit
             """,
             bound,
         )
         return [(lesson_id, score) for lesson_id, score in rows]
 
-    def containing(self, groups: "Sequence[Sequence[str]]", *, topic: str, project: str | None, limit: int) -> "list[str]":
-        query = " | ".join(f"({' & '.join(map(_term, group))})" for group in groups)
-        same_project = "project = :project" if project else "project is null"
+    def containing(self, groups: "Sequence[Sequence[str]]", *, topic: str | None, project: str | None, limit: int) -> "list[str]":
+        bound: dict[str, Any] = {
+            "limit": limit,
+            **({"project": project} if project else {}),
+            **({"topic": topic} if topic else {}),
+        }
+        wholes = []
+        for number, group in enumerate(groups):
+            bound |= {f"terms{number}": sorted(set(group)), f"count{number}": len(set(group))}
+            wholes.append(
+                f"""
+                select lesson_no from lesson_terms
+                 where term = any(cast(:terms{number} as text[]))
+                 group by lesson_no having count(*) = :count{number}
+                """
+            )
+        same_project = "l.project = :project" if project else "l.project is null"
         _, rows = self._db.rows(
             f"""
-            select lesson_id
-              from lesson_text
-             where words @@ to_tsquery('english', :query)
-               and topic = :topic
+            select l.lesson_id
+              from lesson_text l
+             where l.no in ({" union ".join(wholes)})
+               and {"l.topic = :topic" if topic else "true"}
                and {same_project}
+             order by l.no
              limit :limit
             """,
-            {"query": query, "topic": topic, "limit": limit, **({"project": project} if project else {})},
+            bound,
         )
         return [row[0] for row in rows]
-
-
-def _or(words: "Sequence[str]") -> str:
-    return " | ".join(map(_term, words))
-
-
-def _term(word: str) -> str:
-    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -18,6 +18,7 @@ _HOLDING = """
      where v.embedder = :embedder
        and v.dimensions = :dimensions
        and l.superseded_by is null
+       and l.retired_at is null
 """
 
 
@@ -50,6 +51,7 @@ class LessonVectors:
             select l.id, l.body
               from lessons l
              where l.superseded_by is null
+               and l.retired_at is null
                and not exists (select 1 from lesson_vectors v where v.embedder = :embedder and v.lesson_id = l.id)
              order by l.id
              limit :limit

@@ -1,17 +1,19 @@
 """Learning: a lesson is written down once, and counted when it is learned again."""
 
 import re
+from datetime import timedelta
 
 from decklog.db.text.lessons import lesson_search
 from decklog.db.text.vectors import LessonVectors
-from decklog.errors import Conflict, Invalid, NotFound
-from decklog.operations import within_lease, writes, writes_in_steps
-from decklog.stores.base import Store
+from decklog.errors import Invalid, NotFound
+from decklog.operations import within_lease, writes_in_steps
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.embedding import Embedder, embedded
 from decklog.stores.memory.error_signatures import signature
+from decklog.stores.memory.indexing import LessonIndex, essence_term
 from decklog.stores.memory.lesson import Lesson, Sighting, Topic
-from decklog.stores.memory.tokens import senses_of, words_of
+from decklog.stores.memory.settling import Contradiction, LessonSettler
+from decklog.stores.memory.tokens import words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +22,17 @@ if TYPE_CHECKING:
 
 LONGEST_BODY = 4000
 _CANDIDATES = 50
+_MOST_CONTRADICTIONS = 5
+# Who says again what was recalled within this time has most likely just read it.
+_JUST_RECALLED = timedelta(days=1)
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _REF = re.compile(r"(\S{1,200}):([1-9]\d*)")
 
 
-class LessonWriter(Store):
+class LessonWriter(LessonSettler):
     """Keeps lessons apart that differ and together that do not."""
 
-    records = (Topic, Lesson, Sighting)
+    records = (Topic, Lesson, Sighting, Contradiction)
 
     # Set it to search by meaning too; see `decklog.stores.memory.embedding`.
     embedder: Embedder | None = None
@@ -94,19 +99,73 @@ class LessonWriter(Store):
         self._check_topic(given["topic"])
         self._check_refs(refs)
         self._alone()
+        with LessonIndex(self._db).following() as index:
+            return self._learned(given, refs, key, vectors, index)
+
+    def _learned(
+        self, given: "dict[str, Any]", refs: list[str], key: str | None, vectors: "list[list[float]]", index: LessonIndex
+    ) -> Lesson:
         if key is not None and (seen := self._select(Sighting, "select * from sightings where key = :key", key=key)):
             return self._fetch(Lesson, seen[0].lesson_id).marked_already()
-        known = self._same(given)
-        lesson = self._count(known, given) if known else self._write(given)
-        self._see(lesson, given, refs, key, again=known is not None)
-        if vectors and known is None and self.embedder:
+        # What is compared must be what is stored: a secret that was taken out makes no difference.
+        (body, _), (project, _) = self._db.values.text("body", given["body"]), self._db.values.one("project", given["project"])
+        if (known := self._same(given["topic"], project, body)) is not None:
+            return self._learned_again(known, given, refs, key, index)
+        lesson = self._write(given)
+        self._see(lesson, given, refs, key, again=False)
+        warnings = self._contradicted(lesson)
+        index.put(lesson)
+        if vectors and self.embedder:
             LessonVectors(self._db).put(lesson.id, self.embedder.name, vectors[0])
-        return lesson
+        return lesson.warned(warnings)
 
-    def _alone(self) -> None:
-        """Be the only one who adds or supersedes lessons until this transaction ends."""
-        self._db.lock_stream("@memory")
-        self._db.rows("select id from lesson_desk where id = 1 for update", {})
+    def _learned_again(
+        self, known: Lesson, given: "dict[str, Any]", refs: list[str], key: str | None, index: LessonIndex
+    ) -> Lesson:
+        """Count a lesson as seen once more, unless it was only read here and is said again without anything that shows it."""
+        if self._was_only_recalled(known, given, refs):
+            told = f"lesson {known.id} was recalled lately; saying it again is no proof of it, and is not counted without refs"
+            return known.marked_already().warned([told])
+        lesson = self._count(known, given)
+        self._see(lesson, given, refs, key, again=True)
+        if lesson.payload != known.payload:
+            index.put(lesson)
+        return lesson.warned(self._superseded(lesson))
+
+    def _was_only_recalled(self, known: Lesson, given: "dict[str, Any]", refs: list[str]) -> bool:
+        if refs or given["source_id"] or known.last_recalled_at is None:
+            return False
+        return self._now() - known.last_recalled_at < _JUST_RECALLED
+
+    def _superseded(self, lesson: Lesson) -> list[str]:
+        """Say that a lesson which was learned again had been superseded, and keep that the two disagree."""
+        if lesson.retired_at is not None:
+            return [f"lesson {lesson.id} was retired and stays hidden; if it holds again: decklog memory reinstate {lesson.id}"]
+        if lesson.superseded_by is None:
+            return []
+        successor = self._fetch(Lesson, lesson.superseded_by)
+        found = self._oppose(lesson, successor, "learned again after it was superseded")
+        return [
+            f"lesson {lesson.id} was superseded by {successor.id} ({successor.body!r}) and stays hidden; "
+            f"if it holds again: decklog memory settle {found.id} {lesson.id}"
+        ]
+
+    def _contradicted(self, lesson: Lesson) -> list[str]:
+        """Find what says otherwise than a new lesson; keep it as contradictions, and tell of them."""
+        told: list[str] = []
+        for other in self._near(lesson):
+            about = similarity.contradiction(lesson.body, other.body)
+            if about is not None and len(told) < _MOST_CONTRADICTIONS:
+                found = self._oppose(lesson, other, about)
+                told.append(f"contradicts {other.id} ({about}): {other.body!r}; settle it: decklog memory settle {found.id} KEEP")
+        return told
+
+    def _near(self, lesson: Lesson) -> list[Lesson]:
+        """Find lessons of the same project, of whatever topic, that have most of the terms of one."""
+        search = lesson_search(self._db)
+        groups = similarity.groups_of(lesson.body, search.weights)
+        found = search.containing(groups, topic=None, project=lesson.project, limit=_CANDIDATES) if groups else []
+        return [other for other in self._lessons(found) if other.holds]
 
     def _check_topic(self, name: str) -> None:
         if name not in topics.TOPICS and self._seek(Topic, name) is None:
@@ -127,30 +186,21 @@ class LessonWriter(Store):
                 raise Invalid(f"{ref!r} names no journal entry; write STREAM:NUMBER", field="refs")
             self._journal.get(parts[1], int(parts[2]))
 
-    def _same(self, given: "dict[str, Any]") -> Lesson | None:
-        """Find the lesson that says this already: word for word, or nearly."""
-        # What is compared must be what is stored: a secret that was taken out makes no difference.
-        (body, _), (project, _) = self._db.values.text("body", given["body"]), self._db.values.one("project", given["project"])
-        for lesson in self._lessons_like(given["topic"], project, body):
-            if similarity.alike(lesson.body, body):
-                return lesson
-        return None
+    def _same(self, topic: str, project: str | None, body: str) -> Lesson | None:
+        """Find the lesson that says this already; one that holds before one that was superseded."""
+        found = [lesson for lesson in self._lessons_like(topic, project, body) if similarity.alike(lesson.body, body)]
+        return min(found, key=lambda lesson: (not lesson.holds, lesson.created_at, lesson.id), default=None)
 
     def _lessons_like(self, topic: str, project: str | None, body: str) -> "Iterator[Lesson]":
         exact = self._select(
             Lesson,
-            """
-            select * from lessons
-             where fingerprint = :fingerprint
-               and topic = :topic
-             order by case when superseded_by is null then 0 else 1 end, created_at, id
-            """,
+            "select * from lessons where fingerprint = :fingerprint and topic = :topic",
             fingerprint=similarity.fingerprint(body),
             topic=topic,
         )
         yield from (lesson for lesson in exact if lesson.project == project)
-        found = lesson_search(self._db).containing(similarity.groups_of(body), topic=topic, project=project, limit=_CANDIDATES)
-        yield from self._lessons(found)
+        said = [[essence_term(body)]]
+        yield from self._lessons(lesson_search(self._db).containing(said, topic=topic, project=project, limit=_CANDIDATES))
 
     def _lessons(self, lesson_ids: "list[str]") -> "list[Lesson]":
         if not lesson_ids:
@@ -165,14 +215,12 @@ class LessonWriter(Store):
         now = self._now()
         body, _ = self._db.values.text("body", given["body"])
         fields = {"id": self._ids.new("lesson"), "created_at": now, "last_seen_at": now, **given, **more}
-        lesson = self._add(Lesson, note=given["topic"], fingerprint=similarity.fingerprint(body), **fields)
-        self._index(lesson)
-        return lesson
+        return self._add(Lesson, note=given["topic"], fingerprint=similarity.fingerprint(body), **fields)
 
     def _count(self, known: Lesson, given: "dict[str, Any]") -> Lesson:
         """Count one more sighting; what the new one knows beyond the old is added, and the surer of the two stands."""
         payload = {**given["payload"], **known.payload}
-        lesson = self._change(
+        return self._change(
             Lesson,
             known.id,
             """
@@ -185,9 +233,6 @@ class LessonWriter(Store):
             payload=payload,
             confidence=max(known.confidence, given["confidence"]),
         )
-        if payload != known.payload and lesson.superseded_by is None:
-            self._index(lesson)
-        return lesson
 
     def _see(self, lesson: Lesson, given: "dict[str, Any]", refs: list[str], key: str | None, *, again: bool) -> None:
         self._add(
@@ -203,52 +248,3 @@ class LessonWriter(Store):
             key=key,
             seen_at=lesson.last_seen_at,
         )
-
-    def _index(self, lesson: Lesson) -> None:
-        words = words_of(lesson.body)
-        said = set(words)
-        words += [word for word in words_of(" ".join(_texts(lesson.payload))) if word not in said]
-        lesson_search(self._db).put(lesson.id, lesson.topic, lesson.project, words, senses_of(words))
-
-    @writes
-    def supersede(self, lesson_id: str, by: str) -> Lesson:
-        """Replace a lesson by another one: it stays on record, and is no longer recalled."""
-        self._alone()
-        lesson = self._fetch(Lesson, lesson_id)
-        if lesson.superseded_by == by:
-            return lesson.marked_already()
-        if lesson.superseded_by is not None:
-            raise Conflict(f"lesson {lesson_id} is superseded by {lesson.superseded_by} already", id=lesson_id)
-        self._refuse_circle(lesson_id, by)
-        changed = self._change(
-            Lesson,
-            lesson_id,
-            "update lessons set superseded_by = :by where id = :id and superseded_by is null returning *",
-            by=by,
-        )
-        lesson_search(self._db).drop(lesson_id)
-        return changed
-
-    def _refuse_circle(self, lesson_id: str, by: str) -> None:
-        following: str | None = by
-        while following is not None:
-            if following == lesson_id:
-                raise Invalid(
-                    f"lesson {lesson_id} can't be superseded by {by}: {by} is, in the end, superseded by it"
-                    if by != lesson_id
-                    else f"lesson {lesson_id} can't supersede itself",
-                    field="by",
-                )
-            following = self._fetch(Lesson, following).superseded_by
-
-
-def _texts(value: object) -> "Iterator[str]":
-    """Give the texts inside a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(inner)

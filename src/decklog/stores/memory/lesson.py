@@ -5,7 +5,13 @@ from datetime import datetime
 
 from decklog.records import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 HALF_LIFE_DAYS = 120
+# The condition that a lesson may be recalled.
+HOLDS = "superseded_by is null and retired_at is null"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +51,30 @@ class Lesson(Record):
     created_at: datetime
     last_seen_at: datetime
     last_recalled_at: datetime | None = None
+    scope: dict[str, object] = field(default_factory=dict)
+    outdated_at: datetime | None = None
+    outdated_by: str | None = None
+    retired_at: datetime | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether it may be recalled: nothing replaced it, and nobody put it aside."""
+        return self.superseded_by is None and self.retired_at is None
+
+    # What whoever learned it should know: that another lesson says otherwise, or that it was superseded.
+    warnings = ()  # type: tuple[str, ...]
+
+    def warned(self, warnings: "Sequence[str]") -> "Lesson":
+        """Put what should be known beside the lesson."""
+        object.__setattr__(self, "warnings", tuple(warnings))
+        return self
 
     def freshness(self, now: datetime) -> float:
         """Say how much of it time has left: 1 when just seen or recalled, half after each further 120 days of neither."""
         touched = max(self.last_seen_at, self.last_recalled_at or self.last_seen_at)
         idle_days = max((now - touched).total_seconds(), 0) / 86_400
-        return float(0.5 ** (idle_days / HALF_LIFE_DAYS))
+        # What it holds for has changed: half of it is left at best.
+        return float(0.5 ** (idle_days / HALF_LIFE_DAYS + (1 if self.outdated_at else 0)))
 
     def decay(self, now: datetime) -> float:
         """Say how much of it time has taken: `1 - freshness`."""
@@ -85,6 +109,7 @@ class Hit(Record):
     """A lesson that was recalled, and why: a figure from 0 to 1 for each signal, and the same in words.
 
     `evidence` has its newest sightings: the run, task and source each is from, and the journal entries that show it.
+    `contradicted_by` has the lessons that say otherwise, until someone settles which one holds.
     """
 
     id: str
@@ -101,3 +126,4 @@ class Hit(Record):
     why: str
     tokens: int
     evidence: list[dict[str, object]] = field(default_factory=list)
+    contradicted_by: list[str] = field(default_factory=list)

@@ -1,49 +1,53 @@
 """Ranking: which of the lessons that match a question deserve to be told, and why."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from decklog.db.text.lessons import K1
+from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
-from decklog.stores.memory.tokens import forms_of, senses_of, words_of
-from decklog.stores.memory.topics import TOPICS
+from decklog.stores.memory.stemming import stem_of
+from decklog.stores.memory.tokens import little_words_of, terms_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
+# What a word is worth that the index leaves out, where a lesson that is found has it too: a tenth of a rare one.
+LITTLE = 0.6
 # How far a lesson's record may lower a perfect match: everything but the match itself weighs this much in all.
-RECORD_SHARE = 0.4
+RECORD_SHARE = 0.35
 # How that share is split.
-WEIGHTS = {"usefulness": 0.4, "confidence": 0.25, "recency": 0.2, "topic": 0.15}
+WEIGHTS = {"usefulness": 0.45, "confidence": 0.3, "recency": 0.25}
 # The constant of reciprocal rank fusion keeps one list's first place from deciding alone. The usual 60 is for lists of thousands:
 # with the few dozen here it would make all places nearly equal, and a lesson's record would decide instead of its match.
 RRF = 10
 
 
 class Question:
-    """What is asked for, in the forms that the signals look at. `topics` are the added ones, with their descriptions."""
+    """What is asked for, in the forms that the signals look at."""
 
-    def __init__(self, text: str, now: "datetime", topics: "Mapping[str, str]") -> None:
-        said = words_of(text)
+    def __init__(self, text: str, now: "datetime") -> None:
         self.now = now
-        self.words = tuple(dict.fromkeys(said))
-        self.senses = tuple(senses_of(said))
-        self._topics = topics
-        self._suited: dict[str, float] = {}
+        self.words = tuple(dict.fromkeys(words_of(text)))
+        self.terms = tuple(dict.fromkeys(terms_of(text)))
+        self.little_words = little_words_of(text)
+        self.signs = tuple(signs_of(text))
 
-    @cached_property
-    def forms(self) -> frozenset[str]:
-        return frozenset(form for word in self.words for form in forms_of(word))
 
-    def suits(self, topic: str) -> float:
-        """Say whether the question uses a word of a topic's own name or description: 1 or 0."""
-        suited = self._suited.get(topic)
-        if suited is None:
-            about = self._topics.get(topic) or (TOPICS[topic].about if topic in TOPICS else "")
-            own = words_of(f"{topic.replace('_', ' ')} {about}")
-            suited = self._suited[topic] = float(any(not self.forms.isdisjoint(forms_of(word)) for word in own))
-        return suited
+def covered(
+    lessons: "Iterable[Lesson]", scores: "Mapping[str, float]", question: Question, weights: "Mapping[str, float]"
+) -> dict[str, float]:
+    """Put scores in relation to the most that the question's words could reach, which is 1.
+
+    So one weak word of many that are shared says little, and a question whose words nobody knows is covered by nothing.
+    """
+    most = sum(weights[term] for term in question.terms) * (K1 + 1) + LITTLE * len(question.little_words)
+    return {
+        lesson.id: min((scores[lesson.id] + LITTLE * len(question.little_words & little_words_of(lesson.body))) / most, 1.0)
+        for lesson in lessons
+        if lesson.id in scores
+    }
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,6 @@ def _record(lesson: Lesson, question: Question) -> dict[str, float]:
         "usefulness": lesson.usefulness(),
         "confidence": lesson.confidence / 100,
         "recency": lesson.freshness(question.now),
-        "topic": question.suits(lesson.topic),
     }
 
 
@@ -143,13 +146,11 @@ def hit(ranked: Ranked, question: Question) -> Hit:
 
 
 def _why(lesson: Lesson, question: Question, signals: "Mapping[str, float]") -> str:
-    said = frozenset(form for word in words_of(lesson.body) for form in forms_of(word))
-    shared = [word for word in question.words if not said.isdisjoint(forms_of(word))]
+    said = frozenset(terms_of(lesson.body))
+    shared = [word for word in question.words if stem_of(word) in said]
     reasons = [f"shares {', '.join(shared[:6])}" if shared else "says it in other words"]
     if signals.get("vector", 0) > 0:
         reasons.append(f"vector {signals['vector']:.2f}")
-    if signals["topic"]:
-        reasons.append(f"asked about {lesson.topic}")
     reasons.append(f"confidence {lesson.confidence}")
     if lesson.useful_count or lesson.harmful_count:
         reasons.append(f"helped {lesson.useful_count} of {lesson.useful_count + lesson.harmful_count} times")

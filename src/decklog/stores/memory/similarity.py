@@ -1,59 +1,286 @@
-"""Telling whether two lessons say the same thing."""
+"""Telling whether two lessons say the same thing, or the opposite.
+
+Two texts say the same when their words are the same ones in the same order, but for their forms, for words that say nothing, and
+for a clause that stands first in one and last in the other. Whatever else differs keeps them apart: `before` is not `after`, 5432
+is not 5433, and `lock a before b` is not `lock b before a`.
+"""
 
 import re
+from collections import Counter
+from functools import lru_cache
 from hashlib import sha256
 
-from decklog.stores.memory.tokens import words_of
+from decklog.stores.memory.contraries import NEGATIONS, PAIRS, PREFIXES
+from decklog.stores.memory.stemming import inflection_of
+from decklog.stores.memory.tokens import terms_of
 
-# Of all the words of both texts, this share must be in both. At 0.8 a lesson of ten words may differ in two.
-THRESHOLD = 0.8
-_NEGATIONS = frozenset(
-    ("no", "not", "never", "none", "nor", "neither", "without", "cannot", "except", "unless", "only", "always")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Words = tuple[str, ...]
+
+# Texts that share less than this of their words are about different things; the opposite of what one says is nearer to it.
+NEAR = 0.5
+# A text that is near lacks at most this share of the terms.
+_LACKING = 0.34
+# A lesson may differ from another in one place of up to so many words, and still be about the same thing.
+_WIDEST = 3
+_LEAST_SHARED = 3
+
+_PHRASES = tuple(
+    (re.compile(pattern), plain)
+    for pattern, plain in (
+        (r"[’`]", "'"),
+        (r"\bcan(?:'t|not)\b", "can not"),
+        (r"\bwon't\b", "not"),
+        (r"(\w)n't\b", r"\1 not"),
+        (r"\b(it|there|that|he|she)'s\b", r"\1 is"),
+        (r"'s\b", ""),
+        (
+            r"^\W*(?:make sure (?:to|that|you)?|remember (?:to|that)|note(?: that|:)|(?:we|you|one) should(?! not)|be sure to)\b",
+            " ",
+        ),
+        (r"^only (.+?) (?=(?:when|if|after|before|once|while)\b)", r"\1 only "),
+        (r"\bin order to\b", "to"),
+        (r"\b(?:has|have|needs?) to\b", "must"),
+        (r"\bdue to\b", "because of"),
+        (r"\bas well(?! as)", " "),
+        (r"\b(?:gets?|got) (?=\w+(?:ed|en|ilt)\b)", " "),
+        (r"(\d)(?=(?:ms|s|m|h|kb|mb|gb)\b)", r"\1 "),
+    )
 )
-_CHUNK = re.compile(r"`[^`]*`|\S+")
-_NEGATED = re.compile(r"n['’]t\b", re.IGNORECASE)
-_IDENTIFIER = re.compile(r"[0-9_/\\:<>=@#$%&|]|\w\.\w|[a-z][A-Z]|`")
+_CHUNK = re.compile(r"\S+")
+_EDGES = ".,;:!?\"'()[]{}*`"
+_EMPTY = frozenset(
+    (
+        *("a", "an", "the", "this", "that", "these", "those", "which", "who", "there", "it", "its", "your", "our", "my", "their"),
+        *("we", "you", "they", "i", "is", "are", "was", "were", "be", "been", "being", "am", "do", "does", "did", "has", "have"),
+        *(
+            "had",
+            "will",
+            "would",
+            "shall",
+            "of",
+            "and",
+            "then",
+            "so",
+            "also",
+            "please",
+            "just",
+            "simply",
+            "really",
+            "very",
+            "quite",
+        ),
+        *("actually", "basically", "usually", "often", "mostly", "generally", "typically", "normally", "ever", "about", "indeed"),
+    )
+)
+_SAME = {
+    "never": "not",
+    "if": "when",
+    "since": "because",
+    "each": "every",
+    "using": "with",
+    "require": "need",
+    "folder": "directory",
+    "config": "configuration",
+    "configs": "configuration",
+    "repo": "repository",
+    "dir": "directory",
+    "db": "database",
+    "docs": "documentation",
+    "doc": "documentation",
+    "env": "environment",
+    "requires": "need",
+    "required": "needed",
+    "zero": "0",
+    "two": "2",
+    "three": "3",
+    "four": "4",
+    "five": "5",
+    "six": "6",
+    "seven": "7",
+    "eight": "8",
+    "nine": "9",
+    "ten": "10",
+    "backwards": "backward",
+    "forwards": "forward",
+    "towards": "toward",
+    "afterwards": "afterward",
+    "broke": "break",
+    "broken": "break",
+    "ran": "run",
+    "took": "take",
+    "taken": "take",
+    "wrote": "write",
+    "written": "write",
+    "built": "build",
+    "rebuilt": "rebuild",
+    "made": "make",
+    "kept": "keep",
+    "sent": "send",
+    "lost": "lose",
+    "held": "hold",
+}
+# What a clause begins with that may as well stand first as last.
+_CLAUSES = frozenset(
+    (
+        *("after", "at", "because", "before", "during", "for", "from", "in", "inside", "on", "to", "under", "until", "unless"),
+        *("when", "while", "with", "within", "without"),
+    )
+)
+_CODE = re.compile(r"[_/\\.:#]|\d")
 
 
 def fingerprint(text: str) -> str:
     """Digest a text so that case, blanks and the punctuation around its words make no difference."""
-    plain = [chunk.strip(".,;:!?\"'()[]{}*`").casefold() for chunk in text.split()]
+    plain = [chunk.strip(_EDGES).casefold() for chunk in text.split()]
     return sha256(" ".join(chunk for chunk in plain if chunk).encode()).hexdigest()
 
 
-def alike(one: str, other: str) -> bool:
-    """Tell whether two texts differ in a few plain words at most.
+# A lesson that is written is compared with a few dozen others, and these with many.
+@lru_cache(2048)
+def _essence(text: str) -> "tuple[Words, Words]":
+    """List the words of a text that tell it from others: each in its plain form and spelling, and each as it is said."""
+    plain = text.casefold()
+    for pattern, replacement in _PHRASES:
+        plain = pattern.sub(replacement, plain)
+    chunks = (chunk.strip(_EDGES) for chunk in _CHUNK.findall(plain.replace("-", "")))
+    said = tuple(chunk for chunk in chunks if chunk and chunk not in _EMPTY)
+    return tuple(map(_plain_form, said)), said
 
-    A word that turns the meaning round (`never`), a number and a name must be in both: `port 5432` is not `port 5433`.
-    """
+
+def essence_of(text: str) -> "Words":
+    """List the words of a text that tell it from others, each in its plain form and spelling."""
+    return _essence(text)[0]
+
+
+@lru_cache(16_384)
+def _plain_form(word: str) -> str:
+    word = _SAME.get(word, word)
+    if not word.isalpha() or not word.isascii():
+        return word
+    for british, american in (("isation", "ization"), ("ising", "izing"), ("ised", "ized"), ("ise", "ize"), ("our", "or")):
+        if len(word) > 5 and word.endswith(british):
+            word = word.removesuffix(british) + american
+    form = inflection_of(word)
+    # What loses its ending may lose its last letter with it: `escaped`, and so `escape`, is `escap`.
+    form = _SAME.get(form, form)
+    return form.removesuffix("e") if len(form) > 4 else form
+
+
+def essence_digest(text: str) -> str:
+    """Digest the words of a text's essence, in whatever order: texts that are alike have the same."""
+    return sha256(" ".join(sorted(essence_of(text))).encode()).hexdigest()
+
+
+def alike(one: str, other: str) -> bool:
+    """Tell whether two texts say the same."""
     if fingerprint(one) == fingerprint(other):
         return True
-    return similarity(one, other) >= THRESHOLD and _marks(one) == _marks(other)
+    left, right = essence_of(one), essence_of(other)
+    if not left or len(left) != len(right):
+        return False
+    return left == right or _turned(left, right) or _turned(right, left)
 
 
-def similarity(one: str, other: str) -> float:
-    """Compare two texts as sets of words: the share of all their words that both have."""
-    left, right = set(words_of(one)), set(words_of(other))
-    return len(left & right) / len(left | right) if left | right else 0.0
+def _turned(one: "Words", other: "Words") -> bool:
+    """Tell whether a clause that stands anywhere in one text begins the other, and nothing else differs."""
+    if other[0] not in _clause_forms() or Counter(one) != Counter(other):
+        return False
+    places = [place for place, word in enumerate(one) if place and word == other[0]]
+    return any(one[place:end] + one[:place] + one[end:] == other for place in places for end in range(place + 2, len(one) + 1))
 
 
-def _marks(text: str) -> set[str]:
-    """Collect what can't be exchanged: numbers, names of things in code, and words of negation."""
-    marks = set()
-    for chunk in _CHUNK.findall(_NEGATED.sub(" not", text)):
-        bare = chunk.strip(".,;:!?\"'()[]{}*")
-        if bare.lower() in _NEGATIONS or _IDENTIFIER.search(bare):
-            marks.add(bare.strip("`").casefold())
-    return marks
+@lru_cache(1)
+def _clause_forms() -> frozenset[str]:
+    return frozenset(map(_plain_form, _CLAUSES))
 
 
-def groups_of(text: str) -> list[list[str]]:
-    """Share a text's words out so that whatever is alike has all the words of at least one group.
+@lru_cache(1)
+def _negation_forms() -> frozenset[str]:
+    return frozenset(map(_plain_form, NEGATIONS))
 
-    A text that is alike lacks at most a fifth of the words, so with one group more than that, one group is whole: the index is
-    asked for a few conjunctions, which stays fast where asking for any of the words would not.
+
+@lru_cache(1)
+def _contrary_forms() -> frozenset[frozenset[str]]:
+    return frozenset(frozenset(map(_plain_form, pair)) for pair in PAIRS)
+
+
+def contradiction(one: str, other: str) -> str | None:
+    """Name what differs where one text says another thing than the other of what is otherwise the same; None where none does."""
+    left, right = essence_of(one), essence_of(other)
+    if alike(one, other) or not left or not right:
+        return None
+    if Counter(left) == Counter(right):
+        return "the same words in another order"
+    shared, slots = _compared(left, right)
+    nearness = 2 * shared / (len(left) + len(right))
+    if nearness < NEAR and not (shared >= _LEAST_SHARED and len(slots) == 1):
+        return None
+    contrary = [slot for slot in slots if _is_contrary(left[slot[0]], right[slot[1]])]
+    if not contrary and not (len(slots) == 1 and _is_other(left, left[slots[0][0]], right[slots[0][1]], shared)):
+        return None
+    said, other_said = _essence(one)[1], _essence(other)[1]
+    return "; ".join(f"{_spelled(said[ours])} / {_spelled(other_said[theirs])}" for ours, theirs in contrary or slots)
+
+
+def _compared(left: "Words", right: "Words") -> "tuple[int, list[tuple[slice, slice]]]":
+    """Count the words that two texts share in the same order; list where each of them differs from the other."""
+    from difflib import SequenceMatcher
+
+    shared, slots = 0, []
+    for kind, start, end, other_start, other_end in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if kind == "equal":
+            shared += end - start
+        else:
+            slots.append((slice(start, end), slice(other_start, other_end)))
+    return shared, slots
+
+
+def _is_contrary(ours: "Words", theirs: "Words") -> bool:
+    if _negation_forms().isdisjoint(ours) != _negation_forms().isdisjoint(theirs):
+        return True
+    return any(_are_contrary(one, other) for one in ours for other in theirs)
+
+
+def _are_contrary(one: str, other: str) -> bool:
+    """Tell whether two words say the opposite: by the list, or by what one begins with."""
+    if frozenset((one, other)) in _contrary_forms():
+        return True
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    return len(shorter) > 3 and any(longer == prefix + shorter for prefix in PREFIXES)
+
+
+def _is_other(left: "Words", ours: "Words", theirs: "Words", shared: int) -> bool:
+    """Tell whether the one place where two texts differ says another thing of the same subject."""
+    if not ours or not theirs or len(ours) > _WIDEST or len(theirs) > _WIDEST or shared < min(_LEAST_SHARED, len(left) - 1):
+        return False
+    # What is said of another file or test is another lesson: both may hold.
+    return not (left[: len(ours)] == ours and any(map(_CODE.search, ours)) and any(map(_CODE.search, theirs)))
+
+
+def _spelled(words: "Words") -> str:
+    return " ".join(words) or "nothing"
+
+
+def groups_of(text: str, worth: "Callable[[list[str]], dict[str, float]] | None" = None) -> list[list[str]]:
+    """Share a text's terms out so that whatever is near has all the terms of at least one group.
+
+    A text that is near lacks at most a third of the terms, so with one group more than that, one group is whole: the index is
+    asked for a few conjunctions, which stays fast where asking for any of the terms would not. The rarest terms are dealt out
+    first, so that each group has one.
     """
-    words = sorted(set(words_of(text)), key=lambda word: (-len(word), word))
-    spare = int(len(words) * (1 - THRESHOLD) + 1e-9)
-    groups = [words[start :: spare + 1] for start in range(spare + 1)]
-    return [group for group in groups if group]
+    terms = sorted(set(terms_of(text)), key=lambda term: (-len(term), term))
+    if worth is not None:
+        weights = worth(terms)
+        terms.sort(key=lambda term: -weights[term])
+    spare = max(int(len(terms) * _LACKING), 1) if len(terms) > 1 else 0
+    return [group for group in (terms[start :: spare + 1] for start in range(spare + 1)) if group]
+
+
+def nearness(one: str, other: str) -> float:
+    """Say which share of their words two texts have in common, in the same order."""
+    left, right = essence_of(one), essence_of(other)
+    return 2 * _compared(left, right)[0] / max(len(left) + len(right), 1)

@@ -1,18 +1,25 @@
 """Words: what a text is about, as the full-text index and the comparison of lessons see it."""
 
 import re
+import unicodedata
 from functools import lru_cache
 
-from decklog.stores.memory.synonyms import SENSES
+from decklog.stores.memory.stemming import stem_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
+
+# Names the way in which texts become terms: an index that was made in another way is made anew.
+SPELLING = "stems 1"
 
 _RUN = re.compile(r"[^\W_]+")
+# What is written together: a path, a module, an option, a version, a hyphenated word.
+_NAME = re.compile(r"[^\W_]+(?:(?:[._/:\\-]|::)[^\W_]+)+")
 # Parts of CamelCase, of an acronym before a word, and of letters next to digits.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NOT = re.compile(r"\b(ca|wo|\w+)n['’]t\b", re.IGNORECASE)
+_LONGEST_NAME = 80
 
 _STOP = """
 a about above after again against all also am an and any are as at be because been before being below between both but by ca
@@ -30,16 +37,61 @@ STOP_WORDS = frozenset(_STOP.split())
 def words_of(text: str) -> list[str]:
     """List the words that carry meaning, in lower case and in order; identifiers also come in their parts."""
     found: list[str] = []
-    for run in _RUN.findall(_NOT.sub(r"\1 not", text)):
+    for run in _RUN.findall(_spelled_out(text)):
         found += _spellings(run)
     return found
+
+
+def _spelled_out(text: str) -> str:
+    """Write `doesn't` as `does not`."""
+    return _NOT.sub(r"\1 not", text) if "'" in text or "’" in text else text
+
+
+def terms_of(text: str) -> list[str]:
+    """List what the index holds of a text: the stems of its words, and every name that is written together as one more."""
+    plain = _without_accents(text)
+    return [*map(stem_of, words_of(plain)), *_names_of(plain)]
+
+
+# Whoever is found by many questions has the same ones each time.
+@lru_cache(2048)
+def little_words_of(text: str) -> frozenset[str]:
+    """Collect the words that the index leaves out: they say little, and yet `before` is not `after`."""
+    return STOP_WORDS.intersection(_RUN.findall(_spelled_out(text.lower())))
+
+
+def _names_of(text: str) -> "Iterator[str]":
+    """Give names without what joins their parts, so that `SQLITE_BUSY` is found as such, and also by `sqlite-busy`."""
+    for name in _NAME.findall(text):
+        if len(name) <= _LONGEST_NAME:
+            yield _joined(name)
+
+
+@lru_cache(16_384)
+def _joined(name: str) -> str:
+    parts: list[str] = _RUN.findall(name.lower())
+    joined = parts[0]
+    for part in parts[1:]:
+        # Version 3.11 is not number 311. The mark is a letter to both engines.
+        joined += ("·" if joined[-1].isdigit() and part[0].isdigit() else "") + part
+    return joined
+
+
+def _without_accents(text: str) -> str:
+    if text.isascii():
+        return text
+    parts = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
 
 
 # The words of a project's lessons are few thousand, and the same ones come again and again.
 @lru_cache(16_384)
 def _spellings(run: str) -> tuple[str, ...]:
     """Give an identifier whole and in parts, without words that mean nothing: `ImportError` is also an import and an error."""
-    return tuple(word for word in _whole_and_parts(run) if word not in STOP_WORDS and (len(word) > 1 or word.isdigit()))
+    whole, *parts = _whole_and_parts(run)
+    # A letter by itself has a meaning (`f`-strings, `-x`), one cut off from a name has none.
+    parts = [part for part in parts if len(part) > 1 or part.isdigit()]
+    return tuple(word for word in (whole, *parts) if word not in STOP_WORDS)
 
 
 def _whole_and_parts(run: str) -> "Iterator[str]":
@@ -50,56 +102,3 @@ def _whole_and_parts(run: str) -> "Iterator[str]":
             yield from parts
     elif run.isascii() and not run.isalpha() and not run.isdigit():
         yield from _PART.findall(run)
-
-
-def senses_of(words: "Iterable[str]") -> list[str]:
-    """Name the senses that words have, alone or in pairs, each once: `stuck` and `deadlocked` share one."""
-    found: dict[str, None] = {}
-    previous = ""
-    for word in words:
-        found.update(dict.fromkeys(_senses(word)))
-        found.update(dict.fromkeys(_senses(f"{previous}_{word}")))
-        previous = word
-    return list(found)
-
-
-@lru_cache(16_384)
-def _senses(word: str) -> tuple[str, ...]:
-    return next((SENSES[base] for base in _bases(word) if base in SENSES), ())
-
-
-def _bases(word: str) -> "Iterator[str]":
-    """Guess the forms a word may have in a dictionary: `retries` is `retry`, `stopped` is `stop`."""
-    yield word
-    for ending, others in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            stem = word[: -len(ending)]
-            for other in others:
-                yield stem + other
-            if ending in ("ed", "ing", "er", "ers") and stem[-1] == stem[-2]:
-                yield stem[:-1]
-
-
-_ENDINGS = (
-    ("ies", ("y", "ie")),
-    ("ments", ("",)),
-    ("ment", ("",)),
-    ("ations", ("e", "")),
-    ("ation", ("e", "")),
-    ("ions", ("e", "")),
-    ("ion", ("e", "")),
-    ("ers", ("", "e")),
-    ("er", ("", "e")),
-    ("es", ("", "e")),
-    ("s", ("",)),
-    ("ied", ("y",)),
-    ("ed", ("", "e")),
-    ("ing", ("", "e")),
-    ("ly", ("",)),
-)
-
-
-@lru_cache(4096)
-def forms_of(word: str) -> frozenset[str]:
-    """Guess all the forms of a word; two words that have one in common are forms of one word."""
-    return frozenset(_bases(word))

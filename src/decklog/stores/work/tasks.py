@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from decklog.clock import to_text
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
@@ -243,7 +242,8 @@ class Tasks(Leases):
 
         if run_id is not None:
             check_run(self._db, run_id)
-        return explain(self._db, run_id, {"group_id": group_id, "role": role, "tag": tag}, to_text(self._now()))
+        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        return explain(self._db, run_id, wanted, self._now(), self._steady_now())
 
     @reads
     def ready(self, run_id: str, *, limit: int = 20) -> "dict[str, Any]":

@@ -1,10 +1,11 @@
 """Why a claim gets nothing, as a code and in words, and what would help."""
 
-from decklog.clock import from_text
-from decklog.stores.work.claimable import GOES_ON, condition, narrowed
+from decklog.clock import from_text, to_text
+from decklog.stores.work.claimable import GOES_ON, TAGGED, narrowed, spelled_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
     from typing import Any
 
     from decklog.db.base import Database
@@ -23,7 +24,9 @@ group by state
 """
 
 
-def explain(db: "Database", run_id: str | None, wanted: "dict[str, str | None]", now: str) -> "dict[str, Any]":
+def explain(
+    db: "Database", run_id: str | None, wanted: "dict[str, str | None]", now: "datetime", steady_now: "datetime"
+) -> "dict[str, Any]":
     """Say why nothing of a run, or of any run, can be claimed by whoever asks for a group, role or tag."""
     if run_id is None:
         row = db.one(f"select count(*) from runs where {GOES_ON}", {})
@@ -31,12 +34,12 @@ def explain(db: "Database", run_id: str | None, wanted: "dict[str, str | None]",
     status = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if status is not None and status[0] not in ("planning", "active"):
         return _told("run_paused" if status[0] == "paused" else "run_over", run_id=run_id, status=status[0])
-    return _of_ready(db, run_id, wanted, now) or _of_running(db, run_id) or _of_open(db, run_id)
+    return _of_ready(db, run_id, wanted, to_text(now)) or _of_running(db, run_id, steady_now) or _of_open(db, run_id)
 
 
 def _of_ready(db: "Database", run_id: str, wanted: "dict[str, str | None]", now: str) -> "dict[str, Any] | None":
-    asked = narrowed(wanted)
-    more = "".join(f" and {condition(name)}" for name in asked)
+    asked = {name: spelled_tag(value) if name == "tag" else value for name, value in narrowed(wanted).items()}
+    more = "".join(f" and {TAGGED if name == 'tag' else f'{name} = :{name}'}" for name in asked)
     names = {"run_id": run_id, "now": now}
     due = " and (not_before is null or not_before <= :now)"
     if db.one(f"select 1 {_READY}{due}{more} limit 1", {**names, **asked}) is not None:
@@ -50,9 +53,12 @@ def _of_ready(db: "Database", run_id: str, wanted: "dict[str, str | None]", now:
     return _told("later", run_id=run_id, count=later[0], at=from_text(later[1])) if later and later[0] else None
 
 
-def _of_running(db: "Database", run_id: str) -> "dict[str, Any] | None":
+def _of_running(db: "Database", run_id: str, steady_now: "datetime") -> "dict[str, Any] | None":
     row = db.one(_RUNNING, {"run_id": run_id})
-    return _told("all_taken", run_id=run_id, count=row[0], at=from_text(row[1])) if row and row[0] else None
+    if not row or not row[0]:
+        return None
+    left = from_text(row[1]) - steady_now
+    return _told("all_taken", run_id=run_id, count=row[0], seconds=max(0, round(left.total_seconds())))
 
 
 def _of_open(db: "Database", run_id: str) -> "dict[str, Any]":
@@ -77,7 +83,7 @@ _SAID = {
         "Wait for it: claim with --wait-seconds.",
     ),
     "all_taken": (
-        "{count} tasks are being worked on, and nothing else is ready; the first lease ends at {at:%H:%M:%S} UTC",
+        "{count} tasks are being worked on, and nothing else is ready; the first lease ends in {seconds} s",
         "Wait for one: claim with --wait-seconds.",
     ),
     "held": ("nothing is ready: {states}", "See what holds each: decklog tasks ready {run_id}"),

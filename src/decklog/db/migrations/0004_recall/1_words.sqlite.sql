@@ -1,0 +1,19 @@
+-- The terms of the lessons that hold, made anew from them at any time: stems and names, the same on both engines, so the index
+-- only takes them apart at the blanks between them. The index wants whole numbers for its rows, and the rows of `lessons` have
+-- none that a vacuum keeps.
+drop table lesson_words;
+drop table lesson_text;
+drop table lesson_places;
+
+create table lesson_places (
+  no        integer primary key,
+  lesson_id text not null unique references lessons (id),
+  length    integer not null
+) strict;
+
+create virtual table lesson_text using fts5(
+  terms, tags,
+  content = '', contentless_delete = 1, tokenize = 'ascii'
+);
+insert into lesson_text (lesson_text, rank) values ('rank', 'bm25(1.0, 0.0)');
+create virtual table lesson_terms using fts5vocab(lesson_text, 'row');

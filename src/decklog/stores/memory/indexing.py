@@ -1,0 +1,153 @@
+"""The index of lessons, kept up with the journal: whatever way a lesson came, it is found.
+
+A mark says how far in the memory's stream the index has come. Verbs of the memory move it along with what they write; what came
+otherwise, from another log or under an older schema, is caught up with before the next question.
+"""
+
+from contextlib import contextmanager
+from hashlib import sha256
+
+from decklog.db.text.lessons import lesson_search
+from decklog.stores.memory.error_signatures import signature
+from decklog.stores.memory.lesson import Lesson
+from decklog.stores.memory.similarity import essence_digest
+from decklog.stores.memory.tokens import SPELLING, terms_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from decklog.db.base import Database
+
+STREAM = "@memory"
+_STREAM_SIZE = 2**32
+_BATCH = 1000
+_MOST_LINES = 20
+_MARK = f"terms, {SPELLING}"
+
+
+class LessonIndex:
+    """Keeps the index of a log's lessons."""
+
+    def __init__(self, db: "Database") -> None:
+        self._db = db
+        self._search = lesson_search(db)
+
+    def catch_up(self) -> None:
+        """Index what came since the mark, in steps; where nothing may be written, leave it as it is."""
+        if self._db.read_only:
+            return
+        while self._db.read(self._is_behind):
+            self._db.write(self._step)
+
+    def _is_behind(self) -> bool:
+        mark, head = self._span()
+        return mark < head
+
+    @contextmanager
+    def following(self) -> "Iterator[LessonIndex]":
+        """Index what is not yet, let the block write and index what it writes, and move the mark past it. In a transaction."""
+        self._db.lock_stream(STREAM)
+        while self._is_behind():
+            self._step()
+        yield self
+        _, head = self._span()
+        self._move(head)
+
+    def put(self, lesson: Lesson) -> None:
+        """Index a lesson by its terms if it holds, and in any case by its essence: it must be known when it is learned again."""
+        terms = list(lesson_terms(lesson)) if lesson.holds else []
+        self._search.put(lesson.id, lesson.topic, lesson.project, [*terms, essence_term(lesson.body)])
+
+    def forget(self) -> None:
+        """Take everything out, to be indexed anew."""
+        self._search.clear()
+        self._db.count("delete from lesson_marks where name = :name", {"name": _MARK})
+
+    def _span(self) -> "tuple[int, int]":
+        """Give the number of the last entry that is indexed, and of the last that there is."""
+        row = self._db.one(
+            f"""
+            select coalesce((select seq from lesson_marks where name = :name), -1),
+                   coalesce((select max(pos) % {_STREAM_SIZE} from entries
+                              where pos >= s.no * {_STREAM_SIZE} and pos < (s.no + 1) * {_STREAM_SIZE}), 0)
+              from streams s
+             where s.name = :stream
+            """,
+            {"name": _MARK, "stream": STREAM},
+        )
+        return (row[0], row[1]) if row else (0, 0)
+
+    def _step(self) -> None:
+        """Index the lessons that a batch of entries tells of, as they are now."""
+        self._db.lock_stream(STREAM)
+        mark, head = self._span()
+        if mark < 0:
+            # The index is empty, or was made of other terms.
+            self._search.clear()
+            mark = 0
+        end = min(head, mark + _BATCH)
+        for lesson in self._told(mark, end):
+            self.put(lesson)
+        self._move(end)
+
+    def _told(self, mark: int, end: int) -> "list[Lesson]":
+        names, rows = self._db.rows(
+            f"""
+            select *
+              from lessons
+             where id in (select e.record_id
+                            from entries e
+                            join streams s on s.name = :stream
+                           where e.pos > s.no * {_STREAM_SIZE} + :mark
+                             and e.pos <= s.no * {_STREAM_SIZE} + :end
+                             and e.record_table = 'lessons')
+             order by created_at, id
+            """,
+            {"stream": STREAM, "mark": mark, "end": end},
+        )
+        return [Lesson.from_row(names, row) for row in rows]
+
+    def _move(self, seq: int) -> None:
+        self._db.count(
+            "insert into lesson_marks (name, seq) values (:name, :seq) on conflict (name) do update set seq = excluded.seq",
+            {"name": _MARK, "seq": seq},
+        )
+
+
+def lesson_terms(lesson: Lesson) -> "Iterator[str]":
+    """Give what a lesson is found by: the terms of its text, those its payload adds, and the error that it is about."""
+    terms = terms_of(lesson.body)
+    yield from terms
+    said = set(terms)
+    yield from (term for term in terms_of(" ".join(_texts(lesson.payload))) if term not in said)
+    error = lesson.payload.get("error_signature")
+    if isinstance(error, str):
+        yield _sign(signature(error))
+
+
+def signs_of(text: str) -> list[str]:
+    """Give the terms under which an error in a question is found as it is, whatever its numbers and paths: any of its lines."""
+    lines = [text, *text.splitlines()[:_MOST_LINES]]
+    return [_sign(signature(line)) for line in dict.fromkeys(lines) if not line.isspace()]
+
+
+def essence_term(body: str) -> str:
+    """Give the term under which a text is found that says the same."""
+    return f"essence·{essence_digest(body)[:20]}"
+
+
+def _sign(error: str) -> str:
+    return f"error·{sha256(error.encode()).hexdigest()[:20]}"
+
+
+def _texts(value: object) -> "Iterator[str]":
+    """Give the texts inside a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)

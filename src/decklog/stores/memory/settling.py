@@ -1,0 +1,206 @@
+"""Contradictions: lessons that can't both be followed, kept apart, told, and settled by whoever knows."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from decklog.db.where import Where, enum_of
+from decklog.errors import Conflict, Invalid
+from decklog.operations import reads, writes
+from decklog.records import Page, Record
+from decklog.stores.base import Store
+from decklog.stores.memory.indexing import STREAM, LessonIndex
+from decklog.stores.memory.lesson import Lesson
+
+BOTH = "both"
+
+
+class ContradictionState(StrEnum):
+    OPEN = "open"
+    SETTLED = "settled"
+    BOTH_HOLD = "both_hold"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction(Record):
+    """Two lessons of which one says another thing than the other. `about` names the words that differ."""
+
+    table = "contradictions"
+    home = "@memory"
+
+    id: str
+    lesson_id: str
+    other_id: str
+    about: str
+    state: ContradictionState = ContradictionState.OPEN
+    found_at: datetime
+    settled_at: datetime | None = None
+    settled_by: str | None = None
+    reason: str | None = None
+
+
+class LessonSettler(Store):
+    """Replaces lessons by others, and keeps those that contradict each other until it is known which one holds."""
+
+    @writes
+    def supersede(self, lesson_id: str, by: str) -> Lesson:
+        """Replace a lesson by another one: it stays on record, and is no longer recalled."""
+        self._alone()
+        lesson = self._fetch(Lesson, lesson_id)
+        if lesson.superseded_by == by:
+            return lesson.marked_already()
+        if lesson.superseded_by is not None:
+            raise Conflict(f"lesson {lesson_id} is superseded by {lesson.superseded_by} already", id=lesson_id)
+        self._refuse_circle(lesson_id, by)
+        with LessonIndex(self._db).following() as index:
+            changed = self._change(
+                Lesson,
+                lesson_id,
+                "update lessons set superseded_by = :by where id = :id and superseded_by is null returning *",
+                by=by,
+            )
+            index.put(changed)
+            self._close(lesson_id, by)
+        return changed
+
+    @writes
+    def retire(self, lesson_id: str, *, reason: str | None = None) -> Lesson:
+        """Put a lesson aside that nothing replaces: it stays on record, and is no longer recalled."""
+        self._alone()
+        if not (lesson := self._fetch(Lesson, lesson_id)).holds:
+            return lesson.marked_already()
+        with LessonIndex(self._db).following() as index:
+            changed = self._change(
+                Lesson,
+                lesson_id,
+                "update lessons set retired_at = :now where id = :id returning *",
+                note=reason or "retired",
+                now=self._now(),
+            )
+            index.put(changed)
+            self._close(lesson_id, "nothing")
+        return changed
+
+    @writes
+    def reinstate(self, lesson_id: str) -> Lesson:
+        """Let a lesson hold again that was superseded or retired."""
+        self._alone()
+        if (lesson := self._fetch(Lesson, lesson_id)).holds:
+            return lesson.marked_already()
+        with LessonIndex(self._db).following() as index:
+            changed = self._change(
+                Lesson,
+                lesson_id,
+                "update lessons set superseded_by = null, retired_at = null where id = :id returning *",
+                note="reinstated",
+            )
+            index.put(changed)
+        return changed
+
+    @reads
+    def contradictions(
+        self,
+        lesson_id: str | None = None,
+        *,
+        state: ContradictionState = ContradictionState.OPEN,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Contradiction]:
+        """List contradictions between lessons, the newest first: those to settle, or those that were."""
+        where = Where(Contradiction)
+        where.equal(state=enum_of(ContradictionState, state, "state"))
+        if lesson_id is not None:
+            where.add("(lesson_id = :of or other_id = :of)", of=lesson_id)
+        return self._page(Contradiction, where, order=("found_at", "id"), limit=limit, after=after, descending=True)
+
+    @writes
+    def settle(self, contradiction_id: str, keep: str, *, by: str | None = None, reason: str | None = None) -> Contradiction:
+        """Settle a contradiction: KEEP is the lesson that holds, which supersedes the other one, or `both`."""
+        self._alone()
+        found = self._fetch(Contradiction, contradiction_id)
+        lessons = (found.lesson_id, found.other_id)
+        if keep not in (*lessons, BOTH):
+            raise Invalid(f"keep is {keep!r}; it is {lessons[0]}, {lessons[1]} or both", field="keep")
+        if found.state is not ContradictionState.OPEN:
+            raise Conflict(f"contradiction {contradiction_id} is {found.state} already", id=contradiction_id, state=found.state)
+        settled = self._decide(contradiction_id, both=keep == BOTH, by=by, reason=reason)
+        if keep != BOTH:
+            self._let_hold(keep, lessons[0] if keep == lessons[1] else lessons[1])
+        return settled
+
+    def _decide(self, contradiction_id: str, *, both: bool, by: str | None, reason: str | None) -> Contradiction:
+        with LessonIndex(self._db).following():
+            return self._change(
+                Contradiction,
+                contradiction_id,
+                """
+                update contradictions set state = :state, settled_at = :now, settled_by = :by, reason = :reason
+                 where id = :id and state = 'open'
+                returning *
+                """,
+                state=ContradictionState.BOTH_HOLD if both else ContradictionState.SETTLED,
+                now=self._now(),
+                by=by,
+                reason=reason,
+            )
+
+    def _let_hold(self, kept: str, other: str) -> None:
+        """Make one lesson stand in the place of another, whichever of them stood there before."""
+        self.reinstate(kept)
+        if self._fetch(Lesson, other).superseded_by is None:
+            self.supersede(other, kept)
+
+    def _alone(self) -> None:
+        """Be the only one who adds or supersedes lessons until this transaction ends."""
+        self._db.lock_stream(STREAM)
+        self._db.rows("select id from lesson_desk where id = 1 for update", {})
+
+    def _oppose(self, lesson: Lesson, other: Lesson, about: str) -> Contradiction:
+        """Keep that two lessons contradict each other; what is known already comes back as it is."""
+        known = self._select(
+            Contradiction,
+            """
+            select * from contradictions
+             where (lesson_id = :one and other_id = :other) or (lesson_id = :other and other_id = :one)
+            """,
+            one=lesson.id,
+            other=other.id,
+        )
+        if known:
+            return known[0].marked_already()
+        return self._add(
+            Contradiction,
+            note=about,
+            id=self._ids.new("contradiction"),
+            lesson_id=lesson.id,
+            other_id=other.id,
+            about=about,
+            found_at=self._now(),
+        )
+
+    def _close(self, lesson_id: str, by: str) -> None:
+        """Settle what a lesson contradicts that holds no more."""
+        self._change_all(
+            Contradiction,
+            """
+            update contradictions set state = 'settled', settled_at = :now, reason = :reason
+             where state = 'open'
+               and (lesson_id = :lesson_id or other_id = :lesson_id)
+            returning *
+            """,
+            lesson_id=lesson_id,
+            now=self._now(),
+            reason=f"{lesson_id} is superseded by {by}",
+        )
+
+    def _refuse_circle(self, lesson_id: str, by: str) -> None:
+        following: str | None = by
+        while following is not None:
+            if following == lesson_id:
+                raise Invalid(
+                    f"lesson {lesson_id} can't be superseded by {by}: {by} is, in the end, superseded by it"
+                    if by != lesson_id
+                    else f"lesson {lesson_id} can't supersede itself",
+                    field="by",
+                )
+            following = self._fetch(Lesson, following).superseded_by

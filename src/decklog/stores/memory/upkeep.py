@@ -1,0 +1,231 @@
+"""Upkeep of the memory: its topics, its health, its index and its vectors, and lessons that come from elsewhere."""
+
+from datetime import datetime, timedelta
+
+from decklog.db.text.vectors import LessonVectors
+from decklog.db.where import page_size
+from decklog.errors import Invalid, Unavailable
+from decklog.operations import reads, writes, writes_in_steps
+from decklog.stores.memory import similarity, topics
+from decklog.stores.memory.embedding import embedded
+from decklog.stores.memory.indexing import LessonIndex
+from decklog.stores.memory.learning import LessonWriter
+from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+# A lesson has this long to be asked for before it counts as one that nobody needs.
+_SETTLING_IN_DAYS = 30
+_LOOKED_AT = 200
+_NEARLY_EQUAL = 0.75
+_STALE = "coalesce(last_recalled_at, created_at) < :stale"
+_WRONG = (
+    (
+        "harmful",
+        "harmful_count > useful_count",
+        "did more harm than good",
+        "decklog memory retire LESSON, or supersede it by what is right",
+    ),
+    (
+        "never_useful",
+        "recall_count >= 5 and useful_count = 0 and harmful_count = 0",
+        "recalled five times or more, and never marked useful",
+        "decklog memory mark LESSON true, or: decklog memory retire LESSON",
+    ),
+    (
+        "never_recalled",
+        "recall_count = 0 and created_at < :settled_in",
+        f"older than {_SETTLING_IN_DAYS} days, and no question ever found it",
+        "say it in the words that people ask with, or: decklog memory retire LESSON",
+    ),
+    (
+        "stale",
+        f"recall_count > 0 and {_STALE}",
+        f"not recalled for {HALF_LIFE_DAYS} days",
+        "see whether it still holds: learn it again with refs, or: decklog memory retire LESSON",
+    ),
+)
+
+
+class LessonUpkeep(LessonWriter):
+    """Keeps a memory in order."""
+
+    @writes
+    def add_topic(self, name: str, description: str) -> Topic:
+        """Add a topic to the eight that every log knows; a known one comes back as it is."""
+        topics.check_name(name)
+        if name in topics.TOPICS:
+            raise Invalid(f"every log knows the topic {name} already: {topics.TOPICS[name].about}", field="name")
+        if not description.strip():
+            raise Invalid("a topic needs a description", field="description")
+        return self._once(
+            lambda: self._seek(Topic, name),
+            lambda: self._add(Topic, name=name, description=description, created_at=self._now()),
+        )
+
+    @reads
+    def topics(self) -> "list[dict[str, Any]]":
+        """List the topics with what each is about and how many lessons of it hold."""
+        about = {name: shape.about for name, shape in topics.TOPICS.items()} | self._added_topics()
+        _, rows = self._db.rows(f"select topic, count(*) from lessons where {HOLDS} group by topic", {})
+        counts: dict[str, int] = dict(rows)
+        return [{"topic": name, "about": text, "lessons": counts.get(name, 0)} for name, text in about.items()]
+
+    @reads
+    def health(self, *, limit: int = 5) -> "dict[str, Any]":
+        """Say how the memory is used, and which lessons need a hand: what is wrong with them and what to do, up to LIMIT of each.
+
+        Useful recalls should be 15 to 40 in a hundred, and stale lessons under 30.
+        """
+        lessons, recalls, useful, harmful, stale = self._figures()
+        return {
+            "lessons": lessons,
+            "recalls": recalls,
+            "useful": useful,
+            "harmful": harmful,
+            "useful_share": round(useful / recalls, 4) if recalls else None,
+            "stale": stale,
+            "stale_share": round(stale / lessons, 4) if lessons else None,
+            "consolidate": bool(lessons) and stale / lessons > 0.3,
+            "to_do": [finding for finding in self._findings(page_size(limit)) if finding["count"]],
+            "embedder": self.embedder.name if self.embedder else None,
+            "vectors_by": LessonVectors(self._db).engine() if self.embedder else None,
+        }
+
+    def _figures(self) -> "tuple[int, int, int, int, int]":
+        row = self._db.one(
+            f"""
+            select count(*),
+                   cast(coalesce(sum(recall_count), 0) as bigint),
+                   cast(coalesce(sum(useful_count), 0) as bigint),
+                   cast(coalesce(sum(harmful_count), 0) as bigint),
+                   cast(coalesce(sum(case when {_STALE} then 1 else 0 end), 0) as bigint)
+              from lessons
+             where {HOLDS}
+            """,
+            self._db.values.bind(self._dates())[0],
+        )
+        assert row is not None
+        return row
+
+    def _dates(self) -> "dict[str, datetime]":
+        now = self._now()
+        return {"stale": now - timedelta(days=HALF_LIFE_DAYS), "settled_in": now - timedelta(days=_SETTLING_IN_DAYS)}
+
+    def _findings(self, limit: int) -> "Iterator[dict[str, Any]]":
+        """Say what is wrong, with which lessons, and what to do about it."""
+        yield self._contradictory(limit)
+        for name, condition, what, do in _WRONG:
+            yield self._wrong(name, condition, what, do, limit)
+        yield self._near_equal(limit)
+
+    def _contradictory(self, limit: int) -> "dict[str, Any]":
+        row = self._db.one("select count(*) from contradictions where state = 'open'", {})
+        found = self.contradictions(limit=limit)
+        return {
+            "kind": "contradictions",
+            "count": row[0] if row else 0,
+            "what": "two lessons that can't both be followed",
+            "do": "decklog memory settle ID LESSON, or: decklog memory settle ID both",
+            "found": [{"id": one.id, "about": one.about, "lessons": [one.lesson_id, one.other_id]} for one in found],
+        }
+
+    def _wrong(self, name: str, condition: str, what: str, do: str, limit: int) -> "dict[str, Any]":
+        bound = {key: value for key, value in self._db.values.bind(self._dates())[0].items() if f":{key}" in condition}
+        row = self._db.one(f"select count(*) from lessons where {HOLDS} and {condition}", bound)
+        _, rows = self._db.rows(
+            f"select id, body from lessons where {HOLDS} and {condition} order by created_at, id limit {limit}", bound
+        )
+        found = [{"id": lesson_id, "body": body} for lesson_id, body in rows]
+        return {"kind": name, "count": row[0] if row else 0, "what": what, "do": do, "found": found}
+
+    def _near_equal(self, limit: int) -> "dict[str, Any]":
+        """Find lessons among the newest that nearly say what an older one says, and are not known to contradict it."""
+        newest = self._select(Lesson, f"select * from lessons where {HOLDS} order by created_at desc, id desc limit {_LOOKED_AT}")
+        pairs: dict[frozenset[str], dict[str, Any]] = {}
+        for lesson in newest:
+            for other in self._near(lesson):
+                pair = frozenset((lesson.id, other.id))
+                if other.id != lesson.id and pair not in pairs and similarity.nearness(lesson.body, other.body) >= _NEARLY_EQUAL:
+                    pairs[pair] = {"lessons": [lesson.id, other.id], "bodies": [lesson.body, other.body]}
+        known = self._known_pairs()
+        found = [told for pair, told in pairs.items() if pair not in known]
+        return {
+            "kind": "near_equal",
+            "count": len(found),
+            "what": f"nearly the same said twice, among the {_LOOKED_AT} newest",
+            "do": "decklog memory supersede LESSON BY",
+            "found": found[:limit],
+        }
+
+    def _known_pairs(self) -> "set[frozenset[str]]":
+        _, rows = self._db.rows("select lesson_id, other_id from contradictions", {})
+        return {frozenset(row) for row in rows}
+
+    @writes
+    def reindex(self) -> int:
+        """Build the full-text index anew from the lessons that hold; say how many there are."""
+        index = LessonIndex(self._db)
+        index.forget()
+        with index.following():
+            row = self._db.one(f"select count(*) from lessons where {HOLDS}", {})
+        return row[0] if row else 0
+
+    @writes_in_steps
+    def embed(self, *, limit: int = 1000) -> int:
+        """Give lessons that have none a vector of the embedder in use; say how many got one."""
+        embedder = self.embedder
+        if embedder is None:
+            raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
+        kept = LessonVectors(self._db)
+        missing = self._db.read(lambda: kept.without(embedder.name, limit))
+        vectors = embedded(embedder, [body for _, body in missing]) if missing else []
+
+        def keep() -> int:
+            for (lesson_id, _), vector in zip(missing, vectors, strict=True):
+                kept.put(lesson_id, embedder.name, vector)
+            return len(missing)
+
+        return self._db.write(keep)
+
+    @writes
+    def adopt(
+        self,
+        lesson_id: str,
+        topic: str,
+        body: str,
+        *,
+        created_at: datetime,
+        payload: dict[str, object] | None = None,
+        project: str | None = None,
+        confidence: int = 80,
+        source_kind: str = "import",
+        source_id: str | None = None,
+        recall_count: int = 0,
+        last_recalled_at: datetime | None = None,
+        key: str | None = None,
+    ) -> Lesson:
+        """Take over a lesson from another system as it is, with its id and counts; a known id comes back as it is.
+
+        It is neither compared with others nor held to its topic's shape: nothing that was on record may get lost.
+        """
+        if (known := self._seek(Lesson, lesson_id)) is not None:
+            return known.marked_already()
+        given = self._checked(topic, body, project, confidence, source_kind)
+        self._check_topic(topic)
+        given |= {"payload": payload or {}, "source_id": source_id, "run_id": None, "task_id": None}
+        with LessonIndex(self._db).following() as index:
+            lesson = self._write(
+                given,
+                id=lesson_id,
+                created_at=created_at,
+                last_seen_at=created_at,
+                recall_count=recall_count,
+                last_recalled_at=last_recalled_at,
+            )
+            index.put(lesson)
+            self._see(lesson, given, [], key, again=False)
+        return lesson
