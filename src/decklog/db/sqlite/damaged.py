@@ -10,6 +10,17 @@ if TYPE_CHECKING:
 _MOST_TRIES = 400
 
 
+def has_readable_schema(path: str) -> bool:
+    """Say whether the way to the tables of a file can be read."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return bool(connection.execute("select count(*) from sqlite_schema").fetchall())
+    except apsw.Error:
+        return False
+    finally:
+        connection.close()
+
+
 def readable_rows(path: str, table: str) -> "Iterator[dict[str, Any]]":
     """Give the rows of a table that can be read: forwards up to damage, backwards up to it, and by halves between."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)

@@ -107,12 +107,16 @@ class SqliteDatabase(Database):
             return names, cursor.fetchall()
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
+        except UnicodeDecodeError as problem:
+            raise errors.not_text(self.target) from problem
 
     def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
         try:
             rows = self._execute(sql, parameters).fetchall()
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
+        except UnicodeDecodeError as problem:
+            raise errors.not_text(self.target) from problem
         return rows[0] if rows else None
 
     def _describe(self, cursor: apsw.Cursor, sql: str) -> tuple[str, ...]:
@@ -134,6 +138,8 @@ class SqliteDatabase(Database):
             yield from self._execute(sql, parameters)
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
+        except UnicodeDecodeError as problem:
+            raise errors.not_text(self.target) from problem
 
     def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
         text, ordered = self._spell(sql)

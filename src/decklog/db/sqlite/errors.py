@@ -71,6 +71,13 @@ def translate(problem: apsw.Error, target: str) -> DecklogError:
     return Invalid(f"SQLite refused the statement: {problem}")
 
 
+def not_text(target: str) -> Damaged:
+    """Say that a text in the file is none: SQLite gives out any bytes as text."""
+    return Damaged(
+        f"{target} holds a text that is none", hint="Somebody wrote to the file past Decklog. See: decklog verify", is_text=False
+    )
+
+
 def _full(target: str) -> DiskFull:
     return DiskFull(
         f"the disk that holds {target} is full; nothing of this write was kept",

@@ -5,62 +5,177 @@ from itertools import groupby
 from operator import itemgetter
 
 from decklog.db.sqlite.scratch import Scratch
+from decklog.stores.journal.rows import COLUMNS, STREAM_SIZE
 from decklog.transfer.recover.pages import Pages
+from decklog.transfer.recover.payload import UNREADABLE, types_at, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-_HEX = frozenset("0123456789abcdef")
+    from decklog.transfer.recover.pages import Cell, Page
+
+_TIME, _HASH = 67, 141
+_STREAM, _SEQ, _AT, _LINK = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
+_TABLE, _RECORD = COLUMNS.index("record_table"), COLUMNS.index("record_id")
+# A stream's own row says once what its entries say each.
+_VOTES_OF_A_STREAM = 2
+_SCHEMA = """
+    create table found (
+      id integer primary key, is_old, rowid_, stream, seq, record_table, record_id, payload, mark, unique (rowid_, mark)
+    );
+    create table votes (number, stream, votes, primary key (number, stream));
+    create table names (number integer primary key, stream);
+    create table places (stream, seq, is_doubtful, is_old, id, primary key (stream, seq, is_doubtful, is_old, id)) without rowid;
+    create table blobs (digest text primary key, bytes blob);
+    create table records (stream, place, record_id, image, primary key (stream, place, record_id))
+"""
 
 
 class Findings:
     """A scratch database: entries by stream and number, blobs, and rows of other tables."""
 
-    def __init__(self, path: str, columns: tuple[str, ...]) -> None:
+    def __init__(self, path: str) -> None:
         self._db = Scratch(path)
-        self._columns = columns
-        self._db.execute(f"create table entries (version, {', '.join(columns[1:])}, primary key (stream, seq, version))")
-        self._db.execute("create table blobs (digest text primary key, bytes blob)")
-        self._db.execute("create table records (stream, place, record_id, image, primary key (stream, place, record_id))")
+        self._db.execute(_SCHEMA)
 
     def take_pages(self, pages: Pages, progress: "Callable[[int, int], None]") -> None:
-        """Keep everything that looks like an entry or is a blob."""
-        width = len(self._columns)
-
-        def fits(types: list[int]) -> bool:
-            return (len(types) == width and types[0] == 0) or (len(types) == 3 and types[0] == 141)
-
+        """Keep everything that looks like an entry or is a blob, wherever it lies."""
         self._db.execute("begin")
-        for rowid, values in pages.rows(fits, progress):
-            if len(values) == width:
-                self._take_entry(rowid, values)
-            elif isinstance(values[2], bytes) and sha256(values[2]).hexdigest() == values[0]:
-                self._db.execute("insert or ignore into blobs values (?, ?)", (values[0], values[2]))
+        unclear = [page.index for page in pages.all(progress) if not self._take_page(pages, page)]
+        for index in unclear:
+            for cell in pages.stray_entries(pages.at(index)):
+                self._take_entry(cell, is_old=True)
+        self._settle()
+        self._db.execute("create index found_by_record on found (record_table, record_id)")
         self._db.execute("commit")
 
-    def _take_entry(self, rowid: int, values: "list[Any]") -> None:
-        stream, seq, at, link = values[1:5]
-        if type(stream) is not str or type(at) is not str or type(link) is not str or type(seq) is not int:
+    def _take_page(self, pages: Pages, page: "Page") -> bool:
+        """Take the rows that a page leads to; say whether it leads to all that it holds."""
+        cells, is_sound = pages.cells(page)
+        others, has_entries = [], False
+        for cell in cells:
+            try:
+                types, _ = types_at(cell.payload, 0)
+            except UNREADABLE:
+                others.append(cell)
+                continue
+            if len(types) == len(COLUMNS) and types[0] == 0 and self._take_entry(cell, is_old=not page.is_newest):
+                has_entries = True
+            elif len(types) == 3 and types[0] == _HASH:
+                self._take_blob(pages, cell)
+            elif len(types) == 4 and types[0] == 0 and types[2] == _TIME:
+                self._take_stream(cell)
+            else:
+                others.append(cell)
+        if has_entries:
+            # A page has rows of one table: what is no entry here was one.
+            for cell in others:
+                self._keep(cell, not page.is_newest, [None] * len(COLUMNS))
+        return is_sound and not (has_entries and others)
+
+    def _take_entry(self, cell: "Cell", *, is_old: bool) -> bool:
+        try:
+            values = values_of(cell.payload, errors="replace")
+        except UNREADABLE:
+            return False
+        if len(values) != len(COLUMNS) or not _looks_like_an_entry(values):
+            return False
+        if cell.rowid is not None and cell.rowid % STREAM_SIZE == values[_SEQ]:
+            self._vote(cell.rowid // STREAM_SIZE, values[_STREAM], 1)
+        self._keep(cell, is_old, values)
+        return True
+
+    def _keep(self, cell: "Cell", is_old: bool, values: "list[Any]") -> None:
+        row = (values[_STREAM], values[_SEQ], values[_TABLE], values[_RECORD])
+        self._db.execute(
+            "insert into found (is_old, rowid_, stream, seq, record_table, record_id, payload, mark)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set is_old = min(is_old, excluded.is_old)",
+            (is_old, -1 if cell.rowid is None else cell.rowid, *row, cell.payload, hash(cell.payload)),
+        )
+
+    def _take_blob(self, pages: Pages, cell: "Cell") -> None:
+        try:
+            digest, _, content = values_of(cell.payload)
+        except UNREADABLE:
             return
-        if seq >= 1 and seq == rowid % 2**32 and len(link) == 64 and _HEX.issuperset(link):
-            marks = ", ".join("?" * len(values))
-            self._db.execute(f"insert or ignore into entries values ({marks})", (hash(tuple(values)), *values[1:]))
+        if isinstance(content, bytes) and sha256(content).hexdigest() == digest:
+            pages.claim(cell)
+            self._db.execute("insert or ignore into blobs values (?, ?)", (digest, content))
+
+    def _take_stream(self, cell: "Cell") -> None:
+        try:
+            _, name, _, _ = values_of(cell.payload)
+        except UNREADABLE:
+            return
+        if type(name) is str and cell.rowid is not None and 0 < cell.rowid < STREAM_SIZE:
+            self._vote(cell.rowid, name, _VOTES_OF_A_STREAM)
+
+    def _vote(self, number: int, stream: str, votes: int) -> None:
+        sql = "insert into votes values (?, ?, ?) on conflict do update set votes = votes + excluded.votes"
+        self._db.execute(sql, (number, stream, votes))
+
+    # Places
+
+    def _settle(self) -> None:
+        """Give every entry its place: a stream has a number too, so one damaged name among many is known for what it is."""
+        self._db.execute("insert or ignore into names select number, stream from votes order by number, votes desc, stream")
+        pairs: list[Any] = self._db.execute("select number, stream from names").fetchall()
+        known: dict[Any, Any] = dict(pairs)
+        names = set(known.values())
+        found: list[Any] = self._db.execute("select id, rowid_, stream, seq, is_old from found").fetchall()
+        for id, rowid, stream, seq, is_old in found:
+            by_number = known.get(rowid // STREAM_SIZE)
+            places = {(by_number, rowid % STREAM_SIZE)} if by_number is not None and rowid % STREAM_SIZE else set()
+            # A name that is most entries' of no number is a damaged one, unless nothing better is known.
+            if stream in names or (stream is not None and by_number is None):
+                places.add((stream, seq))
+            is_doubtful = len(places) > 1 or stream is None
+            for place in places:
+                self._db.execute("insert into places values (?, ?, ?, ?, ?)", (*place, is_doubtful, is_old, id))
 
     def take_record(self, stream: str, place: int, record_id: str, image: str) -> None:
         self._db.execute("insert or replace into records values (?, ?, ?, ?)", (stream, place, record_id, image))
 
     def streams(self) -> list[str]:
-        """Name the streams of which anything was found."""
-        return [row[0] for row in self._db.execute("select stream from entries union select stream from records order by 1")]
+        """Name the streams of which anything was found; the reserved ones, whose records name runs, come last."""
+        found = self._db.execute("select stream from places where not is_doubtful union select stream from records")
+        return sorted((str(row[0]) for row in found), key=lambda name: (name.startswith("@"), name))
 
-    def entries(self, stream: str) -> "Iterator[tuple[int, list[dict[str, Any]]]]":
-        """Give a stream's numbers in order, each with the versions of its entry that were found."""
-        names = self._columns[1:]
-        rows = self._db.execute(f"select {', '.join(names)} from entries where stream = ? order by seq", (stream,))
-        for seq, versions in groupby(rows, key=itemgetter(1)):
-            yield seq, [dict(zip(names, row, strict=True)) for row in versions]
+    def entries(self, stream: str) -> "Iterator[tuple[int, list[Version]]]":
+        """Give a stream's numbers in order, each with the versions of its entry that were found, the likeliest first."""
+        sql = """
+            select places.seq, payload, is_doubtful
+              from places
+              join found using (id)
+             where places.stream = ?
+             order by places.seq, is_doubtful, places.is_old, id
+        """
+        rows: Iterator[Any] = self._db.execute(sql, (stream,))
+        for seq, versions in groupby(rows, key=itemgetter(0)):
+            yield seq, [Version(stream, seq, payload, bool(is_doubtful)) for _, payload, is_doubtful in versions]
+
+    def at(self, stream: str, seq: int) -> "list[Version]":
+        """Give the versions of one entry."""
+        sql = "select payload, is_doubtful from places join found using (id) where places.stream = ? and places.seq = ?"
+        rows: list[Any] = self._db.execute(sql, (stream, seq)).fetchall()
+        return [Version(stream, seq, payload, bool(is_doubtful)) for payload, is_doubtful in rows]
+
+    def of_record(self, stream: str, table: str, record_id: str) -> "list[Version]":
+        """Give the entries of a stream that tell of one record, the first first."""
+        sql = """
+            select places.seq, payload
+              from found
+              join places using (id)
+             where record_table = ?
+               and record_id = ?
+               and places.stream = ?
+               and not is_doubtful
+             order by places.seq, places.is_old
+        """
+        rows: list[Any] = self._db.execute(sql, (table, record_id, stream)).fetchall()
+        return [Version(stream, seq, payload, False) for seq, payload in rows]
 
     def records(self, stream: str) -> "Iterator[tuple[int, str, str]]":
         """Give the rows that were found in a stream's tables: the table's place, the id and the image."""
@@ -71,3 +186,39 @@ class Findings:
 
     def close(self) -> None:
         self._db.close()
+
+
+class Version:
+    """One version of an entry in a place, by its bytes. A doubtful one is believed only when its hash says so."""
+
+    def __init__(self, stream: str, seq: int, payload: bytes, is_doubtful: bool) -> None:
+        self._stream = stream
+        self.seq = seq
+        self.payload = payload
+        self.is_doubtful = is_doubtful
+
+    def values(self, payload: bytes | None = None) -> "dict[str, Any] | None":
+        """Read the entry, as one of this place; None when its columns hold what they can't hold."""
+        try:
+            return self._placed(values_of(self.payload if payload is None else payload))
+        except UNREADABLE:
+            return None
+
+    def rough_values(self) -> "dict[str, Any] | None":
+        """Read as much as can be read."""
+        try:
+            return self._placed(values_of(self.payload, errors="replace"))
+        except UNREADABLE:
+            return None
+
+    def _placed(self, values: "list[Any]") -> "dict[str, Any]":
+        if len(values) != len(COLUMNS):
+            raise ValueError("this is no entry")
+        return {**dict(zip(COLUMNS[1:], values[1:], strict=True)), "stream": self._stream, "seq": self.seq}
+
+
+def _looks_like_an_entry(values: "list[Any]") -> bool:
+    stream, seq, at, link = (values[place] for place in (_STREAM, _SEQ, _AT, _LINK))
+    if type(stream) is not str or type(at) is not str or type(link) is not str or type(seq) is not int:
+        return False
+    return 1 <= seq < STREAM_SIZE and len(link) == 64

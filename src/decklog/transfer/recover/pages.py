@@ -1,92 +1,143 @@
 """Reads the rows of a SQLite file page by page, without SQLite: what a damaged page was the way to is found all the same."""
 
+import mmap
 import os
-from struct import error as TooShort
-from struct import unpack_from
+import re
+from dataclasses import dataclass
+
+from decklog.db.sqlite.wal import FRAME_HEADER_SIZE, HEADER_SIZE, WriteAheadLog, is_page_size
+from decklog.transfer.recover.payload import UNREADABLE, size_of, types_at, varint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
-    Row = tuple[int, list[Any]]
-
-_LEAF = 13
+_MAGIC = b"SQLite format 3\0"
+_LEAF, _OTHER_TREES = 13, (2, 5, 10)
 _LARGEST_ROW = 256 * 1024 * 1024
-_WAL_HEADER, _FRAME_HEADER = 32, 24
-_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+_SIZES = (4096, 1024, 2048, 8192, 16384, 32768, 65536, 512)
+_SAMPLED = 400
+# The head of an entry: no value for its position, the stream, the number, a time of 27 characters, a hash of 64.
+_ENTRY = re.compile(rb"[\x18-\x7f]\x00(?:[\x0d-\x7f]|[\x81-\x83][\x00-\x7f])[\x01-\x06\x08\x09]C\x81\x0d", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row as it was found: its row id, its bytes, and the first of the other pages that it lies on."""
+
+    # None where it can't be told.
+    rowid: int | None
+    payload: bytes
+    overflow: int = 0
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page as it was found. `is_newest` when no later version of it was; its number is 0 where that can't be told."""
+
+    index: int
+    number: int
+    content: bytes
+    is_newest: bool
 
 
 class Pages:
-    """All pages of a file and of the WAL beside it, in whatever state they are."""
+    """All pages of a file and of the write-ahead log beside it, in whatever state they are."""
 
     def __init__(self, path: str) -> None:
-        with open(path, "rb") as file:
-            self._main = file.read() if os.path.getsize(path) < 1 << 20 else _mapped(file)
-        wal = f"{path}-wal"
-        with open(wal if os.path.exists(wal) else os.devnull, "rb") as file:
-            self._wal = file.read()
-        self.size = self._page_size()
-        self.count = -(-len(self._main) // self.size)
-        self._frames = list(self._read_frames())
-        self._newest = dict(self._frames)
+        contents = [content for content in map(_read, (path, f"{path}-wal")) if len(content)]
+        self.size = _page_size(contents)
+        # Somebody may have put the one in the place of the other.
+        is_log = [_is_write_ahead_log(content, self.size) for content in contents]
+        self._files = [content for content, other in zip(contents, is_log, strict=True) if not other]
+        self._logs = [content for content, other in zip(contents, is_log, strict=True) if other]
+        # Every version of every page: the file, where it begins there, and its number.
+        self._places = [*self._places_in_files(), *self._places_in_logs()]
+        self._newest: dict[int, int] = {}
+        for index, (_, _, number, is_sound) in enumerate(self._places):
+            if number and (is_sound or number not in self._newest):
+                self._newest[number] = index
+        self._claimed: set[int] = set()
 
-    def _page_size(self) -> int:
-        """Take the page size from the header, or the usual one where the header is damaged."""
-        size = int.from_bytes(self._main[16:18], "big")
-        size = 65536 if size == 1 else size
-        return size if 512 <= size <= 65536 and size & (size - 1) == 0 else 4096
+    def _places_in_files(self) -> "Iterator[tuple[bytes, int, int, bool]]":
+        for content in self._files:
+            for number in range(1, -(-len(content) // self.size) + 1):
+                yield content, (number - 1) * self.size, number, True
 
-    def _read_frames(self) -> "Iterator[tuple[int, int]]":
-        """Find the WAL's frames of its present round; a torn end is simply where they stop being whole."""
-        salts, step = self._wal[16:24], _FRAME_HEADER + self.size
-        for start in range(_WAL_HEADER, len(self._wal) - step + 1, step):
-            if self._wal[start + 8 : start + 16] == salts:
-                yield int.from_bytes(self._wal[start : start + 4], "big"), start + _FRAME_HEADER
+    def _places_in_logs(self) -> "Iterator[tuple[bytes, int, int, bool]]":
+        """Give the frames that a commit stands behind, those of earlier rounds first, and those that can't be told."""
+        for content in self._logs:
+            log = WriteAheadLog(content, self.size)
+            frames = log.frames
+            earlier = [place for place, frame in enumerate(frames) if frame is not None and not frame.is_current]
+            last = max((place for place in earlier if frames[place].is_commit), default=-1)  # type: ignore[union-attr]
+            for place in earlier:
+                if (frame := frames[place]) is not None and place <= last:
+                    yield content, frame.start, 0, False
+            for place, frame in enumerate(frames[: log.committed]):
+                if frame is None:
+                    yield content, HEADER_SIZE + place * (FRAME_HEADER_SIZE + self.size) + FRAME_HEADER_SIZE, 0, False
+                elif frame.is_current:
+                    # Where the one before is damaged, nothing can be said against this one.
+                    is_sound = frame.follows or place == 0 or frames[place - 1] is None
+                    yield content, frame.start, frame.page, is_sound
 
     @property
-    def frames(self) -> int:
-        return len(self._frames)
+    def count(self) -> int:
+        return len(self._places)
 
-    def rows(self, fits: "Callable[[list[int]], bool]", progress: "Callable[[int, int], None]") -> "Iterator[Row]":
-        """Give the rows of all table leaves whose column types fit: their row id and values."""
-        for number in range(1, self.count + 1):
-            if number % 500 == 0:
-                progress(number, self.count)
-            start = (number - 1) * self.size
-            yield from self._leaf(self._main[start : start + self.size], number, fits)
-        for number, start in self._frames:
-            yield from self._leaf(self._wal[start : start + self.size], number, fits)
+    def all(self, progress: "Callable[[int, int], None]") -> "Iterator[Page]":
+        """Give every version of every page."""
+        for index in range(self.count):
+            if index % 500 == 0:
+                progress(index, self.count)
+            yield self.at(index)
 
-    def _leaf(self, page: bytes, number: int, fits: "Callable[[list[int]], bool]") -> "Iterator[Row]":
-        head = 100 if number == 1 else 0
-        if len(page) <= head + 8 or page[head] != _LEAF:
-            return
-        cells = int.from_bytes(page[head + 3 : head + 5], "big")
-        for place in range(head + 8, min(head + 8 + 2 * cells, len(page) - 1), 2):
-            cell = int.from_bytes(page[place : place + 2], "big")
+    def at(self, index: int) -> Page:
+        """Give one version of one page."""
+        content, start, number, _ = self._places[index]
+        return Page(index, number, content[start : start + self.size], self._newest.get(number) == index)
+
+    def newest(self) -> "Iterator[tuple[int, bytes]]":
+        """Give the newest version of each page by its number."""
+        for number in sorted(self._newest):
+            yield number, self._page(number)
+
+    # Rows
+
+    def cells(self, page: Page) -> "tuple[list[Cell], bool]":
+        """Give the rows of a leaf, as far as they can be read, and whether its own list leads to all that the page holds."""
+        head = 100 if page.content.startswith(_MAGIC) else 0
+        kind = page.content[head] if len(page.content) > head + 8 else 0
+        if kind != _LEAF:
+            return [], kind in _OTHER_TREES
+        found: list[Cell] = []
+        count = int.from_bytes(page.content[head + 3 : head + 5], "big")
+        places = range(head + 8, min(head + 8 + 2 * count, len(page.content) - 1), 2)
+        for place in places:
             try:
-                row = self._row(page, cell, fits)
-            except (IndexError, ValueError, TooShort):
+                found.append(self._cell(page.content, int.from_bytes(page.content[place : place + 2], "big")))
+            except UNREADABLE:
                 continue  # this cell is damaged; the next one need not be
-            if row is not None:
-                yield row
+        return found, len(found) == count
 
-    def _row(self, page: bytes, cell: int, fits: "Callable[[list[int]], bool]") -> "Row | None":
-        size, place = _varint(page, cell)
-        rowid, place = _varint(page, place)
+    def _cell(self, page: bytes, place: int) -> Cell:
+        size, place = varint(page, place)
+        rowid, place = varint(page, place)
         if not 0 < size <= _LARGEST_ROW:
-            return None
+            raise ValueError("no row has this size")
+        return self._whole(rowid, page, place, size)
+
+    def _whole(self, rowid: int | None, page: bytes, place: int, size: int) -> Cell:
+        """Put a row together with what of it lies on other pages."""
         local = self._local_size(size)
-        header_size, start = _varint(page, place)
-        if header_size > local or not fits(types := _types(page, start, place + header_size)):
-            return None
         payload = page[place : place + local]
-        if local < size:
-            payload += self._overflow(int.from_bytes(page[place + local : place + local + 4], "big"), size - local)
+        overflow = int.from_bytes(page[place + local : place + local + 4], "big") if local < size else 0
+        if overflow:
+            payload += b"".join(content for _, content in self._overflow(overflow, size - local))
         if len(payload) != size:
-            return None
-        return rowid, _values(payload, header_size, types)
+            raise ValueError("a part of this row is missing")
+        return Cell(rowid, payload, overflow)
 
     def _local_size(self, size: int) -> int:
         """Say how much of a row lies on its leaf; the rest is on overflow pages."""
@@ -96,68 +147,78 @@ class Pages:
         local = least + (size - least) % (self.size - 4)
         return local if local <= self.size - 35 else least
 
-    def _overflow(self, number: int, left: int) -> bytes:
-        parts = []
-        while left > 0 and number:
+    def _overflow(self, number: int, left: int) -> "Iterator[tuple[int, bytes]]":
+        seen: set[int] = set()
+        while left > 0 and number in self._newest and number not in seen:
+            seen.add(number)
             page = self._page(number)
-            number, part = int.from_bytes(page[:4], "big"), page[4 : 4 + min(left, self.size - 4)]
-            if not part:
-                break
-            parts.append(part)
-            left -= len(part)
-        return b"".join(parts)
+            part = page[4 : 4 + min(left, self.size - 4)]
+            yield number, part
+            number, left = int.from_bytes(page[:4], "big"), left - len(part)
 
     def _page(self, number: int) -> bytes:
-        if (start := self._newest.get(number)) is not None:
-            return self._wal[start : start + self.size]
-        return self._main[(number - 1) * self.size : number * self.size]
+        content, start, _, _ = self._places[self._newest[number]]
+        return content[start : start + self.size]
+
+    # Rows that nothing leads to
+
+    def claim(self, cell: Cell) -> None:
+        """Say that what lies on the other pages of a row is its content, and nothing else."""
+        if cell.overflow:
+            self._claimed.update(number for number, _ in self._overflow(cell.overflow, len(cell.payload)))
+
+    def stray_entries(self, page: Page) -> "Iterator[Cell]":
+        """Look for entries in a page by their looks, whatever the page itself says that it holds."""
+        if page.number in self._claimed:
+            return
+        for match in _ENTRY.finditer(page.content):
+            try:
+                types, head = types_at(page.content, match.start())
+                yield self._whole(_rowid_before(page.content, match.start()), page.content, match.start(), head + size_of(types))
+            except UNREADABLE:
+                continue
 
 
-def _mapped(file: "Any") -> "Any":
-    import mmap
-
-    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    value = 0
-    for _ in range(8):
-        byte = data[place]
-        place += 1
-        value = value << 7 | byte & 0x7F
-        if byte < 0x80:
-            return value, place
-    value = value << 8 | data[place]
-    return (value - (1 << 64) if value >= 1 << 63 else value), place + 1
+def _rowid_before(page: bytes, place: int) -> int | None:
+    """Read the row id backwards: of a number's bytes only the last is below 128."""
+    start = place - 1
+    while start > 0 and place - start < 9 and page[start - 1] >= 0x80:
+        start -= 1
+    rowid, end = varint(page, start)
+    return rowid if end == place else None
 
 
-def _types(page: bytes, place: int, end: int) -> list[int]:
-    types = []
-    while place < end:
-        byte = page[place]
-        if byte < 0x80:
-            place += 1
-        else:
-            byte, place = _varint(page, place)
-        types.append(byte)
-    return types
+def _read(path: str) -> bytes:
+    if not os.path.exists(path) or not os.path.getsize(path):
+        return b""
+    with open(path, "rb") as file:
+        # A map of a file gives bytes like any other when it is sliced.
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # type: ignore[return-value]
 
 
-def _values(payload: bytes, place: int, types: list[int]) -> "list[Any]":
-    values: list[Any] = []
-    for kind in types:
-        if kind >= 12:
-            end = place + (kind - 12 >> 1)
-            values.append(payload[place:end].decode() if kind & 1 else payload[place:end])
-            place = end
-        elif (size := _INTEGERS.get(kind)) is not None:
-            values.append(int.from_bytes(payload[place : place + size], "big", signed=True))
-            place += size
-        elif kind == 7:
-            values.append(unpack_from(">d", payload, place)[0])
-            place += 8
-        else:
-            values.append({0: None, 8: 0, 9: 1}[kind])
-    if place != len(payload):
-        raise ValueError("a row's values do not fill it")
-    return values
+def _page_size(contents: list[bytes]) -> int:
+    """Take the page size from a header, or where all are damaged the one with which most pages look like pages."""
+    for content in contents:
+        size = int.from_bytes(content[16:18], "big")
+        if content[:16] == _MAGIC and is_page_size(65536 if size == 1 else size):
+            return 65536 if size == 1 else size
+        if (log := WriteAheadLog(content[:HEADER_SIZE])).has_sound_header:
+            return log.page_size
+    scores = {size: sum(max(_leaves(content, 0, size), _leaves_in_log(content, size)) for content in contents) for size in _SIZES}
+    return max(scores, key=lambda size: scores[size] * size)
+
+
+def _is_write_ahead_log(content: bytes, size: int) -> bool:
+    if content[:16] == _MAGIC:
+        return False
+    return WriteAheadLog(content[:HEADER_SIZE]).has_sound_header or _leaves_in_log(content, size) > _leaves(content, 0, size)
+
+
+def _leaves_in_log(content: bytes, size: int) -> int:
+    return _leaves(content, HEADER_SIZE + FRAME_HEADER_SIZE, size + FRAME_HEADER_SIZE)
+
+
+def _leaves(content: bytes, start: int, step: int) -> int:
+    """Count pages, of some, that begin as pages of a tree do."""
+    places = range(start, len(content) - 8, max(1, len(content) // step // _SAMPLED) * step)
+    return sum(content[place] in (_LEAF, *_OTHER_TREES) and content[place + 7] <= 60 for place in places)

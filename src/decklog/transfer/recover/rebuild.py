@@ -4,34 +4,44 @@ from dataclasses import asdict, dataclass, field
 
 from decklog.clock import to_text
 from decklog.errors import DecklogError, NotFound
-from decklog.records import Record, from_json, to_json
+from decklog.records import from_json, to_json
 from decklog.stores.journal import chain
 from decklog.stores.journal.replication import Replication, linked
 from decklog.stores.journal.rows import COLUMNS
-from decklog.transfer.recover.salvage import Found
+from decklog.transfer.recover.parents import Lost, Parents
+from decklog.transfer.recover.proof import Found, Standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.records import Record
+    from decklog.transfer.recover.findings import Findings
 
     Values = dict[str, Any]
 
 _TOGETHER = 500
 _NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS[1:])
+FROM_TABLE = "Recovered from the table; the entry that said so is lost."
+FROM_LATER = "Recovered from a later entry; the ones before it are lost."
+STAND_IN = "A stand-in: the run itself is lost."
 
 
 @dataclass(kw_only=True)
 class StreamReport:
-    """What became of a stream. `kept` entries are as they were; `renumbered` ones follow a gap."""
+    """What became of a stream. `kept` entries are as they were; `renumbered` ones follow a gap or a damaged one.
+
+    `missing` numbers are lost, `altered` ones can be read and are not what was written. An open end is None.
+    """
 
     stream: str
     kept: int = 0
     renumbered: int = 0
     unproven: int = 0
-    missing: list[list[int]] = field(default_factory=list)
+    missing: list[list[int | None]] = field(default_factory=list)
+    altered: list[int] = field(default_factory=list)
     from_tables: int = 0
     unplaced: int = 0
 
@@ -46,28 +56,48 @@ class Rebuild:
     names the numbers that are missing, the old number of the first entry, and the old hashes of all.
     """
 
-    def __init__(self, log: "Decklog", stream: str, records: "list[tuple[type[Record], str, str]]") -> None:
+    def __init__(self, log: "Decklog", stream: str, findings: "Findings", stand_in: "Callable[[str], None]") -> None:
         self._log = log
         self._stream = stream
-        self._records = records
+        self._findings = findings
+        # Makes another run, of which nothing is left but what refers to it.
+        self._stand_in_elsewhere = stand_in
+        self._classes = log.record_classes()
+        tables = list(self._classes.values())
+        self._rows = {(tables[place].table, record_id): image for place, record_id, image in findings.records(stream)}
+        self._parents = Parents(log.db, self._classes)
+        self._supplying: set[Lost] = set()
+        self._unplaced: set[tuple[str | None, str | None]] = set()
         self._seq, self._hash = 0, chain.START
         self._old_seq = 0
         self._broken = False
+        self._missing: list[int | None] | None = None
         self.report = StreamReport(stream=stream)
 
     def run(self, found: "Iterable[Found]") -> StreamReport:
         batch: list[Found] = []
         for item in found:
-            gap = item.values["seq"] != self._old_seq + 1
-            if gap or len(batch) >= _TOGETHER:
+            gap = item.seq != self._old_seq + 1
+            if gap or item.is_altered or len(batch) >= _TOGETHER:
                 self._write(batch)
                 batch = []
             if gap:
-                self.report.missing.append([self._old_seq + 1, item.values["seq"] - 1])
-            self._old_seq = item.values["seq"]
-            batch.append(item)
+                self._missing = [self._old_seq + 1, item.seq - 1]
+                self.report.missing.append(self._missing)
+            self._old_seq = item.seq
+            if item.is_altered:
+                self._add_altered(item)
+            else:
+                batch.append(item)
         self._write(batch)
         self._add_newer_records()
+        self._have_run()
+        return self.report
+
+    def stand_in(self) -> StreamReport:
+        """Make a run of which nothing is left."""
+        self._have_run()
+        self.report.missing.append([1, None])
         return self.report
 
     # Entries
@@ -75,12 +105,13 @@ class Rebuild:
     def _write(self, batch: "list[Found]") -> None:
         if not batch:
             return
-        if not self._broken and batch[0].proven and batch[0].values["seq"] == self._seq + 1 and self._keep(batch):
+        is_next = not self._broken and batch[0].standing is Standing.PROVEN and batch[0].seq == self._seq + 1
+        if is_next and (self._keep(batch) or (self._make_runs(batch) and self._keep(batch))):
             return
         self._begin_stretch(batch)
-        self._append([found.values for found in batch])
+        self._append([found.values for found in batch], batch[0].standing)
         self.report.renumbered += len(batch)
-        self.report.unproven += sum(not found.proven for found in batch)
+        self.report.unproven += sum(found.standing is Standing.UNPROVEN for found in batch)
 
     def _keep(self, batch: "list[Found]") -> bool:
         """Take entries as they are; False when their records can't stand, which only a gap elsewhere explains."""
@@ -88,55 +119,76 @@ class Rebuild:
             Replication.of(self._log).receive([found.values for found in batch])
         except DecklogError:
             return False
-        self._seq, self._hash = batch[-1].values["seq"], batch[-1].values["hash"]
+        self._seq, self._hash = batch[-1].seq, batch[-1].values["hash"]
         self.report.kept += len(batch)
         return True
 
+    def _make_runs(self, batch: "list[Found]") -> bool:
+        """Make the runs that entries refer to and nothing else is left of; say whether there were any."""
+        lost = {parent for found in batch for parent in self._parents.lost(found.values)}
+        runs = {str(parent.values[0]) for parent in lost if parent.table == "runs"} - {self._stream}
+        for run in sorted(runs):
+            self._stand_in_elsewhere(run)
+        return bool(runs)
+
     def _begin_stretch(self, batch: "list[Found]") -> None:
-        first = batch[0].values["seq"]
-        missing = next(([low, high] for low, high in self.report.missing if high == first - 1), None)
+        first, missing = batch[0].seq, self._missing
         said = f"entries {missing[0]} to {missing[1]} are missing" if missing else "the stretch goes on"
+        self._broken, self._missing = True, None
         self._tell(
             f"Recovered from a damaged file: {said}; what follows had the numbers from {first} on.",
             {
                 "missing": missing,
                 "first": first,
                 "hashes": [found.values["hash"] for found in batch],
-                "unproven": [found.values["seq"] for found in batch if not found.proven],
+                "unproven": [found.seq for found in batch if found.standing is Standing.UNPROVEN],
             },
         )
-        if not self._broken:
-            self._broken = True
-            self._add_lost_records()
+        self._have_run()
 
-    def _tell(self, body: str, payload: "Values") -> None:
-        self._append([{**_NOTHING, "kind": "event", "subtype": "recovered", "body": body, "payload": to_json(payload)}])
+    def _add_altered(self, found: Found) -> None:
+        """Keep what can be read of a damaged entry, and make nothing of it."""
+        self._broken = True
+        self.report.altered.append(found.seq)
+        read = {name: value for name, value in found.values.items() if value is not None}
+        body = (
+            f"Entry {found.seq} is damaged: its hash does not fit. What can be read of it is kept here; nothing was made of it."
+        )
+        missing, self._missing = self._missing, None
+        self._tell(body, {"missing": missing, "altered": {name: _shown(value) for name, value in read.items()}})
 
-    def _append(self, entries: "list[Values]") -> None:
+    def _tell(self, body: str, payload: "Values", at: str | None = None) -> None:
+        told = {"kind": "event", "subtype": "recovered", "body": body, "payload": to_json(payload), "at": at}
+        self._receive([{**_NOTHING, **told}])
+
+    def _append(self, entries: "list[Values]", standing: Standing = Standing.PROVEN) -> None:
         """Chain entries to the stream's end; those whose record can't stand are kept as events that tell of it."""
+        if standing is Standing.UNPROVEN and not self._parents.belongs(entries[0], self._stream):
+            self._tell_unplaced(entries[0], "its record is of another stream")
+            entries = entries[1:]
         try:
             self._receive(entries)
         except DecklogError:
             for values in entries:
                 self._append_one(values)
 
-    def _append_one(self, values: "Values") -> None:
+    def _append_one(self, values: "Values") -> bool:
         try:
             try:
                 self._receive([values])
             except NotFound:
-                self._stand_in_for_run()
+                self._supply(values)
                 self._receive([values])
         except DecklogError as problem:
-            self.report.unplaced += 1
-            told = {"unplaced": {name: value for name, value in values.items() if value is not None}, "because": problem.message}
-            plain = {
-                "kind": "event",
-                "subtype": "recovered",
-                "body": "An entry that can't stand by itself.",
-                "payload": to_json(told),
-            }
-            self._receive([{**_NOTHING, **plain, "at": values["at"]}])
+            self._tell_unplaced(values, problem.message)
+            return False
+        return True
+
+    def _tell_unplaced(self, values: "Values", because: str) -> None:
+        self.report.unplaced += 1
+        self._unplaced.add((values["record_table"], values["record_id"]))
+        read = {name: value for name, value in values.items() if value is not None}
+        self._tell("An entry that can't stand by itself.", {"unplaced": read, "because": because}, values["at"])
 
     def _receive(self, entries: "list[Values]") -> None:
         seq, hash, linked_ones = self._seq, self._hash, []
@@ -151,52 +203,85 @@ class Rebuild:
 
     # Records
 
-    def _add_lost_records(self) -> None:
-        """Put rows of the old tables whose first image is lost, so that later entries find what they refer to."""
-        for record_class, record_id, image in self._records:
-            if self._newest_image(record_class, record_id) is None:
-                self._add_record(record_class, record_id, image)
+    def _supply(self, values: "Values") -> None:
+        """Put what an entry refers to and is not there, because the entries that told of it are lost."""
+        for parent in self._parents.lost(values):
+            if parent in self._supplying:
+                continue
+            self._supplying.add(parent)
+            if parent.table == "runs" and parent.values[0] != self._stream:
+                self._stand_in_elsewhere(str(parent.values[0]))
+            else:
+                self._put_lost(self._classes[parent.table], parent.record_id)
+            self._supplying.discard(parent)
+
+    def _put_lost(self, record_class: "type[Record]", record_id: str) -> bool:
+        """Put a record as the first entry that is left of it says, or else as its row does; say whether there was any."""
+        for version in self._findings.of_record(self._stream, record_class.table, record_id):
+            values = version.values()
+            if values is not None and version.seq > self._old_seq and self._parents.image_of(values) is not None:
+                return self._add_record(record_class, record_id, values["payload"], FROM_LATER)
+        row = self._rows.get((record_class.table, record_id))
+        return row is not None and self._add_record(record_class, record_id, row, FROM_TABLE)
 
     def _add_newer_records(self) -> None:
         """Put rows of the old tables that are newer than any entry that was found: their last entries are lost."""
-        for record_class, record_id, image in self._records:
-            known = self._newest_image(record_class, record_id)
-            row = from_json(image)
-            if known is None or str(row.get("updated_at") or "") > str(known.get("updated_at") or ""):
+        for (table, record_id), image in self._rows.items():
+            record_class = self._classes[table]
+            if (table, record_id) in self._unplaced:
+                continue  # its entry was found, and what keeps that from standing keeps the row from it too
+            if self._is_newer(record_class, from_json(image), self._newest_image(table, record_id)):
                 if not self._broken:
                     self._broken = True
-                    self._tell(
-                        "Recovered from a damaged file: the end of this stream is missing.",
-                        {"missing": [self._old_seq + 1, None]},
-                    )
-                self._add_record(record_class, record_id, image)
+                    self.report.missing.append([self._old_seq + 1, None])
+                    body = "Recovered from a damaged file: the end of this stream is missing."
+                    self._tell(body, {"missing": self.report.missing[-1]})
+                self._add_record(record_class, record_id, image, FROM_TABLE)
 
-    def _newest_image(self, record_class: type[Record], record_id: str) -> "Values | None":
+    def _is_newer(self, record_class: "type[Record]", row: "Values", known: "Values | None") -> bool:
+        """Say whether a row tells of a change that no entry does. What differs in its time alone was damaged, not changed."""
+        if known is None or known.get("removed"):
+            return True
+        said = record_class.upcast(known)
+        differing = {name for name in row if row[name] != said.get(name)}
+        is_later = str(row.get("updated_at") or "") > str(said.get("updated_at") or "")
+        return is_later and differing != {"updated_at"}
+
+    def _newest_image(self, table: str, record_id: str) -> "Values | None":
         sql = "select payload from entries where record_table = :table and record_id = :id order by seq desc limit 1"
-        bound = {"table": record_class.table, "id": record_id}
-        row = self._log.db.read(lambda: self._log.db.one(sql, bound))
+        row = self._log.db.read(lambda: self._log.db.one(sql, {"table": table, "id": record_id}))
         return from_json(row[0]) if row else None
 
-    def _add_record(self, record_class: type[Record], record_id: str, image: str) -> None:
+    def _add_record(self, record_class: "type[Record]", record_id: str, image: str, body: str) -> bool:
         change = {
             "kind": "change",
             "subtype": "changed",
-            "body": "Recovered from the table; the entry that said so is lost.",
+            "body": body,
             "payload": image,
             "record_table": record_class.table,
             "record_id": record_id,
             "task_id": record_class.task_of(from_json(image)),
         }
-        self._append_one({**_NOTHING, **change})
-        self.report.from_tables += 1
+        is_placed = self._append_one({**_NOTHING, **change})
+        self.report.from_tables += is_placed and body == FROM_TABLE
+        return is_placed
 
-    def _stand_in_for_run(self) -> None:
-        """Make a run of which nothing but its entries is left, so that its other records have one to belong to."""
-        run_class = self._log.record_classes()["runs"]
+    def _have_run(self) -> None:
+        """See that a run is there for its stream; make one where nothing but its entries is left."""
+        run_class = self._classes["runs"]
+        if self._stream.startswith("@") or self._newest_image("runs", self._stream) is not None:
+            return
+        self._broken = True
+        if self._put_lost(run_class, self._stream):
+            return
         now = to_text(self._log.clock.now())
         known = {"id": self._stream, "goal": "(lost with a damaged file)", "status": "active", "metadata": "{}"}
-        image = {**dict.fromkeys(run_class.columns()), **known, "cycles": 0, "replans": 0, "started_at": now, "updated_at": now}
-        if self._newest_image(run_class, self._stream) is not None:
-            return
-        change = {"kind": "change", "subtype": "added", "body": "A stand-in: the run itself is lost.", "payload": to_json(image)}
+        image = {**run_class.upcast(known), "cycles": 0, "replans": 0, "started_at": now, "updated_at": now}
+        change = {"kind": "change", "subtype": "added", "body": STAND_IN, "payload": to_json(image)}
         self._receive([{**_NOTHING, **change, "record_table": "runs", "record_id": self._stream}])
+
+
+def _shown(value: object) -> object:
+    """Give a damaged value in a form that JSON has, and a database takes."""
+    text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    return text.replace("\0", "\ufffd") if isinstance(text, str) else text

@@ -4,12 +4,13 @@ import os
 from dataclasses import asdict, dataclass, field
 
 from decklog.db.sqlite.backup import publish
-from decklog.errors import Conflict, Damaged, Invalid, NotFound
+from decklog.errors import Conflict, Invalid, NotFound
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent
+from decklog.transfer.recover.proof import Mending, Proof
 from decklog.transfer.recover.rebuild import Rebuild, StreamReport
-from decklog.transfer.recover.salvage import Salvage, proven
+from decklog.transfer.recover.salvage import Salvage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Recovered:
     blobs: int = 0
     missing_blobs: int = 0
     unreadable_bytes: int = 0
+    # What `verify` says of the new log: nothing, unless a proof of the manager's was among what is lost.
+    problems: list[str] = field(default_factory=list)
     streams: list[StreamReport] = field(default_factory=list)
 
     def as_dict(self) -> "dict[str, Any]":
@@ -59,32 +62,32 @@ def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) ->
     from decklog.app import Decklog
 
     with Decklog.open(path, durability="relaxed") as log:
-        classes = log.record_classes()
-        findings = salvage.find(classes)
-        try:
-            _fill_streams(log, findings, report, progress)
-        finally:
-            findings.close()
+        sound = salvage.place_for("sound.db")
+        log.db.back_up(sound, lambda _done, _whole: None)
+        salvage.take_tables(log.record_classes(), sound)
+        _fill_streams(log, salvage.findings, report, progress)
+        # The running sums of budgets are in no entry: they are made from the charges that came.
+        log.budgets.rebuild()
         progress("verifying", 0, 0)
         result = log.journal.verify()
-        if not result.ok:
-            assert result.first is not None
-            raise Damaged(f"what was recovered does not verify: {result.first.what}", hint="This is a fault in Decklog itself.")
+        report.problems = [problem.what for problem in result.problems]
         report.entries = result.entries
         report.missing_blobs = _missing_blobs(log)
 
 
 def _fill_streams(log: "Decklog", findings: "Findings", report: Recovered, progress: Progress) -> None:
-    streams = findings.streams()
+    streams, mending = findings.streams(), Mending()
     if not streams:
         raise NotFound(f"nothing of a log can be read in {report.file}", hint="Look for a backup: decklog restore FILE")
     for digest, content in findings.blobs():
         Replication.of(log).take_blobs([(digest, content)])
         report.blobs += 1
-    classes = list(log.record_classes().values())
+
+    def stand_in(run: str) -> None:
+        report.streams.append(Rebuild(log, run, findings, stand_in).stand_in())
+
     for number, stream in enumerate(streams, 1):
-        records = [(classes[place], record_id, image) for place, record_id, image in findings.records(stream)]
-        report.streams.append(Rebuild(log, stream, records).run(proven(findings, stream)))
+        report.streams.append(Rebuild(log, stream, findings, stand_in).run(Proof(findings, stream, mending).run()))
         progress("rebuilding streams", number, len(streams))
 
 

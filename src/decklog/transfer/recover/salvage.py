@@ -3,91 +3,138 @@
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from functools import cached_property
 
-from decklog.clock import from_text
-from decklog.db.sqlite.damaged import readable_rows
+from decklog.db.sqlite.damaged import has_readable_schema, readable_rows
 from decklog.errors import DecklogError, NotFound
 from decklog.records import Record, to_json
 from decklog.stores.journal import chain
-from decklog.stores.journal.replication import linked
-from decklog.stores.journal.rows import COLUMNS
 from decklog.transfer.progress import Progress
 from decklog.transfer.recover.findings import Findings
 from decklog.transfer.recover.pages import Pages
+from decklog.transfer.recover.proof import follows, is_sound
 from decklog.transfer.unfinished import sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any, Self
 
+    from decklog.app import Decklog
+
 _BLOCK = 1024 * 1024
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """One entry as it was, and whether it follows from one that is known."""
-
-    values: "dict[str, Any]"
-    proven: bool
+_SMALLEST = 512
+# What reading values that were damaged ends in, besides errors of our own.
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)
 
 
 class Salvage:
     """A folder of its own with copies to work on; it goes when the work is done."""
 
     def __init__(self, path: str, near: str, progress: Progress) -> None:
-        if not os.path.isfile(path):
+        if not os.path.isfile(path) and not os.path.isfile(f"{path}-wal"):
             raise NotFound(f"there is no file {path} to recover", path=path)
         self._progress = progress
         sweep(near)
         self._folder = tempfile.mkdtemp(prefix=f".decklog-recover-{os.getpid()}-", dir=near)
         self._raw = os.path.join(self._folder, "raw.db")
-        self._opened = os.path.join(self._folder, "opened.db")
         self.unreadable_bytes = 0
-        for suffix in ("", "-wal"):
-            if os.path.exists(path + suffix):
+        for suffix in ("", "-wal", "-journal"):
+            if os.path.isfile(path + suffix):
                 self.unreadable_bytes += _copy(path + suffix, self._raw + suffix)
-                shutil.copyfile(self._raw + suffix, self._opened + suffix)
+        self._findings: Findings | None = None
 
     def __enter__(self) -> "Self":
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._findings is not None:
+            self._findings.close()
         shutil.rmtree(self._folder)
 
     def place_for(self, name: str) -> str:
         """Name a file in the working folder."""
         return os.path.join(self._folder, name)
 
+    @cached_property
+    def _pages(self) -> Pages:
+        return Pages(self._raw)
+
+    @property
+    def findings(self) -> Findings:
+        """What was found by reading all pages."""
+        if self._findings is None:
+            self._findings = Findings(self.place_for("found.db"))
+            self._findings.take_pages(self._pages, lambda done, whole: self._progress("reading pages", done, whole))
+        return self._findings
+
     def is_whole(self) -> bool:
-        """Say whether the file is in no need of recovery: every page can be read, every chain verifies, no WAL is torn."""
+        """Say whether the file is in no need of recovery: all is readable and verifies, and no page holds more than it shows."""
         from decklog.app import Decklog
 
         self._progress("looking for damage", 0, 0)
+        # SQLite takes what is empty for a new database, and removes the log beside it.
+        if self.unreadable_bytes or not os.path.isfile(self._raw) or os.path.getsize(self._raw) < _SMALLEST:
+            return False
+        opened = self.place_for("opened.db")
+        for suffix in ("", "-wal", "-journal"):
+            if os.path.exists(self._raw + suffix):
+                shutil.copyfile(self._raw + suffix, opened + suffix)
         try:
-            with Decklog.open(self._opened) as log:
-                return not log.db.check_wal(crashes=True) and not log.db.check_pages(1) and log.journal.verify().ok
-        except (DecklogError, ValueError, TypeError, KeyError, AttributeError):
+            with Decklog.open(opened) as log:
+                if log.db.check_wal(crashes=True) or log.db.check_pages(1) or not log.journal.verify().ok:
+                    return False
+                return self._shows_all(log)
+        except (DecklogError, *_UNREADABLE):
             return False
 
-    def find(self, classes: "dict[str, type[Record]]") -> Findings:
-        """Read all pages, and the tables as far as SQLite can."""
-        findings = Findings(os.path.join(self._folder, "found.db"), COLUMNS)
-        pages = Pages(self._raw)
-        findings.take_pages(pages, lambda done, whole: self._progress("reading pages", done, whole))
-        for place, record_class in enumerate(classes.values()):
-            for row in readable_rows(self._opened, record_class.table):
-                self._take(findings, place, record_class, row)
-        return findings
+    def _shows_all(self, log: "Decklog") -> bool:
+        """Say whether no stream goes on, in any page, behind what the log shows of it."""
+        shown = {head["stream"]: (head["seq"], head["hash"]) for head in log.journal.heads()}
+        for stream in self.findings.streams():
+            seq, hash = shown.get(stream, (0, chain.START))
+            found = (version.values() for version in self.findings.at(stream, seq + 1))
+            if any(values is not None and is_sound(values) and follows(hash, values) for values in found):
+                return False
+        return True
 
-    def _take(self, findings: Findings, place: int, record_class: type[Record], row: "dict[str, Any]") -> None:
+    def take_tables(self, classes: "dict[str, type[Record]]", sound: str) -> None:
+        """Read the rows of all tables as far as SQLite can; `sound` is a log whose first page leads to the same tables."""
+        merged = self._merged(sound)
+        for place, record_class in enumerate(classes.values()):
+            for row in readable_rows(merged, record_class.table):
+                self._take(place, record_class, row)
+
+    def _merged(self, sound: str) -> str:
+        """Write one file of the newest pages, whether SQLite would read them in the write-ahead log or not."""
+        merged, pages = self.place_for("merged.db"), self._pages
+        with open(merged, "wb") as file:
+            for number, content in pages.newest():
+                file.seek((number - 1) * pages.size)
+                file.write(content)
+        _without_log(merged)
+        if not has_readable_schema(merged):
+            with open(sound, "rb") as other, open(merged, "r+b") as file:
+                file.write(other.read(pages.size))
+            _without_log(merged)
+        return merged
+
+    def _take(self, place: int, record_class: type[Record], row: "dict[str, Any]") -> None:
         image = {name: row.get(name) for name in record_class.columns()}
         try:
-            record_class.from_row(image.keys(), image.values())
-            findings.take_record(record_class.stream_of(image), place, record_class.id_of(image), to_json(image))
-        except (DecklogError, ValueError, TypeError, KeyError):
+            record = record_class.from_row(image.keys(), image.values())
+            for name in image:
+                getattr(record, name)
+            stream = record_class.stream_of(image)
+            self.findings.take_record(stream, place, record_class.id_of(image), to_json(image))
+        except (DecklogError, *_UNREADABLE):
             return  # a row that no record can be made of is damage, not data
+
+
+def _without_log(path: str) -> None:
+    """Have a header say that its file has no write-ahead log, so that SQLite looks for none."""
+    with open(path, "r+b") as file:
+        file.seek(18)
+        file.write(b"\1\1")
 
 
 def _copy(path: str, copied: str) -> int:
@@ -106,60 +153,3 @@ def _copy(path: str, copied: str) -> int:
         finally:
             os.close(source)
     return lost
-
-
-def proven(findings: Findings, stream: str) -> "Iterator[Found]":
-    """Give a stream's entries in order, of several versions the one that fits its neighbours.
-
-    An entry whose predecessor is lost can't be proven itself. One that contradicts a proven predecessor is damage.
-    """
-    before: Found | None = None
-    waiting: list[dict[str, Any]] = []
-    for seq, versions in findings.entries(stream):
-        usable = [values for values in versions if _is_sound(values)]
-        if waiting:
-            before = _first_after_gap(waiting, usable if waiting[0]["seq"] == seq - 1 else [])
-            waiting = []
-            yield before
-        previous = chain.START if seq == 1 else None
-        if before is not None and before.values["seq"] == seq - 1:
-            previous = before.values["hash"]
-        if previous is None:
-            waiting = usable
-            continue
-        fitting = [values for values in usable if _fits(previous, values)]
-        if fitting:
-            before = Found(values=fitting[0], proven=True)
-            yield before
-        elif before is not None and not before.proven:
-            waiting = usable
-    if waiting:
-        yield _first_after_gap(waiting, [])
-
-
-def _first_after_gap(versions: "list[dict[str, Any]]", following: "list[dict[str, Any]]") -> Found:
-    """Choose the version that the next entry follows from."""
-    for values in versions:
-        if any(_fits(values["hash"], after) for after in following):
-            return Found(values=values, proven=False)
-    return Found(values=versions[0], proven=False)
-
-
-def _fits(previous: str, values: "dict[str, Any]") -> bool:
-    try:
-        return bool(linked(previous, values) == values["hash"])
-    except DecklogError:
-        return False
-
-
-def _is_sound(values: "dict[str, Any]") -> bool:
-    """Say whether columns hold what they may hold at all."""
-    for name in COLUMNS[1:]:
-        kind = int if name in ("seq", "iteration", "redacted") else str
-        if values[name] is not None and type(values[name]) is not kind:
-            return False
-    try:
-        from_text(values["at"])
-    except ValueError:
-        return False
-    return values["redacted"] in (0, 1)

@@ -1,0 +1,174 @@
+"""Telling which of the entries that were found are as they were written: each follows, by its hash, from the one before it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain as joined
+from itertools import pairwise
+
+from decklog.clock import from_text
+from decklog.errors import DecklogError
+from decklog.stores.journal import chain
+from decklog.stores.journal.replication import linked
+from decklog.stores.journal.rows import COLUMNS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.transfer.recover.findings import Findings, Version
+
+    Values = dict[str, Any]
+
+_INTEGERS = ("seq", "iteration", "redacted")
+_TEXTS = tuple(name for name in COLUMNS[1:] if name not in _INTEGERS)
+# Two hashes that differ in so few digits are the same one, damaged.
+_FEW_DIGITS = 4
+_MOST_TRIES = 100_000
+
+
+class Standing(StrEnum):
+    """How much is known of an entry: that it is as it was written; nothing; or that it is not as it was written."""
+
+    PROVEN = "proven"
+    UNPROVEN = "unproven"
+    ALTERED = "altered"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """One entry as it was, and how far that is known."""
+
+    values: "Values"
+    standing: Standing = Standing.PROVEN
+
+    @property
+    def seq(self) -> int:
+        return int(self.values["seq"])
+
+    @property
+    def is_altered(self) -> bool:
+        return self.standing is Standing.ALTERED
+
+
+class Mending:
+    """Finds the one bit that flipped in an entry: of all bits there are, only the right one gives the right hash."""
+
+    def __init__(self) -> None:
+        self._tries_left = _MOST_TRIES
+
+    def mended(self, version: "Version", previous: str) -> "Values | None":
+        payload = bytearray(version.payload)
+        if 8 * len(payload) > self._tries_left:
+            return None
+        self._tries_left -= 8 * len(payload)
+        for place in range(len(payload)):
+            for bit in range(8):
+                payload[place] ^= 1 << bit
+                values = version.values(bytes(payload))
+                if values is not None and is_sound(values) and follows(previous, values):
+                    return values
+                payload[place] ^= 1 << bit
+        return None
+
+
+class Proof:
+    """Walks one stream, and chooses among the versions of each entry the one that fits its neighbours."""
+
+    def __init__(self, findings: "Findings", stream: str, mending: Mending) -> None:
+        self._entries = findings.entries(stream)
+        self._mending = mending
+        self._before: Found | None = None
+        # The hashes of versions that were not chosen: what follows from one of them is of another history.
+        self._passed_over: set[str] = set()
+
+    def run(self) -> "Iterator[Found]":
+        """Give the entries in order; a number that is missing is lost."""
+        for (seq, versions), following in pairwise(joined(self._entries, [(0, [])])):
+            found = self._chosen(seq, versions, following[1] if following[0] == seq + 1 else [])
+            hashes = {values["hash"] for values in _readable(versions)}
+            self._passed_over = hashes - {found.values["hash"]} if found is not None else hashes
+            self._before = found
+            if found is not None:
+                yield found
+
+    def _chosen(self, seq: int, versions: "list[Version]", after: "list[Version]") -> Found | None:
+        before = self._before if self._before is not None and self._before.seq == seq - 1 else None
+        previous = chain.START if seq == 1 else before.values["hash"] if before is not None else None
+        readable, following = _readable(versions), _readable(after)
+        if previous is not None:
+            values = _fitting(previous, readable, following)
+            if values is not None:
+                return Found(values=values)
+            if any(follows(other, values) for other in self._passed_over for values in readable):
+                return None
+            for version in versions:
+                if (values := self._mending.mended(version, previous)) is not None:
+                    return Found(values=values)
+            if before is None or before.standing is Standing.PROVEN:
+                return _altered(versions, is_surrounded=bool(after))
+        return _unproven(versions, following) or _altered(versions, is_surrounded=False)
+
+
+def _readable(versions: "list[Version]") -> "list[Values]":
+    found = (version.values() for version in versions)
+    return [values for values in found if values is not None and is_sound(values)]
+
+
+def _fitting(previous: str, readable: "list[Values]", following: "list[Values]") -> "Values | None":
+    """Choose what follows from the hash before it; its own may be damaged, and is then made anew."""
+    fitting = [values for values in readable if follows(previous, values)]
+    if fitting:
+        return next((one for one in fitting if any(follows(one["hash"], after) for after in following)), fitting[0])
+    for values in readable:
+        hash = _link(previous, values)
+        if hash is not None and (_is_nearly(hash, values["hash"]) or any(follows(hash, after) for after in following)):
+            return {**values, "hash": hash}
+    return None
+
+
+def _unproven(versions: "list[Version]", following: "list[Values]") -> Found | None:
+    """Choose the version that the next entry follows from."""
+    usable = _readable([version for version in versions if not version.is_doubtful])
+    chosen = next(
+        (one for one in usable if any(follows(one["hash"], after) for after in following)), usable[0] if usable else None
+    )
+    return Found(values=chosen, standing=Standing.UNPROVEN) if chosen is not None else None
+
+
+def _altered(versions: "list[Version]", *, is_surrounded: bool) -> Found | None:
+    """Take what can be read of an entry that is known not to be as it was; a doubtful one only where just this one is missing."""
+    for version in versions:
+        if (is_surrounded or not version.is_doubtful) and (values := version.rough_values()) is not None:
+            return Found(values={**values, "hash": str(values["hash"])}, standing=Standing.ALTERED)
+    return None
+
+
+def _is_nearly(hash: str, other: str) -> bool:
+    return len(hash) == len(other) and sum(map(str.__ne__, hash, other)) <= _FEW_DIGITS
+
+
+def _link(previous: str, values: "Values") -> str | None:
+    try:
+        return linked(previous, values)
+    except (DecklogError, UnicodeEncodeError):
+        return None
+
+
+def follows(previous: str, values: "Values") -> bool:
+    """Say whether an entry's hash follows from the one before it."""
+    return bool(_link(previous, values) == values["hash"])
+
+
+def is_sound(values: "Values") -> bool:
+    """Say whether columns hold what they may hold at all."""
+    if any(type(values[name]) not in (int, type(None)) for name in _INTEGERS):
+        return False
+    # No text that was written has a NUL, and a range of zeros reads as many.
+    if any(values[name] is not None and (type(values[name]) is not str or "\0" in values[name]) for name in _TEXTS):
+        return False
+    try:
+        from_text(values["at"])
+    except (ValueError, TypeError):
+        return False
+    return values["redacted"] in (0, 1) and values["hash"] is not None

@@ -1,0 +1,71 @@
+"""A log with something in every store, whose newest commits still wait in its write-ahead log."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from decklog import Decklog, ManualClock
+from tests.db import saved_logs
+from tests.importers.other_files import PASSES
+from tests.transfer.conftest import fill
+
+
+def fill_every_store(log: Decklog, clock: ManualClock) -> None:
+    """Write something of every kind of record there is."""
+    desk: Any = log
+    saved_logs.fill(log)
+    desk.memory.add_topic("trailing_commas", "What was learned of commas")
+    desk.patterns.record("decklog", "SyntaxError", "unexpected comma at 7", "read one more token")
+    desk.strategies.record("decklog", "general", "Read one more token")
+    desk.learnings.note("lexer", "Commas are tokens", run_id="run_1")
+    feedback = desk.feedback.file("ana", "The lexer is slow")
+    desk.feedback.triage(feedback.id, "test")
+    desk.self_edits.record("https://example.invalid/1", "test", ["a.py"], "aaa", "bbb", PASSES, 88, "approved")
+    desk.states.save_snapshot("run_1", "parked", {"task_id": "parked", "paused_at": "2026-01-01T00:00:00Z", "reason": "CI"})
+    desk.effects.intend("run_1", "push", "git", key="k1", actor="host:1")
+    desk.processes.started(
+        "run_1", "p1", command={"argv": ["make"]}, cwd="/", root="/", folder="/", sandbox="none", keeper="k", pid=7
+    )
+    desk.reservations.reserve(clock.now() + timedelta(hours=1), amount_microdollars=10, run_id="run_1")
+    desk.prices.set("some-model", 1, 2)
+    with desk.proving(password="correct horse " + "battery staple"):
+        desk.trust.bind("ana", "slack", password="correct horse " + "battery staple")
+        desk.budgets.set("run", scope_id="run_1", limit_microdollars=5000)
+        proposal = desk.trust.propose("promote", "It went well", to_tier=1)
+        desk.trust.apply(proposal.statement)
+
+
+def empty_tables(log: Decklog) -> list[str]:
+    return [
+        table
+        for table in log.record_classes()
+        if not log.db.read(lambda table=table: log.db.one(f"select count(*) from {table}", {}))[0]  # type: ignore[misc, index]
+    ]
+
+
+@contextmanager
+def source_log(path: Path, *, entries: int, long: int = 4, late: int = 40) -> Iterator[Path]:
+    """Make the log, with so many entries and long ones of several pages; leave it open so that its write-ahead log stays."""
+    clock = ManualClock()
+    with Decklog.open(path, clock=clock, durability="relaxed") as log:
+        fill_every_store(log, clock)
+        assert empty_tables(log) == []
+        for number in range(2, 5):
+            fill(log, clock, entries=entries // 3, run=f"run_{number}")
+            _write_long(log, f"run_{number}", long)
+    with Decklog.open(path, clock=clock) as log:
+        log.db.read(lambda: log.db.one("select 1", {}))
+        for number in range(late):
+            clock.advance(seconds=1)
+            log.journal.append("run_2", f"late {number}")
+            log.tasks.add("run_3", f"late task {number}", task_id=f"late-{number}")
+            log.states.save("run_4", "pm", {"number": number})
+        yield path
+
+
+def _write_long(log: Decklog, run: str, count: int) -> None:
+    """Entries of several pages each."""
+    for number in range(count):
+        log.journal.append(run, "\n".join(f"line {line} of output {number} in {run}" for line in range(300)))
