@@ -29,13 +29,14 @@ _ANY_QUOTE = r"[\"'`]"
 _HEAD = Pattern(
     rf"(?i)(?:-[\w.-]*?{_NAME_STEM}[\w-]*[ \t]+{_ANY_QUOTE}?\S"
     rf"|\b(?:ENV|ARG|setx|set -\w+|config(?:ure)? set)[ \t]+[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
+    rf"|\bset[ \t]+[\w-]+[:/][\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
     rf"|\bcookie2?{_ANY_QUOTE}?[ \t]*[:=][ \t]*{_ANY_QUOTE}?\S"
     rf"|[\w.$@-]*?{_NAME_STEM}[\w.-]*"
     rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*=[ \t]*[bfru@]{{0,2}}{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
     rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     r"|:[ \t]*[|>][+-]?\n[ \t]+"
-    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?::=|=>|={{1,3}}|:|\|\||\?\?)"
+    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?::{{1,3}}=|\?=|=>|={{1,3}}|:|\|\||\?\?)"
     rf"(?:\s*(?:string\(\d+\)[ \t]*)?[bfru@$]{{0,2}}{_ANY_QUOTE}{{1,3}}|[ \t]*)"
     rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:(?:value|default)[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
     rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
@@ -49,7 +50,7 @@ _HEAD = Pattern(
     r"|>[^\s<]))"
 )
 _HEAD_PARTS = re.compile(
-    r"(?is)(?:(env|arg|setx|set -\w+|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
+    r"(?is)(?:(env|arg|setx|set -\w+|set(?=[ \t]+[\w-]+[:/])|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
     r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
 )
 # The ways of giving a value that are not a sign between the two.
@@ -100,7 +101,9 @@ def _parse_head(source: str) -> Head | None:
     is_given = bool(_ROUNDABOUT.search(bare))
     is_set = bool(setter) or name.startswith("-")
     is_quoted = tie[:1] in ('"', "'", "`") and not is_given
-    return Head(kind, name, ":" if is_given else bare.strip(), quote, marks, bare[:1].isspace(), is_quoted, is_set)
+    # A makefile's `?=` and `::=` assign as `=` does.
+    tie_sign = "=" if bare.strip() in ("?=", "::=", ":::=") else bare.strip()
+    return Head(kind, name, ":" if is_given else tie_sign, quote, marks, bare[:1].isspace(), is_quoted, is_set)
 
 
 class _Verdict(NamedTuple):

@@ -55,7 +55,7 @@ _PUBLIC = word_set(
     """
     public pub publishable primary foreign partition sort cache idempotency dedupe dedup deduplication unique
     lookup row composite shard routing natural surrogate candidate translation message locale i18n metric label
-    tag event feature flag option map dict group order range join index
+    tag event feature flag option map dict group order range join index socket websocket
     """
 )
 _PAT_OWNERS = word_set(
@@ -100,7 +100,7 @@ def kind_of(name: str) -> str | None:
         return None
     last = parts[-1].rstrip("0123456789")
     before = parts[-2] if len(parts) > 1 else ""
-    return _password(last, before) or _secret(last, before) or _token(last, before) or _key(last, before)
+    return _password(last, before) or _secret(last, before) or _token(last, before, parts) or _key(last, before)
 
 
 def _password(last: str, before: str) -> str | None:
@@ -117,10 +117,10 @@ def _secret(last: str, before: str) -> str | None:
     return "secret" if last == "hash" and before == "secret" else None
 
 
-def _token(last: str, before: str) -> str | None:
+def _token(last: str, before: str, parts: list[str]) -> str | None:
     if last.endswith("token") and before not in _TOKEN_OWNERS_PLAIN:
         return None if last[:-5] in _TOKEN_OWNERS_PLAIN and last != "token" else "token"
-    if last in ("jwt", "bearer") or (last == "pat" and before in _PAT_OWNERS):
+    if last in ("jwt", "bearer") or (last == "pat" and not _PAT_OWNERS.isdisjoint(parts)):
         return "token"
     if last == "authorization":
         return "auth"

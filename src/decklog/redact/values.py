@@ -23,6 +23,7 @@ _PLACEHOLDER = re.compile(
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
     | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
     | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsbW][+*]?   # a pattern
+    | ^@{1,2}[\w.-]+@{1,2}$
     | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$
     | (?-i:EXAMPLE(?:KEY)?$) | ([x*.])\1{7}
@@ -36,6 +37,8 @@ _NUMBERED_TERMS = re.compile(
     r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|h2|http[123]|web3|2fa|mp[34]|v\d{1,2}|u?i(?:nt)?(?:8|16|32|64)|u8"
 )
 _LINKS = re.compile(r"\.|->|::|\?\.")
+# What turns one thing into another is called so: `bin2hex(`.
+_CONVERSION = re.compile(r"(?<=[A-Za-z])[24](?=[A-Za-z])")
 _VARIABLE_END = re.compile(r"[\[(]|:(?!:)")
 _OPENING = re.compile(r"[(\[<]")
 _CLOSING = re.compile(r"[)\]>]")
@@ -138,7 +141,7 @@ def _is_opened_code(text: str, opening: int, after: str) -> bool:
         return False
     if not opening:
         return all(not part or part.isdigit() or is_identifier(part) for part in _GROUPED.split(inner.rstrip(_TRAILING_SIGNS)))
-    return _is_chain(text[:opening])
+    return _is_chain(_CONVERSION.sub("", text[:opening]))
 
 
 def _is_chain(text: str) -> bool:

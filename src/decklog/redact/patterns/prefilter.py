@@ -51,6 +51,25 @@ _NAMES = {
 _COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
     *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring", "sudo -s", "chpasswd"),
+    *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "usermod", "rar ", "openssl"),
+)
+# What comes before a password with nothing but a blank between.
+_DIRECTIVES = (
+    *(
+        "login ",
+        "pw ",
+        "net use",
+        "enable ",
+        "username ",
+        "community ",
+        "wpa",
+        "nmcli ",
+        "rabbitmqctl ",
+        "rclone ",
+        "/p:",
+        "secret ",
+    ),
+    "bindpasswd ",
 )
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
@@ -92,6 +111,8 @@ def may_hold_secret(text: str) -> bool:
         if _has_name(text, low) or _has_place(text, low):
             return True
     elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
+        return True
+    if any(map(low.__contains__, _DIRECTIVES)):
         return True
     data = text.encode("latin-1", "replace")
     return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
@@ -175,13 +196,20 @@ def _has_place(text: str, low: str) -> bool:
         return True
     if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
         return True
-    if text.count(":") > 3 and _has_port(text):
+    if (count := text.count(":")) > 3 and _has_port(text):
+        return True
+    if count > 1 and _has_port_and_user(text):
         return True
     return " -" in text and any(map(low.__contains__, _COMMANDS))
 
 
 def _has_port(text: str) -> bool:
     return any((len(part) in (4, 5) and part.isdigit()) or part == "*" for part in text.split(":"))
+
+
+def _has_port_and_user(text: str) -> bool:
+    """Tell whether a user's name follows a port, as in `smtp.example.org:587 ana:`."""
+    return any(part[:2].isdigit() and len(part.split()) == 2 for part in text.split(":")[1:-1])
 
 
 def _has_token(data: bytes, text: str) -> bool:

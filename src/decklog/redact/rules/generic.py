@@ -47,6 +47,9 @@ KEY_BLOCKS: tuple[Rule, ...] = (
 _USER = r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s/@:\"'<>?#]{0,128}:"
 _HOST = r"[\w.-]+(?:[:/?,;\s\"'<>`)\]}\\]|$)"
 
+# What is no word of a sentence: it has a digit or a sign in it.
+_SIGNED = r"[^\s\"'\\]*[0-9@#$%^&*!][^\s\"'\\]*"
+
 PLACES: tuple[Rule, ...] = (
     rule(
         "url-password",
@@ -119,15 +122,48 @@ PLACES: tuple[Rule, ...] = (
         glued=True,
     ),
     rule(
+        "mail-password",
+        ":",
+        r"[^\s\"'\\]{6,}",
+        keep=r"(?m:^|[\s\"'])\[?(?:[\w-]+\.)+[A-Za-z]{2,24}\]?:\d{2,5}[ \t]+[\w.@+-]{1,64}:",
+        until=r"(?m:$|[\s\"'\\])",
+        random=True,
+        glued=True,
+    ),
+    rule(
+        "aws-secret-key",
+        "akia asia",
+        r"[A-Za-z0-9/+]{40}",
+        keep=r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"']?\s{0,4}[,:;|/\s]\s{0,4}[\"']?",
+        until=r"(?:[^A-Za-z0-9/+=]|$)",
+        random=True,
+    ),
+    rule(
+        "directive-password",
+        "bindpw rootpw adminpw userpw authpw replpw bindpasswd",
+        r"[^\s\"'-][^\s\"']*",
+        keep=r"(?i:(?:(?:bind|root|admin|user|auth|repl)pw|bindpasswd)[ \t]+(?:--\w+[ \t]+)*[\"']?)",
+    ),
+    rule(
+        "directive-password",
+        "password secret",
+        _SIGNED,
+        keep=r"(?i:(?:(?:username|user|login)[ \t]+\S+[ \t]+(?:privilege[ \t]+\d+[ \t]+)?|enable[ \t]+)"
+        r"(?:password|secret)[ \t]+(?:\d[ \t]+)?[\"']?)",
+    ),
+    rule("directive-password", "community", r"[^\s\"']+", keep=r"(?i:snmp-server[ \t]+community[ \t]+)"),
+    rule("directive-password", "wpa-psk", r"[^\s\"']+", keep=r"(?i:wpa-psk[ \t]+[\"']?)"),
+    rule("directive-secret", "secret", r"[^\s\"';]{12,}", keep=r"(?m:^)[ \t]*secret[ \t]+[\"']?", random=True, glued=True),
+    rule(
         "password-hash",
         "$",
-        r"\$(?:apr1|[156]|2[abxy]|y|7|argon2(?:id?|d)|scrypt|pbkdf2[\w-]*|bcrypt[\w-]*)\$[./A-Za-z0-9$,=+-]{20,}",
+        r"\$(?:apr1|[156]|2[abxy]|y|7|argon2(?:id?|d)|scrypt|pbkdf2[\w-]*|bcrypt[\w-]*)\$[./A-Za-z0-9$,=+_-]{20,}",
         glued=True,
     ),
     rule(
         "password-hash",
         "pbkdf2_ bcrypt_ argon2 scrypt",
-        r"(?:pbkdf2_sha\d+|bcrypt_sha256|argon2|scrypt)\$[./A-Za-z0-9$,=+-]{30,}",
+        r"(?:pbkdf2_sha\d+|bcrypt_sha256|argon2|scrypt)\$[./A-Za-z0-9$,=+_-]{30,}",
     ),
     rule(
         "password-hash",
@@ -180,6 +216,34 @@ COMMANDS: tuple[Rule, ...] = (
         "smb rpcclient mount",
         r"[^\s\"'-][^\s\"']*",
         keep=rf"(?:smbclient|rpcclient|mount)\b{_QUIET}-U\s+[\"']?[^\s%\"']+%",
+    ),
+    rule(
+        "command-password",
+        "net",
+        r"[^\s\"'/-][^\s\"']*",
+        keep=r"(?i:net use[ \t]+(?:[^\n]{0,120}?/user:\S+|(?:\w:[ \t]+)?\\+\S+)[ \t]+[\"']?)",
+    ),
+    rule("command-password", "net", _SIGNED, keep=r"(?i:net user[ \t]+\w+[ \t]+[\"']?)"),
+    rule(
+        "command-password",
+        "rdesktop psexec winrm hydra mosquitto_ useradd usermod",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"(?:rdesktop|psexec|evil-winrm|hydra|mosquitto_(?:pub|sub)|useradd|usermod)\b{_QUIET}-[pP][ \t]+[\"']?",
+    ),
+    rule("command-password", "rar", r"[^\s\"'-][^\s\"']*", keep=rf"(?:un)?rar\b{_QUIET}-h?p[\"']?"),
+    rule("command-password", "freerdp", r"[^\s\"'-][^\s\"']*", keep=rf"[wx]?l?freerdp\b{_QUIET}/p:[\"']?"),
+    rule("command-password", "openssl", r"[^\s\"'-][^\s\"']*", keep=rf"openssl[ \t]+enc\b{_QUIET}-k[ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "nmcli rclone",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"(?:nmcli\b{_QUIET}password|rclone[ \t]+config\b{_QUIET}pass)[ \t]+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "rabbitmqctl wpa_passphrase",
+        r"[^\s\"'-][^\s\"']*",
+        keep=r"(?:rabbitmqctl[ \t]+(?:add_user|change_password)|wpa_passphrase)[ \t]+[\"']?[^\s\"'-]\S*[ \t]+[\"']?",
     ),
     rule(
         "command-password",

@@ -24,7 +24,7 @@ MESSAGES: tuple[Rule, ...] = (
 )
 
 PAYMENTS: tuple[Rule, ...] = (
-    rule("stripe-key", "sk_ rk_ pk_ ek_", r"(?:sk|rk|pk|ek)_(?:live|test|prod)_[A-Za-z0-9_]{10,}"),
+    rule("stripe-key", "sk_ rk_ ek_", r"(?:sk|rk|ek)_(?:live|test|prod)_[A-Za-z0-9_]{10,}"),
     rule("stripe-webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{16,}"),
     rule("square-token", "eaaa sq0", r"(?:EAAA[\w-]{40,}|sq0[a-z]{3}-[\w-]{20,})"),
     rule("paypal-token", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{10,}\$[0-9a-f]{32}"),

@@ -35,6 +35,12 @@ class Program:
     """The special reading it needs: `git`, `find`, `python` ..."""
     code: frozenset[str] = frozenset()
     output: str | None = None
+    interactive: frozenset[str] = frozenset()
+    """Options with which an interpreter also reads commands from standard input."""
+    shows: frozenset[str] = frozenset()
+    """Options with which, and without operands, it only shows something; none at all is one of them where any is listed."""
+    slashes: bool = False
+    """Whether it writes its options as `/name:value`."""
 
 
 @dataclass(frozen=True, kw_only=True)

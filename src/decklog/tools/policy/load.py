@@ -107,6 +107,9 @@ class Tables:
             kind=entry.get("kind"),
             code=frozenset(words(entry.get("code", ()))),
             output=entry.get("output"),
+            interactive=frozenset(words(entry.get("interactive", ()))),
+            shows=frozenset(words(entry.get("shows", ()))),
+            slashes=entry.get("slashes", False),
         )
 
     def _subcommands(self, entry: dict[str, Any]) -> Iterator[tuple[str, Finding]]:

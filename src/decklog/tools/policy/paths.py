@@ -10,6 +10,7 @@ from decklog.tools.policy.shell.words import UNKNOWN
 _HOME = re.compile(r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)")
 _WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
 _NAMED = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensitive", "startup", "git")
+_PROCESS_VIEW = re.compile(r"/+proc/[^/]+/(?:task/[^/]+/)?(root|cwd)(?:/|$)")
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -24,6 +25,9 @@ def normalise(text: str, cwd: str = ".") -> str:
     if text.startswith("~") and "/../" in text + "/":
         text = "/home/user" + text[1:]
     path = posixpath.normpath(text) if text else "."
+    while found := _PROCESS_VIEW.match(path):
+        # A process sees the same files from its own root and its own directory.
+        path = posixpath.normpath(f"{'/' if found[1] == 'root' else cwd}/{path[found.end() :]}")
     return "/" + path.lstrip("/") if path.startswith("//") else path
 
 

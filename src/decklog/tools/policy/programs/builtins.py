@@ -45,8 +45,14 @@ def check_set(_judge: Judge, use: Use) -> None:
 def check_read(_judge: Judge, use: Use) -> None:
     """Give the variables of `read` what stands on standard input."""
     stdin = use.call.stdin or UNKNOWN_WORD
-    lines = [line for line in stdin.text.split("\n") if line] or [UNKNOWN]
-    words = [Word(line, stdin.taint) for line in lines]
+    separators = use.call.assigned.get("IFS") or (use.scope.value("IFS") if "IFS" in use.scope.variables else Word(""))
+    text = UNKNOWN if UNKNOWN in separators.text else stdin.text.translate(dict.fromkeys(map(ord, separators.text), " "))
+    lines = [line for line in (text or stdin.text).split("\n") if line] or [UNKNOWN]
     array = use.arguments.value("-a")
-    for name in [*use.arguments.operands, *([array] if array else [])] or [Word("REPLY")]:
-        use.scope.offer(name.text, words)
+    names = use.arguments.operands or ([] if array else [Word("REPLY")])
+    for place, name in enumerate(names):
+        # One word each, and what is left for the last.
+        parts = [line.split(maxsplit=len(names) - 1) for line in lines]
+        use.scope.offer(name.text, [Word(part[place], stdin.taint) for part in parts if part[place:]] or [Word("", stdin.taint)])
+    if array is not None:
+        use.scope.offer(array.text, [Word(line, stdin.taint) for line in lines])

@@ -41,6 +41,9 @@ def check_git(judge: Judge, use: Use) -> None:
             _check_paths(judge, use, operands, ("secret", "env", "guard", "vault"))
         case "bundle" if operands and operands[0].text == "create":
             judge.path("write", Word(operands[1].text if operands[1:] else ""), use.scope, use.call.text)
+        case "mailinfo":
+            for word in operands[:2]:
+                judge.path("write", word, use.scope, use.call.text)
         case "show" | "cat-file" | "diff" | "archive" | "blame" | "annotate" | "grep" | "log" | "hash-object" | "apply" | "am":
             _check_reads(judge, use, operands)
         case "rebase" | "difftool":

@@ -14,7 +14,7 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word
 _STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 # What a debugger is told to do that only lets the program run.
 _GOES_ON = {"c", "cont", "continue", "q", "quit"}
-_KNOWN_SCRIPTS = {"manage.py", "artisan"}
+_KNOWN_SCRIPTS = {"manage.py", "artisan", "setup.py"}
 
 
 @dataclass
@@ -26,6 +26,7 @@ class Start:
     script: Word | None = None
     rest: list[Word] = field(default_factory=list)
     reads_stdin: bool = False
+    flags: set[str] = field(default_factory=set)
 
 
 def start_of(words: list[Word], program: Program, module_flag: bool = False) -> Start:
@@ -55,6 +56,7 @@ def _flag(words: list[Word], place: int, program: Program, module_flag: bool, st
     word = words[place]
     following = words[place + 1] if place + 1 < len(words) else Word("")
     name, equals, value = word.text.partition("=")
+    start.flags.add(name)
     if word.text.startswith("--") or word.text in program.code:
         if name in program.code:
             start.code.append(Word(value, word.taint) if equals else following)
@@ -62,6 +64,7 @@ def _flag(words: list[Word], place: int, program: Program, module_flag: bool, st
         return 1 if name in program.options and not equals else 0
     for index, char in enumerate(word.text[1:], start=1):
         rest = word.text[index + 1 :]
+        start.flags.add("-" + char)
         if "-" + char in program.code:
             start.code.append(Word(rest, word.taint) if rest else following)
             return 0 if rest else 1
@@ -89,6 +92,13 @@ def check_shell_program(judge: Judge, use: Use) -> None:
             judge.run_script(text, use.scope, use.call.stdin, start.rest[1:])
         return
     _check_source(judge, use, start, "shell")
+
+
+def _check_interactive(judge: Judge, use: Use, start: Start, language: str) -> None:
+    """Judge what stands on standard input of an interpreter that is told to read commands from there besides its script."""
+    is_empty = any(redirect.target.text == "/dev/null" and not redirect.writes for redirect in use.call.redirects)
+    if start.flags & use.program.interactive and not is_empty:
+        _check_source(judge, use, Start(reads_stdin=True), language)
 
 
 def _check_source(judge: Judge, use: Use, start: Start, language: str) -> None:
@@ -133,6 +143,7 @@ def check_source(judge: Judge, use: Use) -> None:
 def check_python(judge: Judge, use: Use) -> None:
     """Judge Python: code by its syntax tree, modules as the programs they are, files by where they lie."""
     start = start_of(use.call.argv[1:], use.program, module_flag=True)
+    _check_interactive(judge, use, start, "python")
     if start.module is not None:
         _check_module(judge, use, start.module, start.rest)
         return
@@ -169,6 +180,7 @@ def _check_module(judge: Judge, use: Use, module: str, rest: list[Word]) -> None
 def check_code_program(judge: Judge, use: Use) -> None:
     """Judge another language's interpreter."""
     start = start_of(use.call.argv[1:], use.program)
+    _check_interactive(judge, use, start, "other")
     if use.name == "deno" and start.script is not None:
         _check_deno(judge, use, start)
         return

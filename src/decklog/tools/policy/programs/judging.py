@@ -20,6 +20,7 @@ from decklog.tools.policy.verdict import Decision, Verdict, worst
 _LONGEST_CODE = 8_000
 _PATH_ROLES = {"read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
 _MODE_OPTION = re.compile(r"-[rwxXst]+")
+_SLASHED = re.compile(r"/([A-Za-z]+)(?::(.*))?", re.DOTALL)
 _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
 _CODE = Program(finding=Finding(Decision.ALLOW, "allowed", ""))
 _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "function"}
@@ -174,7 +175,8 @@ class Judging:
     def use(self, name: str, program: Program, call: Call, scope: Scope) -> Word:
         """Judge one use of a known program."""
         stop = program.runs is not None
-        arguments = sort_arguments(call.argv[1:], program.options, single=program.single, stop=stop)
+        given = [_dashed(word) for word in call.argv[1:]] if program.slashes else call.argv[1:]
+        arguments = sort_arguments(given, program.options, single=program.single, stop=stop)
         arguments.operands += [word for option, word in arguments.values if program.options.get(option) == "operand"]
         use = Use(name, call, program, arguments, scope)
         if self._is_about(use):
@@ -196,6 +198,9 @@ class Judging:
         """Judge a program as such, or by its subcommand."""
         program, finding = use.program, use.program.finding
         words = [word.text for word in use.arguments.operands[:3]]
+        if self._only_looks(use):
+            use.sub = words[0] if words else ""
+            return
         for length in range(len(words), 0, -1):
             sub = " ".join(words[:length])
             if sub in program.subcommands:
@@ -209,6 +214,11 @@ class Judging:
             elif program.subcommands and words:
                 use.sub = words[0]
         self.find(finding, use.call.text)
+
+    def _only_looks(self, use: Use) -> bool:
+        """Tell whether a program that may change much is only asked to show something."""
+        shows = use.program.shows
+        return bool(shows) and not use.arguments.operands and shows.issuperset(use.arguments.flags)
 
     def _rules(self, use: Use) -> None:
         """Judge a use by the policy's rules for its program."""
@@ -286,6 +296,12 @@ class Judging:
         special = CHECKS["code " + language]
         special(self, Use(language, call, _CODE, sort_arguments([Word("--"), word]), scope))
         return Word(UNKNOWN, word.taint)
+
+
+def _dashed(word: Word) -> Word:
+    """Write an option such as `/t:Build` as other programs do."""
+    found = _SLASHED.fullmatch(word.text)
+    return Word(f"-{found[1]}{'=' if found[2] else ''}{found[2] or ''}", word.taint) if found else word
 
 
 def _strip(word: str) -> str:

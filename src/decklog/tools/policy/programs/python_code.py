@@ -57,6 +57,7 @@ class _Visitor:
         self.names = judge.policy.names
         self.modules: dict[str, str] = {}
         self.known: dict[str, str] = {}
+        self.called: set[int] = set()
 
     def check(self, tree: ast.Module) -> None:
         """Judge the whole code."""
@@ -65,6 +66,7 @@ class _Visitor:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._import(node)
         self._constants(nodes)
+        self.called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         for node in nodes:
             if isinstance(node, ast.Call):
                 self._call(node)
@@ -134,8 +136,9 @@ class _Visitor:
         full = self._dotted(node)
         root = full.split(".")[0] if full else ""
         if full and self._is_imported(node) and self._is_risky(full):
-            # `__version__` and its like only say what is installed.
-            if not node.attr.startswith("__") and not node.attr.isupper() and node.attr != "path":
+            # `__version__` and its like only say what is installed, and what is written in capitals is a constant.
+            is_constant = node.attr.isupper() and id(node) not in self.called
+            if not node.attr.startswith("__") and not is_constant and node.attr != "path":
                 self._ask()
             return
         reaches_outside = node.attr.startswith("__") or root in ("", "builtins")

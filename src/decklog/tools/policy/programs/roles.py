@@ -26,7 +26,10 @@ def check_value(judge: Judge, use: Use) -> None:
 def check_load(judge: Judge, use: Use) -> None:
     """Judge what a program loads as its settings or runs as its own: a file by where it lies, a command line by what it says."""
     for word in use.arguments.operands:
-        if _leads_elsewhere(judge, word):
+        if word.content is not None:
+            # What a command prints, given as a file to load, is code that nobody has seen.
+            judge.report("option-runs-program", use.call.text)
+        elif _leads_elsewhere(judge, word):
             judge.report("network-host", use.call.text)
         elif word.text.lstrip().startswith(("{", "[")):
             for found in _QUOTED.findall(word.text):
@@ -88,6 +91,10 @@ def _check_setting(judge: Judge, use: Use, word: Word) -> None:
         return
     # The kind of a setting may be written behind its name, as in `NAME:PATH=value`.
     value = found[2].partition("=")[2] if "=" in found[2] and "/" not in found[2].partition("=")[0] else found[2]
+    first = value.split(maxsplit=1)[0] if _COMMAND_LINE.search(value.strip()) else ""
+    if first and judge.policy.program(first.rsplit("/", 1)[-1]) is not None:
+        # Whatever the name says, a value that begins with a program may be run as it stands.
+        judge.run_text("shell", Word(value, word.taint), use.scope, use.call)
     _as(judge, use, judge.policy.role_by_name(found[1]), Word(value, word.taint))
 
 

@@ -23,6 +23,8 @@ def check_snippet(judge: Judge, code: str, scope: Scope, call: Call) -> None:
     for role in ("delete", "write"):
         for found in patterns[f"{role}_calls"].finditer(code):
             judge.path(role, Word(found[2]), scope, call.text)
+    for found in patterns["read_calls"].finditer(code):
+        judge.path("read", Word(found[2]), scope, call.text)
     for found in patterns["argument_calls"].finditer(code):
         words = [string[2] for string in patterns["strings"].finditer(found[1])]
         judge.review(Call([Word(word) for word in words], call.text), scope)
@@ -39,6 +41,7 @@ def _is_harmless(judge: Judge, code: str) -> bool:
     patterns = judge.policy.patterns
     if patterns["substitution"].fullmatch(code.strip()):
         return True
+    code = patterns["read_calls"].sub(" ", code)
     if patterns["risky_code"].search(code):
         return False
     bare = patterns["strings"].sub(" ", patterns["local_module"].sub(" ", code))

@@ -3,6 +3,7 @@
 from decklog.tools.policy.programs import (
     awk,
     builtins,
+    editors,
     files,
     git,
     interpreters,
@@ -44,6 +45,7 @@ CHECKS: dict[str, Check] = {
     "lookup": network.check_lookup,
     "sockets": network.check_sockets,
     "remote": network.check_remote,
+    "role snippet": interpreters.check_other_text,
     "role url": network.check_url,
     "role data": network.check_data,
     "role mode": files.check_mode,
@@ -59,6 +61,7 @@ CHECKS: dict[str, Check] = {
     "tar": files.check_tar,
     "openssl": files.check_openssl,
     "sed": sed.check_sed,
+    "editor": editors.check_editor,
     "awk": awk.check_awk,
     "sql": sql.check_sql,
     "jq": files.check_jq,

@@ -179,6 +179,8 @@ def check_package_runner(judge: Judge, use: Use) -> None:
     if tool in judge.policy.names["local_tools"] and not use.arguments.has(("-p", "--package", "--from", "--with")):
         if judge.policy.program(tool) is not None:
             judge.review(use.call.inner(operands), use.scope)
+        elif any(judge.policy.patterns["publishing"].search(word.text) for word in operands[1:3]):
+            judge.report("deploy-target", use.call.text)
     elif not use.arguments.has(("--no-install", "--no")):
         judge.report("package-runner", use.call.text)
 

@@ -17,6 +17,9 @@ from decklog.tools.policy.shell.words import UNKNOWN, UNKNOWN_WORD, Word
 _MOST_CHOICES = 64
 _REDIRECTS = {"file_redirect", "herestring_redirect", "heredoc_redirect"}
 _SKIPPED = {"comment", "heredoc_start", "heredoc_end", "file_descriptor", "variable_name"}
+_LOOPS = {"for_statement", "while_statement", "c_style_for_statement"}
+_STATEMENTS = {"do_group", "program", "list", "compound_statement", "subshell"}
+_ALWAYS = {":", "true", "1", "1 -eq 1", "1 = 1", ""}
 _BRANCHING = {"if_statement", "while_statement", "for_statement", "case_statement", "c_style_for_statement"}
 _WORDS = {
     "word", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation", "simple_expansion",
@@ -114,12 +117,14 @@ class Reader:
                 self.reviewer.report("hidden-command", text_of(node, self.source))
                 return self._children(node, stdin)
             case "for_statement":
+                self._check_flood(node)
                 return self._loop(node, stdin)
             case kind if kind in _WORDS or kind == "command_name":
                 self._expander().fields(node)
             case kind if kind in _REDIRECTS:
                 return self._read_file(node)
             case kind if kind not in _SKIPPED:
+                self._check_flood(node)
                 with self._branch(kind in _BRANCHING):
                     return self._children(node, stdin)
         return Word("")
@@ -230,6 +235,15 @@ class Reader:
         self.scope.functions[name] = self.uncalled[name] = Function(body, self.source)
         if _multiplies(body, name, self.source):
             self.reviewer.report("fork-bomb", text_of(node, self.source))
+
+    def _check_flood(self, node: Node) -> None:
+        """Ask about a loop that starts processes in the background and waits for none of them, or never ends."""
+        if node.type not in _LOOPS or not _any(node, lambda below: below.type == "&" and below.parent.type in _STATEMENTS):
+            return
+        condition = node.child_by_field_name("condition")
+        is_endless = condition is not None and text_of(condition, self.source).strip(" ;[]()") in _ALWAYS
+        if is_endless or b"wait" not in self.source:
+            self.reviewer.report("process-flood", text_of(node, self.source))
 
     def _loop(self, node: Node, stdin: Word | None) -> Word:
         """Read a `for` loop with its variable taking every value."""
