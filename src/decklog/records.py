@@ -13,6 +13,7 @@ from types import UnionType
 from decklog import redact
 from decklog.clock import from_text, to_text
 from decklog.errors import Invalid, TooLarge
+from decklog.ids import MARK_PLACE, OURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ MAX_DEPTH = 200
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
+# What is seldom said twice is not remembered.
+_SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
 
 _encode = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
@@ -73,17 +76,19 @@ class Values:
 
     def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
         """Make every parameter fit for a column; also say whether anything was redacted."""
-        bound: dict[str, Any] = {}
+        bound = dict(parameters)
+        return bound, self.bind_into(bound, parameters)
+
+    def bind_into(self, bound: "dict[str, Any]", parameters: "Mapping[str, Any]") -> bool:
+        """Replace, in what is to be bound, each parameter that is not fit for a column as it is; say whether any was redacted."""
         redacted = False
         clean = self._clean
         for name, value in parameters.items():
-            kind = type(value)
-            if value is None or kind is int or (kind is str and value in clean):
-                bound[name] = value
-            else:
-                bound[name], changed = self.one(name, value)
-                redacted = redacted or changed
-        return bound, redacted
+            if value is None or (kind := type(value)) is int or (kind is str and value in clean):
+                continue
+            bound[name], changed = self.text(name, value) if kind is str else self.one(name, value)
+            redacted = redacted or changed
+        return redacted
 
     def one(self, name: str, value: "Any") -> "tuple[Any, bool]":
         kind = type(value)
@@ -110,7 +115,7 @@ class Values:
 
     def text(self, name: str, value: str) -> tuple[str, bool]:
         """Check and redact one text."""
-        if value in self._clean:
+        if value in self._clean or (value[MARK_PLACE] == "_" and OURS.fullmatch(value)):
             return value, False
         if not value.isascii():
             self._unicode(name, value)
@@ -122,7 +127,7 @@ class Values:
             clean, changed = redact.scan(value)
             if changed:
                 return clean, True
-        if len(value) <= _NAME_LENGTH:
+        if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:
             self.vouch(value)
         return value, False
 
@@ -134,7 +139,10 @@ class Values:
 
     def json(self, name: str, value: "Any") -> tuple[str, bool]:
         """Check and redact one JSON value: its strings are redacted, never its text."""
-        text = "[]" if value == [] else "{}" if value == {} else to_json(value)
+        if not value and isinstance(value, (list, dict)):
+            # Most lists and objects of most records are empty; braces alone would have the whole redactor loaded.
+            return ("[]" if isinstance(value, list) else "{}"), False
+        text = to_json(value)
         if "\\u0000" in text and _NUL.search(text):
             raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
         if not text.isascii():
@@ -285,6 +293,8 @@ class Record:
             if len(names) != len(cls.columns()) or set(names) != set(cls.columns()):
                 fitted = cls.upcast(dict(zip(names, row, strict=True)))
                 names, row = tuple(fitted), fitted.values()
+            held = places.get(names)
+        if held is None:
             held = places[names] = tuple(_HELD + name if name in cls._decoders() else name for name in names)
         record = cls.__new__(cls)
         # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper.

@@ -24,6 +24,7 @@ class Connections:
         self.busy_seconds = busy_seconds
         self._synchronous = "full" if durability == "full" else "normal"
         self._is_closed = False
+        self.is_writable = not read_only
         self._identity: tuple[int, int] | None = None
         self._looked_at = 0.0
         # True where the write-ahead log holds what SQLite does not read: whoever closes the file last would remove it.
@@ -139,6 +140,7 @@ class Connections:
 
     def close(self) -> None:
         self._is_closed = True
+        self.is_writable = False
         self.readers.close()
         self.close_writer()
 
