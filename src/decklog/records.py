@@ -316,29 +316,37 @@ class Record:
     def upcast(cls, image: "Mapping[str, Any]") -> "dict[str, Any]":
         """Give what an entry of any age says of a record as today's columns.
 
-        A column that is newer than the entry has its field's default, as the migration that added it gave it to every row. A
-        record whose columns were renamed or split says here what became of the old ones, and then asks this one.
+        A column that an entry does not name has its field's default: null, which entries leave out, or what the migration that
+        added the column later gave to every row. A record whose columns were renamed or split says here what became of the old
+        ones, and then asks this one.
         """
-        defaults: dict[str, Any] | None = cls.__dict__.get("_defaults")
-        if defaults is None:
-            defaults = {field.name: _as_column(default_of(field)) for field in fields(cls)}
-            cls._defaults = defaults  # type: ignore[attr-defined]
-        return {name: image.get(name, default) for name, default in defaults.items()}
+        return {name: image.get(name, default) for name, default in cls._column_defaults().items()}
+
+    @classmethod
+    def _column_defaults(cls) -> "dict[str, Any]":
+        cached: dict[str, Any] | None = cls.__dict__.get("_defaults")
+        if cached is None:
+            cached = {field.name: _as_column(default_of(field)) for field in fields(cls)}
+            cls._defaults = cached  # type: ignore[attr-defined]
+        return cached
 
     @classmethod
     def image_of(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]") -> str:
-        """Write a row as canonical JSON, as `to_json` would write it, in a third of the time."""
+        """Write a row as canonical JSON, without the nulls that `upcast` puts back."""
         images = cls.__dict__.get("_images")
         if images is None:
             images = cls._images = {}  # type: ignore[attr-defined]
         plan = images.get(names)
         if plan is None:
             places = sorted(range(len(names)), key=names.__getitem__)
-            plan = images[names] = [f"{_quote(names[place])}:" for place in places], itemgetter(*places)
-        starts, in_order = plan
+            spelled = {name: f"{_quote(name)}:" for name in map(names.__getitem__, places)}
+            shown = {start for name, start in spelled.items() if cls._column_defaults().get(name) is not None}
+            plan = images[names] = tuple(spelled.values()), itemgetter(*places), shown
+        starts, in_order, shown = plan
         parts = [
-            start + ("null" if value is None else _quote(value) if type(value) is str else _written(value))
+            start + (_quote(value) if type(value) is str else _written(value))
             for start, value in zip(starts, in_order(row), strict=True)
+            if value is not None or start in shown
         ]
         return "{" + ",".join(parts) + "}"
 
