@@ -223,6 +223,8 @@ def _written(value: "Any") -> str:
 
 # Before the name of a field stands the column as it was read; no field's own name can begin with it.
 _HELD = " "
+# Stands the row that a record was made of, with the names of its columns, until something of it is looked at.
+_ROW = ""
 _one_at_a_time = allocate_lock()
 
 
@@ -274,7 +276,7 @@ class Record:
             found = ((field.name, _decoder(field.type)) for field in fields(cls))
             cached = {name: decode for name, decode in found if decode is not None}
             with _one_at_a_time:
-                _take_defaults_off(cls, cached)
+                _take_defaults_off(cls, cls.columns())
             cls._decoding = cached  # type: ignore[attr-defined]
         return cached
 
@@ -282,7 +284,8 @@ class Record:
     def from_row(cls, names: "Iterable[str]", row: "Iterable[Any]") -> "Self":
         """Make the record from a row of its table; columns it does not name are left out.
 
-        Times, enumerations and JSON are read when they are first looked at: of most records, few of them ever are.
+        The row is taken apart when something of it is first looked at, and times, enumerations and JSON are read when they are:
+        of most records, few of them ever are, and of many nothing.
         """
         places = cls.__dict__.get("_places")
         if places is None:
@@ -292,19 +295,31 @@ class Record:
         if held is None:
             if len(names) != len(cls.columns()) or set(names) != set(cls.columns()):
                 fitted = cls.upcast(dict(zip(names, row, strict=True)))
-                names, row = tuple(fitted), fitted.values()
+                names, row = tuple(fitted), tuple(fitted.values())
             held = places.get(names)
         if held is None:
             held = places[names] = tuple(_HELD + name if name in cls._decoders() else name for name in names)
         record = cls.__new__(cls)
-        # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper.
-        record.__dict__.update(zip(held, row, strict=True))
+        record.__dict__[_ROW] = held, row
         return record
+
+    def _own(self) -> "dict[str, Any]":
+        """Give the record's dictionary, with the row taken apart."""
+        own = self.__dict__
+        unread = own.get(_ROW)
+        if unread is not None:
+            # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper.
+            own.update(zip(*unread, strict=True))
+            # Last, and only if it is there: another thread may be doing the same.
+            own.pop(_ROW, None)
+        return own
 
     if not TYPE_CHECKING:  # fields are declared; whatever else is asked for is a mistake
 
         def __getattr__(self, name: str) -> "Any":
-            own = self.__dict__
+            own = self._own()
+            if name in own:
+                return own[name]
             held = _HELD + name
             if held not in own:
                 raise AttributeError(f"a {self.noun()} has no {name!r}")
@@ -401,7 +416,7 @@ class Record:
 
     def as_dict(self) -> "dict[str, Any]":
         """Give the record as plain JSON values."""
-        own, decoders = self.__dict__, self._decoders()
+        own, decoders = self._own(), self._decoders()
         data = {}
         for name in self.columns():
             if name in own:

@@ -172,11 +172,11 @@ class Transactions:
     def _begin(self) -> None:
         """Take the lock and start a transaction. What was found out before still holds if nobody else has written since."""
         connections = self._connections
-        connection = connections.writer or connections.writing()
-        lock = connections.lock
+        cursor = connections.cursor or connections.running()
+        connection, lock = cursor.connection, connections.lock
         lock.acquire()
         try:
-            connection.execute("begin immediate")
+            cursor.execute("begin immediate")
             connections.check_in_place()
             if connection.data_version() != self._seen_version:
                 self.memo.clear()
@@ -192,12 +192,12 @@ class Transactions:
 
     def _commit(self) -> None:
         connections = self._connections
-        connection = connections.writer or connections.writing()
+        cursor = connections.cursor or connections.running()
         try:
-            connection.execute("commit")
+            cursor.execute("commit")
         except apsw.Error as problem:
             raise errors.translate(problem, connections.path) from problem
-        self._seen_version = connection.data_version()
+        self._seen_version = cursor.connection.data_version()
         self._committed = True
         self._undoing.keep()
         connections.checkpoints.after_commit()
