@@ -55,8 +55,6 @@ CREATE INDEX entries_by_subtype on entries (subtype, pos) where subtype is not n
 
 CREATE INDEX entries_by_group on entries (group_id, pos) where group_id is not null;
 
-CREATE INDEX entries_by_task on entries (task_id, pos) where task_id is not null;
-
 CREATE TABLE blobs (
   digest text not null primary key,
   size   integer not null check (size >= 0),
@@ -980,6 +978,8 @@ CREATE TABLE processes (
 CREATE INDEX processes_by_run on processes (run_id, started_at, id);
 
 CREATE INDEX processes_running on processes (run_id, started_at, id) where state = 'running';
+
+CREATE INDEX entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -2054,3 +2054,10 @@ create table processes (
 
 create index processes_by_run on processes (run_id, started_at, id);
 create index processes_running on processes (run_id, started_at, id) where state = 'running';
+
+-- 0005_task_entries
+
+-- What a task itself became is found by its record. To say it a second time, by its task, took one page of every claim and every
+-- end of a task.
+drop index entries_by_task;
+create index entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
