@@ -55,8 +55,6 @@ CREATE INDEX entries_by_subtype on entries (subtype, pos) where subtype is not n
 
 CREATE INDEX entries_by_group on entries (group_id, pos) where group_id is not null;
 
-CREATE INDEX entries_by_task on entries (task_id, pos) where task_id is not null;
-
 CREATE TABLE blobs (
   digest text not null primary key,
   size   integer not null check (size >= 0),
@@ -1056,6 +1054,8 @@ CREATE TABLE contradictions (
 CREATE INDEX contradictions_by_state on contradictions (state, found_at, id);
 
 CREATE INDEX contradictions_by_other on contradictions (other_id);
+
+CREATE INDEX entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -2252,3 +2252,10 @@ create table contradictions (
 
 create index contradictions_by_state on contradictions (state, found_at, id);
 create index contradictions_by_other on contradictions (other_id);
+
+-- 0005_task_entries
+
+-- What a task itself became is found by its record. To say it a second time, by its task, took one page of every claim and every
+-- end of a task.
+drop index entries_by_task;
+create index entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';

@@ -1,8 +1,15 @@
 """Values that look like trouble and are none, and the other way round."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+import decklog
 from decklog import Decklog, Invalid
+from decklog.clock import Clock
+from decklog.ids import MARK_PLACE, OURS, Ids
+from decklog.redact import scan
 
 
 @pytest.mark.parametrize("text", ["if c == '\\u0000':", "\\\\u0000", "a\\u0000b \\ud800", "C:\\users", "100% 'quoted' :name ?"])
@@ -38,3 +45,25 @@ def test_a_number_beyond_64_bits_is_refused(log: Decklog, run_id: str, number: i
     with pytest.raises(Invalid):
         log.journal.append(run_id, "x", iteration=number)
     assert len(log.journal.find(run_id)) == 1
+
+
+def _kinds_of_ids() -> set[str]:
+    texts = [path.read_text() for path in Path(decklog.__file__).parent.rglob("*.py")]
+    return {kind for text in texts for kind in re.findall(r'ids\.new\("(\w+)"\)', text)}
+
+
+@pytest.mark.parametrize("kind", sorted(_kinds_of_ids()))
+def test_an_id_of_ours_is_known_by_its_form_and_never_taken_for_a_secret(kind: str) -> None:
+    ids = Ids(Clock())
+    for made in (ids.new(kind) for _ in range(200)):
+        assert made[MARK_PLACE] == "_"
+        assert OURS.fullmatch(made)
+        assert scan(made) == (made, False)
+
+
+def test_what_only_looks_like_an_id_of_ours_is_looked_through(log: Decklog, run_id: str) -> None:
+    secret = "ghp" + "_" + "a1B2" * 9
+    made = log.tasks.add(run_id, "x").id
+    for text in (f"{made} {secret}", f"{made}\n{secret}", f"task_{secret}"):
+        entry = log.journal.append(run_id, text, task_id=text)
+        assert secret not in f"{entry.body} {entry.task_id}", text

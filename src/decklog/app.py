@@ -104,7 +104,7 @@ class Decklog:
             from decklog.db.sqlite.database import open_sqlite
 
             db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, clock=clock, **common)
-        return cls(db, clock=db.clock, ids=ids or Ids(db.clock, db.values.vouch))
+        return cls(db, clock=db.clock, ids=ids or Ids(db.clock))
 
     # The stores, in an order in which none refers to a later one. Where a verb needs another store, it says what it needs as a
     # Protocol and gets it here. Each is imported when it is first used: all of them cost five times as much as the one in use.

@@ -39,15 +39,28 @@ class ManualClock(Clock):
         return self._now
 
 
+class _Seconds(dict[tuple[int, ...], str]):
+    """Texts of seconds. Most times are of this second or of one just now, and looking it up takes a third of writing it."""
+
+    def __missing__(self, second: tuple[int, ...]) -> str:
+        if len(self) >= _SECONDS_KEPT:
+            self.clear()
+        text = self[second] = "%04d-%02d-%02dT%02d:%02d:%02d." % second  # noqa: UP031 - half of what an f-string takes
+        return text
+
+
+_SECONDS_KEPT = 1000
+_seconds = _Seconds()
+
+
 def to_text(moment: datetime) -> str:
     """Write a time as `2026-11-15T08:30:00.000000Z`, which sorts as text."""
     if moment.tzinfo is not UTC:
         if moment.tzinfo is None:
             raise ValueError("a time needs a time zone; use datetime.now(UTC)")
         moment = moment.astimezone(UTC)
-    day, time = (moment.year, moment.month, moment.day), (moment.hour, moment.minute, moment.second, moment.microsecond)
-    # Two thirds of what `isoformat` takes, half of what an f-string does; every entry has a time.
-    return "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ" % (*day, *time)  # noqa: UP031
+    start = _seconds[moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second]
+    return f"{start}{moment.microsecond:06d}Z"
 
 
 def from_text(text: str) -> datetime:

@@ -125,6 +125,9 @@ def _followed(db: "Any", steps: "Generator[Step | list[R], Any, None]") -> "Iter
             found = None
 
 
+_STEPWISE: "dict[str, Callable[[Any, Any], Any]]" = {"answer": _answer, "follow": _followed}
+
+
 def _keywords_of(function: "Callable[..., Any]") -> "frozenset[str] | None":
     """Name the keywords a function takes; None when it takes any."""
     code = function.__code__
@@ -198,22 +201,23 @@ def _proven(function: "Callable[..., Any]", store: "Any", args: "tuple[Any, ...]
 
 def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, manager_only: bool, late: bool = False) -> "Any":
     known = _keywords_of(function)
+    is_step, is_read, stepwise = through == "none", through == "read", _STEPWISE.get(through)
 
     @wraps(function)
     def operation(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
         if kwargs and known is not None and not kwargs.keys() <= known:
             raise _refuse(function, kwargs, known)
         try:
-            if through == "none":
+            if is_step:
                 return function(store, *args, **kwargs)
-            if through in _STEPWISE:
-                return _STEPWISE[through](store._db, function(store, *args, **kwargs))
-            if through == "read":
-                return store._db.read(lambda: function(store, *args, **kwargs))
-            write = partial(even_late if late else within_lease, store._db)
-            if manager_only:
-                return write(lambda: _proven(function, store, args, kwargs))
-            return write(lambda: function(store, *args, **kwargs))
+            if stepwise is not None:
+                return stepwise(store._db, function(store, *args, **kwargs))
+            job = partial(_proven, function, store, args, kwargs) if manager_only else partial(function, store, *args, **kwargs)
+            if is_read:
+                return store._db.read(job)
+            if lease.get() is None:
+                return store._db.write(job)
+            return even_late(store._db, job) if late else within_lease(store._db, job)
         except OverflowError as problem:
             # Times and columns have their limits, and only a number that the caller gave can be beyond them.
             raise Invalid(f"a number given to {function.__qualname__} is too large: {problem}") from problem
@@ -229,12 +233,9 @@ def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, ma
         manager_only=manager_only,
         function=operation,
         through=through,
-        steps=steps if through in _STEPWISE else None,
+        steps=None if stepwise is None else steps,
     )
     return operation
-
-
-_STEPWISE: "dict[str, Callable[[Any, Any], Any]]" = {"answer": _answer, "follow": _followed}
 
 
 def reads(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":

@@ -13,6 +13,7 @@ from types import UnionType
 from decklog import redact
 from decklog.clock import from_text, to_text
 from decklog.errors import Invalid, TooLarge
+from decklog.ids import MARK_PLACE, OURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ MAX_DEPTH = 200
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
+# What is seldom said twice is not remembered.
+_SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
 
 _encode = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
@@ -73,17 +76,19 @@ class Values:
 
     def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
         """Make every parameter fit for a column; also say whether anything was redacted."""
-        bound: dict[str, Any] = {}
+        bound = dict(parameters)
+        return bound, self.bind_into(bound, parameters)
+
+    def bind_into(self, bound: "dict[str, Any]", parameters: "Mapping[str, Any]") -> bool:
+        """Replace, in what is to be bound, each parameter that is not fit for a column as it is; say whether any was redacted."""
         redacted = False
         clean = self._clean
         for name, value in parameters.items():
-            kind = type(value)
-            if value is None or kind is int or (kind is str and value in clean):
-                bound[name] = value
-            else:
-                bound[name], changed = self.one(name, value)
-                redacted = redacted or changed
-        return bound, redacted
+            if value is None or (kind := type(value)) is int or (kind is str and value in clean):
+                continue
+            bound[name], changed = self.text(name, value) if kind is str else self.one(name, value)
+            redacted = redacted or changed
+        return redacted
 
     def one(self, name: str, value: "Any") -> "tuple[Any, bool]":
         kind = type(value)
@@ -110,7 +115,7 @@ class Values:
 
     def text(self, name: str, value: str) -> tuple[str, bool]:
         """Check and redact one text."""
-        if value in self._clean:
+        if value in self._clean or (value[MARK_PLACE] == "_" and OURS.fullmatch(value)):
             return value, False
         if not value.isascii():
             self._unicode(name, value)
@@ -122,7 +127,7 @@ class Values:
             clean, changed = redact.scan(value)
             if changed:
                 return clean, True
-        if len(value) <= _NAME_LENGTH:
+        if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:
             self.vouch(value)
         return value, False
 
@@ -134,7 +139,10 @@ class Values:
 
     def json(self, name: str, value: "Any") -> tuple[str, bool]:
         """Check and redact one JSON value: its strings are redacted, never its text."""
-        text = "[]" if value == [] else "{}" if value == {} else to_json(value)
+        if not value and isinstance(value, (list, dict)):
+            # Most lists and objects of most records are empty; braces alone would have the whole redactor loaded.
+            return ("[]" if isinstance(value, list) else "{}"), False
+        text = to_json(value)
         if "\\u0000" in text and _NUL.search(text):
             raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
         if not text.isascii():
@@ -215,6 +223,8 @@ def _written(value: "Any") -> str:
 
 # Before the name of a field stands the column as it was read; no field's own name can begin with it.
 _HELD = " "
+# Stands the row that a record was made of, with the names of its columns, until something of it is looked at.
+_ROW = ""
 _one_at_a_time = allocate_lock()
 
 
@@ -266,7 +276,7 @@ class Record:
             found = ((field.name, _decoder(field.type)) for field in fields(cls))
             cached = {name: decode for name, decode in found if decode is not None}
             with _one_at_a_time:
-                _take_defaults_off(cls, cached)
+                _take_defaults_off(cls, cls.columns())
             cls._decoding = cached  # type: ignore[attr-defined]
         return cached
 
@@ -274,7 +284,8 @@ class Record:
     def from_row(cls, names: "Iterable[str]", row: "Iterable[Any]") -> "Self":
         """Make the record from a row of its table; columns it does not name are left out.
 
-        Times, enumerations and JSON are read when they are first looked at: of most records, few of them ever are.
+        The row is taken apart when something of it is first looked at, and times, enumerations and JSON are read when they are:
+        of most records, few of them ever are, and of many nothing.
         """
         places = cls.__dict__.get("_places")
         if places is None:
@@ -284,17 +295,31 @@ class Record:
         if held is None:
             if len(names) != len(cls.columns()) or set(names) != set(cls.columns()):
                 fitted = cls.upcast(dict(zip(names, row, strict=True)))
-                names, row = tuple(fitted), fitted.values()
+                names, row = tuple(fitted), tuple(fitted.values())
+            held = places.get(names)
+        if held is None:
             held = places[names] = tuple(_HELD + name if name in cls._decoders() else name for name in names)
         record = cls.__new__(cls)
-        # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper.
-        record.__dict__.update(zip(held, row, strict=True))
+        record.__dict__[_ROW] = held, row
         return record
+
+    def _own(self) -> "dict[str, Any]":
+        """Give the record's dictionary, with the row taken apart."""
+        own = self.__dict__
+        unread = own.get(_ROW)
+        if unread is not None:
+            # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper.
+            own.update(zip(*unread, strict=True))
+            # Last, and only if it is there: another thread may be doing the same.
+            own.pop(_ROW, None)
+        return own
 
     if not TYPE_CHECKING:  # fields are declared; whatever else is asked for is a mistake
 
         def __getattr__(self, name: str) -> "Any":
-            own = self.__dict__
+            own = self._own()
+            if name in own:
+                return own[name]
             held = _HELD + name
             if held not in own:
                 raise AttributeError(f"a {self.noun()} has no {name!r}")
@@ -306,29 +331,37 @@ class Record:
     def upcast(cls, image: "Mapping[str, Any]") -> "dict[str, Any]":
         """Give what an entry of any age says of a record as today's columns.
 
-        A column that is newer than the entry has its field's default, as the migration that added it gave it to every row. A
-        record whose columns were renamed or split says here what became of the old ones, and then asks this one.
+        A column that an entry does not name has its field's default: null, which entries leave out, or what the migration that
+        added the column later gave to every row. A record whose columns were renamed or split says here what became of the old
+        ones, and then asks this one.
         """
-        defaults: dict[str, Any] | None = cls.__dict__.get("_defaults")
-        if defaults is None:
-            defaults = {field.name: _as_column(default_of(field)) for field in fields(cls)}
-            cls._defaults = defaults  # type: ignore[attr-defined]
-        return {name: image.get(name, default) for name, default in defaults.items()}
+        return {name: image.get(name, default) for name, default in cls._column_defaults().items()}
+
+    @classmethod
+    def _column_defaults(cls) -> "dict[str, Any]":
+        cached: dict[str, Any] | None = cls.__dict__.get("_defaults")
+        if cached is None:
+            cached = {field.name: _as_column(default_of(field)) for field in fields(cls)}
+            cls._defaults = cached  # type: ignore[attr-defined]
+        return cached
 
     @classmethod
     def image_of(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]") -> str:
-        """Write a row as canonical JSON, as `to_json` would write it, in a third of the time."""
+        """Write a row as canonical JSON, without the nulls that `upcast` puts back."""
         images = cls.__dict__.get("_images")
         if images is None:
             images = cls._images = {}  # type: ignore[attr-defined]
         plan = images.get(names)
         if plan is None:
             places = sorted(range(len(names)), key=names.__getitem__)
-            plan = images[names] = [f"{_quote(names[place])}:" for place in places], itemgetter(*places)
-        starts, in_order = plan
+            spelled = {name: f"{_quote(name)}:" for name in map(names.__getitem__, places)}
+            shown = {start for name, start in spelled.items() if cls._column_defaults().get(name) is not None}
+            plan = images[names] = tuple(spelled.values()), itemgetter(*places), shown
+        starts, in_order, shown = plan
         parts = [
-            start + ("null" if value is None else _quote(value) if type(value) is str else _written(value))
+            start + (_quote(value) if type(value) is str else _written(value))
             for start, value in zip(starts, in_order(row), strict=True)
+            if value is not None or start in shown
         ]
         return "{" + ",".join(parts) + "}"
 
@@ -383,7 +416,7 @@ class Record:
 
     def as_dict(self) -> "dict[str, Any]":
         """Give the record as plain JSON values."""
-        own, decoders = self.__dict__, self._decoders()
+        own, decoders = self._own(), self._decoders()
         data = {}
         for name in self.columns():
             if name in own:

@@ -4,8 +4,6 @@ import os
 import sys
 from datetime import datetime
 from enum import Enum
-from inspect import Parameter as Signed
-from inspect import signature
 from math import isfinite
 from types import UnionType
 
@@ -22,12 +20,12 @@ if TYPE_CHECKING:
 class Parameter:
     """One parameter of a verb: a place on the command line, an option, or both."""
 
-    def __init__(self, signed: Signed) -> None:
-        self.name = signed.name
-        self.required = signed.default is Signed.empty
-        self.default = None if self.required else signed.default
-        self.positional = signed.kind is not Signed.KEYWORD_ONLY
-        self.type = _plain(signed.annotation)
+    def __init__(self, name: str, annotation: "Any", *, positional: bool, required: bool, default: "Any") -> None:
+        self.name = name
+        self.required = required
+        self.default = default
+        self.positional = positional
+        self.type = _plain(annotation)
         self.is_flag = self.type is bool
 
     @property
@@ -154,8 +152,28 @@ _READERS: "dict[Any, Callable[[str], Any]]" = {
 
 
 def parameters_of(operation: "Operation") -> list[Parameter]:
-    """List the parameters of a verb, as they are written."""
-    return [Parameter(signed) for signed in list(signature(operation.function).parameters.values())[1:]]
+    """List the parameters of a verb, as they are written.
+
+    Read off the function itself: `inspect` takes as long to import as all that a short call does.
+    """
+    function: Any = operation.function
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = function.__code__
+    names, places = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], code.co_argcount
+    defaults = dict(zip(names[places - len(function.__defaults__ or ()) : places], function.__defaults__ or (), strict=True))
+    defaults |= function.__kwdefaults__ or {}
+    return [
+        Parameter(
+            name,
+            function.__annotations__[name],
+            positional=place < places,
+            required=name not in defaults,
+            default=defaults.get(name),
+        )
+        for place, name in enumerate(names)
+        if place > 0
+    ]
 
 
 def read_words(parameters: list[Parameter], words: list[str]) -> "dict[str, Any]":

@@ -137,11 +137,13 @@ class Store:
 
         Among the parameters is the run, or the record's `id`.
         """
-        bound, redacted = self._db.values.bind(parameters)
-        self._lock_first(record_class, bound)
-        if record_class.is_guarded and all(name in bound for name in record_class.identity):
-            self._compare(record_class, bound)
-        names, rows = self._db.rows(sql, bound)
+        db = self._db
+        redacted = db.values.bind_into(parameters, parameters)
+        if db.locks_rows:
+            self._lock_first(record_class, parameters)
+        if record_class.is_guarded and all(name in parameters for name in record_class.identity):
+            self._compare(record_class, parameters)
+        names, rows = db.rows(sql, parameters)
         for row in rows:
             self._record(record_class, names, row, "changed", note, redacted)
         return [record_class.from_row(names, row) for row in rows]

@@ -365,3 +365,29 @@ def test_a_long_text_can_be_read_from_what_was_written_with_others(log: Decklog,
         written = log.journal.append_many(batch)
         assert [entry.body for entry in written] == [long, "short"]
         assert written[0].already == is_known
+
+
+def test_what_a_task_became_and_what_was_said_of_it_come_in_one_order(log: Decklog, run_id: str) -> None:
+    task = log.tasks.add(run_id, "one", task_id="one")
+    log.tasks.add(run_id, "another", task_id="other")
+    claim = log.tasks.claim(run_id, worker="w")
+    assert claim is not None
+    log.journal.append(run_id, "I begin", task_id=task.id)
+    log.journal.append(run_id, "about the other", task_id="other")
+    log.artifacts.add(run_id, "report", "out.txt", content="text", task_id=task.id)
+    claim.finish()
+    seqs = [entry.seq for entry in log.journal.find(run_id, task_id=task.id, oldest_first=True)]
+    assert seqs == [2, 4, 5, 7, 8]
+    first = log.journal.find(task_id=task.id, limit=2)
+    rest = log.journal.find(task_id=task.id, after=first.next)
+    assert [entry.seq for entry in [*first, *rest]] == seqs[::-1]
+    assert [entry.seq for entry in log.journal.find(run_id, task_id=task.id, kind="change")] == [8, 7, 4, 2]
+
+
+def test_what_a_record_became_is_written_without_its_nulls(log: Decklog, run_id: str) -> None:
+    task = log.tasks.add(run_id, "one")
+    (entry,) = log.journal.history("tasks", task.id)
+    assert None not in entry.payload.values()  # type: ignore[attr-defined]
+    assert entry.payload["objective"] == ""  # type: ignore[index]
+    assert log.journal.at("tasks", task.id, entry.id) == task
+    assert log.journal.verify().ok

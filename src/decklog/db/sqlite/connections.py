@@ -25,16 +25,19 @@ class Connections:
         self.busy_seconds = busy_seconds
         self._synchronous = "full" if durability == "full" else "normal"
         self._is_closed = False
+        self.is_writable = not read_only
         self._identity: tuple[int, int] | None = None
         self._looked_at = 0.0
         # True where the write-ahead log holds what SQLite does not read: whoever closes the file last would remove it.
         self.keeps_wal = False
-        self._forgotten: list[apsw.Connection] = []
+        self._forgotten: list[object] = []
         self.reset()
 
     def reset(self) -> None:
         """Start with no connection at all, as a new process does."""
         self.writer: apsw.Connection | None = None
+        # For statements without a result: to make a cursor takes as long as to run one that does little.
+        self.cursor: apsw.Cursor | None = None
         self.readers = Readers(self._connect_reader)
         self._lock: FairLock | None = None
 
@@ -126,8 +129,16 @@ class Connections:
         if self.writer is None:
             self.check_open()
             self.writer = self.connect()
+            self.cursor = self.writer.cursor()
             self.checkpoints = Checkpoints(self.writer, self.path, int(self.busy_seconds * 1000))
         return self.writer
+
+    def running(self) -> apsw.Cursor:
+        """Give the cursor for statements without a result, on the connection that writes."""
+        if self.cursor is None:
+            self.writing()
+        assert self.cursor is not None
+        return self.cursor
 
     def check_open(self) -> None:
         if self._is_closed:
@@ -140,11 +151,13 @@ class Connections:
 
     def close(self) -> None:
         self._is_closed = True
+        self.is_writable = False
         self.readers.close()
         self.close_writer()
 
     def close_writer(self) -> None:
         if self.writer is not None:
+            self.cursor = None
             self.writer.close()
             self.writer = None
         if self._lock is not None:
@@ -157,7 +170,7 @@ class Connections:
             self._lock.close_in_child()
         # A transaction of the forking thread itself stays the parent's: closing its connection here would roll it back.
         if self.writer is not None:
-            self._forgotten.append(self.writer)
+            self._forgotten += [self.writer, self.cursor]
         # So does its read.
         self._forgotten += self.readers.remaining()
         self.reset()

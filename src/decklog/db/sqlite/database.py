@@ -127,11 +127,15 @@ class SqliteDatabase(Database):
         return self._names.keep(sql, names)
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
+        text, ordered = self._spelled.get(sql) or self._spell(sql)
+        cursor = self.connections.cursor or self.connections.running()
         try:
-            self._execute(sql, parameters)
+            cursor.execute(text, ordered(parameters))
+        except (OverflowError, UnicodeEncodeError) as problem:
+            raise Invalid(f"a value can't be stored: {problem}") from None
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
-        return self.connections.writing().changes()
+        return cursor.connection.changes()
 
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         try:

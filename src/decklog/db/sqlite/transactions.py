@@ -79,7 +79,8 @@ class Transactions:
                 with self._at_work():
                     return self._nested(job)
             self._check_free()
-        self._connections.check_writable()
+        if not self._connections.is_writable:
+            self._connections.check_writable()
         result: T = self._group.run(job)
         return result
 
@@ -170,46 +171,50 @@ class Transactions:
 
     def _begin(self) -> None:
         """Take the lock and start a transaction. What was found out before still holds if nobody else has written since."""
-        connection = self._connections.writing()
-        self._connections.lock.acquire()
+        connections = self._connections
+        cursor = connections.cursor or connections.running()
+        connection, lock = cursor.connection, connections.lock
+        lock.acquire()
         try:
-            connection.execute("begin immediate")
-            self._connections.check_in_place()
+            cursor.execute("begin immediate")
+            connections.check_in_place()
             if connection.data_version() != self._seen_version:
                 self.memo.clear()
                 self._check_schema(connection)
         except BaseException as problem:
             if connection.in_transaction:
                 connection.execute("rollback")
-            self._connections.lock.release()
+            lock.release()
             if isinstance(problem, apsw.Error):
-                raise errors.translate(problem, self._connections.path) from problem
+                raise errors.translate(problem, connections.path) from problem
             raise
         self._committed = False
 
     def _commit(self) -> None:
-        connection = self._connections.writing()
+        connections = self._connections
+        cursor = connections.cursor or connections.running()
         try:
-            connection.execute("commit")
+            cursor.execute("commit")
         except apsw.Error as problem:
-            raise errors.translate(problem, self._connections.path) from problem
-        self._seen_version = connection.data_version()
+            raise errors.translate(problem, connections.path) from problem
+        self._seen_version = cursor.connection.data_version()
         self._committed = True
         self._undoing.keep()
-        self._connections.checkpoints.after_commit()
+        connections.checkpoints.after_commit()
 
     def _end(self) -> None:
         """Roll back what was not committed, and let the next writer in."""
         self.owner = None
-        connection = self._connections.writing()
-        if not self._committed:
-            # SQLite may have rolled back by itself, as it does when the disk is full: what was found out is void.
-            self.memo.clear()
+        connections = self._connections
         try:
-            if connection.in_transaction:
-                connection.execute("rollback")
+            if not self._committed:
+                # SQLite may have rolled back by itself, as it does when the disk is full: what was found out is void.
+                self.memo.clear()
+                connection = connections.writing()
+                if connection.in_transaction:
+                    connection.execute("rollback")
         finally:
-            self._connections.lock.release()
+            connections.lock.release()
             self._undoing.undo()
 
     def _check_schema(self, connection: apsw.Connection) -> None:

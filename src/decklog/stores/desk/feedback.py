@@ -60,6 +60,8 @@ BACK = {FeedbackState.FIX_PR_OPEN: FeedbackState.IN_FIX, FeedbackState.IN_FIX: F
 
 @dataclass(frozen=True, kw_only=True)
 class Feedback(Record):
+    """What somebody thinks of the work, and what became of it."""
+
     table = "feedback"
     home = "@desk"
 

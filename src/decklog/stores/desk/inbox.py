@@ -53,6 +53,8 @@ class MessageState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Message(Record):
+    """What a person wrote to the agents."""
+
     table = "messages"
     home = "@desk"
 

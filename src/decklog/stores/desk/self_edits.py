@@ -20,6 +20,8 @@ PASSES = ("static", "functional", "arch", "security", "prose", "adversarial", "f
 
 @dataclass(frozen=True, kw_only=True)
 class SelfEdit(Record):
+    """A change that an agent proposed to its own code."""
+
     table = "self_edits"
     home = "@desk"
 

@@ -24,6 +24,8 @@ class CiConclusion(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CiRun(Record):
+    """One run of a workflow on the CI server."""
+
     table = "ci_runs"
     identity = ("workflow_name", "branch", "ci_run_id")
     home = "@desk"

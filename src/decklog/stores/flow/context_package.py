@@ -67,6 +67,8 @@ WEIGHTS = {PackagePriority.CRITICAL: 4, PackagePriority.HIGH: 3, PackagePriority
 
 @dataclass(frozen=True, kw_only=True)
 class ContextPackage(Record):
+    """What one agent found out and keeps for others."""
+
     table = "packages"
     references = (("supersedes_id", "packages"), ("superseded_by_id", "packages"))
 

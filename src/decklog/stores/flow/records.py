@@ -57,6 +57,8 @@ class WorkflowVersion(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkflowTransition(Record):
+    """What an agent does next once a role has answered with a status."""
+
     table = "workflow_transitions"
     identity = ("agent", "status")
     home = "@workflow"
@@ -94,6 +96,8 @@ class WorkflowAlias(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkflowRule(Record):
+    """A rule of the workflow that is no transition, by its name."""
+
     table = "workflow_rules"
     identity = ("name",)
     home = "@workflow"
@@ -120,6 +124,8 @@ class PromptMarker(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAssignment(Record):
+    """The model that a role works with."""
+
     table = "workflow_models"
     identity = ("agent",)
     home = "@workflow"

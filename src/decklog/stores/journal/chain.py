@@ -65,13 +65,6 @@ def canonical(values: "Mapping[str, Any]") -> str:
     return "{" + ",".join(parts) + "}"
 
 
-def halves(values: "Mapping[str, Any]") -> tuple[str, str]:
-    """Write an entry as canonical JSON up to its number and from there on, for a database that numbers it itself."""
-    # A text can't hold the mark: its quotes would be escaped.
-    before, mark, after = canonical({**values, "seq": _NUMBER}).partition(f'"seq":{_NUMBER}')
-    return before + mark.removesuffix(str(_NUMBER)), after
-
-
 def link(previous: str, values: "Mapping[str, Any]") -> str:
     """Hash an entry onto the one before it; `redacted` counts only when it is set."""
     return sha256((previous + canonical(values)).encode()).hexdigest()
@@ -98,7 +91,7 @@ class _Fragment(dict):  # type: ignore[type-arg]
         return text
 
 
-_who, _group, _kind = _Fragment("agent", "agent_id"), _Fragment("confidence", "group_id"), _Fragment("key", "kind")
+_who, _group, _kind = _Fragment("agent", "agent_id"), _Fragment("confidence", "group_id"), _Fragment("kind")
 _phase, _table, _refs, _place = _Fragment("phase"), _Fragment("record_table"), _Fragment("refs"), _Fragment("stream", "subtype")
 
 
@@ -106,35 +99,57 @@ def _field(name: str, value: "Any") -> str:
     return f'"{name}":{_quote(value) if type(value) is str else value},'
 
 
-def flaw(previous: str, row: "Row") -> str | None:
-    """Name what keeps a row from following a hash: its `body` or `payload` is not what its digest says, or its `hash` differs."""
-    (_, stream, seq, at, hash, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
+class _Differs(Exception):
+    """A text of a row is not what its digest says."""
+
+
+def _text_field(name: str, text: "Any", digest: "Any") -> str:
+    """Write a body or a payload by its digest, whether the text itself is there or was dropped or moved."""
+    if text is None:
+        return "" if digest is None else _field(name, digest)
+    found = sha256(text.encode()).hexdigest() if type(text) is str else None
+    if found is None or (digest is not None and digest != found):
+        raise _Differs(name)
+    return f'"{name}":"{found}",'
+
+
+def _written(row: "Row") -> str:
+    """Write a row as canonical JSON, as `canonical` would write its values."""
+    (_, stream, seq, at, _, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
      record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
-    if type(seq) is not int or type(at) is not str:
-        return "hash"  # a damaged page gives rows of anything
-    if body is None:
-        body_text = "" if body_digest is None else _field("body", body_digest)
-    else:
-        digest = sha256(body.encode()).hexdigest() if type(body) is str else None
-        if digest is None or (body_digest is not None and body_digest != digest):
-            return "body"
-        body_text = f'"body":"{digest}",'
-    if payload is None:
-        payload_text = "" if payload_digest is None else _field("payload", payload_digest)
-    else:
-        digest = sha256(payload.encode()).hexdigest() if type(payload) is str else None
-        if digest is None or (payload_digest is not None and payload_digest != digest):
-            return "payload"
-        payload_text = f'"payload":"{digest}",'
-    # In the order of the alphabet, as `chain` has them. Numbers are never looked up: to a dictionary, 1 and 1.0 are the same.
+    # In the order of the alphabet, as `FIELDS` has them. Numbers are never looked up, since to a dictionary 1 and 1.0 are the
+    # same; nor is what hardly comes twice.
     text = (
-        f'{previous}{{{_who[agent, agent_id]}"at":{_quote(at)},{body_text}{_group[confidence, group_id]}'
-        f"{'' if iteration is None else _field('iteration', iteration)}{_kind[key, kind]}{payload_text}{_phase[phase]}"
+        f'{{{_who[agent, agent_id]}"at":{_quote(at)},{_text_field("body", body, body_digest)}{_group[confidence, group_id]}'
+        f"{'' if iteration is None else _field('iteration', iteration)}{'' if key is None else _field('key', key)}"
+        f"{_kind[kind]}{_text_field('payload', payload, payload_digest)}{_phase[phase]}"
         f"{'' if record_id is None else _field('record_id', record_id)}{_table[record_table]}"
         f'{_field("redacted", redacted) if redacted else ""}{_refs[refs]}"seq":{seq},{_place[stream, subtype]}'
         f"{'' if task_id is None else _field('task_id', task_id)}"
     )
-    return None if sha256((text[:-1] + "}").encode()).hexdigest() == hash else "hash"
+    return text[:-1] + "}"
+
+
+def hashed(previous: str, row: "Row") -> str:
+    """Hash a row onto the one before it."""
+    return sha256((previous + _written(row)).encode()).hexdigest()
+
+
+def halves(row: "Row") -> tuple[str, str]:
+    """Write a row as canonical JSON up to its number and from there on, for a database that numbers it itself."""
+    # A text can't hold the mark: its quotes would be escaped.
+    before, mark, after = _written((*row[:SEQ], _NUMBER, *row[SEQ + 1 :])).partition(f'"seq":{_NUMBER}')
+    return before + mark.removesuffix(str(_NUMBER)), after
+
+
+def flaw(previous: str, row: "Row") -> str | None:
+    """Name what keeps a row from following a hash: its `body` or `payload` is not what its digest says, or its `hash` differs."""
+    if type(row[SEQ]) is not int or type(row[AT]) is not str:
+        return "hash"  # a damaged page gives rows of anything
+    try:
+        return None if hashed(previous, row) == row[HASH] else "hash"
+    except _Differs as found:
+        return str(found)
 
 
 def flawed(row: "Row", what: str) -> Damaged:

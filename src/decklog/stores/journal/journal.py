@@ -216,8 +216,13 @@ class Journal:
     def _in_order(self, where: Where, search: "_Search") -> "list[tuple[Entry, int]]":
         if search.after is not None:
             where.add("pos > :after" if search.oldest_first else "pos < :after", after=search.after)
-        direction = "asc" if search.oldest_first else "desc"
-        return self._select(f"{SELECT} {where.sql} order by pos {direction} limit {search.limit + 1}", where.bound)
+        order = f"order by pos {'asc' if search.oldest_first else 'desc'} limit {search.limit + 1}"
+        if "task_id" not in where.bound:
+            return self._select(f"{SELECT} {where.sql} {order}", where.bound)
+        # What the task itself became is found by its record, and all else by its task: no index holds both.
+        own = f"{SELECT} {where.sql} and record_table = 'tasks' and record_id = :task_id {order}"
+        others = f"{SELECT} {where.sql} and record_table is distinct from 'tasks' {order}"
+        return self._select(f"select * from ({own}) own union all select * from ({others}) others {order}", where.bound)
 
     def _select(self, sql: str, bound: "Mapping[str, Any]") -> "list[tuple[Entry, int]]":
         return self._loaded(self._db.rows(sql, bound)[1])

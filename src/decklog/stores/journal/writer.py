@@ -24,6 +24,7 @@ values ({", ".join(":" + name for name in COLUMNS)})
 """
 _INSERT_ONCE = INSERT + "on conflict do nothing"
 _NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
+_WRITABLE: "dict[str, str]" = {kind: kind.value for kind in EntryKind if kind is not EntryKind.CHANGE}
 
 
 class Writer:
@@ -35,7 +36,7 @@ class Writer:
 
     def append(self, given: "dict[str, Any]") -> Entry:
         """Append one entry, or give the first one with its key."""
-        values = self._bind(_checked(given), to_text(self._clock.now()))
+        values = self._bind(_checked(given))
         return load(self._db, tuple(values.values())) if self._insert(values) else self._first(values)
 
     def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
@@ -109,39 +110,41 @@ class Writer:
             values["task_id"] = task_id
         self._insert(values, new_stream)
 
-    def _bind(self, given: "dict[str, Any]", now: str) -> "dict[str, Any]":
+    def _bind(self, given: "dict[str, Any]", now: str | None = None) -> "dict[str, Any]":
+        """Give an entry's columns, in their order, but for its place and its hash."""
         who = attribution.acting.get()
         if who is not None:
             given = {**who, **{name: value for name, value in given.items() if value is not None}}
-        bound, cleaned = self._db.values.bind(given)
-        values = {**_NOTHING, **bound}
-        values["redacted"] = int(cleaned)
+        values = {**_NOTHING, **given}
+        values["redacted"] = int(self._db.values.bind_into(values, given))
         if values["at"] is None:
-            values["at"] = now
+            values["at"] = now or to_text(self._clock.now())
         return values
 
     def _insert(self, values: "dict[str, Any]", new_stream: bool = False) -> bool:
         """Chain and insert one entry; say whether it is new, rather than known by its key."""
-        if (append := self._db.append_entry) is not None:
+        db = self._db
+        if (append := db.append_entry) is not None:
             return self._insert_there(append, values, new_stream)
         stream = values["stream"]
         before = self.head(stream, new_stream)
         self._link(values, before)
         if values["key"] is None:
-            self._db.count(INSERT, values)
-        elif not self._db.count(_INSERT_ONCE, values):
-            self._db.memo["head", stream] = before
+            db.count(INSERT, values)
+        elif not db.count(_INSERT_ONCE, values):
+            db.memo["head", stream] = before
             return False
-        self._db.announce(stream)
+        db.announce(stream)
         return True
 
     def _insert_there(self, append: "Callable[..., Any]", values: "dict[str, Any]", new_stream: bool) -> bool:
         """Have the database chain and insert an entry, all in one statement."""
         stream = values["stream"]
-        if any(len(values[name] or "") > INLINE_CHARACTERS for name in ("body", "payload")):
+        if any(len(values[name] or "") > INLINE_CHARACTERS for name in ("body", "payload")) and values["record_table"] is None:
             # A long text becomes a blob, and whoever writes the same one waits for this.
             self._db.lock_stream(stream)
-        before, after = chain.halves(self._digested(values))
+            self._move_long(values)
+        before, after = chain.halves(tuple(values.values()))
         written = append(values, before, after)
         if not written:
             self._start(stream, new_stream)
@@ -155,30 +158,24 @@ class Writer:
         self._db.memo["head", stream] = (position, hashed, values["at"])
         return True
 
-    def _digested(self, values: "dict[str, Any]") -> "dict[str, Any]":
-        """Give an entry as it is hashed, with digests for its texts; long ones are moved to blobs."""
-        body, payload = chain.digest(values["body"]), chain.digest(values["payload"])
-        hashed = {**values, "body": body, "payload": payload, "redacted": values["redacted"] or None}
-        self._move_long(values, "body", body)
-        self._move_long(values, "payload", payload)
-        return hashed
-
     def _link(self, values: "dict[str, Any]", head: "tuple[Any, ...]") -> None:
         """Give an entry its number and its hash, and make it the stream's head."""
-        stream = values["stream"]
-        values["pos"] = head[0] + 1
-        values["seq"] = values["pos"] % STREAM_SIZE
-        values["hash"] = chain.link(head[1], self._digested(values))
+        stream, position = values["stream"], head[0] + 1
+        values["pos"], values["seq"] = position, position % STREAM_SIZE
+        if values["record_table"] is None:
+            self._move_long(values)
+        hashed = values["hash"] = chain.hashed(head[1], tuple(values.values()))
         if values["at"] < head[2]:
             self.out_of_order(stream)
-        self._db.memo["head", stream] = (values["pos"], values["hash"], values["at"])
+        self._db.memo["head", stream] = (position, hashed, values["at"])
 
-    def _move_long(self, values: "dict[str, Any]", name: str, digest: str | None) -> None:
-        """Move a text that is too long for a row to blobs."""
-        text = values[name]
-        if text is not None and len(text) > INLINE_CHARACTERS and values["record_table"] is None:
-            values[f"{name}_digest"] = keep(self._db, text.encode(), digest)
-            values[name] = None
+    def _move_long(self, values: "dict[str, Any]") -> None:
+        """Move texts that are too long for a row to blobs. What a record became stays in its row, whatever its length."""
+        for name in ("body", "payload"):
+            text = values[name]
+            if text is not None and len(text) > INLINE_CHARACTERS:
+                values[f"{name}_digest"] = keep(self._db, text.encode())
+                values[name] = None
 
     def head(self, stream: str, new_stream: bool = False) -> "tuple[Any, ...]":
         """Find a stream's last entry; nobody else appends to it until this transaction ends."""
@@ -253,9 +250,10 @@ class Written(Sequence):  # type: ignore[type-arg]
 
 def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
     """Check what an entry means, and read its enumerations."""
-    if type(given["kind"]) is not EntryKind:
-        given["kind"] = enum_of(EntryKind, given["kind"], "kind")
-    if given["kind"] is EntryKind.CHANGE:
+    kind = given["kind"]
+    plain = _WRITABLE.get(kind) if isinstance(kind, str) else None
+    given["kind"] = plain or enum_of(EntryKind, kind, "kind").value
+    if given["kind"] == "change":
         raise Invalid("entries of kind change are written by the stores alone; use event for your own")
     payload = given.get("payload")
     if payload is None and given.get("body") is None:

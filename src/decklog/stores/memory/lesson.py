@@ -29,6 +29,8 @@ class Topic(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson(Record):
+    """Something that was learned, and is told again where it helps."""
+
     table = "lessons"
     home = "@memory"
 

@@ -29,6 +29,8 @@ class PatternOutcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorPattern(Record):
+    """An error that came up before, and what helped."""
+
     table = "patterns"
     identity = ("pattern_hash", "project")
     home = "@memory"

@@ -37,6 +37,8 @@ TOPIC_OF_PHASE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Strategy(Record):
+    """A way of working that helped before."""
+
     table = "strategies"
     home = "@memory"
 

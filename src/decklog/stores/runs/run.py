@@ -32,6 +32,8 @@ ENDED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)
 
 @dataclass(frozen=True, kw_only=True)
 class Run(Record):
+    """One undertaking of agents, from its goal to its end; its journal is a stream of its own."""
+
     table = "runs"
     references = (("current_task_id", "tasks"),)
 
@@ -66,6 +68,8 @@ class Run(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Agent(Record):
+    """Somebody who works in a run."""
+
     table = "agents"
     identity = ("run_id", "role")
 

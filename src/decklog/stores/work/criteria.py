@@ -33,6 +33,8 @@ class CriterionStatus(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion(Record):
+    """What a run must show to be a success."""
+
     table = "criteria"
     identity = ("run_id", "number")
 

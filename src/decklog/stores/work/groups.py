@@ -107,6 +107,8 @@ class GroupTier(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Group(Record):
+    """Tasks of a run that are reviewed and merged together."""
+
     table = "groups"
     identity = ("run_id", "group_id")
     references = (("context_references", "packages"),)

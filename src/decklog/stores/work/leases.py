@@ -95,7 +95,7 @@ class Leases(Store):
         check_span(lease_seconds, "lease_seconds")
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
-        patience = Patience(wait_seconds)
+        patience = Patience(wait_seconds) if wait_seconds > 0 else None
 
         def claim_one() -> Claim | None:
             task = self._claim(run_id, worker, wanted, lease_seconds, amounts)
@@ -104,7 +104,7 @@ class Leases(Store):
         claim: Claim | None = None
         while claim is None:
             claim = yield writing(claim_one, undo=self._unclaim)
-            if claim is None and not (yield from self._awaited(run_id, wanted, patience)):
+            if claim is None and (patience is None or not (yield from self._awaited(run_id, wanted, patience))):
                 return None
         if recall:
             about = f"{claim.task.title} {claim.task.objective}"
@@ -152,10 +152,11 @@ class Leases(Store):
         lease_seconds: float,
         amounts: "dict[str, int | None] | None" = None,
     ) -> Task | None:
+        now = self._now()
         for run in [run_id] if run_id is not None else self._runs_with_work():
-            self._take_back(run)
-            if (task := self._take(run, worker, wanted, lease_seconds)) is not None:
-                until = self._now() + timedelta(seconds=lease_seconds)
+            self._take_back(run, now)
+            if (task := self._take(run, worker, wanted, now, lease_seconds)) is not None:
+                until = now + timedelta(seconds=lease_seconds)
                 return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
         if run_id is not None:
             # An empty answer would be taken for a run with nothing left to do.
@@ -193,16 +194,18 @@ class Leases(Store):
         )
         return [row[0] for row in rows]
 
-    def _take_back(self, run_id: str) -> None:
-        now = self._steady_now()
-        bound, _ = self._db.values.bind({"run_id": run_id, "now": now})
+    def _take_back(self, run_id: str, now: "datetime") -> None:
+        steady_now = self._steady_now()
+        bound, _ = self._db.values.bind({"run_id": run_id, "now": steady_now})
         late = self._db.one(
             "select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :now limit 1", bound
         )
         if late is not None:
-            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, now=self._now(), steady_now=now)
+            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, now=now, steady_now=steady_now)
 
-    def _take(self, run_id: str, worker: str, wanted: "dict[str, str | None]", lease_seconds: float) -> Task | None:
+    def _take(
+        self, run_id: str, worker: str, wanted: "dict[str, str | None]", now: "datetime", lease_seconds: float
+    ) -> Task | None:
         """Take the next task that is ready; those that others are taking at this moment are passed over."""
         asked = narrowed(wanted)
         taken = self._change_all(
@@ -211,7 +214,7 @@ class Leases(Store):
             note=f"claimed by {worker}",
             run_id=run_id,
             worker=worker,
-            now=self._now(),
+            now=now,
             until=self._steady_now() + timedelta(seconds=lease_seconds),
             **asked,
         )
@@ -303,8 +306,7 @@ class Leases(Store):
             raise
 
     def _finish(self, task_id: str, fence: int, summary: str | None, result: object) -> Task:
-        ending = _ending(AttemptOutcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0)
-        task = self._held(task_id, fence, ending, note=summary or "done")
+        task = self._change_held(_FINISH, task_id, fence, note=summary or "done", summary=summary, result=result)
         self._free_dependents(task_id)
         return task
 
@@ -402,16 +404,13 @@ class Leases(Store):
         return found[0]
 
     def _held(self, task_id: str, fence: int, changes: "dict[str, Any]", note: str | None = None) -> Task:
-        """Change a task only if this worker still has it."""
-        changed = self._change_all(
-            Task,
-            _held_update(tuple(changes)),
-            note=note,
-            id=task_id,
-            fence=fence,
-            now=self._now(),
-            **{f"new_{name}": value for name, value in changes.items()},
-        )
+        """Change fields of a task only if this worker still has it."""
+        new = {f"new_{name}": value for name, value in changes.items()}
+        return self._change_held(_held_update(tuple(changes)), task_id, fence, note=note, **new)
+
+    def _change_held(self, sql: str, task_id: str, fence: int, *, note: str | None, **parameters: "Any") -> Task:
+        """Run an update that meets a task only if this worker still has it."""
+        changed = self._change_all(Task, sql, note=note, id=task_id, fence=fence, now=self._now(), **parameters)
         if not changed:
             present = self._seek(Task, task_id)
             raise self._refusal(Task, task_id) if present is None else _lost(present, fence)
@@ -432,6 +431,22 @@ def lease_check(task_id: str, fence: int) -> "Callable[[Database], None]":
             raise _lost(task, fence)
 
     return check
+
+
+_FINISH = """
+update tasks set
+  state = 'done',
+  outcome = 'done',
+  worker = null,
+  leased_until = null,
+  summary = :summary,
+  result = :result,
+  blocker = null,
+  blocker_repeats = 0,
+  updated_at = :now
+where id = :id and fence = :fence and state = 'running'
+returning *
+"""
 
 
 @cache

@@ -26,6 +26,8 @@ class PhaseStatus(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Record):
+    """What a run sets out to do."""
+
     table = "plans"
     identity = ("run_id",)
 
@@ -41,6 +43,8 @@ class Plan(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanPhase(Record):
+    """One phase of a run's plan."""
+
     table = "phases"
     identity = ("run_id", "number")
 

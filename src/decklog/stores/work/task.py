@@ -41,6 +41,8 @@ class AttemptOutcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Record):
+    """A piece of work of a run, as it stands: who has it, until when, and how its last attempt ended."""
+
     table = "tasks"
 
     id: str

@@ -73,6 +73,8 @@ class TrustProposal(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class TrustChange(Record):
+    """One step of the trust contract, as it was made."""
+
     table = "trust_changes"
     home = "@desk"
 

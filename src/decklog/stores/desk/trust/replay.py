@@ -74,7 +74,7 @@ def _objection(before: "Image", after: "Image", at: str, signed: "dict[int, list
     changed = _changed(before, after)
     for said, statement, signature in signed.get(before["revision"], ()):
         terms = _columns(said)
-        fits = changed <= terms.keys() and all(after[name] == value for name, value in terms.items())
+        fits = changed <= terms.keys() and all(after.get(name) == value for name, value in terms.items())
         meant = said["log"] == before["id"] and said["key"] == fingerprint(before["public_key"]) and said["expires_at"] > at
         if fits and meant and is_signed(statement, signature, before["public_key"]):
             return None

@@ -1,0 +1,108 @@
+"""What a short call imports. An agent makes thousands of them, and most of each is spent on imports."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from decklog.cli.late_import import import_later
+from decklog.cli.parameters import parameters_of
+from decklog.operations import Operation
+from tests.db.processes import unmeasured
+from tests.registry import named, operations
+
+_PYTHON = """
+_blake2 _collections _contextvars _datetime _functools _hashlib _json _operator _sre _weakrefset apsw collections collections.abc
+contextlib contextvars copy copyreg dataclasses datetime enum errno fcntl functools gc hashlib itertools json json.decoder
+json.encoder json.scanner keyword math operator re re._casefix re._compiler re._constants re._parser reprlib threading types
+weakref
+"""
+# What `python -m` brings along, and what a module looks for on other Pythons and does not find.
+_BESIDE = "importlib importlib._abc importlib.machinery importlib.util org org.python org.python.core runpy warnings"
+_OURS = """
+decklog decklog.app decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import
+decklog.cli.locate decklog.cli.parameters decklog.cli.show decklog.cli.table decklog.cli.terminal decklog.clock
+decklog.db decklog.db.base decklog.db.callers decklog.db.forks decklog.db.schema decklog.db.sqlite
+decklog.db.sqlite.checkpoints decklog.db.sqlite.connections decklog.db.sqlite.database decklog.db.sqlite.errors
+decklog.db.sqlite.fair_lock decklog.db.sqlite.file decklog.db.sqlite.group_commit decklog.db.sqlite.migrate
+decklog.db.sqlite.readers decklog.db.sqlite.transactions decklog.db.statements decklog.db.where decklog.errors
+decklog.ids decklog.operations decklog.records decklog.redact decklog.redact.patterns decklog.redact.patterns.prefilter
+decklog.stores decklog.stores.base decklog.stores.journal decklog.stores.journal.attribution
+decklog.stores.journal.blobs decklog.stores.journal.chain decklog.stores.journal.entry decklog.stores.journal.journal
+decklog.stores.journal.rows decklog.stores.journal.time_index decklog.stores.journal.writer
+"""
+_TASKS = """
+decklog.stores.checks decklog.stores.of_run decklog.stores.work decklog.stores.work.claim decklog.stores.work.claimable
+decklog.stores.work.leases decklog.stores.work.task decklog.stores.work.tasks
+"""
+EACH = frozenset(f"{_PYTHON} {_BESIDE} {_OURS}".split())
+TASKS = EACH | frozenset(_TASKS.split())
+
+
+def imported(*words: str) -> set[str]:
+    """Name what a run of Python imports."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *words], env=unmeasured(), capture_output=True, text=True, timeout=300, check=True
+    )
+    lines = (line.split("|") for line in done.stderr.splitlines() if line.startswith("import time:"))
+    return {parts[2].strip() for parts in lines} - {"imported package"}
+
+
+@pytest.fixture(scope="module")
+def bare() -> set[str]:
+    return imported("-c", "pass")
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        (("journal", "append", "run_1", "hello", "--key", "k"), EACH),
+        (("tasks", "add", "run_1", "one more"), TASKS),
+        (("tasks", "claim", "run_1", "--worker", "w"), TASKS),
+        (("tasks", "finish", "TASK", "--fence", "1"), TASKS),
+        (("tasks", "extend", "TASK", "--fence", "1"), TASKS),
+    ],
+)
+def test_a_short_call_imports_what_it_needs_and_nothing_else(
+    tmp_path: Path, bare: set[str], words: tuple[str, ...], allowed: frozenset[str]
+) -> None:
+    with Decklog.open(tmp_path / "log.db") as log:
+        log.runs.start("x", run_id="run_1")
+        task = log.tasks.add("run_1", "one")
+        if "TASK" in words:
+            log.tasks.claim("run_1", worker="w")
+    words = tuple(task.id if word == "TASK" else word for word in words)
+    found = imported("-m", "decklog", "--db", str(tmp_path / "log.db"), *words) - bare
+    assert "decklog.stores.journal.writer" in found
+    assert found - allowed == set()
+
+
+def test_a_module_that_comes_later_is_the_real_one_once_it_is_used() -> None:
+    code = f"""
+import sys
+from {import_later.__module__} import import_later
+import_later("colorsys")
+import_later("sys")
+assert sys.modules["sys"] is sys
+import colorsys
+assert "__file__" not in vars(colorsys)
+from colorsys import rgb_to_hsv
+assert rgb_to_hsv(1, 0, 0) == colorsys.rgb_to_hsv(1, 0, 0) == (0.0, 1.0, 1)
+import colorsys
+assert colorsys.__file__.endswith("colorsys.py") and sys.modules["colorsys"] is colorsys
+"""
+    subprocess.run([sys.executable, "-c", code], env=unmeasured(), timeout=300, check=True)
+
+
+@pytest.mark.parametrize(("store", "operation"), **named(operations()))
+def test_the_words_of_a_verb_are_those_of_its_signature(store: str, operation: Operation) -> None:
+    signed = list(inspect.signature(operation.function).parameters.values())[1:]
+    found = parameters_of(operation)
+    assert [parameter.name for parameter in found] == [one.name for one in signed], store
+    for parameter, one in zip(found, signed, strict=True):
+        assert parameter.required == (one.default is one.empty)
+        assert parameter.required or parameter.default == one.default
+        assert parameter.positional == (one.kind is not one.KEYWORD_ONLY)
