@@ -1,4 +1,7 @@
-"""What a bazinga project's programs ask: dashboards and the prompt builder by SQL, agents by the scripts' command lines."""
+"""What a bazinga project's programs ask: dashboards and the prompt builder by SQL, agents by the scripts' command lines.
+
+The SQL is written from what is known of each program's pages and sections: it is not a trace of the programs.
+"""
 
 S, G = "'bazinga_1'", "'G1'"
 

@@ -239,3 +239,18 @@ def test_a_take_over_that_ended_between_the_log_and_the_file_is_finished_by_the_
 
     assert "first" in contents(str(file))
     assert os.path.exists(log_beside(str(file)))
+
+
+def test_a_file_that_can_not_be_written_does_not_keep_agents_from_their_work(shell: Shell) -> None:
+    shell.ok("create-session", "s", "simple", "Read")
+    for ending in ("", "-wal", "-shm"):
+        Path(shell.db + ending).unlink(missing_ok=True)
+    Path(shell.db).mkdir()
+
+    answer = shell.call("log-interaction", "s", "pm", "written all the same")
+
+    assert (answer.code, answer.json["success"], answer.json["log_id"]) == (0, True, None)
+    assert "is behind the log" in answer.err
+    Path(shell.db).rmdir()
+    shell.ok("get-session", "s")
+    assert contents(shell.db) == ["written all the same"]
