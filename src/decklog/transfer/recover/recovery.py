@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from decklog.transfer.recover.findings import Findings
 
 
+_FEW = 10
+
+
 @dataclass(kw_only=True)
 class Recovered:
     """What was found and what was not. `to` is None when the file was whole and nothing was made."""
@@ -35,12 +38,25 @@ class Recovered:
     problems: list[str] = field(default_factory=list)
     streams: list[StreamReport] = field(default_factory=list)
 
+    @property
+    def notes(self) -> list[str]:
+        """Say in words what did not come back as it was."""
+        if self.whole:
+            return ["the file is whole; there is nothing to recover"]
+        gaps = [f"{report.stream} {low}-{high or ''}" for report in self.streams for low, high in report.missing]
+        altered = [f"{report.stream}:{seq}" for report in self.streams for seq in report.altered]
+        said = [("lost", gaps), ("damaged, and kept as they read", altered)]
+        notes = [f"entries {what}: {_some(named)}" for what, named in said if named]
+        return [*notes, *(f"verify says of the new log: {problem}" for problem in self.problems[:_FEW])]
+
     def as_dict(self) -> "dict[str, Any]":
         return {**asdict(self), "streams": [report.as_dict() for report in self.streams]}
 
 
 def recover(file: str, to: str | None = None, *, progress: Progress = silent) -> Recovered:
     """Make a new log from a damaged file, which is never changed; a file that is whole is left alone."""
+    for named in (file, to or ""):
+        _check_is_no_address(named)
     file = os.path.abspath(file)
     to = os.path.abspath(to or f"{os.path.splitext(os.path.basename(file))[0]}.recovered.db")
     if is_same(file, to):
@@ -56,6 +72,19 @@ def recover(file: str, to: str | None = None, *, progress: Progress = silent) ->
         _fill(partial, salvage, report, progress)
         publish(partial, to, overwrite=False)
     return report
+
+
+def _some(named: list[str]) -> str:
+    return ", ".join(named[:_FEW]) + (f" and {len(named) - _FEW} more" if len(named) > _FEW else "")
+
+
+def _check_is_no_address(named: str) -> None:
+    """Refuse a server's address, without showing it: there may be a password in it."""
+    if "://" in named:
+        raise Invalid(
+            "a log is recovered from a SQLite file into another one, not from or into a server",
+            hint="A server's own backup mends its database; `decklog move` then takes a recovered file there.",
+        )
 
 
 def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) -> None:
