@@ -4,6 +4,7 @@ import os
 from dataclasses import asdict, dataclass, field
 
 from decklog.db.sqlite.backup import publish
+from decklog.db.sqlite.file import unusable
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.move import is_same
@@ -63,7 +64,14 @@ def recover(file: str, to: str | None = None, *, progress: Progress = silent) ->
         raise Invalid("what is recovered goes into a new file, never over the damaged one")
     if os.path.lexists(to):
         raise Conflict(f"{to} is there already, and was left as it is", hint="Name another file with --to.", path=to)
-    os.makedirs(os.path.dirname(to), mode=0o700, exist_ok=True)
+    try:
+        os.makedirs(os.path.dirname(to), mode=0o700, exist_ok=True)
+        return _recover(file, to, progress)
+    except OSError as problem:
+        raise unusable(os.path.dirname(to), problem) from None
+
+
+def _recover(file: str, to: str, progress: Progress) -> Recovered:
     with Salvage(file, os.path.dirname(to), progress) as salvage:
         if salvage.is_whole():
             return Recovered(file=file, to=None, whole=True)
