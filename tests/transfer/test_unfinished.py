@@ -1,6 +1,7 @@
 """What killed backups, restores and recoveries leave behind is gone with the next one."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ import pytest
 from decklog import Decklog
 from decklog.errors import DiskFull
 from decklog.transfer.backup import back_up
+from decklog.transfer.recover.recovery import recover
 from decklog.transfer.unfinished import sweep
 
 HOURS_AGO = time.time() - 3 * 3600
@@ -58,8 +60,47 @@ def test_what_is_being_worked_on_stays(tmp_path: Path, gone: int) -> None:
     assert sorted(os.listdir(tmp_path)) == sorted(kept)
 
 
+# Each stops in the middle of its work, at the first step that it tells of.
+STOPPING = """
+import sys
+from decklog import Decklog
+def stop(*_):
+    print("working", flush=True)
+    sys.stdin.read()
+"""
+WORK = {
+    "backup": "from decklog.transfer.backup import back_up; back_up(Decklog.open('decklog.db'), 'copy.db', progress=stop)",
+    "restore": "from decklog.transfer.restore import restore; restore('backup.db', 'decklog.db', progress=stop)",
+    "recover": "from decklog.transfer.recover.recovery import recover; recover('decklog.db', 'new.db', progress=stop)",
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_what_is_killed_in_the_middle_changes_nothing_and_leaves_nothing_for_good(work: str, tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "decklog.db") as log:
+        log.runs.start("x", run_id="run_1")
+        back_up(log, str(tmp_path / "backup.db"))
+    before = {name: (tmp_path / name).read_bytes() for name in ("decklog.db", "backup.db")}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", STOPPING + WORK[work]]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"working\n"
+        process.send_signal(signal.SIGKILL)
+    left = {
+        path for path in tmp_path.iterdir() if not path.name.startswith(("decklog.db-", "backup.db-")) and path.name not in before
+    }
+    assert left
+    for path in left:
+        for file in (*path.rglob("*"), path):
+            os.utime(file, (HOURS_AGO, HOURS_AGO))
+    sweep(str(tmp_path))
+    assert {name for name in os.listdir(tmp_path) if not name.startswith(("decklog.db-", "backup.db-"))} == set(before)
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
 @pytest.mark.skipif(not os.access("/proc/self/ns/mnt", os.R_OK) or os.geteuid() != 0, reason="needs a file system of its own")
-def test_a_backup_without_room_says_that_the_disk_is_full(tmp_path: Path) -> None:
+def test_a_backup_or_a_recovery_without_room_says_that_the_disk_is_full(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(small)], capture_output=True, check=False)
@@ -73,5 +114,8 @@ def test_a_backup_without_room_says_that_the_disk_is_full(tmp_path: Path) -> Non
             with pytest.raises(DiskFull):
                 back_up(log, str(small / "copy.db"))
             assert os.listdir(small) == []
+        with pytest.raises(DiskFull):
+            recover(str(tmp_path / "decklog.db"), str(small / "new.db"))
+        assert os.listdir(small) == []
     finally:
         subprocess.run(["umount", str(small)], check=True)

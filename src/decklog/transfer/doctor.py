@@ -120,9 +120,9 @@ def _budgets(log: "Decklog") -> "list[Finding]":
 
 def _chains(log: "Decklog") -> "list[Finding]":
     found = []
+    is_file = log.db.engine == "sqlite"
+    mend = "decklog restore BACKUP; decklog recover FILE keeps what is whole" if is_file else "Restore the server's own backup."
     for problem in log.journal.verify().problems:
         place = f"{problem.stream}:{problem.seq} " if problem.stream else ""
-        found.append(
-            _finding("chain", f"{place}{problem.what}", "decklog restore BACKUP; decklog recover FILE keeps what is whole")
-        )
+        found.append(_finding("chain", f"{place}{problem.what}", mend))
     return found

@@ -69,14 +69,19 @@ def _examine(call: Call, deep: bool) -> "tuple[dict[str, Any], list[dict[str, st
     """Gather the facts and findings; a file that is too damaged to be opened is a finding too."""
     from decklog.transfer.doctor import check_up, holders
 
-    path = locate(call.db).path
+    place = locate(call.db)
     try:
         with call.open(writing=False) as log:
             facts = {**log.db.facts(), "written_by": holders(log)}
             return facts, [*_file_findings(facts), *check_up(log, facts, deep=deep)]
     except Damaged as problem:
-        finding = {"about": "page", "what": problem.message, "mend": f"decklog recover {path}, or decklog restore BACKUP"}
-        return {"path": path}, [finding]
+        mend = f"decklog recover {place.path}, or decklog restore BACKUP"
+        finding = {
+            "about": "page",
+            "what": problem.message,
+            "mend": "Restore the server's own backup." if place.is_server else mend,
+        }
+        return {"path": place.shown if place.is_server else place.path}, [finding]
 
 
 def _file_findings(facts: "dict[str, Any]") -> list[dict[str, str]]:

@@ -189,5 +189,4 @@ def recover(call: Call, file: str, to: str | None) -> int:
 
     with Meter() as meter:
         report = take_out(file, to, progress=meter)
-    notes = ["the file is whole; there is nothing to recover"] if report.whole else []
-    return show(report, as_json=call.json, warnings=notes)
+    return show(report, as_json=call.json, warnings=report.notes)

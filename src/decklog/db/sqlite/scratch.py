@@ -2,6 +2,8 @@
 
 import apsw
 
+from decklog.db.sqlite import errors
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,6 +14,7 @@ class Scratch:
     """A database for one task. Without a path, SQLite keeps it in a temporary file and removes it by itself."""
 
     def __init__(self, path: str = "") -> None:
+        self._path = path
         self._connection = apsw.Connection(path)
         # Nothing here outlives its task, so nothing needs to survive a crash.
         self._connection.execute("pragma journal_mode = off")
@@ -19,7 +22,10 @@ class Scratch:
 
     def execute(self, sql: str, parameters: "Sequence[Any]" = ()) -> apsw.Cursor:
         """Run one statement; give its rows one by one."""
-        return self._connection.execute(sql, tuple(parameters))
+        try:
+            return self._connection.execute(sql, tuple(parameters))
+        except apsw.Error as problem:
+            raise errors.translate(problem, self._path) from problem
 
     def first(self, sql: str, parameters: "Sequence[Any]" = ()) -> "tuple[Any, ...] | None":
         """Run one statement; give its first row."""

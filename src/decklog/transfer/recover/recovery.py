@@ -4,6 +4,7 @@ import os
 from dataclasses import asdict, dataclass, field
 
 from decklog.db.sqlite.backup import publish
+from decklog.db.sqlite.file import unusable
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.move import is_same
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.transfer.recover.findings import Findings
+
+
+_FEW = 10
 
 
 @dataclass(kw_only=True)
@@ -35,19 +39,39 @@ class Recovered:
     problems: list[str] = field(default_factory=list)
     streams: list[StreamReport] = field(default_factory=list)
 
+    @property
+    def notes(self) -> list[str]:
+        """Say in words what did not come back as it was."""
+        if self.whole:
+            return ["the file is whole; there is nothing to recover"]
+        gaps = [f"{report.stream} {low}-{high or ''}" for report in self.streams for low, high in report.missing]
+        altered = [f"{report.stream}:{seq}" for report in self.streams for seq in report.altered]
+        said = [("lost", gaps), ("damaged, and kept as they read", altered)]
+        notes = [f"entries {what}: {_some(named)}" for what, named in said if named]
+        return [*notes, *(f"verify says of the new log: {problem}" for problem in self.problems[:_FEW])]
+
     def as_dict(self) -> "dict[str, Any]":
         return {**asdict(self), "streams": [report.as_dict() for report in self.streams]}
 
 
 def recover(file: str, to: str | None = None, *, progress: Progress = silent) -> Recovered:
     """Make a new log from a damaged file, which is never changed; a file that is whole is left alone."""
+    for named in (file, to or ""):
+        _check_is_no_address(named)
     file = os.path.abspath(file)
     to = os.path.abspath(to or f"{os.path.splitext(os.path.basename(file))[0]}.recovered.db")
     if is_same(file, to):
         raise Invalid("what is recovered goes into a new file, never over the damaged one")
     if os.path.lexists(to):
         raise Conflict(f"{to} is there already, and was left as it is", hint="Name another file with --to.", path=to)
-    os.makedirs(os.path.dirname(to), mode=0o700, exist_ok=True)
+    try:
+        os.makedirs(os.path.dirname(to), mode=0o700, exist_ok=True)
+        return _recover(file, to, progress)
+    except OSError as problem:
+        raise unusable(os.path.dirname(to), problem) from None
+
+
+def _recover(file: str, to: str, progress: Progress) -> Recovered:
     with Salvage(file, os.path.dirname(to), progress) as salvage:
         if salvage.is_whole():
             return Recovered(file=file, to=None, whole=True)
@@ -56,6 +80,19 @@ def recover(file: str, to: str | None = None, *, progress: Progress = silent) ->
         _fill(partial, salvage, report, progress)
         publish(partial, to, overwrite=False)
     return report
+
+
+def _some(named: list[str]) -> str:
+    return ", ".join(named[:_FEW]) + (f" and {len(named) - _FEW} more" if len(named) > _FEW else "")
+
+
+def _check_is_no_address(named: str) -> None:
+    """Refuse a server's address, without showing it: there may be a password in it."""
+    if "://" in named:
+        raise Invalid(
+            "a log is recovered from a SQLite file into another one, not from or into a server",
+            hint="A server's own backup mends its database; `decklog move` then takes a recovered file there.",
+        )
 
 
 def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) -> None:

@@ -38,10 +38,14 @@ class Salvage:
         self._folder = tempfile.mkdtemp(prefix=f".decklog-recover-{os.getpid()}-", dir=near)
         self._raw = os.path.join(self._folder, "raw.db")
         self.unreadable_bytes = 0
-        for suffix in ("", "-wal", "-journal"):
-            if os.path.isfile(path + suffix):
-                self.unreadable_bytes += _copy(path + suffix, self._raw + suffix)
         self._findings: Findings | None = None
+        try:
+            for suffix in ("", "-wal", "-journal"):
+                if os.path.isfile(path + suffix):
+                    self.unreadable_bytes += _copy(path + suffix, self._raw + suffix)
+        except BaseException:
+            shutil.rmtree(self._folder)
+            raise
 
     def __enter__(self) -> "Self":
         return self
