@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from decklog.redact import redact, scan_value
-from tests.redact.batches import first, second, tuning
+from tests.redact.batches import first, second, third, tuning
 from tests.redact.batches.score import disturbed, score
 
 SEEDS = (1, 2, 3)
@@ -90,6 +90,62 @@ def test_the_line_after_a_secret_is_never_part_of_it() -> None:
 def test_the_batches_for_measuring_are_large_enough_to_mean_something(batch: ModuleType) -> None:
     assert len({case.text for case in batch.secrets.cases()}) >= 2_500
     assert len(set(batch.harmless.texts())) >= 1_400
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_strangers_secrets_are_found_and_look_alikes_left_alone(seed: int) -> None:
+    result = score(third.secrets.cases(seed=seed))
+    assert result.size > 500
+    assert result.missed == []
+    size, changed = disturbed(third.harmless.texts())
+    assert size > 1_200
+    assert changed == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "net use x: /user:ana {}",
+        "net user ana {} /add",
+        "bindpw {}",
+        "rootpw --plaintext {}",
+        "username ana privilege 15 secret 0 {}",
+        "enable secret {}",
+        "set ftp:password {}",
+        "nmcli dev wifi connect home password {}",
+        "rabbitmqctl add_user ana {}",
+        "mosquitto_pub -u ana -P {} -t x",
+        "account work\nuser ana\npassword {}",
+        "TOKEN ?= {}",
+        "AZURE_DEVOPS_EXT_PAT={}",
+        "setx GITEA_TOKEN {}",
+        "SECRET_KEY = env('SK', default='{}')",
+        "  client-key-data: {}",
+    ],
+)
+def test_a_password_may_follow_its_directive_after_a_blank(line: str) -> None:
+    secret = "pebble" + "99.cobalt" + "As2"
+    assert "pebble" not in redact(line.format(secret)) + redact(f"before\n{line.format(secret)}\nafter")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "net user growth slowed",
+        "the user forgot password again",
+        "enable password rotation",
+        "login with password authentication",
+        "password must have 8 characters",
+        "rootpw --lock",
+        "password: ~",
+        "password=@password@",
+        "$token = bin2hex(random_bytes(16));",
+        "SLACK_TOKEN=xoxb-xxxx-xxxx-xxxx",
+        "main.example.org:12 warning:unused",
+    ],
+)
+def test_sentences_about_passwords_and_what_stands_for_one_are_left_alone(text: str) -> None:
+    assert redact(text) == text
 
 
 @pytest.mark.parametrize("shape", [name for name in tuning.secrets.SHAPES if "provider" not in name])

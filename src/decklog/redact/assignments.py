@@ -35,6 +35,7 @@ _HEAD = Pattern(
     rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*=[ \t]*[bfru@]{{0,2}}{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
     rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
+    rf"|[ \t]*=[ \t]*[\w.]{{1,40}}\([ \t]*{_ANY_QUOTE}[\w.-]{{1,64}}{_ANY_QUOTE}[ \t]*,[ \t]*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     r"|:[ \t]*[|>][+-]?\n[ \t]+"
     rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?::{{1,3}}=|\?=|=>|={{1,3}}|:|\|\||\?\?)"
     rf"(?:\s*(?:string\(\d+\)[ \t]*)?[bfru@$]{{0,2}}{_ANY_QUOTE}{{1,3}}|[ \t]*)"

@@ -26,6 +26,7 @@ _PLACEHOLDER = re.compile(
     | ^@{1,2}[\w.-]+@{1,2}$
     | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$
+    | (?:[-_]x{3,}){2,}$
     | (?-i:EXAMPLE(?:KEY)?$) | ([x*.])\1{7}
     """
 )
@@ -67,7 +68,7 @@ _SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
 def is_placeholder(value: str) -> bool:
     """Tell whether a value only stands where a secret will be: `<token>`, `${VAR}`, `***`, `changeme`."""
     bare = value.strip().strip("\"'`").rstrip(",;")
-    if not bare or bare.lower() in BENIGN_WORDS:
+    if not bare or bare == "~" or bare.lower() in BENIGN_WORDS:
         return True
     if _MASK.issuperset(bare[:256]) and bare not in ("x", "X", "0"):
         return True

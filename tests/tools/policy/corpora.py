@@ -21,6 +21,7 @@ DANGEROUS = (
     "dangerous_fifth",
     "dangerous_sixth",
     "dangerous_seventh",
+    "dangerous_eighth",
 )
 HARMLESS = (
     "harmless",
@@ -31,6 +32,7 @@ HARMLESS = (
     "harmless_fifth",
     "harmless_sixth",
     "harmless_seventh",
+    "harmless_eighth",
 )
 
 

@@ -69,7 +69,7 @@ _DIRECTIVES = (
         "/p:",
         "secret ",
     ),
-    "bindpasswd ",
+    *("bindpasswd ", "password ", "setx "),
 )
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"

@@ -151,6 +151,14 @@ PLACES: tuple[Rule, ...] = (
         keep=r"(?i:(?:(?:username|user|login)[ \t]+\S+[ \t]+(?:privilege[ \t]+\d+[ \t]+)?|enable[ \t]+)"
         r"(?:password|secret)[ \t]+(?:\d[ \t]+)?[\"']?)",
     ),
+    rule(
+        "directive-password",
+        "pass",
+        _SIGNED,
+        keep=r"(?m:^)[ \t]*(?i:password|passwd|pass)[ \t]+[\"']?",
+        until=r"[\"']?[ \t]*(?m:$)",
+        glued=True,
+    ),
     rule("directive-password", "community", r"[^\s\"']+", keep=r"(?i:snmp-server[ \t]+community[ \t]+)"),
     rule("directive-password", "wpa-psk", r"[^\s\"']+", keep=r"(?i:wpa-psk[ \t]+[\"']?)"),
     rule("directive-secret", "secret", r"[^\s\"';]{12,}", keep=r"(?m:^)[ \t]*secret[ \t]+[\"']?", random=True, glued=True),

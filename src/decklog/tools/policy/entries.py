@@ -39,6 +39,8 @@ class Program:
     """Options with which an interpreter also reads commands from standard input."""
     shows: frozenset[str] = frozenset()
     """Options with which, and without operands, it only shows something; none at all is one of them where any is listed."""
+    dry: frozenset[str] = frozenset()
+    """Options, as written, with which it only says what it would do."""
     slashes: bool = False
     """Whether it writes its options as `/name:value`."""
 

@@ -109,6 +109,7 @@ class Tables:
             output=entry.get("output"),
             interactive=frozenset(words(entry.get("interactive", ()))),
             shows=frozenset(words(entry.get("shows", ()))),
+            dry=frozenset(words(entry.get("dry", ()))),
             slashes=entry.get("slashes", False),
         )
 

@@ -84,6 +84,13 @@ def check_jq(judge: Judge, use: Use) -> None:
             judge.path("write", word, use.scope, use.call.text)
 
 
+def check_dc(judge: Judge, use: Use) -> None:
+    """Judge what dc computes: an exclamation mark that compares nothing starts a shell."""
+    texts = [*(word.text for word in use.call.argv[1:]), use.call.stdin.text if use.call.stdin else ""]
+    if any(judge.matches("dc_shell", text) for text in texts):
+        judge.report("inline-code", use.call.text)
+
+
 def check_mlr(judge: Judge, use: Use) -> None:
     """Judge the expressions of mlr: those that start a program or write a file are asked about."""
     if any(judge.matches("mlr_danger", word.text) for word in use.call.argv[1:]):

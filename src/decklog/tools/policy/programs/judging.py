@@ -216,7 +216,9 @@ class Judging:
         self.find(finding, use.call.text)
 
     def _only_looks(self, use: Use) -> bool:
-        """Tell whether a program that may change much is only asked to show something."""
+        """Tell whether a program that may change much is only asked to show something, or what it would do."""
+        if not use.program.dry.isdisjoint(word.text for word in use.call.argv[1:]):
+            return True
         shows = use.program.shows
         return bool(shows) and not use.arguments.operands and shows.issuperset(use.arguments.flags)
 
@@ -270,7 +272,11 @@ class Judging:
 
     def _role(self, role: str, word: Word, use: Use) -> None:
         """Judge a word of a program's use by its role."""
-        if role in _PATH_ROLES:
+        if role == "write" and word.text.startswith("|"):
+            # A name that begins so is a command that gets the output.
+            self.report("option-runs-program", use.call.text)
+            self.run_text("shell", Word(word.text[1:], word.taint), use.scope, use.call)
+        elif role in _PATH_ROLES:
             self.path(role, word, use.scope, use.call.text)
         elif role in ("shell", "program"):
             if role == "program":

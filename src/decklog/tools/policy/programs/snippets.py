@@ -41,11 +41,14 @@ def _is_harmless(judge: Judge, code: str) -> bool:
     patterns = judge.policy.patterns
     if patterns["substitution"].fullmatch(code.strip()):
         return True
-    code = patterns["read_calls"].sub(" ", code)
+    # Files that are named outright have been judged where they are named.
+    code = patterns["literal_writes"].sub(" ", patterns["read_calls"].sub(" ", code))
+    if not patterns["file_module_use"].search(code):
+        code = patterns["file_module"].sub(" ", code)
     if patterns["risky_code"].search(code):
         return False
     bare = patterns["strings"].sub(" ", patterns["local_module"].sub(" ", code))
-    declared = {found[1] or found[2] for found in patterns["declared"].finditer(bare)}
+    declared = {next(filter(None, found.groups())) for found in patterns["declared"].finditer(code)}
     return all(word in judge.policy.names["safe_code"] or word in declared for word in _IDENTIFIER.findall(bare))
 
 

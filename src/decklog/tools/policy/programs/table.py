@@ -65,6 +65,7 @@ CHECKS: dict[str, Check] = {
     "awk": awk.check_awk,
     "sql": sql.check_sql,
     "jq": files.check_jq,
+    "dc": files.check_dc,
     "mlr": files.check_mlr,
     "cmake": files.check_cmake,
     "targets": files.check_targets,

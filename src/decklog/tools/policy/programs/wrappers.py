@@ -166,22 +166,29 @@ def check_alias(judge: Judge, use: Use) -> None:
             judge.run_text("shell", Word(value, word.taint), use.scope, use.call)
 
 
+# Options of npx and its like that bring a package along.
+_FETCHES = ("-p", "--package", "--from", "--with", "-y", "--yes")
+
+
 def check_package_runner(judge: Judge, use: Use) -> None:
     """Judge npx and its like: tools of the repository run, others are asked about."""
-    if any(word.text in ("-c", "--call") for word in use.call.argv):
-        word = use.arguments.value("-c", "--call")
-        judge.run_text("shell", word or Word(UNKNOWN), use.scope, use.call)
+    # What follows the tool's name is the tool's own.
+    own = sort_arguments(use.call.argv[1:], use.program.options, stop=True)
+    operands = own.operands
+    if own.has(_FETCHES):
+        judge.report("package-runner", use.call.text)
+    if own.has(("-c", "--call")):
+        judge.run_text("shell", own.value("-c", "--call") or Word(UNKNOWN), use.scope, use.call)
         return
-    operands = sort_arguments(use.call.argv[1:], use.program.options, stop=True).operands
     if operands and use.name == "pipx":
         operands = operands[1:] if operands[0].text == "run" else operands
     tool = operands[0].text if operands else ""
-    if tool in judge.policy.names["local_tools"] and not use.arguments.has(("-p", "--package", "--from", "--with")):
+    if tool in judge.policy.names["local_tools"]:
         if judge.policy.program(tool) is not None:
             judge.review(use.call.inner(operands), use.scope)
         elif any(judge.policy.patterns["publishing"].search(word.text) for word in operands[1:3]):
             judge.report("deploy-target", use.call.text)
-    elif not use.arguments.has(("--no-install", "--no")):
+    elif not own.has(("--no-install", "--no")):
         judge.report("package-runner", use.call.text)
 
 

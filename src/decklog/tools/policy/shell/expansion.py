@@ -20,6 +20,8 @@ from decklog.tools.policy.shell.words import (
 )
 
 _BRACED = re.compile(r"\$\{([#!]?)(\w+|[@*?$!#-])(\[[^\]]*\])?(.*)\}", re.DOTALL)
+# A pattern without wildcards, and what takes its place.
+_REPLACED = re.compile(r"(//?)([^/*?\[\]$`\\#%]+)(?:/([^$`\\]*))?")
 _SUBSTRING = re.compile(r":\s*(\d{1,5})(?::(\d{1,5}))?")
 _BACKTICKS = re.compile(r"`([^`]+)`")
 _HIDDEN = re.compile(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
@@ -178,6 +180,10 @@ class Expander:
             return Word(operator.lstrip(":+").strip("\"'"))
         if operator.startswith((":?", "?")):
             return word
+        replaced = _REPLACED.fullmatch(operator)
+        if replaced and word.is_known:
+            old, new = (part.strip("\"'") for part in (replaced[2], replaced[3] or ""))
+            return Word(word.text.replace(old, new, -1 if replaced[1] == "//" else 1), word.taint)
         if not word.is_known or word.text.startswith("~"):
             return Word(UNKNOWN, word.taint)
         if operator in ("^^", ",,", "@Q", "@E"):
