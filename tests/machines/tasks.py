@@ -31,7 +31,7 @@ class TaskMachine(LogMachine[TaskWorld]):
     def begin_world(self) -> None:
         self.world = TaskWorld()
         self.claims: list[Claim] = []
-        self.titles = self.steps = 0
+        self.titles = 0
         self.log.runs.start("a machine", run_id="run_1")
         self.world.runs["run_1"] = Run()
         for max_attempts in (1, 2, 3):
@@ -442,7 +442,6 @@ class TaskMachine(LogMachine[TaskWorld]):
             run.past[heads[name]] = replace(run.copy(), past={})
 
     def compare(self) -> None:
-        self.steps += 1
         for name, run in self.world.runs.items():
             tasks = self.log.tasks.find(name, limit=100)
             assert {task.title: shown(task) for task in tasks} == {title: due(run, work) for title, work in run.tasks.items()}

@@ -1,6 +1,7 @@
 """A claim in a task: work that is yours for the length of an `async with` block."""
 
 import time
+from contextlib import contextmanager
 from contextvars import copy_context
 
 from decklog.aio import loops, transaction
@@ -8,6 +9,7 @@ from decklog.errors import LeaseLost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, Self
 
     from decklog import Claim, Task
@@ -87,11 +89,24 @@ class AsyncClaim:
         """End the task, whoever cancels meanwhile: half an end would leave it to nobody until its lease is over."""
         self._claim.check_valid()
         task: Task
-        task, was_cancelled = await self._tasks._insist(verb, self.task.id, fence=self.task.fence, **arguments)
-        self._claim.become(task, is_over=True)
+        with self._resting():
+            task, was_cancelled = await self._tasks._insist(verb, self.task.id, fence=self.task.fence, **arguments)
+            self._claim.become(task, is_over=True)
         if was_cancelled:
             raise loops.cancellation()
         return task
+
+    @contextmanager
+    def _resting(self) -> "Iterator[None]":
+        """Let nobody extend the lease meanwhile: a task that is being ended would be taken for lost."""
+        if self._keeper is None:
+            yield
+            return
+        self._keeper.is_resting = True
+        try:
+            yield
+        finally:
+            self._keeper.is_resting = False
 
     # The block
 
@@ -133,6 +148,7 @@ class _Keeper:
         self._claim = claim
         self._stopped = loops.signal()
         self._is_stopped = False
+        self.is_resting = False
         self.lost: LeaseLost | None = None
 
     def start(self) -> None:
@@ -152,7 +168,7 @@ class _Keeper:
             await self._stopped.wait(seconds / 3)
             if self._is_stopped:
                 return
-            if self._claim.is_over:
+            if self._claim.is_over or self.is_resting:
                 continue  # until its block is left: a transaction that is undone may undo the end as well
             try:
                 await self._claim._extend()
@@ -163,7 +179,7 @@ class _Keeper:
 
     def _is_over(self, problem: Exception, is_late: bool) -> bool:
         """Decide whether a lease that could not be extended is lost; it may outlive the trouble."""
-        if self._is_stopped or self._claim.is_over:
+        if self._is_stopped or self._claim.is_over or self.is_resting:
             return self._is_stopped
         self.lost = self._claim._claim.loss(problem, is_late=is_late)
         return self.lost is not None

@@ -307,3 +307,18 @@ def test_nobody_finishes_from_its_block_what_it_has_lost(log: Decklog, run_id: s
     with pytest.raises(LeaseLost), claimed(log, run_id, lease_seconds=60) as claim:
         lose(log, clock, run_id)
         log.tasks.finish(claim.id, fence=claim.fence)
+
+
+def test_a_task_whose_end_was_refused_is_kept_on(log: Decklog, run_id: str) -> None:
+    task = log.tasks.add(run_id, "lexer")
+    with claimed(log, run_id) as claim:
+        with pytest.raises(Invalid):
+            claim.fail("no luck", retry_after_seconds=-1)
+        assert f"lease of {task.id}" in {thread.name for thread in threading.enumerate() if thread.is_alive()}
+        within(5, lambda: only_one_keeps(task.id))
+    assert log.tasks.get(task.id).state == "done"
+
+
+def only_one_keeps(task_id: str) -> None:
+    while [thread.name for thread in threading.enumerate()].count(f"lease of {task_id}") != 1:
+        threading.Event().wait(0.01)

@@ -72,7 +72,8 @@ class Ledger(Store):
         It is refused (`BudgetExceeded`) when a budget that stops has no room for it, unless an open reservation covers it.
         What is spent already is recorded with `enforce` off, which permits nothing: the charge is marked `overdrew`, the manager
         hears of it, and the budget, overdrawn, stops whoever asks next.
-        Budgets count it on the day it is recorded, whatever `occurred_at` says. A task's charge is its run's too.
+        Budgets count it on the day it is recorded, whatever `occurred_at` says. A task's charge is its run's and its
+        group's too; naming another run with it is refused.
         With a key that is known in its run, the first charge comes back.
         """
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)

@@ -130,7 +130,11 @@ class Claim:
     def _end(self, verb: "Any", **arguments: "Any") -> "Task":
         self.check_valid()
         self._rest()
-        task: Task = verb(self.task.id, fence=self.task.fence, **arguments)
+        try:
+            task: Task = verb(self.task.id, fence=self.task.fence, **arguments)
+        except DecklogError:
+            self._keep_on()  # it was not ended, and is the worker's for as long as the block lasts
+            raise
         self.become(task, is_over=True)
         return task
 
@@ -147,7 +151,11 @@ class Claim:
 
     def _go_back(self, task: "Task", is_over: bool) -> None:
         self.task, self.is_over = task, is_over
-        if not is_over and self._is_entered and self._keeper is not None and self._keeper.lost is None:
+        self._keep_on()
+
+    def _keep_on(self) -> None:
+        """Keep the lease alive again in the block, unless it is over or lost."""
+        if self._is_entered and not self.is_over and self.lost is None:
             self._keep()
 
     def _keep(self) -> None:
