@@ -4,7 +4,7 @@ import os
 from contextlib import nullcontext
 
 from decklog.app import store_class
-from decklog.cli.call import Call, Usage
+from decklog.cli.call import HAND_WRITTEN, Call, Usage
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.operations import Operation, operations_of
 
@@ -28,7 +28,12 @@ def run_operation(call: Call) -> int:
     known = operations(store)
     operation = known.get(verb.replace("_", "-"))
     if operation is None:
-        raise Usage(f"{store} can't {verb!r}", hint=f"It can: {', '.join(known)}", known=list(known))
+        from decklog.cli.meant import hint
+
+        spelled = store.replace("_", "-")
+        verbs = [*known, *HAND_WRITTEN.get(store, ())]
+        said = hint(verb, verbs, f"It can: {', '.join(verbs)}", before=f"decklog {spelled} ")
+        raise Usage(f"{spelled} can't {verb!r}", hint=said, known=verbs)
     parameters = parameters_of(operation)
     flags = {parameter.flag for parameter in parameters}
     words = call.take_agent(words, flags)

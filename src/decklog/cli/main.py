@@ -70,6 +70,16 @@ class Menu(click.Group):
             with formatter.section(title):
                 formatter.write_dl(list(section.items()))
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of a name; of one that there is not, say which was meant."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            from decklog.cli.meant import hint
+
+            known = self.list_commands(ctx)
+            raise Usage(f"there is no command {name!r}", hint=hint(name, known, "See: decklog --help", before="decklog "))
+        return super().resolve_command(ctx, args)
+
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
             return _written(COMMANDS[name][0], name)

@@ -51,9 +51,17 @@ class Parameter:
             value = read(text)
         except ValueError:
             wanted = "JSON" if read is _read_json else self.shown
-            raise Usage(f"{self.flag} can't be {text!r}; it takes {wanted}") from None
+            raise Usage(f"{self.flag} can't be {text!r}; it takes {wanted}", hint=self._meant(text)) from None
         self._must_fit(value)
         return value
+
+    def _meant(self, text: str) -> str | None:
+        if "|" not in self.shown:
+            return None
+        from decklog.cli.meant import meant
+
+        near = meant(text.lower(), self.shown.split("|"))
+        return near and f"Did you mean {near}?"
 
     def _must_fit(self, value: "Any") -> None:
         """Refuse JSON of another shape than the signature names."""
@@ -213,7 +221,11 @@ def _option(by_flag: dict[str, Parameter], given: "dict[str, Any]", word: str, r
         given[positive.name] = False
         return
     if parameter is None:
-        raise Usage(f"there is no option {flag}", hint=f"There are: {', '.join(by_flag)}", known=list(by_flag))
+        from decklog.cli.meant import hint
+
+        raise Usage(
+            f"there is no option {flag}", hint=hint(flag, by_flag, f"There are: {', '.join(by_flag)}"), known=list(by_flag)
+        )
     if parameter.is_flag:
         given[parameter.name] = _truth(value) if equals else True
         return

@@ -1,0 +1,47 @@
+"""What somebody meant who typed a word that there is not."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# What people and other tools call our verbs.
+_ALSO = {
+    "list": "find",
+    "ls": "find",
+    "all": "find",
+    "show": "get",
+    "view": "get",
+    "info": "get",
+    "create": "add",
+    "new": "add",
+    "insert": "add",
+    "complete": "finish",
+    "close": "finish",
+    "done": "finish",
+    "end": "finish",
+    "heartbeat": "extend",
+    "renew": "extend",
+    "edit": "update",
+    "change": "update",
+    "log": "append",
+    "write": "append",
+    "cancel": "abandon",
+    "unpause": "resume",
+    "stop": "pause",
+}
+
+
+def meant(word: str, known: "Iterable[str]") -> str | None:
+    """Give the word that was most likely meant; None when nothing is near."""
+    from difflib import get_close_matches
+
+    words = list(known)
+    if (also := _ALSO.get(word)) in words:
+        return also
+    return next(iter(get_close_matches(word, words, 1, 0.7)), None)
+
+
+def hint(word: str, known: "Iterable[str]", otherwise: str, *, before: str = "") -> str:
+    """Name the word that was meant, as it is to be typed, or say something else."""
+    near = meant(word, known)
+    return otherwise if near is None else f"Did you mean {before}{near}?"

@@ -1,0 +1,26 @@
+"""A word that there is not gets the one that was meant."""
+
+import pytest
+
+from tests.cli.conftest import Program
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["task", "find"], "Did you mean decklog tasks?"),
+        (["tasks", "list", "r"], "Did you mean decklog tasks find?"),
+        (["tasks", "baord", "r"], "Did you mean decklog tasks board?"),
+        (["self-edits", "fnid"], "Did you mean decklog self-edits find?"),
+        (["tasks", "add", "r", "t", "--tittle", "x"], "Did you mean --title?"),
+        (["runs", "finish", "r", "--status", "complete"], "Did you mean completed?"),
+        (["runs", "finish", "r", "--status", "zzz"], "it takes planning|active|paused|completed|failed|cancelled"),
+        (["zzz"], "See: decklog --help"),
+        (["tasks", "zzz"], "It can: add,"),
+    ],
+)
+def test_a_word_that_there_is_not_gets_the_one_that_was_meant(decklog: Program, words: list[str], told: str) -> None:
+    said = decklog(*words)
+    assert said.code == 2
+    assert told in said.err
+    assert decklog(*words, "--json").envelope["error"]["code"] == "usage"
