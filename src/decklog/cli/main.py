@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Where each hand-written command lives, and what it does: it is imported when it is called, and a line of help is not worth that.
 COMMANDS = {
+    "help": ("help", "Show every command (`all`), or what one command takes."),
     "init": ("setup", "Make a log for this repository or folder, or adopt the one that it has."),
     "where": ("setup", "Say which log a call from here means, and why."),
     "accept": ("setup", "Say yes to the log that was found for this folder and that you did not make there."),
@@ -40,14 +41,21 @@ COMMANDS = {
     "bazinga": ("bazinga", "Answer as bazinga-db does, so that agents' prompts and scripts for it go on working."),
 }
 
-_EPILOG = """\b
-Examples:
-  decklog init
-  decklog runs start "Make the parser faster" --json
-  decklog journal append RUN "Split the lexer" --kind reasoning --agent developer
-  decklog watch RUN
+# What people need on their first day; `help all` has the rest.
+_FIRST = (
+    ("init", "make a log for this repository"),
+    ('runs start "GOAL"', "begin a run; its id comes back"),
+    ('tasks add RUN "TITLE"', "plan a task; tasks board RUN shows them all"),
+    ("tasks claim RUN --worker NAME", "take the next task; tasks finish TASK --fence N ends it"),
+    ('journal append RUN "TEXT"', "write down what happened, or why"),
+    ("watch [RUN]", "follow what happens"),
+    ("search WORDS", "find it again"),
+    ("runs show RUN", "what became of a run, and what it cost"),
+    ("verify", "prove that nothing was changed"),
+    ("help all", "every command; COMMAND --help tells what one takes"),
+)
 
-Every command takes --json and --db PATH|URL; those that write take --agent NAME and --agent-id ID.
+_EPILOG = """Every command takes --json and --db PATH|URL; those that write take --agent NAME and --agent-id ID.
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 not permitted, 5 conflict, 6 refused, 7 pending, 75 busy, 124 timed out."""
 
 
@@ -61,6 +69,20 @@ class Menu(click.Group):
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return [*COMMANDS, *map(spelled, STORES)]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show what people need first."""
+        formatter.write_text(self.help or "")
+        formatter.write_paragraph()
+        size = max(len(words) for words, _ in _FIRST)
+        for words, summary in _FIRST:
+            formatter.write(f"  {ctx.command_path} {words:<{size}}  {summary}\n")
+
+    def format_all(self, ctx: click.Context) -> str:
+        """Write out every command with its summary."""
+        formatter = ctx.make_formatter()
+        super().format_help(ctx, formatter)
+        return formatter.getvalue()
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
