@@ -58,7 +58,8 @@ def spoil(path: Path, page: int) -> None:
 def test_the_report_says_exactly_which_entries_are_missing_and_the_log_says_so_too(small: Path, tmp_path: Path) -> None:
     with Decklog.open(small, read_only=True) as log:
         before = {entry["seq"]: entry for entry in Replication.of(log).given_out("run_1")}
-    spoil(small, page_with(small, b"entry 150 of the lexer"))
+    while b"entry 150 of the lexer" in small.read_bytes():
+        spoil(small, page_with(small, b"entry 150 of the lexer"))
     report = recover(str(small), str(tmp_path / "new.db"))
     told = {stream.stream: stream for stream in report.streams}
     assert told["run_2"].missing == []
@@ -80,7 +81,9 @@ def test_the_report_says_exactly_which_entries_are_missing_and_the_log_says_so_t
 def test_records_whose_entries_are_lost_come_from_their_tables(small: Path, tmp_path: Path) -> None:
     with Decklog.open(small, read_only=True) as log:
         tasks, run = log.tasks.find("run_1", limit=100), log.runs.get("run_1")
-    spoil(small, page_with(small, b'"title":"task 3"'))
+    # Older versions of a page may lie elsewhere in the file, with entries that are as good.
+    while b'"title":"task 3"' in small.read_bytes():
+        spoil(small, page_with(small, b'"title":"task 3"'))
     report = recover(str(small), str(tmp_path / "new.db"))
     assert report.streams[0].missing
     assert report.streams[0].from_tables

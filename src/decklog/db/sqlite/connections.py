@@ -97,7 +97,7 @@ class Connections:
         """Refuse a write-ahead log with acknowledged commits that SQLite would pass over, and the next writer write over."""
         if not file.has_wal(self.path):
             return
-        from decklog.db.sqlite import wal
+        from decklog.db.sqlite.damage import wal
 
         row = self.readers.mine().connection.execute("pragma wal_checkpoint(noop)").fetchone()
         if not wal.looks_damaged(self.path, max(0, row[1] if row else 0)) or (damage := wal.damage_of(self.path)) is None:

@@ -250,7 +250,7 @@ class SqliteDatabase(Database):
         upkeep.vacuum(self.connections)
 
     def check_wal(self, *, crashes: bool = False) -> list[str]:
-        from decklog.db.sqlite import wal
+        from decklog.db.sqlite.damage import wal
 
         damage = wal.damage_of(self.target)
         return [damage.what] if damage and (crashes or damage.cause is not wal.Cause.KILLED) else []

@@ -33,7 +33,7 @@ def prepare(connections: "Connections", state: "file.FileState", clock: "Clock")
 
 def _check_unused(path: str) -> None:
     if file.has_wal(path):
-        from decklog.db.sqlite import wal
+        from decklog.db.sqlite.damage import wal
 
         wal.check_unused(path)
 

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from functools import cached_property
 
-from decklog.db.sqlite.damaged import has_readable_schema, readable_rows
+from decklog.db.sqlite.damage.tables import has_readable_schema, readable_rows
 from decklog.errors import DecklogError, NotFound
 from decklog.records import Record, to_json
 from decklog.stores.journal import chain
