@@ -1,8 +1,10 @@
 """Every test here takes `alog`, and runs on both engines, under asyncio and under trio."""
 
+import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -19,6 +21,15 @@ Drive = Callable[[Program], Any]
 
 def our_threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("decklog")]
+
+
+def open_files(path: str) -> list[str]:
+    """Name the descriptors of this process that lead to a log's files."""
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [name for name in found if name.startswith(path)]
 
 
 def wait_until(is_so: Callable[[], bool], seconds: float = 10.0) -> bool:
@@ -49,3 +60,4 @@ def drive(log: Decklog, loop: str) -> Iterator[Drive]:
     yield run
     log.close()
     assert wait_until(lambda: our_threads() == []), our_threads()
+    assert wait_until(lambda: open_files(log.db.target) == []), open_files(log.db.target)

@@ -180,6 +180,30 @@ def test_a_fork_inside_of_one_does_not_wait_for_it(drive: Drive, log: Decklog) -
     assert bodies(log) == ["parent", "parent again"]
 
 
+def test_a_child_that_was_forked_begins_anew(log: Decklog, run_id: str) -> None:
+    async def child(alog: AsyncDecklog) -> None:
+        async with alog.transaction():
+            await alog.journal.append("run_1", "child")
+        await alog.runs.get("run_1")
+
+    async def main() -> None:
+        async with AsyncDecklog(log) as alog:
+            await alog.runs.get("run_1")
+            async with alog.transaction():
+                await alog.journal.append("run_1", "before")
+            if (number := os.fork()) == 0:
+                try:
+                    asyncio.run(child(alog))
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            assert os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) == 0
+            await alog.journal.append("run_1", "parent")
+
+    asyncio.run(main())
+    assert bodies(log) == ["before", "child", "parent"]
+
+
 def test_fifty_finish_on_a_pool_of_eight(postgres_url: str) -> None:
     async def main() -> int:
         async with AsyncDecklog.open(postgres_url, pool_size=8, busy_seconds=20) as alog:

@@ -10,7 +10,7 @@ from contextvars import copy_context
 from threading import Lock
 
 from decklog.aio import loops
-from decklog.aio.turns import Queues
+from decklog.aio.turns import Queues, Turns
 from decklog.errors import Busy, Closed
 
 TYPE_CHECKING = False
@@ -96,11 +96,34 @@ class Calls:
 
     def __init__(self, log: "Decklog") -> None:
         self.log = log
-        self.queues = Queues()
         self._opening = Lock()
-        self._pools: dict[str, ThreadPoolExecutor] = {}
-        self._process = os.getpid()
         self._is_closed = False
+        self._reset()
+
+    def _reset(self) -> None:
+        """Start with no threads and nobody waiting, as a new process does."""
+        self._process = os.getpid()
+        self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._queues = Queues()
+        self._turns = Turns(max(1, self.log.db.most_transactions // 4))
+
+    @property
+    def queues(self) -> Queues:
+        """Those who wait for the same."""
+        self._notice_fork()
+        return self._queues
+
+    @property
+    def turns(self) -> Turns:
+        """The transactions that tasks may hold open at the same time."""
+        self._notice_fork()
+        return self._turns
+
+    def _notice_fork(self) -> None:
+        if self._process != os.getpid():
+            # The threads, and those who waited, stayed with the parent.
+            self._opening = Lock()
+            self._reset()
 
     def _size(self, name: str) -> int:
         """Say how many threads there may be: those that read, write or hold a transaction fit into the connections together."""
@@ -109,21 +132,14 @@ class Calls:
             return _READERS
         return max(1, most // 2 if name == "worker" else most // 4)
 
-    @property
-    def most_blocks(self) -> int:
-        """How many transactions tasks may hold open at the same time."""
-        return max(1, self.log.db.most_transactions // 4)
-
     def check_open(self) -> None:
         if self._is_closed:
             raise Closed("this log is closed; open it again")
 
     def _pool(self, name: str) -> ThreadPoolExecutor:
+        self._notice_fork()
         with self._opening:
             self.check_open()
-            if self._process != os.getpid():
-                # The threads stayed with the parent.
-                self._pools, self._process = {}, os.getpid()
             if name not in self._pools:
                 self._pools[name] = ThreadPoolExecutor(self._size(name), thread_name_prefix=f"decklog {name}")
             return self._pools[name]

@@ -7,7 +7,6 @@ from decklog.aio import loops
 from decklog.aio.calls import Calls, Job, alone, insisted, outcome
 from decklog.aio.stores import AsyncStore
 from decklog.aio.transaction import AsyncTransaction, present
-from decklog.aio.turns import Turns
 from decklog.app import STORES, Decklog
 from decklog.errors import Busy
 
@@ -46,7 +45,6 @@ class AsyncDecklog(Stores):
         self.proving = log.proving
         self._is_own = False
         self._calls = Calls(log)
-        self._turns = Turns(self._calls.most_blocks)
 
     @classmethod
     def open(cls, target: "str | os.PathLike[str]", **settings: Any) -> "Opening[Self]":
@@ -60,7 +58,7 @@ class AsyncDecklog(Stores):
         started inside of it is refused (`Busy`) until it is over.
         """
         self._calls.check_open()
-        return AsyncTransaction(self.log, self._turns)
+        return AsyncTransaction(self.log, self._calls.turns)
 
     @property
     def is_in_transaction(self) -> bool:
@@ -72,7 +70,7 @@ class AsyncDecklog(Stores):
         if present(self.log) is not None:
             raise Busy("this task holds a transaction of the log open", hint="Leave it first.")
         try:
-            await self._turns.wait_for_all()
+            await self._calls.turns.wait_for_all()
         finally:
             future, was_cancelled = await insisted(Job(self._shut), alone)
         future.result()

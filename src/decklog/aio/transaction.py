@@ -1,5 +1,6 @@
 """Transactions that a task holds open while it awaits. Each has a thread of its own, from its beginning to its end."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 
@@ -47,11 +48,13 @@ class AsyncTransaction:
         self._turns = turns
         self._outer: AsyncTransaction | None = None
         self._is_open = False
+        self._process = os.getpid()
         self._thread: ThreadPoolExecutor
         self._deputy: Deputy
 
     def is_of(self, log: "Decklog") -> bool:
-        return self._is_open and self._log is log
+        # A child of the process in which it was opened has no part in it.
+        return self._is_open and self._log is log and self._process == os.getpid()
 
     def check_owner(self) -> None:
         if self._task is not loops.current_task():

@@ -28,6 +28,10 @@ def caller() -> object:
 
 
 def _running_task() -> object | None:
+    return _running_task_of_asyncio() or _running_task_of_trio()
+
+
+def _running_task_of_asyncio() -> object | None:
     # Who has not imported asyncio has no tasks, and importing it takes longer than most commands do.
     tasks = sys.modules.get("asyncio.tasks")
     current_task = getattr(tasks, "current_task", None)
@@ -35,7 +39,7 @@ def _running_task() -> object | None:
         return None
     loop = tasks.events._get_running_loop()  # type: ignore[union-attr]
     task: object | None = None if loop is None else current_task(loop)
-    return task or _running_task_of_trio()
+    return task
 
 
 def _running_task_of_trio() -> object | None:

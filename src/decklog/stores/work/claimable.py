@@ -30,8 +30,8 @@ TAGGED = f"replace({_TAGS}, :tag, '') <> {_TAGS}"
 GOES_ON = "(status = 'planning' or status = 'active')"
 
 
-# A task that can be claimed, but for a start that has not come.
-_READY = "state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)"
+_PENDING = "state = 'pending' and open_dependencies = 0"
+_DUE = "(not_before is null or not_before <= :now)"
 
 
 def spelled_tag(tag: str) -> str:
@@ -44,7 +44,7 @@ def narrowed(wanted: "dict[str, str | None]") -> "dict[str, str]":
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-def _ready(asked: "tuple[str, ...]", of_run: str | None) -> str:
+def _ready(asked: "tuple[str, ...]", of_run: str | None, due: str = _DUE) -> str:
     """Write where to look for a ready task with a group, role or tag, of a run or of any, and on what conditions.
 
     Each is found by an index of its own, in the order in which tasks are given out. With a tag it is that of `ready_tags`, in
@@ -55,9 +55,10 @@ def _ready(asked: "tuple[str, ...]", of_run: str | None) -> str:
     if of_run is not None:
         more += f" and {table}.run_id = {of_run}"
     if table == "tasks":
-        return f"tasks where {_READY}{more}"
+        return f"tasks where {_PENDING} and {due}{more}"
     # Crossed, so that SQLite goes from the tags to the tasks, and never the other way.
-    return f"ready_tags cross join tasks where ready_tags.tag = :tag and tasks.id = ready_tags.task_id and {_READY}{more}"
+    tagged = "ready_tags.tag = :tag and tasks.id = ready_tags.task_id"
+    return f"ready_tags cross join tasks where {tagged} and {_PENDING} and {due}{more}"
 
 
 @cache
@@ -65,6 +66,13 @@ def is_ready(asked: "tuple[str, ...]") -> str:
     """Write the query that tells whether there is a task to claim."""
     goes_on = f"exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
     return f"select 1 from {_ready(asked, ':run_id' if 'run_id' in asked else None)} and {goes_on} limit 1"
+
+
+@cache
+def first_later(asked: "tuple[str, ...]") -> str:
+    """Write the query that counts a run's tasks which only wait for their time, a thousand at most, and gives the first time."""
+    found = _ready(asked, ":run_id", due="not_before > :now")
+    return f"select count(*), min(not_before) from (select not_before from {found} limit 1000) as few"
 
 
 @cache

@@ -1,7 +1,7 @@
 """Why a claim gets nothing, as a code and in words, and what would help."""
 
 from decklog.clock import from_text, to_text
-from decklog.stores.work.claimable import GOES_ON, TAGGED, narrowed, spelled_tag
+from decklog.stores.work.claimable import GOES_ON, first_later, is_ready, narrowed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
 
-_READY = "from tasks where run_id = :run_id and state = 'pending' and open_dependencies = 0"
 _RUNNING = """
 select count(*), min(leased_until) from (
   select leased_until from tasks where run_id = :run_id and state = 'running' limit 1000
@@ -38,18 +37,13 @@ def explain(
 
 
 def _of_ready(db: "Database", run_id: str, wanted: "dict[str, str | None]", now: str) -> "dict[str, Any] | None":
-    asked = {name: spelled_tag(value) if name == "tag" else value for name, value in narrowed(wanted).items()}
-    more = "".join(f" and {TAGGED if name == 'tag' else f'{name} = :{name}'}" for name in asked)
+    asked = narrowed(wanted)
     names = {"run_id": run_id, "now": now}
-    due = " and (not_before is null or not_before <= :now)"
-    if db.one(f"select 1 {_READY}{due}{more} limit 1", {**names, **asked}) is not None:
+    if db.one(is_ready(("run_id", *asked)), {**names, **asked}) is not None:
         return _told("just_now", run_id=run_id)
-    if asked and db.one(f"select 1 {_READY}{due} limit 1", names) is not None:
+    if asked and db.one(is_ready(("run_id",)), names) is not None:
         return _told("no_match", run_id=run_id, asked=", ".join(f"{name} {wanted[name]}" for name in asked))
-    later = db.one(
-        f"select count(*), min(not_before) from (select not_before {_READY} and not_before > :now{more} limit 1000) as few",
-        {**names, **asked},
-    )
+    later = db.one(first_later(tuple(asked)), {**names, **asked})
     return _told("later", run_id=run_id, count=later[0], at=from_text(later[1])) if later and later[0] else None
 
 
