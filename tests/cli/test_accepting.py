@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from decklog import Decklog
 from tests.cli.conftest import Program
 
 OTHER_USER = 65534
@@ -94,9 +95,8 @@ def test_what_was_named_needs_no_other_yes(decklog: Program, shipped: Path) -> N
 
 
 def test_an_address_that_came_along_is_not_used_without_a_yes(decklog: Program, shipped: Path, tmp_path: Path) -> None:
-    decklog("init", cwd=tmp_path)
     elsewhere = tmp_path / "elsewhere.db"
-    decklog("init", "--db", str(elsewhere))
+    Decklog.open(elsewhere).close()
     shutil.rmtree(shipped / ".decklog")
     (shipped / ".decklog").mkdir()
     (shipped / ".decklog" / "address").write_text(f"{elsewhere}\n")
@@ -130,9 +130,17 @@ def test_a_log_that_was_restored_from_its_backup_is_still_the_own_one(decklog: P
     assert decklog("backup", "copy.db").code == 0
     assert decklog("restore", "copy.db").code == 0
     assert decklog("runs", "find").code == 0
-    assert decklog("init", "--db", "other.db").code == 0
+    Decklog.open(log_folder / "other.db").close()
     assert decklog("restore", "other.db").code == 0
     assert decklog("runs", "find", "--json").data == []
+
+
+def test_below_a_log_that_is_not_used_a_folder_can_have_its_own(decklog: Program, shipped: Path) -> None:
+    (shipped / "mine").mkdir()
+    said = decklog("init", cwd=shipped / "mine")
+    assert (said.code, "decklog init ." in said.err) == (4, True)
+    assert decklog("init", ".", cwd=shipped / "mine").code == 0
+    assert decklog("runs", "find", cwd=shipped / "mine").code == 0
 
 
 @only_root
@@ -182,7 +190,8 @@ def test_a_log_laid_outside_leaves_only_its_address(decklog: Program, tmp_path: 
     assert sorted(os.listdir(tmp_path / ".decklog")) == [".gitignore", "address"]
     assert decklog("runs", "start", "a goal", "--run-id", "run_1").code == 0
     assert decklog("where", "--json").data["target"] == str(target)
-    assert decklog("init", "--outside", "--json").data == {"target": str(target), "already": True}
+    again = decklog("init", "--outside", "--json").data
+    assert (again["target"], again["already"]) == (str(target), True)
     # An agent that writes another address gains nothing by it.
     (tmp_path / ".decklog" / "address").write_text(str(tmp_path / "forged.db"))
     refusal(decklog, tmp_path)

@@ -125,7 +125,7 @@ def _refused(inside: str, why: str) -> NotAccepted:
     return NotAccepted(
         f"{why}; it was not used",
         hint=f"If you know where it comes from: decklog accept {os.path.dirname(inside)}. "
-        "Otherwise remove it, or name another log with --db or DECKLOG_DB.",
+        "Otherwise remove it, make one of your own further down (decklog init .), or name another with --db or DECKLOG_DB.",
         folder=inside,
     )
 

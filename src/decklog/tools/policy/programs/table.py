@@ -11,7 +11,6 @@ from decklog.tools.policy.programs import (
     own,
     processes,
     roles,
-    sed,
     sql,
     wrappers,
 )
@@ -60,7 +59,7 @@ CHECKS: dict[str, Check] = {
     "dd": files.check_dd,
     "tar": files.check_tar,
     "openssl": files.check_openssl,
-    "sed": sed.check_sed,
+    "sed": editors.check_sed,
     "editor": editors.check_editor,
     "awk": awk.check_awk,
     "sql": sql.check_sql,
