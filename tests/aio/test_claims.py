@@ -1,7 +1,5 @@
 """A claim in a task: kept alive without a thread, ended with its block, given back when the block is cancelled."""
 
-from datetime import timedelta
-
 import anyio
 import pytest
 
@@ -203,41 +201,3 @@ def test_the_next_claim_comes_with_the_end_of_the_last(drive: Drive, log: Decklo
 
     drive(program)
     assert [log.tasks.get(name).state for name in ("lexer", "parser")] == [TaskState.DONE, TaskState.DONE]
-
-
-def test_a_claim_that_was_undone_holds_nothing(drive: Drive, log: Decklog, task_id: str) -> None:
-    async def program(alog: AsyncDecklog) -> None:
-        with pytest.raises(Failure):
-            async with alog.transaction():
-                void = await alog.tasks.claim("run_1", worker="ana")
-                raise Failure
-        assert void is not None
-        claim = await alog.tasks.claim("run_1", worker="ben")
-        assert claim is not None
-        assert claim.fence == void.fence
-        for act in (void.extend, void.finish, void.__aenter__):
-            with pytest.raises(LeaseLost, match="undone"):
-                await act()
-
-    drive(program)
-    assert log.tasks.get(task_id).worker == "ben"
-
-
-def test_a_task_whose_end_was_undone_is_still_held_and_kept(drive: Drive, log: Decklog, task_id: str, clock: ManualClock) -> None:
-    async def program(alog: AsyncDecklog) -> None:
-        claim = await alog.tasks.claim("run_1", worker="ana", lease_seconds=0.3)
-        assert claim is not None
-        async with claim:
-            with pytest.raises(Failure):
-                async with alog.transaction():
-                    await claim.finish("all is well")
-                    assert claim.is_over
-                    raise Failure
-            assert not claim.is_over
-            clock.advance(seconds=0.2)
-            while (await alog.tasks.get(task_id)).leased_until < clock.now() + timedelta(seconds=0.3):
-                await anyio.sleep(0.01)
-            assert claim.lost is None
-
-    drive(program)
-    assert log.tasks.get(task_id).state is TaskState.DONE
