@@ -859,11 +859,29 @@ class AsyncLedger:
 
 class AsyncMemory:
     async def recall(
-        self, query: str, *, topic: str | None = ..., project: str | None = ..., limit: int = ..., budget_tokens: int | None = ...
+        self,
+        query: str,
+        *,
+        topic: str | None = ...,
+        project: str | None = ...,
+        paths: list[str] | None = ...,
+        versions: list[str] | None = ...,
+        limit: int = ...,
+        budget_tokens: int | None = ...,
+        min_match: float | None = ...,
     ) -> list[Hit]:
         """Recall the lessons that fit a question best, each with the reasons why, and count that they were recalled."""
     async def peek(
-        self, query: str, *, topic: str | None = ..., project: str | None = ..., limit: int = ..., budget_tokens: int | None = ...
+        self,
+        query: str,
+        *,
+        topic: str | None = ...,
+        project: str | None = ...,
+        paths: list[str] | None = ...,
+        versions: list[str] | None = ...,
+        limit: int = ...,
+        budget_tokens: int | None = ...,
+        min_match: float | None = ...,
     ) -> list[Hit]:
         """Look what `recall` would give, without counting it."""
     async def mark(self, lesson_id: str, useful: bool) -> Lesson:
@@ -930,6 +948,7 @@ class AsyncMemory:
         run_id: str | None = ...,
         task_id: str | None = ...,
         refs: list[str] | None = ...,
+        scope: dict[str, object] | None = ...,
         key: str | None = ...,
     ) -> Lesson:
         """Learn a lesson; one that says the same already, in this topic and project, is counted as seen once more."""
@@ -939,6 +958,15 @@ class AsyncMemory:
         """Put a lesson aside that nothing replaces: it stays on record, and is no longer recalled."""
     async def reinstate(self, lesson_id: str) -> Lesson:
         """Let a lesson hold again that was superseded or retired."""
+    async def outdate(
+        self,
+        *,
+        paths: list[str] | None = ...,
+        versions: list[str] | None = ...,
+        undone_commit: str | None = ...,
+        project: str | None = ...,
+    ) -> list[Lesson]:
+        """Say what changed: lessons that hold for it are marked as outdated, until they are learned again."""
     async def contradictions(
         self, lesson_id: str | None = ..., *, state: ContradictionState = ..., limit: int = ..., after: str | None = ...
     ) -> Page[Contradiction]:

@@ -63,8 +63,8 @@ def _neighbours(log: Decklog) -> list[tuple[str, float]]:
 def test_a_question_without_a_shared_word_is_found_by_its_vector(taught: Decklog) -> None:
     hits = taught.memory.recall(QUESTION)
     assert hits[0].body == LESSONS[4]
-    assert (hits[0].signals["text"], hits[0].signals["vector"] > 0) == (0, True)
-    assert "vector" in hits[0].why
+    assert (hits[0].signals["text"], hits[0].signals["meaning"] > 0) == (0, True)
+    assert "meaning" in hits[0].why
     taught.memory.embedder = None
     assert taught.memory.peek(QUESTION) == []
 

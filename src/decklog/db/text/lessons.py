@@ -49,6 +49,10 @@ class LessonSearch(ABC):
         self._clear()
         self._db.count("update lesson_sums set lessons = 0, terms = 0 where id = 1", {})
 
+    def size(self) -> int:
+        """Say how many lessons there are, those that no longer hold included."""
+        return self._sums()[0]
+
     def weights(self, terms: "Sequence[str]") -> dict[str, float]:
         """Say what each term is worth: the more, the fewer lessons have it."""
         lessons, _ = self._sums()

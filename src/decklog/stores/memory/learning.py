@@ -7,6 +7,7 @@ from decklog.db.text.lessons import lesson_search
 from decklog.db.text.vectors import LessonVectors
 from decklog.errors import Invalid, NotFound
 from decklog.operations import within_lease, writes_in_steps
+from decklog.stores.memory import scope as scopes
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.embedding import Embedder, embedded
 from decklog.stores.memory.error_signatures import signature
@@ -51,14 +52,18 @@ class LessonWriter(LessonSettler):
         run_id: str | None = None,
         task_id: str | None = None,
         refs: list[str] | None = None,
+        scope: dict[str, object] | None = None,
         key: str | None = None,
     ) -> Lesson:
         """Learn a lesson; one that says the same already, in this topic and project, is counted as seen once more.
 
-        `refs` name the journal entries that show it, as STREAM:NUMBER. With a key that is known already, its lesson comes back as
-        it is. Only write down what was verified: a guess is not a lesson.
+        `refs` name the journal entries that show it, as STREAM:NUMBER. `scope` says what it holds for: versions, paths, a commit.
+        One that says otherwise is told in `warnings`. With a key that is known already, its lesson comes back as it is. Only
+        write down what was verified: a guess is not a lesson.
         """
         given = self._checked(topic, body, project, confidence, source_kind)
+        given["scope"] = scope or {}
+        scopes.check(given["scope"])
         given |= {"source_id": source_id, "run_id": run_id, "task_id": task_id}
         given["payload"] = self._payload(topic, {} if payload is None else payload, body)
         # Embedding may take seconds, and nobody else can write while a transaction is open.
@@ -224,13 +229,16 @@ class LessonWriter(LessonSettler):
             Lesson,
             known.id,
             """
-            update lessons set sightings = sightings + 1, last_seen_at = :now, payload = :payload, confidence = :confidence
+            update lessons
+               set sightings = sightings + 1, last_seen_at = :now, payload = :payload, confidence = :confidence, scope = :scope,
+                   outdated_at = null, outdated_by = null
              where id = :id
             returning *
             """,
             note="seen again",
             now=self._now(),
             payload=payload,
+            scope={**known.scope, **given["scope"]},
             confidence=max(known.confidence, given["confidence"]),
         )
 

@@ -10,6 +10,7 @@ from decklog.errors import Invalid
 from decklog.operations import reads, reads_in_steps, within_lease, writes, writes_in_steps
 from decklog.records import Page
 from decklog.stores.memory import ranking, topics
+from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.embedding import embedded
 from decklog.stores.memory.indexing import LessonIndex
 from decklog.stores.memory.lesson import HOLDS, Hit, Lesson, Sighting
@@ -35,15 +36,19 @@ class Memory(LessonUpkeep):
         *,
         topic: str | None = None,
         project: str | None = None,
+        paths: list[str] | None = None,
+        versions: list[str] | None = None,
         limit: int = 5,
         budget_tokens: int | None = None,
+        min_match: float | None = None,
     ) -> list[Hit]:
         """Recall the lessons that fit a question best, each with the reasons why, and count that they were recalled.
 
-        `topic` keeps to one topic, `project` to that project's lessons and those of none. `budget_tokens` bounds their length
-        together.
+        `topic` keeps to one topic, `project` to that project's lessons and those of none; `paths` and `versions` (NAME=VERSION)
+        leave out what does not hold for them. `budget_tokens` bounds their length together. An empty list says that nothing fits:
+        `min_match` is the share of the question that a lesson must meet, from 0 to 1; unsaid, as little as was ever right.
         """
-        hits = self._hits(query, topic, project, limit, budget_tokens)
+        hits = self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
         if not hits:
             return []
         counted = within_lease(self._db, lambda: self._count_recalls([hit.id for hit in hits]))
@@ -56,47 +61,69 @@ class Memory(LessonUpkeep):
         *,
         topic: str | None = None,
         project: str | None = None,
+        paths: list[str] | None = None,
+        versions: list[str] | None = None,
         limit: int = 5,
         budget_tokens: int | None = None,
+        min_match: float | None = None,
     ) -> list[Hit]:
         """Look what `recall` would give, without counting it."""
-        return self._hits(query, topic, project, limit, budget_tokens)
+        return self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
 
-    def _hits(self, query: str, topic: str | None, project: str | None, limit: int, budget: int | None) -> list[Hit]:
-        if not query.strip():
-            raise Invalid("a question needs words", field="query")
-        if not 1 <= limit <= MOST_HITS:
-            raise Invalid(f"limit is {limit}; a recall gives 1 to {MOST_HITS} lessons", field="limit")
-        if budget is not None and budget < 1:
-            raise Invalid(f"budget_tokens is {budget}; give at least 1", field="budget_tokens")
-        if topic is not None:
-            topics.check_name(topic)
-        vector = embedded(self.embedder, [query])[0] if self.embedder else []
+    def _hits(self, asked: "_Asked") -> list[Hit]:
+        asked.check()
+        vector = embedded(self.embedder, [asked.query])[0] if self.embedder else []
         LessonIndex(self._db).catch_up()
-        return self._db.read(lambda: self._best(query, topic, project, vector, limit, budget))
+        return self._db.read(lambda: self._best(asked, vector))
 
-    def _best(
-        self, query: str, topic: str | None, project: str | None, vector: "list[float]", limit: int, budget: int | None
-    ) -> list[Hit]:
-        question = ranking.Question(query, self._now())
-        narrowing: dict[str, Any] = {"topic": topic, "project": project, "limit": _CANDIDATES}
+    def _best(self, asked: "_Asked", vector: "list[float]") -> list[Hit]:
+        question = ranking.Question(asked.query, self._now())
+        narrowing: dict[str, Any] = {"topic": asked.topic, "project": asked.project, "limit": _CANDIDATES}
         search = lesson_search(self._db)
         weights = search.weights([*question.terms, *question.signs])
         scores = dict(search.ranked(weights, **narrowing))
         near: dict[str, float] = {}
         if any(vector) and self.embedder:
             near = dict(LessonVectors(self._db).nearest(self.embedder.name, vector, **narrowing))
-        lessons = self._lessons([*scores, *(lesson_id for lesson_id in near if lesson_id not in scores)])
+        lessons = asked.in_scope(self._lessons([*scores, *(lesson_id for lesson_id in near if lesson_id not in scores)]))
         match = ranking.covered(lessons, scores, question, weights)
         parts: dict[str, Mapping[str, float]] = {"text": match}
         if near:
-            parts["vector"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in near.items()}
+            parts["meaning"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in near.items()}
             match = ranking.fused(sorted(match, key=lambda lesson_id: (-match[lesson_id], lesson_id)), near)
-        ranked = ranking.rank(lessons, question, match, parts)
+        least = ranking.floor(search.size()) if asked.min_match is None else asked.min_match
+        ranked = ranking.fitting(ranking.rank(lessons, question, match, parts), least)
+        return self._told(ranking.within(ranked, asked.budget_tokens, asked.limit), question)
+
+    def _told(self, taken: "list[ranking.Ranked]", question: ranking.Question) -> list[Hit]:
+        """Tell lessons with what speaks for and against them."""
+        against = self._contradicting([one.lesson.id for one in taken])
         return [
-            replace(ranking.hit(one, question), evidence=self._evidence(one.lesson.id))
-            for one in ranking.within(ranked, budget, limit)
+            replace(
+                ranking.hit(one, question),
+                evidence=self._evidence(one.lesson.id),
+                contradicted_by=against.get(one.lesson.id, []),
+            )
+            for one in taken
         ]
+
+    def _contradicting(self, lesson_ids: "list[str]") -> "dict[str, list[str]]":
+        """Name the lessons that say otherwise than each of these, where nobody has settled it."""
+        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
+        marks = ", ".join(f":{name}" for name in bound) or "''"
+        _, rows = self._db.rows(
+            f"""
+            select lesson_id, other_id from contradictions
+             where state = 'open' and (lesson_id in ({marks}) or other_id in ({marks}))
+             order by found_at, id
+            """,
+            bound,
+        )
+        found: dict[str, list[str]] = {}
+        for one, other in rows:
+            found.setdefault(one, []).append(other)
+            found.setdefault(other, []).append(one)
+        return found
 
     def _evidence(self, lesson_id: str) -> "list[dict[str, object]]":
         """List what a lesson rests on, the newest sightings first."""
@@ -187,3 +214,44 @@ class Memory(LessonUpkeep):
         where = Where(Sighting)
         where.equal(lesson_id=lesson_id)
         return self._page(Sighting, where, order=("seen_at", "id"), limit=limit, after=after, descending=True)
+
+
+class _Asked:
+    """A question, what narrows it, and how much of an answer is wanted."""
+
+    def __init__(
+        self,
+        query: str,
+        topic: str | None,
+        project: str | None,
+        paths: "list[str]",
+        versions: "list[str]",
+        limit: int,
+        budget_tokens: int | None,
+        min_match: float | None,
+    ) -> None:
+        self.query = query
+        self.topic = topic
+        self.project = project
+        self.paths = paths
+        self.versions = scopes.versions_of(versions)
+        self.limit = limit
+        self.budget_tokens = budget_tokens
+        self.min_match = min_match
+
+    def check(self) -> None:
+        """Refuse what makes no sense."""
+        if not self.query.strip():
+            raise Invalid("a question needs words", field="query")
+        if not 1 <= self.limit <= MOST_HITS:
+            raise Invalid(f"limit is {self.limit}; a recall gives 1 to {MOST_HITS} lessons", field="limit")
+        if self.budget_tokens is not None and self.budget_tokens < 1:
+            raise Invalid(f"budget_tokens is {self.budget_tokens}; give at least 1", field="budget_tokens")
+        if self.min_match is not None and not 0 <= self.min_match <= 1:
+            raise Invalid(f"min_match is {self.min_match}; it goes from 0 to 1", field="min_match")
+        if self.topic is not None:
+            topics.check_name(self.topic)
+
+    def in_scope(self, lessons: "list[Lesson]") -> "list[Lesson]":
+        """Leave out what does not hold for the versions and paths that are asked about."""
+        return [lesson for lesson in lessons if scopes.fits(lesson.scope, self.versions, self.paths)]

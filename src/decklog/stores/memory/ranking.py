@@ -5,16 +5,24 @@ from dataclasses import dataclass
 from decklog.db.text.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
+from decklog.stores.memory.similarity import contradiction, essence_of
 from decklog.stores.memory.stemming import stem_of
 from decklog.stores.memory.tokens import little_words_of, terms_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
 # What a word is worth that the index leaves out, where a lesson that is found has it too: a tenth of a rare one.
 LITTLE = 0.6
+# A lesson that reaches less of what the question's words could reach is not told. Of the answers to questions in other words, one
+# in fifty is below it; of questions about something else altogether, most find nothing above it.
+FLOOR = 0.05
+# In a smaller memory it is not known yet which words are rare: what is shared by most of a handful of lessons seems worthless.
+_SMALL = 50
+# Two lessons that share this much of their words are one saying, for whoever asks.
+NEARLY_EQUAL = 0.8
 # How far a lesson's record may lower a perfect match: everything but the match itself weighs this much in all.
 RECORD_SHARE = 0.35
 # How that share is split.
@@ -104,20 +112,37 @@ def _record(lesson: Lesson, question: Question) -> dict[str, float]:
     }
 
 
+def floor(lessons: int) -> float:
+    """Give the match below which nothing is told, in a memory of so many lessons."""
+    return FLOOR if lessons >= _SMALL else 0.0
+
+
+def fitting(ranked: "Iterable[Ranked]", least: float) -> "Iterator[Ranked]":
+    """Leave out what shares too little with the question to be told: that nothing fits is an answer too."""
+    return (one for one in ranked if max(one.signals.get("text", 0.0), one.signals.get("meaning", 0.0)) >= least)
+
+
 def within(ranked: "Iterable[Ranked]", budget_tokens: int | None, limit: int) -> list[Ranked]:
-    """Take the best that fit; one that is too long makes way for the next."""
+    """Take the best that fit; one that is too long, or says again what was taken, makes way for the next."""
     taken: list[Ranked] = []
     left = budget_tokens
     for one in ranked:
         if len(taken) == limit:
             break
-        if left is not None:
-            tokens = tokens_of(one.lesson.body)
-            if tokens > left:
-                continue
-            left -= tokens
+        tokens = tokens_of(one.lesson.body)
+        if (left is not None and tokens > left) or any(_says_again(one.lesson, other.lesson) for other in taken):
+            continue
+        left = left - tokens if left is not None else None
         taken.append(one)
     return taken
+
+
+def _says_again(lesson: Lesson, other: Lesson) -> bool:
+    """Tell whether a lesson says what another one says, in nearly the same words; one that says otherwise does not."""
+    ours, theirs = frozenset(essence_of(lesson.body)), frozenset(essence_of(other.body))
+    if 2 * len(ours & theirs) < NEARLY_EQUAL * (len(ours) + len(theirs)):
+        return False
+    return contradiction(lesson.body, other.body) is None
 
 
 def tokens_of(text: str) -> int:
@@ -149,13 +174,15 @@ def _why(lesson: Lesson, question: Question, signals: "Mapping[str, float]") -> 
     said = frozenset(terms_of(lesson.body))
     shared = [word for word in question.words if stem_of(word) in said]
     reasons = [f"shares {', '.join(shared[:6])}" if shared else "says it in other words"]
-    if signals.get("vector", 0) > 0:
-        reasons.append(f"vector {signals['vector']:.2f}")
+    if signals.get("meaning", 0) > 0:
+        reasons.append(f"meaning {signals['meaning']:.2f}")
     reasons.append(f"confidence {lesson.confidence}")
     if lesson.useful_count or lesson.harmful_count:
         reasons.append(f"helped {lesson.useful_count} of {lesson.useful_count + lesson.harmful_count} times")
     if lesson.sightings > 1:
         reasons.append(f"seen {lesson.sightings} times")
     days = (question.now - lesson.last_seen_at).days
+    if lesson.outdated_at is not None:
+        reasons.append(f"outdated: {lesson.outdated_by}")
     reasons.append("seen today" if days <= 0 else f"last seen {days} {'day' if days == 1 else 'days'} ago")
     return "; ".join(reasons)

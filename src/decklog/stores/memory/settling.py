@@ -9,8 +9,9 @@ from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
+from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.indexing import STREAM, LessonIndex
-from decklog.stores.memory.lesson import Lesson
+from decklog.stores.memory.lesson import HOLDS, Lesson
 
 BOTH = "both"
 
@@ -96,6 +97,38 @@ class LessonSettler(Store):
             )
             index.put(changed)
         return changed
+
+    @writes
+    def outdate(
+        self,
+        *,
+        paths: list[str] | None = None,
+        versions: list[str] | None = None,
+        undone_commit: str | None = None,
+        project: str | None = None,
+    ) -> list[Lesson]:
+        """Say what changed: lessons that hold for it are marked as outdated, until they are learned again.
+
+        Versions are given as NAME=VERSION; those that a lesson does not hold for outdate it.
+        """
+        now_used = scopes.versions_of(versions or [])
+        where = Where(Lesson)
+        where.equal(project=project)
+        where.add(f"{HOLDS} and scope <> '{{}}' and outdated_at is null")
+        found = self._select(Lesson, f"select * from lessons {where.sql} order by created_at, id", **where.bound)
+        what = {lesson.id: scopes.changed(lesson.scope, now_used, paths or [], undone_commit) for lesson in found}
+        with LessonIndex(self._db).following():
+            return [self._outdate(lesson_id, reason) for lesson_id, reason in what.items() if reason is not None]
+
+    def _outdate(self, lesson_id: str, reason: str) -> Lesson:
+        return self._change(
+            Lesson,
+            lesson_id,
+            "update lessons set outdated_at = :now, outdated_by = :reason where id = :id returning *",
+            note=reason,
+            now=self._now(),
+            reason=reason,
+        )
 
     @reads
     def contradictions(

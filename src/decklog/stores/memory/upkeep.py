@@ -42,6 +42,12 @@ _WRONG = (
         "say it in the words that people ask with, or: decklog memory retire LESSON",
     ),
     (
+        "outdated",
+        "outdated_at is not null",
+        "what it holds for has changed",
+        "see whether it still holds: learn it again with refs, or: decklog memory retire LESSON",
+    ),
+    (
         "stale",
         f"recall_count > 0 and {_STALE}",
         f"not recalled for {HALF_LIFE_DAYS} days",
