@@ -7,6 +7,7 @@ from benchmarks.measure import meets
 
 ALL = (
     "journal",
+    "pages",
     "fairness",
     "scale",
     "calls",

@@ -303,6 +303,12 @@ class Record:
         record.__dict__[_ROW] = held, row
         return record
 
+    @classmethod
+    def from_image(cls, image: "Mapping[str, Any]") -> "Self":
+        """Make the record from what an entry of any age says of it."""
+        columns = cls.upcast(image)
+        return cls.from_row(tuple(columns), tuple(columns.values()))
+
     def _own(self) -> "dict[str, Any]":
         """Give the record's dictionary, with the row taken apart."""
         own = self.__dict__
@@ -335,7 +341,12 @@ class Record:
         added the column later gave to every row. A record whose columns were renamed or split says here what became of the old
         ones, and then asks this one.
         """
-        return {name: image.get(name, default) for name, default in cls._column_defaults().items()}
+        defaults = cls._column_defaults()
+        columns = {**defaults, **image}
+        if len(columns) > len(defaults):
+            # It names what is no column any more.
+            columns = {name: columns[name] for name in defaults}
+        return columns
 
     @classmethod
     def _column_defaults(cls) -> "dict[str, Any]":

@@ -26,17 +26,19 @@ _OURS = """
 decklog decklog.app decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import
 decklog.cli.locate decklog.cli.parameters decklog.cli.show decklog.cli.table decklog.cli.terminal decklog.clock
 decklog.db decklog.db.base decklog.db.callers decklog.db.forks decklog.db.schema decklog.db.sqlite
-decklog.db.sqlite.checkpoints decklog.db.sqlite.connections decklog.db.sqlite.database decklog.db.sqlite.errors
-decklog.db.sqlite.fair_lock decklog.db.sqlite.file decklog.db.sqlite.group_commit decklog.db.sqlite.migrate
-decklog.db.sqlite.readers decklog.db.sqlite.transactions decklog.db.statements decklog.db.where decklog.errors
-decklog.ids decklog.operations decklog.records decklog.redact decklog.redact.patterns decklog.redact.patterns.prefilter
-decklog.stores decklog.stores.base decklog.stores.journal decklog.stores.journal.attribution
-decklog.stores.journal.blobs decklog.stores.journal.chain decklog.stores.journal.entry decklog.stores.journal.journal
-decklog.stores.journal.rows decklog.stores.journal.time_index decklog.stores.journal.writer
+decklog.db.sqlite.checkpoints decklog.db.sqlite.clock decklog.db.sqlite.connections decklog.db.sqlite.database
+decklog.db.sqlite.errors decklog.db.sqlite.fair_lock decklog.db.sqlite.file decklog.db.sqlite.group_commit
+decklog.db.sqlite.migrate decklog.db.sqlite.readers decklog.db.sqlite.transactions decklog.db.statements
+decklog.db.undoing decklog.db.where decklog.errors decklog.ids decklog.operations decklog.records decklog.redact
+decklog.redact.patterns decklog.redact.patterns.prefilter decklog.stores decklog.stores.base decklog.stores.journal
+decklog.stores.journal.attribution decklog.stores.journal.blobs decklog.stores.journal.chain
+decklog.stores.journal.entry decklog.stores.journal.journal decklog.stores.journal.rows
+decklog.stores.journal.time_index decklog.stores.journal.writer
 """
 _TASKS = """
 decklog.stores.checks decklog.stores.of_run decklog.stores.work decklog.stores.work.claim decklog.stores.work.claimable
-decklog.stores.work.leases decklog.stores.work.task decklog.stores.work.tasks
+decklog.stores.work.leases decklog.stores.work.ready_tags decklog.stores.work.task decklog.stores.work.tasks
+encodings.ascii
 """
 EACH = frozenset(f"{_PYTHON} {_BESIDE} {_OURS}".split())
 TASKS = EACH | frozenset(_TASKS.split())

@@ -68,7 +68,7 @@ class AttemptTrail:
         """Look at the next entry; give the attempt that it ended and the id that it had where it was imported from."""
         if entry.record_table == Task.table:
             image: dict[str, Any] = entry.payload  # type: ignore[assignment]
-            return self._version(Task.from_row(image.keys(), image.values()))
+            return self._version(Task.from_image(image))
         if entry.subtype == "imported" and isinstance(entry.payload, dict) and entry.payload.get("table") == "task_attempts":
             # The import writes this mark directly before the version of the task in which the attempt begins.
             self._taken_over = entry.payload.get("id")

@@ -301,7 +301,7 @@ class Journal:
         image = found[0][0].payload if found else None
         if not isinstance(image, dict) or image.get("removed"):
             raise NotFound(f"there was no {table} {record_id!r} at {when}")
-        return record_class.from_row(image.keys(), image.values())
+        return record_class.from_image(image)
 
     def _stream_of(self, table: str, record_id: str) -> str:
         """Name the stream that tells of a record; refuse one that none tells of."""

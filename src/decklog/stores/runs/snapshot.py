@@ -100,7 +100,7 @@ class Past:
         start, until = self.span(run_id, at)
         records: dict[str, list[Record]] = {}
         for record_class, image in self.newest(start, until):
-            records.setdefault(record_class.table, []).append(record_class.from_row(image.keys(), image.values()))
+            records.setdefault(record_class.table, []).append(record_class.from_image(image))
         attempts = self._tasks().attempts_in(image for table, _, image in self._images(start, until) if table == "tasks")
         return RunSnapshot(
             run_id=run_id,

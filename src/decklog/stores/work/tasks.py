@@ -418,7 +418,7 @@ class Tasks(Leases):
         """Read the attempts that tasks' images tell of, given in their order; the earliest comes first."""
         versions: dict[str, list[Task]] = {}
         for image in images:
-            versions.setdefault(image["id"], []).append(Task.from_row(image.keys(), image.values()))
+            versions.setdefault(image["id"], []).append(Task.from_image(image))
         attempts = [attempt for tasks in versions.values() for attempt in attempts_from(tasks)]
         return sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.task_id))
 
