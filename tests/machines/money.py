@@ -186,8 +186,7 @@ class MoneyMachine(LogMachine[MoneyWorld]):
             self.refused(Refused, act)
             return
         charge = act()
-        overdrew = any(amount.of(one.budget.unit) is not None for one in over)
-        self.world.charge(charge.id, reservation, Spent(where, amount, now.date(), overdrew, late), now)
+        self.world.charge(charge.id, reservation, Spent(where, amount, now.date(), bool(over), late), now)
         if key:
             self.world.keys[where.run, key] = charge.id
 
@@ -253,13 +252,21 @@ class MoneyMachine(LogMachine[MoneyWorld]):
         elif verb != "extend":
             act()
             self.world.end(reserved, "settled")
-        elif reserved is not None and not self.world.is_holding(self.world.held[reserved], self.clock.now()):
-            self.refused(Conflict, act)
         else:
             act()
             if reserved is not None:
-                held = self.world.held[reserved]
-                self.world.held[reserved] = replace(held, expires_at=max(held.expires_at, self.clock.now() + HOUR))
+                self.hold_on(claim, reserved)
+
+    def hold_on(self, claim: Claim, reserved: str) -> None:
+        """Hold a task's money for as long as its lease: what is over by now is held anew, if there is room for it."""
+        held, now = self.world.held[reserved], self.clock.now()
+        left = Amount(held.left(MONEY), held.left(TOKENS))
+        if self.world.is_holding(held, now):
+            self.world.held[reserved] = replace(held, expires_at=max(held.expires_at, now + HOUR))
+        elif held.state == "open" and self.world.has_room(held.where, left, now):
+            assert claim.reservation_id != reserved
+            self.world.of_task[claim.id] = claim.reservation_id
+            self.world.reserve(claim.reservation_id, held.where, left, now, now + HOUR)
 
     @precondition(lambda self: self.world.claims)
     @rule(which=WHICH)

@@ -80,3 +80,14 @@ def test_finish_and_claim_reserves_for_the_next_or_does_nothing(log: Decklog, ru
     following = log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence, reserve_microdollars=100)
     assert following.task.title == "two"
     assert log.budgets.burn()[0]["reserved"] == 100
+
+
+def test_a_worker_that_gave_its_budget_back_does_not_get_it_again_by_going_on(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work")
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
+    claim = log.tasks.claim(run_id, worker="w", reserve_microdollars=60)
+    assert claim is not None
+    log.reservations.release(claim.reservation_id)
+    claim.extend()
+    assert log.budgets.burn()[0]["reserved"] == 0
+    assert len(log.reservations.find(run_id)) == 1

@@ -284,6 +284,8 @@ class Leases(Store):
             return task
         except Conflict:
             before = reservations.get(task.reservation_id)
+        if before.state != "open":
+            return task  # the worker gave it back, and did not ask for it again
         left = {"microdollars": before.microdollars - before.used_microdollars, "tokens": before.tokens - before.used_tokens}
         try:
             return self._reserve(task, {unit: max(0, amount) for unit, amount in left.items()}, until)
