@@ -19,6 +19,8 @@ LITTLE = 0.6
 # A lesson that reaches less of what the question's words could reach is not told. Of the answers to questions in other words, one
 # in fifty is below it; of questions about something else altogether, most find nothing above it.
 FLOOR = 0.05
+# A question that is a whole document is asked by its beginning.
+_MOST_TERMS = 200
 # In a smaller memory it is not known yet which words are rare: what is shared by most of a handful of lessons seems worthless.
 _SMALL = 50
 # Two lessons that share this much of their words are one saying, for whoever asks.
@@ -38,7 +40,7 @@ class Question:
     def __init__(self, text: str, now: "datetime") -> None:
         self.now = now
         self.words = tuple(dict.fromkeys(words_of(text)))
-        self.terms = tuple(dict.fromkeys(terms_of(text)))
+        self.terms = tuple(dict.fromkeys(terms_of(text)))[:_MOST_TERMS]
         self.little_words = little_words_of(text)
         self.signs = tuple(signs_of(text))
 
