@@ -132,19 +132,25 @@ def within(ranked: "Iterable[Ranked]", budget_tokens: int | None, limit: int) ->
         if len(taken) == limit:
             break
         tokens = tokens_of(one.lesson.body)
-        if (left is not None and tokens > left) or any(_says_again(one.lesson, other.lesson) for other in taken):
+        if (left is not None and tokens > left) or _says_again(one.lesson, [other.lesson for other in taken]):
             continue
         left = left - tokens if left is not None else None
         taken.append(one)
     return taken
 
 
-def _says_again(lesson: Lesson, other: Lesson) -> bool:
-    """Tell whether a lesson says what another one says, in nearly the same words; one that says otherwise does not."""
+def _says_again(lesson: Lesson, taken: "list[Lesson]") -> bool:
+    """Tell whether a lesson says what others say, in nearly the same words.
+
+    One that says otherwise does not; but what contradicts two that contradict each other is a saying with a number in it.
+    """
+    near = [other for other in taken if _are_nearly_equal(lesson, other)]
+    return len(near) > 1 or any(contradiction(lesson.body, other.body) is None for other in near)
+
+
+def _are_nearly_equal(lesson: Lesson, other: Lesson) -> bool:
     ours, theirs = frozenset(essence_of(lesson.body)), frozenset(essence_of(other.body))
-    if 2 * len(ours & theirs) < NEARLY_EQUAL * (len(ours) + len(theirs)):
-        return False
-    return contradiction(lesson.body, other.body) is None
+    return 2 * len(ours & theirs) >= NEARLY_EQUAL * (len(ours) + len(theirs))
 
 
 def tokens_of(text: str) -> int:
