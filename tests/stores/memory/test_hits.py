@@ -18,6 +18,14 @@ def test_five_sayings_of_one_thing_are_told_once_and_others_come_along(log: Deck
     assert [hit.id for hit in hits] == [best.id, other.id]
 
 
+def test_sayings_that_differ_in_a_number_do_not_fill_the_answer(log: Decklog) -> None:
+    for number in range(6):
+        log.memory.remember("failure_patterns", f"{DEADLOCK} as said in step {number}")
+    other = log.memory.remember("flaky_tests", "Tests of a deadlock need a barrier between the workers")
+    hits = log.memory.peek("deadlock: two locks taken in two orders")
+    assert (len(hits), hits[-1].id) == (3, other.id)
+
+
 def test_lessons_that_contradict_each_other_are_both_told_and_say_so(log: Decklog) -> None:
     one = log.memory.remember("failure_patterns", "Run the migrations before the deploy of the shop")
     other = log.memory.remember("failure_patterns", "Run the migrations after the deploy of the shop")

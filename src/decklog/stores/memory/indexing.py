@@ -138,7 +138,7 @@ def essence_term(body: str) -> str:
 
 
 def _sign(error: str) -> str:
-    return f"error·{sha256(error.encode()).hexdigest()[:20]}"
+    return f"error·{sha256(error.encode(errors='surrogatepass')).hexdigest()[:20]}"
 
 
 def _texts(value: object) -> "Iterator[str]":

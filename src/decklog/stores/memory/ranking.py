@@ -19,6 +19,8 @@ LITTLE = 0.6
 # A lesson that reaches less of what the question's words could reach is not told. Of the answers to questions in other words, one
 # in fifty is below it; of questions about something else altogether, most find nothing above it.
 FLOOR = 0.05
+# A question that is a whole document is asked by its beginning.
+_MOST_TERMS = 200
 # In a smaller memory it is not known yet which words are rare: what is shared by most of a handful of lessons seems worthless.
 _SMALL = 50
 # Two lessons that share this much of their words are one saying, for whoever asks.
@@ -38,7 +40,7 @@ class Question:
     def __init__(self, text: str, now: "datetime") -> None:
         self.now = now
         self.words = tuple(dict.fromkeys(words_of(text)))
-        self.terms = tuple(dict.fromkeys(terms_of(text)))
+        self.terms = tuple(dict.fromkeys(terms_of(text)))[:_MOST_TERMS]
         self.little_words = little_words_of(text)
         self.signs = tuple(signs_of(text))
 
@@ -130,19 +132,25 @@ def within(ranked: "Iterable[Ranked]", budget_tokens: int | None, limit: int) ->
         if len(taken) == limit:
             break
         tokens = tokens_of(one.lesson.body)
-        if (left is not None and tokens > left) or any(_says_again(one.lesson, other.lesson) for other in taken):
+        if (left is not None and tokens > left) or _says_again(one.lesson, [other.lesson for other in taken]):
             continue
         left = left - tokens if left is not None else None
         taken.append(one)
     return taken
 
 
-def _says_again(lesson: Lesson, other: Lesson) -> bool:
-    """Tell whether a lesson says what another one says, in nearly the same words; one that says otherwise does not."""
+def _says_again(lesson: Lesson, taken: "list[Lesson]") -> bool:
+    """Tell whether a lesson says what others say, in nearly the same words.
+
+    One that says otherwise does not; but what contradicts two that contradict each other is a saying with a number in it.
+    """
+    near = [other for other in taken if _are_nearly_equal(lesson, other)]
+    return len(near) > 1 or any(contradiction(lesson.body, other.body) is None for other in near)
+
+
+def _are_nearly_equal(lesson: Lesson, other: Lesson) -> bool:
     ours, theirs = frozenset(essence_of(lesson.body)), frozenset(essence_of(other.body))
-    if 2 * len(ours & theirs) < NEARLY_EQUAL * (len(ours) + len(theirs)):
-        return False
-    return contradiction(lesson.body, other.body) is None
+    return 2 * len(ours & theirs) >= NEARLY_EQUAL * (len(ours) + len(theirs))
 
 
 def tokens_of(text: str) -> int:

@@ -19,6 +19,7 @@ _NAME = re.compile(r"[^\W_]+(?:(?:[._/:\\-]|::)[^\W_]+)+")
 # Parts of CamelCase, of an acronym before a word, and of letters next to digits.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NOT = re.compile(r"\b(ca|wo|\w+)n['’]t\b", re.IGNORECASE)
+# An index holds no longer ones, and nobody asks for them.
 _LONGEST_NAME = 80
 
 _STOP = """
@@ -50,7 +51,7 @@ def _spelled_out(text: str) -> str:
 def terms_of(text: str) -> list[str]:
     """List what the index holds of a text: the stems of its words, and every name that is written together as one more."""
     plain = _without_accents(text)
-    return [*map(stem_of, words_of(plain)), *_names_of(plain)]
+    return [*(stem_of(word)[:_LONGEST_NAME] for word in words_of(plain)), *_names_of(plain)]
 
 
 # Whoever is found by many questions has the same ones each time.
