@@ -10,7 +10,24 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _RANDOM_BITS = 80
 _KINDS = (
-    *("apr", "art", "budget", "charge", "chk", "edit", "eff", "fb", "learning", "lesson", "log", "msg", "out", "pkg", "proc"),
+    *(
+        "apr",
+        "art",
+        "budget",
+        "charge",
+        "chk",
+        "contradiction",
+        "edit",
+        "eff",
+        "fb",
+        "learning",
+        "lesson",
+        "log",
+        "msg",
+        "out",
+        "pkg",
+        "proc",
+    ),
     *("reservation", "run", "sighting", "task", "tc", "use", "wf"),
 )
 # An id that was made here, in this process or another one: it holds no secret, and need not be looked through for one.
