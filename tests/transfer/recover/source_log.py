@@ -17,6 +17,8 @@ def fill_every_store(log: Decklog, clock: ManualClock) -> None:
     desk: Any = log
     saved_logs.fill(log)
     desk.memory.add_topic("trailing_commas", "What was learned of commas")
+    desk.memory.remember("task_outcomes", "Run the migrations before the deploy of the service", run_id="run_1")
+    desk.memory.remember("task_outcomes", "Run the migrations after the deploy of the service", run_id="run_1")
     desk.patterns.record("decklog", "SyntaxError", "unexpected comma at 7", "read one more token")
     desk.strategies.record("decklog", "general", "Read one more token")
     desk.learnings.note("lexer", "Commas are tokens", run_id="run_1")
@@ -51,7 +53,7 @@ def source_log(path: Path, *, entries: int, long: int = 4, late: int = 40) -> It
     clock = ManualClock()
     with Decklog.open(path, clock=clock, durability="relaxed") as log:
         fill_every_store(log, clock)
-        assert empty_tables(log) == []
+        assert (lacking := empty_tables(log)) == [], lacking
         for number in range(2, 5):
             fill(log, clock, entries=entries // 3, run=f"run_{number}")
             _write_long(log, f"run_{number}", long)

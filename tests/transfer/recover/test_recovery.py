@@ -124,3 +124,18 @@ def test_what_holds_no_log_is_said_to_hold_none(tmp_path: Path, small: Path) -> 
     with pytest.raises(Conflict, match="there already"):
         recover(str(small), str(tmp_path / "taken.db"))
     assert [name for name in os.listdir(tmp_path) if name.startswith(".decklog-recover")] == []
+
+
+@pytest.mark.parametrize("size", [512, 1024, 4096, 8192, 65536])
+def test_pages_of_any_size_are_found_without_a_header(tmp_path: Path, small: Path, size: int) -> None:
+    import apsw
+
+    connection = apsw.Connection(str(small))
+    connection.execute("pragma journal_mode = delete")
+    connection.execute(f"pragma page_size = {size}")
+    connection.execute("vacuum")
+    connection.close()
+    content = small.read_bytes()
+    small.write_bytes(bytes(100) + content[100:])
+    report = recover(str(small), str(tmp_path / "new.db"))
+    assert [(stream.kept, stream.missing) for stream in report.streams] == [(300, []), (100, [])]

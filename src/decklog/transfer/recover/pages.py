@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MAGIC = b"SQLite format 3\0"
 _LEAF, _OTHER_TREES = 13, (2, 5, 10)
 _LARGEST_ROW = 256 * 1024 * 1024
-_SIZES = (4096, 1024, 2048, 8192, 16384, 32768, 65536, 512)
+_SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 _SAMPLED = 400
 # The head of an entry: no value for its position, the stream, the number, a time of 27 characters, a hash of 64.
 _ENTRY = re.compile(rb"[\x18-\x7f]\x00(?:[\x0d-\x7f]|[\x81-\x83][\x00-\x7f])[\x01-\x06\x08\x09]C\x81\x0d", re.DOTALL)
@@ -204,21 +204,29 @@ def _page_size(contents: list[bytes]) -> int:
             return 65536 if size == 1 else size
         if (log := WriteAheadLog(content[:HEADER_SIZE])).has_sound_header:
             return log.page_size
-    scores = {size: sum(max(_leaves(content, 0, size), _leaves_in_log(content, size)) for content in contents) for size in _SIZES}
-    return max(scores, key=lambda size: scores[size] * size)
+    shares = {size: max((max(_share(one, size), _share_in_log(one, size)) for one in contents), default=0.0) for size in _SIZES}
+    # At every multiple of the right size a page begins as well, and at its parts there are few.
+    return next(size for size in _SIZES if shares[size] >= 0.8 * max(shares.values()))
 
 
 def _is_write_ahead_log(content: bytes, size: int) -> bool:
     if content[:16] == _MAGIC:
         return False
-    return WriteAheadLog(content[:HEADER_SIZE]).has_sound_header or _leaves_in_log(content, size) > _leaves(content, 0, size)
+    return WriteAheadLog(content[:HEADER_SIZE]).has_sound_header or _share_in_log(content, size) > _share(content, size)
 
 
-def _leaves_in_log(content: bytes, size: int) -> int:
-    return _leaves(content, HEADER_SIZE + FRAME_HEADER_SIZE, size + FRAME_HEADER_SIZE)
-
-
-def _leaves(content: bytes, start: int, step: int) -> int:
-    """Count pages, of some, that begin as pages of a tree do."""
+def _share(content: bytes, size: int, start: int = 0, gap: int = 0) -> float:
+    """Say what share of the pages, of some, begins as pages of a tree do."""
+    step = size + gap
     places = range(start, len(content) - 8, max(1, len(content) // step // _SAMPLED) * step)
-    return sum(content[place] in (_LEAF, *_OTHER_TREES) and content[place + 7] <= 60 for place in places)
+    return sum(_begins_a_tree(content[place : place + 8], size) for place in places) / max(1, len(places))
+
+
+def _begins_a_tree(head: bytes, size: int) -> bool:
+    """Say whether this is how a page of a tree begins: its rows lie behind the list of them; where it has none, at its end."""
+    count, rows = int.from_bytes(head[3:5], "big"), int.from_bytes(head[5:7], "big") or 65536
+    return head[0] in (_LEAF, *_OTHER_TREES) and (8 + 2 * count <= rows <= size if count else rows == size)
+
+
+def _share_in_log(content: bytes, size: int) -> float:
+    return _share(content, size, HEADER_SIZE + FRAME_HEADER_SIZE, FRAME_HEADER_SIZE)
