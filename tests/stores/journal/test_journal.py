@@ -391,3 +391,14 @@ def test_what_a_record_became_is_written_without_its_nulls(log: Decklog, run_id:
     assert entry.payload["objective"] == ""  # type: ignore[index]
     assert log.journal.at("tasks", task.id, entry.id) == task
     assert log.journal.verify().ok
+
+
+def test_a_log_that_was_searched_before_much_was_indexed_is_whole(log: Decklog, run_id: str) -> None:
+    log.journal.append(run_id, "lexer")
+    log.journal.search("lexer")
+    with log.transaction():
+        for number in range(40):
+            log.journal.append(run_id, "lexer parser", kind="tool", payload={"n": number})
+            log.journal.search("lexer", stream=run_id)
+            log.journal.find(run_id, kind="tool")
+    assert log.journal.verify().problems == []
