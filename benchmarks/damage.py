@@ -64,7 +64,7 @@ def hashes_in(path: Path) -> Iterator[str]:
             elif str(table).startswith("lost_and_found"):
                 for values in connection.execute(f"select * from {table}"):
                     yield from (value for value in values if isinstance(value, str) and len(value) == 64)
-    except apsw.Error as problem:
+    except (apsw.Error, UnicodeDecodeError) as problem:
         print(f"the tool's file ends early: {problem}", file=sys.stderr)
     finally:
         connection.close()
