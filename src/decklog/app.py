@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from decklog.stores.flow.context import Context
     from decklog.stores.flow.workflow import Workflow
     from decklog.stores.journal.journal import Journal
+    from decklog.stores.journal.verify import Audit
     from decklog.stores.memory.learnings import Learnings
     from decklog.stores.memory.memory import Memory
     from decklog.stores.memory.patterns import Patterns
@@ -63,7 +64,7 @@ class Decklog:
         self.db = db
         self.clock = clock
         writer = Writer(db, clock)
-        journal = Journal(db, writer, self.record_classes, self._audit)
+        journal = Journal(db, writer, self.record_classes, self._audits)
         self.parts = Parts(db, clock, ids, writer, journal, lambda: self.proofs)
 
     @classmethod
@@ -307,10 +308,17 @@ class Decklog:
         """Name every kind of record with its class."""
         return {record.table: record for name in STORES for record in store_class(name).records}
 
-    def _audit(self, classes: dict[str, type[Record]]) -> "Iterator[dict[str, Any]]":
-        """Name what is wrong with what no entry tells by itself."""
-        yield from self.proofs.audit(classes)
-        yield from self.tasks.audit(classes)
+    def _audits(self) -> "dict[str, Audit]":
+        """Name what each store has to say of the tables that no entry tells."""
+        return {f"what {name} derives": store.audit for name, store in self._stores()}
+
+    def derive(self) -> None:
+        """Make anew what is derived from records, as after they came from another log: sums, words and places."""
+        for _, store in self._stores():
+            store.derive()
+
+    def _stores(self) -> "Iterator[tuple[str, Store]]":
+        return ((name, getattr(self, name)) for name in STORES if name != "journal")
 
     @contextmanager
     def acting(

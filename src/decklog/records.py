@@ -257,6 +257,8 @@ class Record:
     is_managed = False
     # True where a verb compares the row with its newest entry before it writes the next one.
     is_guarded = False
+    # The column with the digest of bytes that are kept beside the row; with a second one, only where that is empty.
+    keeps = ()  # type: tuple[str, ...]
     # True on what an idempotent verb gives back when there was nothing left to do.
     already = False
 
@@ -402,6 +404,12 @@ class Record:
     def needs_proof(cls, _before: "Mapping[str, Any] | None", _after: "Mapping[str, Any]") -> bool:
         """Tell whether only the manager makes a record of what it was before, if anything, into what an entry says."""
         return cls.is_managed
+
+    @classmethod
+    def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
+        """Give the digest of the bytes that are kept beside the row of such an image."""
+        digest, *inline = cls.keeps
+        return image.get(digest) if all(image.get(name) is None for name in inline) else None
 
     @classmethod
     def task_of(cls, values: "Mapping[str, Any]") -> "str | None":

@@ -1,10 +1,7 @@
 """Whoever changes a log behind Decklog's back is found out, and verify says where."""
 
-import itertools
-import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,9 +11,7 @@ import pytest
 from decklog import Decklog, Invalid, NotFound, Record
 from decklog.stores.journal.verify import Verification
 from tests.conftest import ENGINES
-
-# A worker may come to this module more than once.
-_numbers = itertools.count(1)
+from tests.db.tampering import PostgresVictim, SqliteVictim, database_for
 
 ENTRY_COLUMNS = [
     *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
@@ -69,45 +64,6 @@ class Victim(Protocol):
     def verify(self, **how: Any) -> Verification: ...
 
 
-@dataclass
-class SqliteVictim:
-    path: str
-
-    def change(self, *statements: str) -> int:
-        import apsw
-
-        database = apsw.Connection(self.path)
-        for (name,) in database.execute("select name from sqlite_schema where type = 'trigger'").fetchall():
-            database.execute(f"drop trigger {name}")
-        database.execute("pragma ignore_check_constraints = on")
-        changed = 0
-        for statement in statements:
-            database.execute(statement)
-            changed += database.changes()
-        database.close()
-        return changed
-
-    def verify(self, **how: Any) -> Verification:
-        with Decklog.open(self.path) as log:
-            return log.journal.verify(**how)
-
-
-@dataclass
-class PostgresVictim:
-    url: str
-    log: Decklog
-
-    def change(self, *statements: str) -> int:
-        import psycopg
-
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute("set session_replication_role = replica")  # neither triggers nor foreign keys
-            return sum(connection.execute(statement.encode()).rowcount for statement in statements)
-
-    def verify(self, **how: Any) -> Verification:
-        return self.log.journal.verify(**how)
-
-
 TABLES = ("streams", "entries", "blobs", "runs", "agents", "tasks", "dependencies")
 
 
@@ -123,22 +79,9 @@ def postgres_original(postgres_template: str) -> Iterator[PostgresVictim]:
     """One database whose tables are put back after each test; copying a whole database is much slower."""
     import psycopg
 
-    from tests.conftest import _named
-
-    name = f"tampering_{os.getpid()}_{next(_numbers)}"
-    with psycopg.connect(postgres_template, autocommit=True) as connection:
-        connection.execute(f"create database {name} template decklog_template".encode())
-    url = _named(postgres_template, name)
+    url = database_for(postgres_template, "tampering")
     fill(url)
     with psycopg.connect(url, autocommit=True) as connection:
-        checks = connection.execute(
-            """
-            select conrelid::regclass, conname from pg_constraint
-             where contype in ('c', 'f') and connamespace = 'public'::regnamespace
-            """
-        ).fetchall()
-        for table, check in checks:
-            connection.execute(f"alter table {table} drop constraint {check}".encode())
         connection.execute("create schema kept")
         for table in TABLES:
             connection.execute(f"create table kept.{table} as table {table}".encode())

@@ -176,9 +176,21 @@ class Database(ABC):
     def back_up(self, path: str, progress: "Callable[[int, int], None]") -> None:  # noqa: B027 - a server has no file to copy
         """Copy the file this log is kept in, as it is at this moment; a server's log has none, and nothing is made."""
 
-    def check_indexes(self, most: int) -> "list[str]":  # noqa: ARG002 - a server's indexes are the server's
-        """Look for rows that an index does not lead to, or leads to under another key, and name so many at most."""
+    def check_indexes(self, most: int) -> "list[dict[str, Any]]":  # noqa: ARG002 - a server's indexes are the server's
+        """Look for rows that an index does not lead to, or leads to under another key; name so many at most, as problems."""
         return []
+
+    def each_as_is(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+        """Do as `each`, but give a text that can't be read as the bytes it is made of."""
+        return self.each(sql, parameters)
+
+    @abstractmethod
+    def check_text(self) -> "Iterator[dict[str, Any]]":
+        """Name entries that are found by other words than theirs, or not found, each as the fields of a problem."""
+
+    @abstractmethod
+    def check_schema(self) -> "Iterator[dict[str, Any]]":
+        """Name tables, indexes, triggers and views that are not as the migrations made them, each as the fields of a problem."""
 
     def check_pages(self, most: int) -> "list[str]":  # noqa: ARG002 - a server checks its own pages
         """Look for pages that can't be read, and name so many of them at most."""

@@ -9,12 +9,16 @@ A step that has landed is never edited: a log that was made by another text of i
 import os
 from functools import lru_cache
 
+from decklog.clock import from_text, to_text
 from decklog.errors import SchemaDiffers, SchemaTooOld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, NamedTuple
+
+    # What a database has, by kind, table and name, each with the text that defines it.
+    Objects = dict[tuple[str, str, str], str]
 
     class Step(NamedTuple):
         version: int
@@ -109,3 +113,41 @@ def check_steps(applied: "Iterable[tuple[Any, ...]]", engine: str, target: str) 
                 found=checksum,
                 shipped=checksum_of(step, engine),
             )
+
+
+def differences(expected: "Objects", found: "Objects") -> "Iterator[dict[str, Any]]":
+    """Name what was dropped from a schema, added to it or altered in it, each as the fields of a problem."""
+    for key in sorted(expected.keys() | found.keys()):
+        if expected.get(key) != found.get(key):
+            kind, table, name = key
+            became = "was dropped" if key not in found else "was added" if key not in expected else "is not as the schema says"
+            whose = "" if table in ("", name) else f" of {table}"
+            where = {"table": table or None, "column": name if kind == "column" else None}
+            yield {"what": f"the {kind} {name}{whose} {became}", **where}
+
+
+def step_differences(applied: "Iterable[tuple[Any, ...]]", engine: str) -> "Iterator[dict[str, Any]]":
+    """Name the rows of the table of steps (version, name, checksum, time) that are not those of the shipped steps."""
+    shipped = {step.version: {"name": step.name, "checksum": checksum_of(step, engine)} for step in steps(engine)}
+    for version, name, checksum, at in applied:
+        step = shipped.pop(version, None)
+        where = {"table": "schema_steps", "record_id": str(version)}
+        if step is None:
+            yield {"what": f"schema_steps {version} is no step of this Decklog", **where, "column": "version"}
+            continue
+        said = {"name": name, "checksum": checksum}
+        wrong = [column for column, value in step.items() if said[column] != value]
+        if not is_time(at):
+            wrong.append("applied_at")
+        for column in wrong:
+            yield {"what": f"schema_steps {version} has another {column} than was written", **where, "column": column}
+    for version in shipped:
+        yield {"what": f"schema_steps {version} is gone", "table": "schema_steps", "record_id": str(version)}
+
+
+def is_time(text: object) -> bool:
+    """Tell whether something is a time as Decklog writes it."""
+    try:
+        return isinstance(text, str) and to_text(from_text(text)) == text
+    except ValueError:
+        return False

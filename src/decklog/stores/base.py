@@ -9,7 +9,7 @@ from decklog.stores.journal.attribution import proving
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Any, Protocol, TypeVar
 
@@ -56,6 +56,8 @@ class Store:
     """One noun. `records` names the kinds of record it keeps."""
 
     records = ()  # type: tuple[type[Record], ...]
+    # Tables that hold nothing which the records do not tell: `audit` compares them, and `derive` makes them anew.
+    derived = ()  # type: tuple[str, ...]
 
     def __init__(self, parts: Parts) -> None:
         self._db = parts.db
@@ -80,6 +82,27 @@ class Store:
     def _steady_now(self) -> "datetime":
         """Tell the time by which leases are measured, which nobody sets."""
         return self._clock.steady()
+
+    def _told_at(self, stream: str) -> str:
+        """Give the time of the entry that was just written to a stream."""
+        return str(self._writer.head(stream)[2])
+
+    # What is derived
+
+    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+        """Name what is wrong with the tables of this store that no entry tells, each as the fields of a problem."""
+        return iter(())
+
+    def derive(self) -> None:
+        """Make those tables anew, as after records came from another log."""
+
+    def _only(self, table: str, column: str, expected: "Sequence[int]") -> "Iterator[dict[str, Any]]":
+        """Compare a table whose rows are only there to be locked."""
+        found = [row[0] for row in self._db.each_as_is(f"select {column} from {table} order by 1", {})]
+        for value in sorted({*found, *expected}, key=str):
+            if (value in found) is not (value in expected):
+                what = "is gone" if value in expected else "was added"
+                yield {"what": f"{table} {value} {what}", "table": table, "record_id": str(value), "column": column}
 
     # Writing
 

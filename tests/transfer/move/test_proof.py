@@ -33,9 +33,9 @@ TAMPERED = {
     ),
     "a text dropped": (
         ["update entries set body_digest = '{digest}', body = null where stream = 'run_1' and seq = 100"],
-        "a text of entry run_1:100",
+        "run_1:100 the body is gone",
     ),
-    "a blob missing": (["delete from blobs"], "a text of entry .* did not arrive"),
+    "a blob missing": (["delete from blobs"], "the body is gone"),
     "a blob altered": (["update blobs set bytes = digest"], "blob .* its digest"),
     "a row altered": (["update tasks set title = 'another' where id = 'run_1-t5'"], "run_1-t5 differs .* title"),
     "a row missing": (["delete from agents where run_id = 'run_1'"], "agents .* is gone"),

@@ -44,6 +44,8 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
     for problem in result.problems:
         place = f"{problem.stream}:{problem.seq}  " if problem.stream else ""
         say(f"WRONG  {place}{problem.what}")
+    for what in result.unchecked:
+        say(f"NOT CHECKED  {what}")
     counted = f"{result.streams} streams, {result.entries} entries, {result.records} records"
     click.echo(f"{'Whole' if result.ok else 'Not whole'}: {counted}" + (f", {result.anchored} anchors" if anchor else ""))
     return 0 if result.ok else 1

@@ -261,6 +261,17 @@ class PostgresDatabase(Database):
     def migrate(self) -> list[str]:
         return schema.migrate(self, self._transactions)
 
+    def check_text(self) -> "Iterator[dict[str, Any]]":
+        from decklog.db.postgres import search
+        from decklog.db.text import entries_check
+
+        return entries_check.findings(self, search.flaws(self))
+
+    def check_schema(self) -> "Iterator[dict[str, Any]]":
+        from decklog.db.postgres import catalogue
+
+        return catalogue.differences(self, self.connections.url)
+
     def facts(self) -> "dict[str, Any]":
         return self.read(lambda: schema.facts(self))
 

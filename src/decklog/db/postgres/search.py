@@ -4,12 +4,14 @@ from decklog.db.text.marks import SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from decklog.db.base import Database, Row
+    from decklog.db.text.entries_check import Flaw
 
 _WORDS = "to_tsvector('simple', left(coalesce(body, '') || ' ' || coalesce(payload, ''), 65536))"
+_MOST_FLAWS = 20
 INDEX = f"""
 insert into entry_text (entry_pos, words)
 select pos, {_WORDS}
@@ -64,6 +66,25 @@ def forget(database: "Database", positions: "list[int]") -> None:
         """,
         {"positions": positions},
     )
+
+
+def flaws(database: "Database") -> "Iterator[Flaw]":
+    """Find entries that were indexed, or should have been, and whose words are others there."""
+    _, rows = database.rows(
+        f"""
+        select coalesce(e.pos, t.entry_pos)
+          from (select e.pos, {_WORDS} as words
+                  from entries e
+                  join entry_text_marks m on m.stream_no = e.pos / {SIZE} and e.pos <= m.pos) e
+          full join entry_text t on t.entry_pos = e.pos
+         where t.words is distinct from e.words
+         order by 1
+         limit {_MOST_FLAWS}
+        """,
+        {},
+    )
+    for (pos,) in rows:
+        yield pos, "words"
 
 
 def _query(words: str) -> "tuple[str, dict[str, Any]]":

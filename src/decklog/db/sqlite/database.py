@@ -4,6 +4,7 @@ import os
 import time
 from _thread import allocate_lock, get_ident
 from contextlib import suppress
+from itertools import islice
 from operator import itemgetter
 
 import apsw
@@ -15,7 +16,7 @@ from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.transactions import Transactions
 from decklog.db.statements import Statements
-from decklog.errors import DecklogError, Invalid
+from decklog.errors import Damaged, DecklogError, Invalid
 from decklog.records import Values
 
 TYPE_CHECKING = False
@@ -146,6 +147,33 @@ class SqliteDatabase(Database):
         except UnicodeDecodeError as problem:
             raise errors.not_text(self.target) from problem
 
+    def each_as_is(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+        read = 0
+        try:
+            for row in self.each(sql, parameters):
+                yield row
+                read += 1
+        except Damaged as problem:
+            if not isinstance(problem.__cause__, UnicodeDecodeError):
+                raise
+            # From here on texts come as bytes, and are read one by one.
+            yield from islice(self._each_decoded(sql, parameters), read, None)
+
+    def _each_decoded(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+        text, ordered = self._spell(sql)
+        names: list[str] = []
+
+        def notice(cursor: apsw.Cursor, *_: object) -> bool:
+            names.extend(column[0] for column in cursor.get_description())
+            return True
+
+        cursor = self.connections.readers.mine().connection.cursor()
+        cursor.exec_trace = notice
+        cursor.execute(f"select * from ({text}) limit 0", ordered(parameters))
+        raw = "typeof({0}), case typeof({0}) when 'text' then cast({0} as blob) else {0} end"
+        for row in self.each(f"select {', '.join(map(raw.format, names))} from ({sql})", parameters):
+            yield tuple(_decoded(kind, value) for kind, value in zip(row[::2], row[1::2], strict=True))
+
     def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
         text, ordered = self._spell(sql)
         try:
@@ -256,9 +284,26 @@ class SqliteDatabase(Database):
         damage = wal.damage_of(self.target)
         return [damage.what] if damage and (crashes or damage.cause is not wal.Cause.KILLED) else []
 
-    def check_indexes(self, most: int) -> list[str]:
+    def check_indexes(self, most: int) -> "list[dict[str, Any]]":
+        from decklog.db.sqlite import upkeep
+
         rows = self.read(lambda: self._integrity(most))
-        return [row[0] for row in rows if row[0] != "ok"]
+        return [upkeep.placed(row[0]) for row in rows if row[0] != "ok"]
+
+    def check_text(self) -> "Iterator[dict[str, Any]]":
+        from decklog.db.sqlite import search
+        from decklog.db.text import entries_check
+
+        return entries_check.findings(self, search.flaws(self))
+
+    def check_schema(self) -> "Iterator[dict[str, Any]]":
+        from decklog.db.sqlite import upkeep
+
+        found = upkeep.objects_in(self.each_as_is(upkeep.OBJECTS, {}))
+        yield from schema.differences(upkeep.expected_objects(), found)
+        applied = self.each_as_is("select version, name, checksum, applied_at from schema_steps", {})
+        yield from schema.step_differences(applied, "sqlite")
+        yield from upkeep.settings_differences(self)
 
     def _integrity(self, most: int) -> "list[Row]":
         # A connection that has searched before checks a text index by what it remembers of it, unless it searches again first.
@@ -277,6 +322,15 @@ class SqliteDatabase(Database):
 
         is_mine = self._transactions.is_mine()
         return vectors.is_loaded(self.connections.writing() if is_mine else self.connections.readers.mine().connection)
+
+
+def _decoded(kind: str, value: "Any") -> "Any":
+    if kind != "text":
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def _in_order(names: list[str]) -> "Callable[[Mapping[str, Any]], Any]":

@@ -83,6 +83,8 @@ def _check_steps(connection: apsw.Connection, path: str) -> None:
         applied = connection.execute("select version, name, checksum from schema_steps order by version").fetchall()
     except apsw.Error as problem:
         raise errors.translate(problem, path) from problem
+    except UnicodeDecodeError as problem:
+        raise errors.not_text(path) from problem
     schema.check_steps(applied, "sqlite", path)
 
 

@@ -4,10 +4,11 @@ from decklog.db.text.marks import SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from decklog.db.base import Database, Row
+    from decklog.db.text.entries_check import Flaw
 
 _WORDS = "substr(coalesce(body, '') || ' ' || coalesce(payload, ''), 1, 65536)"
 _TAGS = """
@@ -77,3 +78,22 @@ def forget(database: "Database", positions: "list[int]") -> None:
         """,
         places,
     )
+
+
+def flaws(database: "Database") -> "Iterator[Flaw]":
+    """Find entries that were indexed, or should have been, and whose words and tags are others there."""
+    from decklog.db.text.index_check import IndexCheck
+
+    database.rows(
+        f"""
+        create temp view checked_entries as
+        select pos as no, {_WORDS} as words, {_TAGS} as tags
+          from main.entries e
+         where pos <= (select m.pos from main.entry_text_marks m where m.stream_no = e.pos / {SIZE})
+        """,
+        {},
+    )
+    try:
+        yield from IndexCheck(database, "entry_text", ("words", "tags"), "checked_entries").flaws()
+    finally:
+        database.rows("drop view temp.checked_entries", {})

@@ -1,6 +1,9 @@
 """What a SQLite file needs now and then: a look at its health, and its space given back."""
 
 import os
+import re
+from contextlib import contextmanager
+from functools import lru_cache
 
 import apsw
 
@@ -9,9 +12,15 @@ from decklog.db.sqlite import errors, file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
+    from decklog.db.base import Database
+    from decklog.db.schema import Objects
     from decklog.db.sqlite.connections import Connections
+
+# SQLite's own statistics, which `analyze` makes, change no answer.
+OBJECTS = "select type, tbl_name, name, sql from sqlite_schema where name not like 'sqlite_stat%'"
 
 
 def facts(connections: "Connections") -> "dict[str, Any]":
@@ -58,3 +67,54 @@ def vacuum(connections: "Connections") -> None:
     finally:
         connections.lock.release()
         connection.close()
+
+
+@contextmanager
+def _migrated() -> "Iterator[apsw.Connection]":
+    """Give an empty log, in memory."""
+    connection = apsw.Connection(":memory:")
+    try:
+        for step in schema.steps("sqlite"):
+            connection.execute(schema.text_of(step, "sqlite"))
+        yield connection
+    finally:
+        connection.close()
+
+
+@lru_cache
+def expected_objects() -> "Objects":
+    """Give the tables, indexes and triggers that the migrations make."""
+    with _migrated() as connection:
+        return objects_in(connection.execute(OBJECTS))
+
+
+def settings_differences(database: "Database") -> "Iterator[dict[str, Any]]":
+    """Name the settings of the text indexes that are not as the migrations left them."""
+    for index, expected in _expected_settings().items():
+        found: dict[Any, Any] = dict(database.each_as_is(f"select k, v from {index}", {}))
+        for name in sorted({*found, *expected}, key=str):
+            if found.get(name) != expected.get(name):
+                what = f"the text index has {name} set to {found.get(name)}, and not to {expected.get(name)}"
+                yield {"what": what, "table": index, "record_id": str(name), "column": "v"}
+
+
+@lru_cache
+def _expected_settings() -> "dict[str, dict[str, Any]]":
+    with _migrated() as connection:
+        names = [name for kind, _, name in expected_objects() if kind == "table" and name.endswith("_config")]
+        return {name: dict(connection.execute(f"select k, v from {name}")) for name in names}
+
+
+def placed(complaint: str) -> "dict[str, Any]":
+    """Give what SQLite's own check complains of as the fields of a problem, with the table and the column that it names."""
+    tables = {name: table for _, table, name in expected_objects()}
+    for word in reversed(re.findall(r"\w+(?:\.\w+)?", complaint)):
+        name, _, column = word.partition(".")
+        if name in tables:
+            return {"what": complaint, "table": tables[name], "column": column or None}
+    return {"what": complaint}
+
+
+def objects_in(rows: "Iterable[tuple[Any, ...]]") -> "Objects":
+    """Read the rows of a schema."""
+    return {(str(kind), str(table), str(name)): sql if isinstance(sql, str) else "" for kind, table, name, sql in rows}

@@ -2,12 +2,13 @@
 
 import sys
 from array import array
+from hashlib import sha256
 from heapq import nsmallest
 from operator import mul
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from decklog.db.base import Database
@@ -28,8 +29,8 @@ class LessonVectors:
     def __init__(self, db: "Database") -> None:
         self._db = db
 
-    def put(self, lesson_id: str, embedder: str, vector: "Sequence[float]") -> None:
-        """Store a lesson's vector, in the caller's transaction."""
+    def put(self, lesson_id: str, embedder: str, vector: "Sequence[float]") -> str:
+        """Store a lesson's vector, in the caller's transaction; give its digest."""
         self._db.count(
             f"""
             insert into lesson_vectors (lesson_id, embedder, dimensions, vector)
@@ -43,6 +44,12 @@ class LessonVectors:
                 "vector": self._packed(vector),
             },
         )
+        return digest_of(vector)
+
+    def digests(self) -> "Iterator[tuple[str, str, str]]":
+        """Give the digest of each vector, with its embedder and its lesson."""
+        for embedder, lesson_id, stored in self._db.each_as_is("select embedder, lesson_id, vector from lesson_vectors", {}):
+            yield embedder, lesson_id, sha256(stored).hexdigest() if isinstance(stored, bytes) else digest_of(stored)
 
     def without(self, embedder: str, limit: int) -> "list[tuple[str, str]]":
         """List lessons that hold and have no vector of this embedder yet: id and body."""
@@ -98,10 +105,7 @@ class LessonVectors:
     def _packed(self, vector: "Sequence[float]") -> "Any":
         if self._db.engine != "sqlite":
             return list(vector)
-        packed = array("f", vector)
-        if sys.byteorder == "big":
-            packed.byteswap()
-        return packed.tobytes()
+        return _bytes_of(vector)
 
     def _unpacked(self, stored: "Any") -> "Sequence[float]":
         if self._db.engine != "sqlite":
@@ -121,3 +125,15 @@ class LessonVectors:
         if self._db.engine == "sqlite":
             return "vec_distance_cosine(v.vector, :vector)"
         return "(cast(v.vector as vector) <=> cast(cast(:vector as real[]) as vector))"
+
+
+def digest_of(vector: "Sequence[float]") -> str:
+    """Digest a vector as SQLite keeps it: 32-bit floats, little end first."""
+    return sha256(_bytes_of(vector)).hexdigest()
+
+
+def _bytes_of(vector: "Sequence[float]") -> bytes:
+    packed = array("f", vector)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()

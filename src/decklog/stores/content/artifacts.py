@@ -16,6 +16,7 @@ from decklog.stores.of_run import lock_run, next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -73,6 +74,7 @@ class Artifact(Record):
 
     table = "artifacts"
     references = (("task_id", "tasks"),)
+    keeps = ("digest",)
 
     id: str
     run_id: str
@@ -87,6 +89,11 @@ class Artifact(Record):
     size: int | None = None
     redacted: bool = False
     metadata: dict[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
+        """Give the digest where the bytes came with it, which their size tells."""
+        return None if image.get("size") is None else super().kept_in(image)
 
 
 class Artifacts(Store):

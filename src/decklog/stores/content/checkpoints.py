@@ -26,6 +26,7 @@ class Checkpoint(Record):
     """Where a run stood: at entry `seq` of its stream."""
 
     table = "checkpoints"
+    keeps = ("digest", "payload")
 
     id: str
     run_id: str
@@ -46,6 +47,7 @@ class TaskSnapshot(Record):
 
     table = "snapshots"
     identity = ("run_id", "task_id")
+    keeps = ("digest",)
     references = (("task_id", "tasks"),)
     document = None  # type: object
 

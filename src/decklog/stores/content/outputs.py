@@ -23,6 +23,7 @@ class SkillOutput(Record):
     """One output of a skill; `iteration` counts those of the same skill, agent and group."""
 
     table = "outputs"
+    keeps = ("digest", "document")
 
     id: str
     run_id: str

@@ -76,6 +76,7 @@ class State(Record):
 
     table = "states"
     identity = ("run_id", "group_id", "name")
+    keeps = ("digest",)
 
     run_id: str
     group_id: str
@@ -103,6 +104,7 @@ class StateVersion(Record):
 
     table = "state_versions"
     identity = ("run_id", "group_id", "name", "version")
+    keeps = ("digest",)
     document = None  # type: object
 
     run_id: str

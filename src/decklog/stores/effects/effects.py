@@ -39,6 +39,7 @@ class Effect(Record):
     table = "effects"
     references = (("task_id", "tasks"),)
     is_managed = True
+    keeps = ("result_digest",)
 
     id: str
     run_id: str

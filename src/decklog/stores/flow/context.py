@@ -24,7 +24,10 @@ from decklog.stores.flow.context_package import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
+
+    from decklog.records import Record
 
 MAX_OFFER = 50
 _BY_WORTH = """
@@ -36,6 +39,10 @@ class Context(Store):
     """Keeps packages, offers each agent what is for it, and remembers who read what."""
 
     records = (ContextPackage, ContextConsumer, ContextConsumption)
+    derived = ("context_turn",)
+
+    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+        return self._only("context_turn", "one", [1])
 
     @writes
     def save(

@@ -5,6 +5,7 @@ import os
 
 from decklog.errors import Invalid
 from decklog.records import to_json
+from decklog.stores.journal.rows import STREAM_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +25,11 @@ class Anchors:
         for number, line in enumerate(self._lines(), 1):
             try:
                 head = json.loads(line)
-                yield str(head["stream"]), int(head["seq"]), str(head["hash"])
-            except (ValueError, KeyError, TypeError):
+                stream, seq, hash = head["stream"], head["seq"], head["hash"]
+                if (type(stream), type(seq), type(hash)) != (str, int, str) or not 0 < seq < STREAM_SIZE:
+                    raise ValueError
+                yield stream, seq, hash
+            except (ValueError, KeyError, TypeError, RecursionError):
                 raise Invalid(f"line {number} of {self._path} is not an anchor") from None
 
     def _lines(self) -> list[str]:

@@ -72,6 +72,8 @@ def link(previous: str, values: "Mapping[str, Any]") -> str:
 
 STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
+_REDACTED = COLUMNS.index("redacted")
+KIND, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "body_digest", "payload_digest"))
 _NAMES_KEPT = 4096
 
 
@@ -144,7 +146,7 @@ def halves(row: "Row") -> tuple[str, str]:
 
 def flaw(previous: str, row: "Row") -> str | None:
     """Name what keeps a row from following a hash: its `body` or `payload` is not what its digest says, or its `hash` differs."""
-    if type(row[SEQ]) is not int or type(row[AT]) is not str:
+    if type(row[SEQ]) is not int or type(row[AT]) is not str or (row[_REDACTED] != 0 and row[_REDACTED] != 1):
         return "hash"  # a damaged page gives rows of anything
     try:
         return None if hashed(previous, row) == row[HASH] else "hash"

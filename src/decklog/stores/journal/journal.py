@@ -38,12 +38,12 @@ class Journal:
         db: "Database",
         writer: "Writer",
         record_classes: "Callable[[], dict[str, type[Record]]]",
-        audit: "Audit",
+        audits: "Callable[[], dict[str, Audit]]",
     ) -> None:
         self._db = db
         self._writer = writer
         self.record_classes = record_classes
-        self._audit = audit
+        self._audits = audits
 
     @writes
     def append(
@@ -329,11 +329,12 @@ class Journal:
     def verify(self, stream: str | None = None, *, anchor: str | None = None) -> "Verification":
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong.
 
+        Without a stream, what is derived is checked too: indexes, sums, words, the schema and the manager's signatures.
         `anchor` is a file outside the log that keeps the streams' heads, so that a cut-off tail shows too.
         """
         from decklog.stores.journal.verify import Verifier
 
-        return Verifier(self._db, self.record_classes(), self._audit).run(stream, anchor)
+        return Verifier(self._db, self.record_classes(), self._audits()).run(stream, anchor)
 
 
 def _parts_of(entry_id: str) -> tuple[str, int]:

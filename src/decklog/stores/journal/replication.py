@@ -108,7 +108,7 @@ class Replication:
     def _joined(self, stretch: "Stretch") -> "list[Row]":
         """Put a stretch behind its stream's head and make its last row the head; give the rows in their new places."""
         stream, seq = stretch.stream, stretch.rows[0][SEQ]
-        pos, hash, at = self._writer.head(stream, new_stream=True)
+        pos, hash, at = self._writer.head(stream, new_stream=True, at=stretch.rows[0][AT])
         start = pos - pos % STREAM_SIZE
         if start + seq != pos + 1 or stretch.previous != hash:
             raise Conflict(
@@ -137,7 +137,7 @@ class Replication:
     def _placed(self, row: "Row") -> "tuple[Row, bool]":
         """Check a row against its stream's head and make it the head, unless it is here already; say whether it is new."""
         stream, seq = row[STREAM], row[SEQ]
-        head = self._writer.head(stream, new_stream=True)
+        head = self._writer.head(stream, new_stream=True, at=row[AT])
         seen = head[0] % STREAM_SIZE
         row = (head[0] - seen + seq, *row[1:])
         if seq <= seen:

@@ -52,6 +52,20 @@ def heads(db: "Database") -> "list[dict[str, Any]]":
     return [{"stream": stream, "seq": seq, "hash": hash} for stream, seq, hash in rows]
 
 
+def newest_time(db: "Database") -> str:
+    """Give the latest time that the last entry of any stream has."""
+    row = db.one(
+        f"""
+        select max(e.at)
+          from streams s
+          join entries e on e.pos =
+               (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
+        """,
+        {},
+    )
+    return str(row[0]) if row and row[0] is not None else ""
+
+
 def load(db: "Database", row: "Row") -> Entry:
     """Make an entry from a whole row, with what it names by digest."""
     entry = Entry.from_row(_FIELDS, row[1:])

@@ -44,13 +44,16 @@ class Writer:
         now = to_text(self._clock.now())
         batch = [self._bind(_checked({"kind": EntryKind.INTERACTION, **given}), now) for given in entries]
         # In one order by all who write to several.
-        for stream in sorted({values["stream"] for values in batch}):
+        times = {values["stream"]: values["at"] for values in reversed(batch)}
+        for stream in sorted(times):
             # Before the keys are looked up: from here on nobody else adds one.
-            self._db.memo["head", stream] = self.head(stream)
+            self._db.memo["head", stream] = self.head(stream, at=times[stream])
         repeated, found = self._known(batch)
         fresh = [values for place, values in enumerate(batch) if place not in found and place not in repeated]
         for values in fresh:
-            self._link(values, self.head(values["stream"]))
+            head = self.head(values["stream"])
+            self._link(values, head)
+            self._order(values["stream"], head, values["at"])
         self._db.many(INSERT, fresh)
         for stream in dict.fromkeys(values["stream"] for values in fresh):
             self._db.announce(stream)
@@ -127,13 +130,14 @@ class Writer:
         if (append := db.append_entry) is not None:
             return self._insert_there(append, values, new_stream)
         stream = values["stream"]
-        before = self.head(stream, new_stream)
+        before = self.head(stream, new_stream, at=values["at"])
         self._link(values, before)
         if values["key"] is None:
             db.count(INSERT, values)
         elif not db.count(_INSERT_ONCE, values):
             db.memo["head", stream] = before
             return False
+        self._order(stream, before, values["at"])
         db.announce(stream)
         return True
 
@@ -147,7 +151,7 @@ class Writer:
         before, after = chain.halves(tuple(values.values()))
         written = append(values, before, after)
         if not written:
-            self._start(stream, new_stream)
+            self._start(stream, new_stream, values["at"])
             written = append(values, before, after)
         position, hashed = written
         if position is None:
@@ -165,8 +169,6 @@ class Writer:
         if values["record_table"] is None:
             self._move_long(values)
         hashed = values["hash"] = chain.hashed(head[1], tuple(values.values()))
-        if values["at"] < head[2]:
-            self.out_of_order(stream)
         self._db.memo["head", stream] = (position, hashed, values["at"])
 
     def _move_long(self, values: "dict[str, Any]") -> None:
@@ -177,13 +179,16 @@ class Writer:
                 values[f"{name}_digest"] = keep(self._db, text.encode())
                 values[name] = None
 
-    def head(self, stream: str, new_stream: bool = False) -> "tuple[Any, ...]":
-        """Find a stream's last entry; nobody else appends to it until this transaction ends."""
+    def head(self, stream: str, new_stream: bool = False, *, at: str = "") -> "tuple[Any, ...]":
+        """Find a stream's last entry; nobody else appends to it until this transaction ends.
+
+        A stream that has none yet begins at the time of its first entry.
+        """
         head: tuple[Any, ...] | None = self._db.memo.get(("head", stream))
         if head is None:
             number = self._db.lock_stream(stream)
             if number is None:
-                number = self._start(stream, new_stream)
+                number = self._start(stream, new_stream, at)
             start = number * STREAM_SIZE
             head = self._db.one(HEAD, {"start": start, "end": start + STREAM_SIZE}) or (start, chain.START, "")
         return head
@@ -192,7 +197,11 @@ class Writer:
         """Remember that this stream's times do not only grow, so that nobody searches them by halves."""
         self._db.count("update streams set in_order = 0 where name = :stream and in_order = 1", {"stream": stream})
 
-    def _start(self, stream: str, new_stream: bool) -> int:
+    def _order(self, stream: str, before: "tuple[Any, ...]", at: str) -> None:
+        if at < before[2]:
+            self.out_of_order(stream)
+
+    def _start(self, stream: str, new_stream: bool, at: str) -> int:
         if not (new_stream or stream in RESERVED):
             raise NotFound(
                 f"there is no run {stream!r} to write to",
@@ -200,8 +209,8 @@ class Writer:
                 stream=stream,
             )
         self._db.count(
-            "insert into streams (name, created_at, in_order) values (:stream, :now, 1) on conflict do nothing",
-            {"stream": stream, "now": to_text(self._clock.now())},
+            "insert into streams (name, created_at, in_order) values (:stream, :at, 1) on conflict do nothing",
+            {"stream": stream, "at": at},
         )
         number = self._db.lock_stream(stream)
         assert number is not None

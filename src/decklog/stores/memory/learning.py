@@ -7,6 +7,7 @@ from decklog.db.text.lessons import lesson_search
 from decklog.db.text.vectors import LessonVectors
 from decklog.errors import Invalid, NotFound
 from decklog.operations import within_lease, writes_in_steps
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.embedding import Embedder, embedded
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST_BODY = 4000
+# The subtype of what tells the digests of vectors.
+EMBEDDED = "embedded"
 _CANDIDATES = 50
 _MOST_CONTRADICTIONS = 5
 # Who says again what was recalled within this time has most likely just read it.
@@ -34,6 +37,7 @@ class LessonWriter(LessonSettler):
     """Keeps lessons apart that differ and together that do not."""
 
     records = (Topic, Lesson, Sighting, Contradiction)
+    derived = ("lesson_text", "lesson_places", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "lesson_desk")
 
     # Set it to search by meaning too; see `decklog.stores.memory.embedding`.
     embedder: Embedder | None = None
@@ -121,8 +125,14 @@ class LessonWriter(LessonSettler):
         warnings = self._contradicted(lesson)
         index.put(lesson)
         if vectors and self.embedder:
-            LessonVectors(self._db).put(lesson.id, self.embedder.name, vectors[0])
+            self._keep_vectors(self.embedder.name, {lesson.id: vectors[0]})
         return lesson.warned(warnings)
+
+    def _keep_vectors(self, embedder: str, vectors: "dict[str, list[float]]") -> None:
+        """Keep vectors of lessons, and tell their digests: nobody could make them anew to compare."""
+        kept = LessonVectors(self._db)
+        told = {lesson_id: kept.put(lesson_id, embedder, vector) for lesson_id, vector in vectors.items()}
+        self._journal.append("@memory", kind=EntryKind.EVENT, subtype=EMBEDDED, payload={"embedder": embedder, "vectors": told})
 
     def _learned_again(
         self, known: Lesson, given: "dict[str, Any]", refs: list[str], key: str | None, index: LessonIndex

@@ -5,16 +5,21 @@ from datetime import datetime, timedelta
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes
+from decklog.records import to_json
 from decklog.stores.base import Store
-from decklog.stores.money.meter import Meter, Standing
+from decklog.stores.money.meter import GATES, Meter, Standing
 from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, BudgetUnit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
+
+    from decklog.records import Record
 
 MOST = 10**15
 CHART_DAYS = 14
+_SUMS = ("microdollars", "tokens", "calls", "unpriced_calls")
 # How a scope is known: by its record, or because something was planned or spent under its name.
 _KNOWN = {
     BudgetScope.RUN: "select 1 from runs where id = :id",
@@ -30,6 +35,7 @@ class Budgets(Store):
     """Sets budgets and shows how they stand. Only the manager sets, raises or lifts one; agents can read them all."""
 
     records = (Budget,)
+    derived = ("budget_days", "budget_gates")
 
     @writes(manager_only=True)
     def set(
@@ -169,7 +175,7 @@ class Budgets(Store):
         return {"ok": not problems, "budgets": len(budgets), "problems": problems}
 
     def _differing(self, meter: Meter, budget: Budget) -> "list[dict[str, Any]]":
-        _, rows = self._db.rows(
+        rows = self._db.each_as_is(
             "select day, microdollars, tokens, calls, unpriced_calls from budget_days where budget_id = :id",
             {"id": budget.id},
         )
@@ -178,9 +184,35 @@ class Budgets(Store):
         nothing = [0, 0, 0, 0]
         return [
             {"budget_id": budget.id, "day": day, "kept": kept.get(day, nothing), "charged": true.get(day, nothing)}
-            for day in sorted(kept.keys() | true.keys())
+            for day in sorted(kept.keys() | true.keys(), key=str)
             if kept.get(day, nothing) != true.get(day, nothing)
         ]
+
+    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+        yield from self._only("budget_gates", "no", range(GATES))
+        meter, budgets = Meter(self._db, self._clock), self.find()
+        for budget in budgets:
+            for wrong in self._differing(meter, budget):
+                columns = [name for name, *sums in zip(_SUMS, wrong["kept"], wrong["charged"], strict=True) if sums[0] != sums[1]]
+                yield _wrong_day(budget.id, wrong["day"], "counts something else than its charges", ", ".join(columns))
+        yield from self._strange_days(meter, {budget.id: budget for budget in budgets})
+
+    def _strange_days(self, meter: Meter, budgets: "dict[str, Budget]") -> "Iterator[dict[str, Any]]":
+        """Name days of no budget, days on which nothing was decided, and times that no entry has."""
+        sql = "select budget_id, day, calls, as_of from budget_days order by budget_id, day"
+        rows = list(self._db.each_as_is(sql, {}))
+        told = meter.told_times({row[3] for row in rows})
+        for budget_id, day, calls, as_of in rows:
+            budget = budgets.get(budget_id)
+            if budget is None:
+                yield _wrong_day(budget_id, day, "is of no budget", "budget_id")
+            elif not calls and day not in meter.days_of_reservations(budget):
+                yield _wrong_day(budget_id, day, "is a day on which nothing was spent or held", "day")
+            if as_of not in told:
+                yield _wrong_day(budget_id, day, f"was decided by {as_of}, which is the time of no entry", "as_of")
+
+    def derive(self) -> None:
+        self.rebuild()
 
     @writes
     def rebuild(self) -> dict[str, object]:
@@ -190,6 +222,11 @@ class Budgets(Store):
         for budget in budgets:
             meter.count_anew(budget)
         return {"budgets": len(budgets), "corrected": wrong}
+
+
+def _wrong_day(budget_id: str, day: str, what: str, column: str) -> "dict[str, Any]":
+    where = {"table": "budget_days", "record_id": to_json([str(budget_id), str(day)]), "column": column}
+    return {"what": f"budget_days {budget_id} {day} {what}", **where}
 
 
 def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, int]:

@@ -9,14 +9,16 @@ passing of time, when nobody writes.
 
 Decisions about one budget are taken one after the other, under the lock of its row. Each leaves the time it was taken by
 (`as_of`), and none is taken by an earlier one: a reservation that one process has seen expire is expired for all, even where
-clocks disagree.
+clocks disagree. It is the time of an entry, so that `verify` can tell it from one that somebody made up.
 """
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from zlib import crc32
 
 from decklog.clock import to_text
 from decklog.errors import BudgetExceeded, NotFound, Refused
+from decklog.stores.journal.rows import newest_time
 from decklog.stores.money.records import (
     COLUMNS,
     Budget,
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
     from decklog.stores.money.records import Budget, Reservation
 
 
-_GATES = 32
+_TOGETHER = 20_000
+GATES = 32
 _MOST_REMEMBERED = 1000
 _BUDGETS = f"""
 select *
@@ -82,7 +85,9 @@ class Standing:
     spent: int
     unpriced_calls: int
     reserved: int
+    # By which time this is decided, and the latest one that an earlier decision was taken by.
     as_of: str
+    seen: str
 
     @property
     def free(self) -> int:
@@ -129,7 +134,7 @@ class Meter:
             raise NotFound(
                 f"there is no run {stream!r}", hint="Start it first: decklog runs start GOAL --run-id ID", stream=stream
             )
-        gate = ("gate", crc32(stream.encode()) % _GATES)
+        gate = ("gate", crc32(stream.encode()) % GATES)
         if gate not in self._db.memo:
             self._db.rows("select no from budget_gates where no = :no for update", {"no": gate[1]})
             self._db.memo[gate] = True
@@ -169,8 +174,9 @@ class Meter:
         span = span_of(budget.period, at)
         row = self._db.one(_SPENT[budget.unit], {"budget_id": budget.id, **span.days})
         assert row is not None
-        as_of = max(self._now(), row[2] or "")
-        return Standing(budget, span, row[0], row[1], self._reserved(budget, span, as_of), as_of)
+        seen = row[2] or ""
+        as_of = max(self._now(), seen)
+        return Standing(budget, span, row[0], row[1], self._reserved(budget, span, as_of), as_of, seen)
 
     def holds(self, reservation: Reservation, standings: list[Standing]) -> bool:
         """Tell whether a reservation is open and its time not over, by the latest time that any of its budgets has seen."""
@@ -197,9 +203,16 @@ class Meter:
     # What it counts
 
     def add(
-        self, standing: Standing, at: "datetime", *, microdollars: int | None = None, tokens: int = 0, calls: int = 0
+        self,
+        standing: Standing,
+        at: "datetime",
+        *,
+        told_at: str,
+        microdollars: int | None = None,
+        tokens: int = 0,
+        calls: int = 0,
     ) -> None:
-        """Count a charge, or a decision that charged nothing, on the day a time is in."""
+        """Count a charge, or a decision that charged nothing, on the day a time is in; `told_at` is the time of its entry."""
         self._db.count(
             _ADD,
             {
@@ -209,7 +222,7 @@ class Meter:
                 "tokens": tokens,
                 "calls": calls,
                 "unpriced_calls": calls if microdollars is None else 0,
-                "as_of": standing.as_of,
+                "as_of": max(standing.seen, told_at),
             },
         )
 
@@ -231,10 +244,24 @@ class Meter:
         )
         return rows
 
+    def days_of_reservations(self, budget: Budget) -> "set[str]":
+        """Name the days on which something was held in a budget."""
+        sql = f"select distinct substr(reserved_at, 1, 10) from reservations where {_in_scope(budget)}"
+        return {row[0] for row in self._db.rows(sql, {"scope_id": budget.scope_id})[1]}
+
+    def told_times(self, times: "set[str]") -> "set[str]":
+        """Say which of some times entries have."""
+        sought, found = iter(sorted(map(str, times))), set[str]()
+        while some := list(islice(sought, _TOGETHER)):
+            bound = {f"t{place}": time for place, time in enumerate(some)}
+            sql = f"select distinct at from entries where at in ({', '.join(':' + name for name in bound)})"
+            found.update(row[0] for row in self._db.rows(sql, bound)[1])
+        return found
+
     def count_anew(self, budget: Budget) -> None:
         """Make a budget's days from its charges. The gates must be closed."""
         self._db.count("delete from budget_days where budget_id = :budget_id", {"budget_id": budget.id})
-        as_of = self._now()
+        as_of = newest_time(self._db)
         names = ("day", "microdollars", "tokens", "calls", "unpriced_calls")
         rows = [dict(zip(names, row, strict=True)) for row in self.counted(budget)]
         if rows:
@@ -313,10 +340,10 @@ class Spending:
             model=self._model,
         )
 
-    def count(self) -> None:
-        """Move the budgets' running sums by this charge."""
+    def count(self, told_at: str) -> None:
+        """Move the budgets' running sums by this charge, whose entry is of a time."""
         for standing in self._standings:
-            self._meter.add(standing, self.at, microdollars=self._cost, tokens=self._tokens, calls=1)
+            self._meter.add(standing, self.at, told_at=told_at, microdollars=self._cost, tokens=self._tokens, calls=1)
 
     def news(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
         """Tell what the manager should hear of, as kind, words and figures: budgets overdrawn, passed or nearly so."""

@@ -92,9 +92,7 @@ class Reservations(Store):
             # Where nothing is left, not even nothing can be held: whoever asks is about to spend.
             if standing.budget.action is BudgetAction.STOP and (standing.free <= 0 or asked > standing.free):
                 raise standing.exceeded(asked)
-        for standing in standings:
-            meter.add(standing, now)
-        return self._add(
+        held = self._add(
             Reservation,
             id=self._ids.new("reservation"),
             state=ReservationState.OPEN,
@@ -102,6 +100,9 @@ class Reservations(Store):
             expires_at=expires_at,
             **given,
         )
+        for standing in standings:
+            meter.add(standing, now, told_at=self._told_at(held.run_id or "@ledger"))
+        return held
 
     @writes
     def extend(self, reservation_id: str, expires_at: datetime) -> Reservation:

@@ -70,8 +70,8 @@ class JsonlImport:
         self._take_blobs()
         for name in names:
             self._take_stream(name)
-        # The running sums of budgets are in no entry: they are made from the charges that came.
-        self._log.budgets.rebuild()
+        # The running sums of budgets and the memory's index are in no entry: they are made from the records that came.
+        self._log.derive()
         return self._done
 
     # Streams

@@ -56,8 +56,8 @@ class Move:
     def run(self, *, prove: bool = True) -> Moved:
         heads = self._copy_all()
         self._done.streams = len(heads)
-        # The running sums of budgets are in no entry: they are made from the charges that came.
-        self._target.budgets.rebuild()
+        # The running sums of budgets and the memory's index are in no entry: they are made from the records that came.
+        self._target.derive()
         proof = Proof(self._source, self._target, self._progress)
         if prove:
             self._done.verified = proof.prove(heads)

@@ -9,6 +9,7 @@ from decklog.errors import Conflict, Invalid, NotFound
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent
+from decklog.transfer.recover.lost_texts import tell_lost_texts
 from decklog.transfer.recover.proof import Mending, Proof
 from decklog.transfer.recover.rebuild import Rebuild, StreamReport
 from decklog.transfer.recover.salvage import Salvage
@@ -104,7 +105,8 @@ def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) ->
         salvage.take_tables(log.record_classes(), sound)
         _fill_streams(log, salvage.findings, report, progress)
         # The running sums of budgets are in no entry: they are made from the charges that came.
-        log.budgets.rebuild()
+        log.derive()
+        tell_lost_texts(log)
         progress("verifying", 0, 0)
         result = log.journal.verify()
         report.problems = [problem.what for problem in result.problems]

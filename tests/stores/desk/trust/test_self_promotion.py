@@ -25,6 +25,7 @@ from decklog.stores.journal.rows import COLUMNS
 from tests.stores.desk.trust.trust_desk import Key, make_keys
 
 LATER = "2030-01-01T00:00:00.000000Z"
+SAID = "the tests fail on main"
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,10 @@ def made(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, Key]) -> Path
             log.approvals.decide("apr_denied", "denied", by="ana")
             log.budgets.set("run", scope_id="run_1", limit_microdollars=1000)
             log.budgets.set("run", scope_id="run_1", limit_microdollars=10)
+        log.journal.append("run_1", SAID)
+        log.states.save("run_1", "pm", {"a": 1})
+        log.ledger.charge("m", cost_microdollars=1, run_id="run_1")
+        log.journal.search("tests")
         assert log.journal.verify().ok
     return path
 
@@ -243,6 +248,12 @@ def _rewritten(agent: Agent) -> None:
     connection.close()
 
 
+def _on_disk(agent: Agent, old: bytes, new: bytes) -> None:
+    """Change a text wherever it stands in the file."""
+    agent.sql("pragma wal_checkpoint(truncate)")
+    agent.path.write_bytes(agent.path.read_bytes().replace(old, new))
+
+
 def _copied_grant(log: Decklog) -> None:
     fork = log.runs.fork("run_1")
     if log.approvals.use(fork.id, log.approvals.get("apr_granted").subject_digest or "") is None:
@@ -321,6 +332,23 @@ ATTEMPTS: list[tuple[str, str, Attempt]] = [
     ("sql: change what was signed", "proofs", lambda a, _: a.sql("update proofs set statement = '{}'")),
     ("sql: remove a proof", "proofs", lambda a, _: a.sql("delete from proofs")),
     ("sql: rewrite history, the row and every hash", "budgets", lambda a, _: _rewritten(a)),
+    # History, and what is made of it
+    ("sql: take a text out of the journal", "no event of pruning", lambda a, _: a.sql(
+        f"update entries set body_digest = '{chain.digest(SAID)}', body = null where body = '{SAID}'")),
+    ("sql: delete what was kept of a document", "is gone", lambda a, _: a.sql("delete from blobs")),
+    ("sql: delete an entry", "entries_never_go of entries was dropped", lambda a, _: a.sql(
+        "drop trigger entries_never_go", "delete from entries where stream = 'run_1' and seq = 2")),
+    ("sql: let entries be changed from now on", "entries_never_change of entries was dropped", lambda a, _: a.sql(
+        "drop trigger entries_never_change")),
+    ("sql: have a trigger undo every charge", "the trigger spy of charges was added", lambda a, _: a.sql(
+        "create trigger spy after insert on charges begin delete from charges where id = new.id; end")),
+    ("sql: spend a budget anew", "budget_days", lambda a, _: a.sql("update budget_days set microdollars = 0")),
+    ("sql: let reservations seem to be over", "budget_days", lambda a, _: a.sql(f"update budget_days set as_of = '{LATER}'")),
+    ("sql: hide an entry from every search", "the text index", lambda a, _: a.sql(
+        "delete from entry_text where rowid = (select max(rowid) from entry_text_docsize)")),
+    ("sql: have new entries never be found", "the text index", lambda a, _: a.sql("update entry_text_marks set pos = pos + 99")),
+    ("sql: date a stream back", "begun at", lambda a, _: a.sql("update streams set created_at = '2020-01-01T00:00:00.000000Z'")),
+    ("file: change what was asked", "approvals apr_denied", lambda a, _: _on_disk(a, b"May I denied?", b"May I d3nied?")),
 ]  # fmt: skip
 
 

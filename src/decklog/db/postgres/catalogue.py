@@ -1,0 +1,114 @@
+"""What a PostgreSQL log's schema is made of, as the server's own catalogue tells it."""
+
+import os
+from functools import lru_cache
+
+import psycopg
+
+from decklog.db import schema
+from decklog.db.postgres import errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from decklog.db.base import Database
+    from decklog.db.schema import Objects
+
+# Each with the schema's own name taken out of it. What extensions and others keep beside a log's tables is theirs.
+_OBJECTS = """
+with place as (
+  select n.oid, quote_ident(n.nspname) || '.' as prefix from pg_namespace n where n.oid = {place}
+), tables as (
+  select c.oid, c.relname, c.relkind, c.relpersistence, c.relrowsecurity, c.relforcerowsecurity
+    from pg_class c
+    join place on place.oid = c.relnamespace
+   where c.relkind in ('r', 'p', 'v', 'm', 'f')
+)
+select 'table', relname, relname,
+       concat(relkind, relpersistence, relrowsecurity, relforcerowsecurity,
+              (select count(*) from pg_trigger t where t.tgrelid = tables.oid and t.tgisinternal and t.tgenabled <> 'O'))
+  from tables
+union all
+select 'column', relname, attname,
+       concat(format_type(atttypid, atttypmod), ' ', attnotnull, ' ', attcollation::regcollation, ' ', attidentity, ' ',
+              (select pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d where d.adrelid = tables.oid and d.adnum = attnum))
+  from tables
+  join pg_attribute on attrelid = tables.oid
+ where attnum > 0
+   and not attisdropped
+union all
+select 'constraint', relname, conname, replace(pg_get_constraintdef(k.oid), prefix, '')
+  from tables
+  join pg_constraint k on conrelid = tables.oid, place
+ where contype in ('p', 'u', 'f', 'c', 'x')
+union all
+select 'index', tables.relname, c.relname, concat(replace(pg_get_indexdef(i.indexrelid), prefix, ''), ' ', i.indisvalid)
+  from tables
+  join pg_index i on i.indrelid = tables.oid
+  join pg_class c on c.oid = i.indexrelid, place
+union all
+select 'trigger', relname, tgname, concat(replace(pg_get_triggerdef(t.oid), prefix, ''), ' ', tgenabled)
+  from tables
+  join pg_trigger t on tgrelid = tables.oid, place
+ where not tgisinternal
+union all
+select 'rule', relname, rulename, replace(pg_get_ruledef(r.oid), prefix, '')
+  from tables
+  join pg_rewrite r on ev_class = tables.oid, place
+ where rulename <> '_RETURN'
+union all
+select 'policy', relname, polname, concat(polcmd, pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid))
+  from tables
+  join pg_policy on polrelid = tables.oid
+union all
+select 'function', '', proname,
+       string_agg(
+         concat(pg_get_function_identity_arguments(p.oid), l.lanname, prosecdef, proconfig::text, prosrc), ' ' order by p.oid
+       )
+  from pg_proc p
+  join place on place.oid = p.pronamespace
+  join pg_language l on l.oid = p.prolang
+ where not exists (select 1 from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+ group by proname
+"""
+_OF_THE_LOG = _OBJECTS.format(place="(select relnamespace from pg_class where oid = to_regclass('schema_steps'))")
+_SETTING = ("setting", "", "session_replication_role")
+
+
+def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
+    """Name what is not as the migrations made it. A role that may not make a schema to compare with is told so."""
+    expected = expected_objects(url)
+    found = _objects_in(database.rows(_OF_THE_LOG, {})[1])
+    tables = {table for _, table, _ in expected}
+    ours = {key: text for key, text in found.items() if key in expected or key[1] in tables - {""}}
+    role = database.one("select current_setting('session_replication_role')", {})
+    yield from schema.differences(expected, {**ours, _SETTING: str(role and role[0])})
+    applied = database.rows("select version, name, checksum, applied_at from schema_steps", {})[1]
+    yield from schema.step_differences(applied, "postgres")
+
+
+@lru_cache
+def expected_objects(url: str) -> "Objects":
+    """Give what the migrations make on this server: they are applied to a schema of its own, which is never committed."""
+    try:
+        return {**_made(url, f"decklog_reference_{os.getpid()}"), _SETTING: "origin"}
+    except psycopg.Error as problem:
+        raise errors.translate(problem) from problem
+
+
+def _made(url: str, name: str) -> "Objects":
+    with psycopg.connect(url) as connection:
+        connection.execute(f"create schema {name}".encode())
+        connection.execute(f"set local search_path to {name}".encode())
+        for step in schema.steps("postgres"):
+            connection.execute(schema.text_of(step, "postgres").encode())
+        place = f"'{name}'::regnamespace"
+        made = _objects_in(connection.execute(_OBJECTS.format(place=place).encode()).fetchall())
+        connection.rollback()
+    return made
+
+
+def _objects_in(rows: "Iterable[tuple[Any, ...]]") -> "Objects":
+    return {(kind, table, name): text for kind, table, name, text in rows}

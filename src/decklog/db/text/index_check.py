@@ -1,0 +1,121 @@
+"""Holding a full-text index against what it was made of.
+
+SQLite's index keeps no texts, only where each word stands. It is copied into a temporary one that has the texts to look at, and
+SQLite compares the two itself: word by word, and the lengths that ranking goes by. A second copy is emptied row by row, since a
+row that could not be taken out again would outlive its text. Where the index differs, every word of both is listed to find out
+whose it is.
+"""
+
+from decklog.errors import Damaged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from decklog.db.base import Database
+
+_MOST = 20
+# How the number of a page is made: of its segment, whether and how high it stands in a tree, and its place.
+_PAGE_BITS, _SEGMENT_BITS = 37, 16
+_PARTS = {"data": "id, block", "idx": "segid, term, pgno", "docsize": "id, sz", "config": "k, v"}
+_TEMPORARY = ("checked_whole", "checked_emptied", "checked_fresh", "checked_there", "checked_told_words", "checked_emptied_words")
+
+
+class IndexCheck:
+    """Compares one FTS5 index with `told`, a temporary table or view that has the texts it should hold by their row ids."""
+
+    def __init__(self, db: "Database", index: str, columns: "Sequence[str]", told: str, *, options: str = "") -> None:
+        self._db = db
+        self._index = index
+        self._columns = ", ".join(columns)
+        self._told = told
+        self._options = options
+
+    def flaws(self) -> "Iterator[tuple[int | None, str | None]]":
+        """Give the rows whose words are not those they should be, each with the column; no row where it can't be said which."""
+        try:
+            if not self._is_whole():
+                yield from self._differing() or [(None, None)]
+            elif self._pages_with_words() != self._pages_listed() or self._leftovers():
+                yield None, None
+        except Damaged:
+            yield None, None
+        finally:
+            self._clear()
+
+    def _is_whole(self) -> bool:
+        self._copy("checked_whole", f"content = '{self._told}', content_rowid = 'no'", _PARTS)
+        try:
+            self._run("insert into temp.checked_whole (checked_whole, rank) values ('integrity-check', 1)")
+        except Damaged:
+            return False
+        return True
+
+    def _pages_with_words(self) -> set[tuple[int, int]]:
+        """List the pages on which a word begins, as segment and page."""
+        rows = self._db.each(
+            f"""
+            select id, length(block), substr(block, 3, 2)
+              from main.{self._index}_data
+             where id >= {1 << _PAGE_BITS}
+               and id < {1 << (_PAGE_BITS + _SEGMENT_BITS)}
+               and (id >> 31) & 63 = 0
+            """,
+            {},
+        )
+        # Where the words end and the list of their places begins stands in the third and fourth byte.
+        pages = (id for id, length, end in rows if int.from_bytes(end, "big") < length)
+        return {(id >> _PAGE_BITS, id & 0x7FFFFFFF) for id in pages}
+
+    def _pages_listed(self) -> set[tuple[int, int]]:
+        """List the pages that a search may begin on. SQLite's own check misses the last one of a segment."""
+        return {(segment, page // 2) for segment, page in self._db.each(f"select segid, pgno from main.{self._index}_idx", {})}
+
+    def _leftovers(self) -> int:
+        """Count the words that are left when every row was taken out."""
+        self._copy("checked_emptied", "content = '', contentless_delete = 1", {**_PARTS, "docsize": "id, sz, origin"})
+        self._run("delete from temp.checked_emptied")
+        self._list("checked_emptied_words", "temp", "checked_emptied")
+        row = self._db.one("select count(*) from temp.checked_emptied_words", {})
+        return int(row[0]) if row else 0
+
+    def _differing(self) -> "list[tuple[int | None, str | None]]":
+        kind = f"{self._columns}, content = '', contentless_delete = 1{self._options}"
+        self._run(f"create virtual table temp.checked_fresh using fts5({kind})")
+        self._run(f"insert into temp.checked_fresh (rowid, {self._columns}) select no, {self._columns} from temp.{self._told}")
+        self._list("checked_told_words", "temp", "checked_fresh")
+        self._list("checked_there", "main", self._index)
+        lacking, foreign = "temp.checked_told_words", "temp.checked_there"
+        words = "select doc, col, term, offset from {} except select doc, col, term, offset from {}"
+        lengths = "select id, sz from {} except select id, sz from {}"
+        docsize, fresh = f"main.{self._index}_docsize", "temp.checked_fresh_docsize"
+        _, rows = self._db.rows(
+            f"""
+            select doc, col from ({words.format(lacking, foreign)})
+            union
+            select doc, col from ({words.format(foreign, lacking)})
+            union
+            select id, null from ({lengths.format(docsize, fresh)})
+            union
+            select id, null from ({lengths.format(fresh, docsize)})
+            limit {_MOST}
+            """,
+            {},
+        )
+        return [(row, column) for row, column in rows]
+
+    def _copy(self, name: str, kind: str, parts: "dict[str, str]") -> None:
+        self._run(f"create virtual table temp.{name} using fts5({self._columns}, {kind}{self._options})")
+        for part, columns in parts.items():
+            self._run(f"delete from temp.{name}_{part}")
+            self._run(f"insert into temp.{name}_{part} ({columns}) select {columns} from main.{self._index}_{part}")
+
+    def _list(self, name: str, place: str, index: str) -> None:
+        self._run(f"create virtual table temp.{name} using fts5vocab({place}, {index}, instance)")
+
+    def _run(self, sql: str) -> None:
+        self._db.rows(sql, {})
+
+    def _clear(self) -> None:
+        for name in reversed(_TEMPORARY):
+            self._run(f"drop table if exists temp.{name}")

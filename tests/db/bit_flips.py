@@ -1,0 +1,80 @@
+"""Flips single bits of a SQLite log, and counts those that change content and are not found.
+
+Run it as `python -m tests.db.bit_flips --times 10000`; `make test` tries a part of it.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from decklog import Decklog, DecklogError
+from tests.db.mutations import sqlite_log
+
+# Notes that SQLite and Decklog keep for themselves, which no answer depends on.
+_NOTES = {"schema_steps": "version, name, checksum"}
+
+
+def content_of(path: str) -> object:
+    """Give all that can be read by SQL, or None where reading fails."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        schema = connection.execute("select type, name, tbl_name, sql from sqlite_schema order by 1, 2").fetchall()
+        settings = [connection.execute(f"pragma {name}").fetchall() for name in ("user_version", "application_id")]
+        names = [str(name) for kind, name, *_ in schema if kind == "table"]
+        rows = [sorted(map(repr, connection.execute(f"select {_NOTES.get(name, '*')} from {name}"))) for name in names]
+        return schema, settings, rows
+    except (apsw.Error, UnicodeDecodeError):
+        return None
+    finally:
+        connection.close()
+
+
+def flips(folder: Path, seed: int, times: int) -> Iterator[tuple[int, int, str]]:
+    """Flip one bit at a time; give its place and what came of it: found, unchanged or missed."""
+    dice = random.Random(seed)
+    with sqlite_log(folder):
+        original = bytearray((folder / "log.db").read_bytes())
+    before, path = content_of(str(folder / "log.db")), folder / "copies" / "flipped.db"
+    for _ in range(times):
+        place, bit = dice.randrange(len(original)), dice.randrange(8)
+        original[place] ^= 1 << bit
+        path.write_bytes(original)
+        original[place] ^= 1 << bit
+        yield place, bit, _outcome(path, before)
+        for left in path.parent.iterdir():
+            left.unlink()
+
+
+def _outcome(path: Path, before: object) -> str:
+    try:
+        with Decklog.open(path) as log:
+            if not log.journal.verify().ok:
+                return "found"
+    except DecklogError:
+        return "found"
+    return "unchanged" if content_of(str(path)) == before else "missed"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as name:
+        for place, bit, became in flips(Path(name), asked.seed, asked.times):
+            counts[became] += 1
+            if became == "missed":
+                print(f"missed: bit {bit} of byte {place}, page {place // 4096 + 1}", flush=True)
+    print(dict(counts))
+    return 1 if counts["missed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

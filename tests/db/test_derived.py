@@ -1,0 +1,393 @@
+"""What no entry tells is held against what it was made of: texts, words, sums, the schema, and what streams say of themselves."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from decklog.stores.journal.verify import Problem, Verification
+from decklog.transfer.jsonl.export import JsonlExport
+from decklog.transfer.jsonl.load import JsonlImport
+from decklog.transfer.move.move import Move
+from decklog.transfer.prune import Prune
+from tests.db.tampering import PostgresVictim, SqliteVictim
+from tests.db.whole_log import Digests
+
+MONTH = timedelta(days=30)
+LONG = "a long story " * 6000
+
+Change = Callable[..., int]
+
+
+@pytest.fixture
+def change(log: Decklog, target: str) -> Change:
+    """Run SQL past Decklog, its triggers, checks and foreign keys."""
+    victim = SqliteVictim(target) if log.db.engine == "sqlite" else PostgresVictim(target, log)
+    return victim.change
+
+
+@pytest.fixture
+def told(log: Decklog, clock: ManualClock) -> Decklog:
+    """A run with texts of two months ago, and some of today."""
+    log.runs.start("goal", run_id="run_1")
+    log.journal.append("run_1", "old words", kind="tool", payload={"a": 1})  # type: ignore[arg-type]
+    log.journal.append("run_1", LONG, kind="tool")  # type: ignore[arg-type]
+    clock.advance(days=60)
+    log.journal.append("run_1", "new words", kind="tool")  # type: ignore[arg-type]
+    log.journal.append("run_1", "other " + LONG, kind="tool")  # type: ignore[arg-type]
+    return log
+
+
+def first(result: Verification) -> Problem:
+    assert result.first is not None
+    return result.first
+
+
+def dropped(name: str, seq: int) -> str:
+    """Write the statement that does to a text what retention does, and says nothing."""
+    from decklog.stores.journal import chain
+
+    digest = chain.digest({2: "old words", 4: "new words"}[seq])
+    return f"update entries set {name}_digest = '{digest}', {name} = null where stream = 'run_1' and seq = {seq}"
+
+
+# Texts that are gone
+
+
+def test_a_text_that_was_replaced_by_its_digest_is_missed(told: Decklog, change: Change) -> None:
+    assert change(dropped("body", 4)) == 1
+    found = first(told.journal.verify())
+    assert (found.stream, found.seq, found.table, found.column) == ("run_1", 4, "entries", "body")
+    assert "no event of pruning" in found.what
+
+
+def test_pruning_covers_what_it_dropped_and_nothing_else(told: Decklog, change: Change) -> None:
+    Prune(told, MONTH).run(apply=True)
+    assert told.journal.verify().ok
+    assert change(dropped("body", 4)) == 1
+    assert [problem.seq for problem in told.journal.verify().problems] == [4]
+
+
+def test_pruning_of_one_kind_does_not_cover_another(told: Decklog, change: Change, clock: ManualClock) -> None:
+    told.journal.append("run_1", "a thought", kind="reasoning")  # type: ignore[arg-type]
+    clock.advance(days=60)
+    Prune(told, MONTH, kind="tool").run(apply=True)
+    assert told.journal.verify().ok
+    from decklog.stores.journal import chain
+
+    change(f"update entries set body_digest = '{chain.digest('a thought')}', body = null where kind = 'reasoning'")
+    assert [problem.column for problem in told.journal.verify().problems] == ["body"]
+
+
+def test_a_deleted_blob_of_an_entry_is_missed(told: Decklog, change: Change) -> None:
+    assert change("delete from blobs") == 2
+    assert {(problem.seq, problem.column) for problem in told.journal.verify().problems} == {(3, "body"), (5, "body")}
+
+
+def test_a_change_without_its_image_is_missed_even_when_a_newer_one_is_there(told: Decklog, change: Change) -> None:
+    from decklog.stores.journal import chain
+
+    told.runs.update("run_1", summary="half way")
+    payload = told.db.read(lambda: told.db.one("select payload from entries where pos % 4294967296 = 1", {}))
+    assert payload is not None
+    change(f"update entries set payload_digest = '{chain.digest(payload[0])}', payload = null where seq = 1")
+    found = first(told.journal.verify())
+    assert (found.seq, found.column) == (1, "payload")
+
+
+def keepers() -> dict[str, Callable[[Any], object]]:
+    return {
+        "states": lambda log: log.states.save("run_1", "pm", {"a": 1}),
+        "checkpoints": lambda log: log.states.checkpoint("run_1", payload=["x" * 70_000]),
+        "snapshots": lambda log: log.states.save_snapshot(
+            "run_1", "one", {"task_id": "one", "paused_at": "2026-01-01T00:00:00Z", "reason": "lunch"}
+        ),
+        "artifacts": lambda log: log.artifacts.add("run_1", "report", "a.txt", content="text"),
+        "outputs": lambda log: log.outputs.save("run_1", "lint", ["y" * 70_000]),
+        "effects": lambda log: log.effects.settle(
+            log.effects.intend("run_1", "push", "git", key="k", actor="h").id, actor="h", result={"out": "z" * 70_000}
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", keepers())
+def test_deleted_bytes_of_a_record_are_missed(log: Decklog, change: Change, kind: str) -> None:
+    log.runs.start("goal", run_id="run_1")
+    keepers()[kind](log)
+    assert log.journal.verify().ok
+    assert change("delete from blobs") == 1
+    found = first(log.journal.verify())
+    assert found.table == "blobs"
+    assert kind in found.what
+
+
+def test_a_file_that_was_only_named_needs_no_bytes(log: Decklog) -> None:
+    log.runs.start("goal", run_id="run_1")
+    log.artifacts.add("run_1", "report", "a.txt", digest="0" * 64)
+    assert log.journal.verify().ok
+
+
+def test_another_size_of_a_blob_is_found(told: Decklog, change: Change) -> None:
+    assert change("update blobs set size = size + 1") == 2
+    assert {(problem.table, problem.column) for problem in told.journal.verify().problems} == {("blobs", "size")}
+
+
+def test_a_pruned_log_that_was_moved_or_exported_is_whole(told: Decklog, tmp_path: Path) -> None:
+    Prune(told, MONTH).run(apply=True)
+    with Decklog.open(tmp_path / "moved.db") as moved:
+        Move(told, moved).run()
+        assert moved.journal.verify().ok
+    JsonlExport(told, str(tmp_path / "out")).run()
+    with Decklog.open(tmp_path / "read.db") as read:
+        JsonlImport(read, str(tmp_path / "out")).run()
+        assert read.journal.verify().ok
+
+
+# Words
+
+
+@pytest.mark.parametrize("what", ["hidden", "moved", "mark raised", "mark lowered", "mark gone"])
+def test_an_entry_can_not_be_hidden_from_a_search(told: Decklog, change: Change, what: str) -> None:
+    assert told.journal.search("words")
+    key = "rowid" if told.db.engine == "sqlite" else "entry_pos"
+    statements = {
+        "hidden": f"delete from entry_text where {key} % 4294967296 = 4",
+        "moved": "update entry_text_docsize set id = id + 100 where id % 4294967296 = 4"
+        if told.db.engine == "sqlite"
+        else "update entry_text set entry_pos = entry_pos + 100 where entry_pos % 4294967296 = 4",
+        "mark raised": "update entry_text_marks set pos = pos + 9",
+        "mark lowered": "update entry_text_marks set pos = pos - 1",
+        "mark gone": "delete from entry_text_marks",
+    }
+    assert change(statements[what]) >= 1
+    result = told.journal.verify()
+    assert not result.ok
+    assert {problem.table for problem in result.problems} <= {"entry_text", "entry_text_marks"}
+
+
+def test_the_entry_that_was_hidden_is_named(told: Decklog, change: Change) -> None:
+    told.journal.search("words")
+    change(f"delete from entry_text where {'rowid' if told.db.engine == 'sqlite' else 'entry_pos'} % 4294967296 = 4")
+    found = first(told.journal.verify())
+    assert (found.stream, found.seq, found.table) == ("run_1", 4, "entry_text")
+
+
+def test_pruned_words_leave_the_index_as_it_should_be(told: Decklog) -> None:
+    told.journal.search("words")
+    Prune(told, MONTH).run(apply=True)
+    assert told.journal.verify().ok
+
+
+@pytest.fixture
+def taught(log: Decklog) -> Decklog:
+    log.memory.embedder = Digests()
+    log.memory.remember("task_outcomes", "Sparrows flock near the river")
+    log.memory.remember("task_outcomes", "Herons fish alone before dawn")
+    assert log.journal.verify().ok
+    return log
+
+
+def test_a_vector_that_was_exchanged_is_found(taught: Decklog, change: Change) -> None:
+    other = "zeroblob(32)" if taught.db.engine == "sqlite" else "array_fill(0.5::real, array[8])"
+    assert change(f"update lesson_vectors set vector = {other}") == 2
+    assert first(taught.journal.verify()).table == "lesson_vectors"
+
+
+def test_moved_lessons_are_recalled_in_their_new_home(taught: Decklog, tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "moved.db") as moved:
+        Move(taught, moved).run()
+        assert [hit.body for hit in moved.memory.peek("where do herons fish")] == ["Herons fish alone before dawn"]
+        assert moved.journal.verify().ok
+
+
+# Sums
+
+
+@pytest.fixture
+def spent(log: Decklog, clock: ManualClock) -> Decklog:
+    log.runs.start("goal", run_id="run_1")
+    log.budgets.set("run", scope_id="run_1", limit_microdollars=100)  # type: ignore[arg-type]
+    log.ledger.charge("m", cost_microdollars=60, run_id="run_1")
+    clock.advance(days=1)
+    log.reservations.reserve(clock.now() + timedelta(hours=1), amount_microdollars=5, run_id="run_1")
+    assert log.journal.verify().ok
+    return log
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("microdollars", "0"),
+        ("tokens", "tokens + 1"),
+        ("calls", "calls + 1"),
+        ("unpriced_calls", "7"),
+        ("day", "'2025-01-01'"),
+        ("budget_id", "'budget_x'"),
+        # Reservations that this time has seen expire hold nothing.
+        ("as_of", "'2099-01-01T00:00:00.000000Z'"),
+    ],
+)
+def test_a_changed_sum_of_a_budget_is_found(spent: Decklog, change: Change, column: str, value: str) -> None:
+    assert change(f"update budget_days set {column} = {value} where day = (select max(day) from budget_days)") == 1
+    if column == "microdollars":
+        assert change("update budget_days set microdollars = 0") == 2
+    assert any(problem.table == "budget_days" and problem.column == column for problem in spent.journal.verify().problems)
+
+
+def test_sums_that_were_counted_anew_are_whole(spent: Decklog) -> None:
+    spent.budgets.rebuild()
+    spent.budgets.set("all", limit_microdollars=9)  # type: ignore[arg-type]
+    assert spent.journal.verify().ok
+
+
+@pytest.mark.parametrize("table", ["budget_gates", "lesson_desk", "context_turn"])
+def test_rows_that_are_only_there_to_be_locked_are_missed(log: Decklog, change: Change, table: str) -> None:
+    assert change(f"delete from {table}") >= 1
+    assert first(log.journal.verify()).table == table
+
+
+# Streams
+
+
+def test_a_stream_begins_with_its_first_entry(told: Decklog, change: Change) -> None:
+    assert change("update streams set created_at = '2025-01-01T00:00:00.000000Z'") == 1
+    found = first(told.journal.verify())
+    assert (found.table, found.record_id, found.column) == ("streams", "run_1", "created_at")
+
+
+def test_a_stream_wrongly_said_to_be_out_of_order_is_found(told: Decklog, change: Change) -> None:
+    assert change("update streams set in_order = 0") == 1
+    found = first(told.journal.verify())
+    assert (found.table, found.record_id, found.column) == ("streams", "run_1", "in_order")
+
+
+def test_a_known_key_with_an_earlier_time_leaves_the_order_as_it_was(told: Decklog, clock: ManualClock) -> None:
+    for at in (clock.now(), clock.now() - timedelta(days=9)):
+        told.journal.append("run_1", "once", key="k", at=at)
+    assert told.journal.verify().ok
+
+
+def test_a_stream_that_nobody_wrote_to_is_found(told: Decklog, change: Change) -> None:
+    change("insert into streams (no, name, created_at, in_order) values (77, 'ghost', '2026-01-01T00:00:00.000000Z', 1)")
+    found = first(told.journal.verify())
+    assert (found.table, found.record_id) == ("streams", "ghost")
+
+
+# The schema
+
+
+def ways(engine: str) -> dict[str, tuple[str, str]]:
+    """Give ways to change a schema, each with what verify says of it."""
+    raising = {
+        "sqlite": "create trigger spy after insert on entries begin delete from charges; end",
+        "postgres": "create trigger spy after insert on charges for each row execute function entries_never_go()",
+    }[engine]
+    never = {
+        "sqlite": "drop trigger entries_never_go; create trigger entries_never_go before delete on entries begin select 1; end",
+        "postgres": "create or replace function entries_never_go() returns trigger language plpgsql as $$begin return old; end$$",
+    }[engine]
+    drop = {"sqlite": "drop trigger entries_never_change", "postgres": "drop trigger entries_never_change on entries"}[engine]
+    common = {
+        "a trigger dropped": (drop, "the trigger entries_never_change of entries was dropped"),
+        "a trigger added": (raising, "the trigger spy of "),
+        "a trigger made harmless": (never, "entries_never_go"),
+        "an index dropped": ("drop index tasks_by_key", "the index tasks_by_key of tasks was dropped"),
+        "an index added": ("create unique index one on charges (model)", "the index one of charges was added"),
+        "a unique index made plain": (
+            "drop index tasks_by_key; create index tasks_by_key on tasks (run_id, key) where key is not null",
+            "the index tasks_by_key of tasks is not as the schema says",
+        ),
+        "a column added": ("alter table tasks add column spy text", "tasks"),
+    }
+    if engine == "sqlite":
+        return common | {
+            "a view added": ("create view spy as select 1", "the view spy was added"),
+            "a table added": ("create table spy (x)", "the table spy was added"),
+        }
+    return common | {
+        "a trigger switched off": ("alter table entries disable trigger all", "entries"),
+        "a check dropped": ("alter table budgets drop constraint budgets_ceiling_check", "the constraint budgets_ceiling_check"),
+        "a rule added": ("create rule spy as on insert to charges do instead nothing", "the rule spy of charges was added"),
+        "rows hidden": ("alter table entries enable row level security", "the table entries is not as the schema says"),
+    }
+
+
+SCHEMAS = [pytest.param(engine, way, id=f"{engine}: {way}") for engine in ("sqlite", "postgres") for way in ways(engine)]
+
+
+@pytest.mark.parametrize(("target", "way"), SCHEMAS, indirect=["target"])
+def test_a_changed_schema_is_found(log: Decklog, target: str, way: str) -> None:
+    log.runs.start("goal", run_id="run_1")
+    statement, said = ways(log.db.engine)[way]
+    _execute(log, target, statement)
+    assert any(said in problem.what for problem in log.journal.verify().problems), log.journal.verify().problems
+
+
+def _execute(log: Decklog, target: str, statement: str) -> None:
+    if log.db.engine == "sqlite":
+        import apsw
+
+        connection = apsw.Connection(target)
+        connection.execute(statement)
+        connection.close()
+    else:
+        import psycopg
+
+        with psycopg.connect(target, autocommit=True) as server:
+            server.execute(statement.encode())
+
+
+def test_a_role_that_may_not_compare_the_schema_is_told_so(postgres_url: str) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute("drop role if exists reader")
+        server.execute("create role reader login")
+        server.execute("grant select on all tables in schema public to reader")
+    with Decklog.open(postgres_url.replace("postgres:@", "reader:@"), read_only=True) as log:
+        result = log.journal.verify()
+    assert result.ok
+    assert len(result.unchecked) == 1
+    assert "schema" in result.unchecked[0]
+
+
+# Values that are none
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("entries", "body", "cast(x'ff41' as text)"),
+        ("entries", "at", "x'ff'"),
+        ("entries", "hash", "null"),
+        ("entries", "seq", "'seven'"),
+        ("tasks", "title", "cast(x'ff41' as text)"),
+        ("tasks", "id", "cast(x'ff41' as text)"),
+        ("tasks", "priority", "'high'"),
+        ("runs", "goal", "null"),
+        ("streams", "name", "cast(x'ff41' as text)"),
+        ("streams", "in_order", "'yes'"),
+        ("blobs", "bytes", "'text'"),
+        ("blobs", "size", "x'00'"),
+        ("schema_steps", "name", "7"),
+        ("budget_days", "day", "cast(x'ff41' as text)"),
+        ("entry_text_marks", "pos", "'far'"),
+    ],
+)
+def test_a_value_of_another_kind_is_a_finding_and_no_traceback(tmp_path: Path, table: str, column: str, value: str) -> None:
+    path = str(tmp_path / "log.db")
+    with Decklog.open(path, clock=ManualClock()) as log:
+        log.runs.start("goal", run_id="run_1")
+        log.tasks.add("run_1", "one", task_id="task_1")
+        log.journal.append("run_1", LONG)
+        log.budgets.set("all", limit_microdollars=9)  # type: ignore[arg-type]
+        log.ledger.charge("m", cost_microdollars=1, run_id="run_1")
+        log.journal.search("one")
+    victim = SqliteVictim(path)
+    with victim.relaxed(table):
+        assert victim.change(f"update {table} set {column} = {value} where rowid = (select max(rowid) from {table})") == 1
+    found = victim.verify()
+    assert table in {problem.table for problem in found.problems}
