@@ -1,3 +1,4 @@
+import random
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -394,11 +395,21 @@ def test_what_a_record_became_is_written_without_its_nulls(log: Decklog, run_id:
 
 
 def test_a_log_that_was_searched_before_much_was_indexed_is_whole(log: Decklog, run_id: str) -> None:
-    log.journal.append(run_id, "lexer")
-    log.journal.search("lexer")
+    dice, runs, long = random.Random(1), [run_id, "run_2", "run_3"], "parser " * 10_000
+    log.journal.append(run_id, long)
+    log.journal.search("lexer", stream=run_id)
+    log.journal.find(run_id, kind="tool", limit=3)
     with log.transaction():
-        for number in range(40):
-            log.journal.append(run_id, "lexer parser", kind="tool", payload={"n": number})
-            log.journal.search("lexer", stream=run_id)
-            log.journal.find(run_id, kind="tool")
+        log.runs.start("another", run_id="run_2")
+        log.journal.search("lexer", stream="run_2")
+        with log.transaction(), log.transaction():
+            log.runs.start("a third", run_id="run_3")
+            for number in range(25):
+                body, kind = dice.choice(["lexer", "lexer parser", "parser", long]), dice.choice(["tool", "event"])
+                key, payload = dice.choice([None, None, "k", "l"]), dice.choice([None, {"n": 7}])
+                log.journal.append(dice.choice(runs), body, kind=kind, key=key, payload=payload)
+                if number // 2 % 2:
+                    log.journal.search("lexer", stream=runs[number % 3], limit=2)
+                else:
+                    log.journal.find(runs[number % 3], kind="tool", limit=3)
     assert log.journal.verify().problems == []
