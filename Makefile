@@ -17,7 +17,7 @@ demo: $(STAMP)
 	@$(BIN)/decklog demo
 
 test: $(STAMP) lint
-	@$(IN_MEMORY); $(BIN)/pytest -n 2 --dist worksteal
+	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal
 
 # `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
 explore: $(STAMP)
@@ -25,11 +25,11 @@ explore: $(STAMP)
 
 # So many programs of each state machine, on both engines; the same ones every time.
 programs: $(STAMP)
-	@$(IN_MEMORY); $(BIN)/pytest -n 2 --dist worksteal tests/machines --programs $(PROGRAMS)
+	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal tests/machines --programs $(PROGRAMS)
 
 coverage: $(STAMP)
 	@$(BIN)/coverage erase
-	@$(IN_MEMORY); $(BIN)/coverage run -m pytest -n 2 --dist worksteal
+	@$(IN_MEMORY); $(BIN)/coverage run -m pytest -n 3 --dist worksteal
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 

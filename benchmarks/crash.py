@@ -181,7 +181,7 @@ def judge(target: str, told: list[dict[str, Any]]) -> dict[str, Any]:
     hashes = {entry.seq: entry.hash for entry in entries}
     images: list[Any] = [entry.payload for entry in entries if entry.kind == "change"]
     summaries = {image.get("summary") for image in images if image.get("goal")}
-    tasks = {(image["id"], image["state"], image["fence"], image["summary"]) for image in images if "fence" in image}
+    tasks = {(image["id"], image["state"], image["fence"], image.get("summary")) for image in images if "fence" in image}
     present = {(task, state) for task, state, _, _ in tasks}
     leases = {(task, fence) for task, state, fence, _ in tasks if state == "running"}
     done = {(task, summary) for task, state, _, summary in tasks if state == "done"}

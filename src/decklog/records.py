@@ -115,6 +115,8 @@ class Values:
 
     def text(self, name: str, value: str) -> tuple[str, bool]:
         """Check and redact one text."""
+        if type(value) is not str:
+            value = str.__str__(value)  # a member of an enumeration is kept as its plain text
         if value in self._clean or (value[MARK_PLACE] == "_" and OURS.fullmatch(value)):
             return value, False
         if not value.isascii():

@@ -126,7 +126,7 @@ def test_a_new_kind_of_record_has_its_commands(altered: Altered, tmp_path: Path)
     assert '"weight": 5' in altered.call("--db", path, "remarks", "say", "run_1", "well done", "--weight", "5", "--json")
     assert "well done" in altered.call("--db", path, "remarks", "find", "run_1")
     assert "Say something about a run." in altered.call("remarks", "say", "--help")
-    assert "Keeps what was said about a run." in altered.call("--help")
+    assert "Keeps what was said about a run." in altered.call("help", "all")
 
 
 def test_what_a_migration_would_do_is_told_before_it_is_done(altered: Altered, target: str) -> None:

@@ -24,7 +24,9 @@ def _texts(rule: Rule) -> list[str]:
 @pytest.mark.parametrize("rule", _OTHERS, ids=lambda rule: rule.name)
 def test_every_rule_finds_what_it_describes(rule: Rule) -> None:
     texts = [text for text in _texts(rule) if not rule.random or looks_random(text)]
-    found = [redact(f"see {text}\n.") for text in texts]
+    # What is told by its line alone has one.
+    before = "see\n" if rule.keep.startswith("(?m:^)") else "see "
+    found = [redact(f"{before}{text}\n.") for text in texts]
     assert sum("[redacted:" in shown for shown in found) >= len(texts) * 0.5, found
 
 

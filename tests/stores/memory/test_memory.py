@@ -303,8 +303,8 @@ def test_what_helped_comes_before_what_harmed(log: Decklog) -> None:
 def test_the_surer_and_the_fresher_of_two_equal_matches_comes_first(log: Decklog, clock: ManualClock) -> None:
     old = log.memory.remember("failure_patterns", "Pin the compiler image by digest in nightly builds")
     clock.advance(days=240)
-    new = log.memory.remember("failure_patterns", "Pin the compiler image by version in nightly builds")
-    sure = log.memory.remember("failure_patterns", "Pin the compiler image by checksum in nightly builds", confidence=100)
+    new = log.memory.remember("failure_patterns", "Warm the compiler image on runners before tests")
+    sure = log.memory.remember("failure_patterns", "Sign the compiler image for customers after releases", confidence=100)
     assert [hit.id for hit in log.memory.peek("compiler image")] == [sure.id, new.id, old.id]
     assert old.freshness(clock.now()) == pytest.approx(0.25)
     assert old.decay(clock.now()) == pytest.approx(0.75)

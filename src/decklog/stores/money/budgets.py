@@ -7,6 +7,7 @@ from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import to_json
 from decklog.stores.base import Store
+from decklog.stores.journal.rows import newest_time
 from decklog.stores.money.meter import GATES, Meter, Standing
 from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, BudgetUnit
 
@@ -122,7 +123,7 @@ class Budgets(Store):
     def _begin(self, meter: Meter, given: "dict[str, Any]") -> Budget:
         self._check_known(given["scope"], given["scope_id"])
         budget = self._add(Budget, id=self._ids.new("budget"), set_at=self._now(), proof=self._nonce(), **given)
-        meter.count_anew(budget)
+        meter.count_anew(budget, self._told_at("@ledger"))
         return budget
 
     @writes(manager_only=True)
@@ -219,8 +220,9 @@ class Budgets(Store):
         """Make every budget's running sums from its charges again, as after an import; say what had been wrong."""
         meter, budgets = self._closed(), self.find()
         wrong = [problem for budget in budgets for problem in self._differing(meter, budget)]
+        as_of = newest_time(self._db)  # what any of them has seen expire stays so
         for budget in budgets:
-            meter.count_anew(budget)
+            meter.count_anew(budget, as_of)
         return {"budgets": len(budgets), "corrected": wrong}
 
 

@@ -18,7 +18,6 @@ from zlib import crc32
 
 from decklog.clock import to_text
 from decklog.errors import BudgetExceeded, NotFound, Refused
-from decklog.stores.journal.rows import newest_time
 from decklog.stores.money.records import (
     COLUMNS,
     Budget,
@@ -258,10 +257,9 @@ class Meter:
             found.update(row[0] for row in self._db.rows(sql, bound)[1])
         return found
 
-    def count_anew(self, budget: Budget) -> None:
-        """Make a budget's days from its charges. The gates must be closed."""
+    def count_anew(self, budget: Budget, as_of: str) -> None:
+        """Make a budget's days from its charges, as decided by the time of an entry. The gates must be closed."""
         self._db.count("delete from budget_days where budget_id = :budget_id", {"budget_id": budget.id})
-        as_of = newest_time(self._db)
         names = ("day", "microdollars", "tokens", "calls", "unpriced_calls")
         rows = [dict(zip(names, row, strict=True)) for row in self.counted(budget)]
         if rows:
