@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ from decklog.compat.bazinga import BazingaDB, Refusal, views
 from decklog.compat.bazinga.query import ask
 from tests.compat.bazinga.conftest import WORLD
 from tests.compat.bazinga.shell import Shell
+from tests.conftest import ENGINES
+from tests.databases import Databases
 
 TABLES = {
     "sessions": "session_id, start_time, end_time, mode, original_requirements, status, initial_branch, metadata, created_at",
@@ -52,10 +55,19 @@ SEEDED_TABLES = {
 }
 
 
-@pytest.fixture
-def database(target: str, prepared: object, tmp_path: object) -> Iterator[BazingaDB]:
-    """The prepared project's records, on each engine."""
-    shell = Shell(prepared, target)  # type: ignore[arg-type]
+@pytest.fixture(scope="module", params=ENGINES)
+def database(request: pytest.FixtureRequest, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BazingaDB]:
+    """The prepared project's records, on each engine; whoever takes this only asks."""
+    if request.param == "sqlite":
+        yield from _filled(str(tmp_path_factory.mktemp("asked") / "decklog.db"), prepared)
+    else:
+        databases: Databases = request.getfixturevalue("postgres_databases")
+        with databases.one() as url:
+            yield from _filled(url, prepared)
+
+
+def _filled(target: str, prepared: Path) -> Iterator[BazingaDB]:
+    shell = Shell(prepared, target)
     for words in WORLD:
         assert shell.run("--db", target, "--project-root", str(prepared), "--quiet", *words).code == 0, words
     with BazingaDB(target, project_root=str(prepared)) as database:
