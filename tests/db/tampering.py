@@ -149,6 +149,8 @@ def _keys(database: apsw.Connection, table: str) -> list[str]:
 def _other(dice: random.Random, value: Any) -> tuple[str, str, Any]:
     """Choose another value: the way it is made, as an expression of ?1, and what is bound to that."""
     if isinstance(value, bytes):
+        if not value:
+            return "filled", "?1", b"x"
         return dice.choice([("bit", "?1", _flipped(dice, value)), ("emptied", "?1", b"")])
     ways: list[tuple[str, str, Any]] = [("type", "?1", b"\xff\xfe" if isinstance(value, str) else "seven")]
     if value is not None:
