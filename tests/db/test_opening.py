@@ -163,6 +163,13 @@ def test_a_folder_a_pipe_and_a_file_as_folder_are_refused(tmp_path: Path) -> Non
             Decklog.open(path)
 
 
+def test_a_name_that_is_no_utf8_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    with pytest.raises(Invalid, match="no UTF-8"):
+        Decklog.open(os.path.join(folder, "log.db"))
+    assert not os.path.exists(folder)
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
 def test_a_place_without_permission_is_denied(tmp_path: Path) -> None:
     make(tmp_path / "secret.db").chmod(0)

@@ -196,7 +196,15 @@ def is_network(kind: str | None) -> bool:
 
 
 def check_place(path: str, *, allow_network: bool, mounts: str = "/proc/self/mounts") -> None:
-    """Refuse a network file system: its locks can't be trusted, and SQLite would lose writes."""
+    """Refuse a name that SQLite can't spell, and a network file system: its locks can't be trusted, and writes would be lost."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        # SQLite knows files by names in UTF-8 alone.
+        shown = path.encode(errors="backslashreplace").decode()
+        raise Invalid(
+            f"{shown} has bytes in its name that are no UTF-8", hint="Rename the folder, or keep the log elsewhere."
+        ) from None
     kind = None if allow_network else filesystem_of(path, mounts)
     if is_network(kind):
         raise NetworkFilesystem(
