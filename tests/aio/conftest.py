@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -11,6 +10,7 @@ import anyio
 import pytest
 
 from decklog import AsyncDecklog, Decklog
+from tests.waiting import wait_until
 
 LOOPS = ("asyncio", "trio")
 # One for each connection that a log uses at most, and one that listens.
@@ -30,13 +30,6 @@ def open_files(path: str) -> list[str]:
         with suppress(OSError):
             found.append(os.readlink(f"/proc/self/fd/{number}"))
     return [name for name in found if name.startswith(path)]
-
-
-def wait_until(is_so: Callable[[], bool], seconds: float = 10.0) -> bool:
-    end = time.monotonic() + seconds
-    while not is_so() and time.monotonic() < end:
-        time.sleep(0.005)
-    return is_so()
 
 
 @pytest.fixture(params=LOOPS)
@@ -59,5 +52,5 @@ def drive(log: Decklog, loop: str) -> Iterator[Drive]:
 
     yield run
     log.close()
-    assert wait_until(lambda: our_threads() == []), our_threads()
-    assert wait_until(lambda: open_files(log.db.target) == []), open_files(log.db.target)
+    wait_until(lambda: our_threads() == [], 10)
+    wait_until(lambda: open_files(log.db.target) == [], 10)

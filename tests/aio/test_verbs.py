@@ -12,9 +12,10 @@ import pytest
 
 from decklog import AsyncDecklog, Closed, Decklog, EntryKind, Invalid, NotFound, StillPending, Verdict
 from decklog.operations import Operation
-from tests.aio.conftest import MOST_THREADS, Drive, our_threads, wait_until
+from tests.aio.conftest import MOST_THREADS, Drive, our_threads
 from tests.db.processes import environment
 from tests.registry import STORE_NAMES, named, operations
+from tests.waiting import wait_until
 
 
 @pytest.mark.parametrize(("store", "operation"), **named(operations()))
@@ -175,7 +176,7 @@ def test_a_log_is_opened_by_await_or_in_a_block(target: str, loop: str) -> None:
             await AsyncDecklog.open("mysql://x/y")
 
     anyio.run(main, backend=loop)
-    assert wait_until(lambda: our_threads() == [])
+    wait_until(lambda: our_threads() == [], 10)
 
 
 def test_the_stores_and_their_verbs_are_listed(drive: Drive) -> None:

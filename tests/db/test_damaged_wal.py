@@ -11,6 +11,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.cli import run
+from decklog.db.sqlite.damage.wal import check_unused
 from decklog.errors import Damaged
 
 HEADER, FRAME = 32, 24 + 4096
@@ -116,6 +117,14 @@ def test_who_does_not_wait_for_the_disk_gets_what_a_power_cut_has_left(path: Pat
         log.journal.append("run_1", "it goes on")
     with pytest.raises(Damaged):
         Decklog.open(path)
+
+
+def test_a_log_that_another_process_has_just_made_is_not_taken_for_a_lost_one(path: Path) -> None:
+    # Seen as empty a moment ago; since then the other one wrote the file and its write-ahead log.
+    check_unused(str(path))
+    path.write_bytes(b"")
+    with pytest.raises(Damaged, match="gone or empty"):
+        check_unused(str(path))
 
 
 @pytest.mark.parametrize("is_gone", [True, False])

@@ -11,6 +11,7 @@ from decklog.errors import Busy, Damaged, NotADatabase
 from decklog.transfer.backup import back_up
 from decklog.transfer.restore import restore
 from tests.transfer.conftest import exported, fill
+from tests.waiting import wait_until
 
 WRITER = """
 import sys
@@ -63,6 +64,7 @@ def test_a_backup_among_eight_writing_processes_restores_to_a_log_that_verifies(
             assert writer.stdout.readline() == b"ready\n"
         with Decklog.open(path) as log:
             first = back_up(log, str(tmp_path / "first.db"))
+            wait_until(lambda: sum(head["seq"] for head in log.journal.heads()) > first.entries)
             second = back_up(log, str(tmp_path / "second.db"))
         assert second.entries > first.entries
         with pytest.raises(Busy):

@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.synchronize import Barrier
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from decklog import BudgetExceeded, Decklog
 from tests.stores.processes import CONTEXT
+from tests.waiting import wait_until
 
 CEILING = 1_000_000
 WORKERS = 16
@@ -45,13 +45,6 @@ def start_together(workers: list[ForkServerProcess], folder: Path) -> None:
         worker.start()
     wait_until(lambda: len(list(folder.glob("ready_*"))) == len(workers))
     (folder / "go").touch()
-
-
-def wait_until(happened: Callable[[], object], seconds: float = 90) -> None:
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.005)
 
 
 def one_call(log: Decklog, dice: random.Random, run_id: str) -> None:

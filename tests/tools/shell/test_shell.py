@@ -15,6 +15,7 @@ from decklog import Decklog, Denied, Invalid, NotFound
 from decklog.errors import TimedOut
 from decklog.tools import Toolbox
 from decklog.tools.shell.process_tree import carriers
+from tests.waiting import wait_until
 
 # Ignores both polite signals, leaves its group and its parent, and says who it is.
 STUBBORN = textwrap.dedent(
@@ -193,22 +194,14 @@ with Decklog.open({target!r}) as log, Toolbox(log, {run_id!r}, root={str(place)!
 """
     agent = subprocess.Popen([sys.executable, "-c", script])
     try:
-        wait_for(lambda: (place / "pid").exists() and (place / "pid").read_text().strip())
+        wait_until(lambda: (place / "pid").exists() and (place / "pid").read_text().strip())
         pid = int((place / "pid").read_text())
         assert is_running(pid)
     finally:
         agent.send_signal(signal.SIGKILL)
         agent.wait()
     mark = next((tmp_path / "state").iterdir()).name
-    wait_for(lambda: not is_running(pid) and not carriers(mark))
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait for another process to do something; there is no clock of theirs to move."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.02)
+    wait_until(lambda: not is_running(pid) and not carriers(mark))
 
 
 def test_a_long_command_is_on_record_while_it_runs(

@@ -236,6 +236,13 @@ def _content(wal: str) -> bytes:
         return b""
 
 
+def _has_content(path: str) -> bool:
+    try:
+        return os.stat(path).st_size > 0
+    except FileNotFoundError:
+        return False
+
+
 def damaged(path: str, what: str) -> Damaged:
     return Damaged(
         f"{path}: {what}",
@@ -246,7 +253,9 @@ def damaged(path: str, what: str) -> Damaged:
 
 def check_unused(path: str) -> None:
     """Refuse to begin a log where one has lost its file and kept its write-ahead log, which SQLite would remove."""
-    if slots := WriteAheadLog(_content(f"{path}-wal")).slots:
+    slots = WriteAheadLog(_content(f"{path}-wal")).slots
+    # Whoever makes the log at this moment writes the file before its write-ahead log: it is looked at after that.
+    if slots and not _has_content(path):
         raise damaged(path, f"the file is gone or empty, and {slots} pages wait for it in its write-ahead log")
 
 
