@@ -34,6 +34,11 @@ def bazinga() -> "NoReturn":
 
 def run(arguments: list[str]) -> int:
     """Run one command line and give its exit code."""
+    if arguments[:1] == ["hook"] and len(arguments) == 2 and arguments[1][:1] != "-":
+        # Called at every step of an agent: nothing is read or imported that its answer does not need.
+        from decklog.hooks.hook import run as run_hook
+
+        return run_hook(arguments[1])
     if arguments[:1] == ["bazinga"] and arguments[1:2] != ["take-over"]:
         # Its words are its own: --db and --json mean there what they mean to bazinga-db.
         from decklog.cli.locate import found_above

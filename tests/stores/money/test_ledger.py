@@ -289,3 +289,13 @@ def test_a_secret_in_a_charge_is_taken_out(log: Decklog) -> None:
     charge = log.ledger.charge("sonnet", input_tokens=1, call_site=f"token {secret}")
     assert secret not in str(charge)
     assert log.journal.history("charges", charge.id)[0].redacted
+
+
+def test_an_answer_is_paid_for_once_whatever_run_tells_of_it(log: Decklog, run_id: str) -> None:
+    other = log.runs.start("a fork of the same conversation").id
+    first = log.ledger.charge("m", output_tokens=7, run_id=run_id, answer_id="msg_1")
+    again = log.ledger.charge("m", output_tokens=7, run_id=other, answer_id="msg_1")
+    assert again.already
+    assert again.id == first.id
+    assert not log.ledger.charge("m", output_tokens=7, run_id=other, answer_id="msg_2").already
+    assert len(log.ledger.find()) == 2

@@ -66,6 +66,7 @@ class Ledger(Store):
         reservation_id: str | None = None,
         enforce: bool = True,
         key: str | None = None,
+        answer_id: str | None = None,
     ) -> Charge:
         """Charge one call to a model: its tokens, and its cost, given or by the prices of the day.
 
@@ -74,7 +75,8 @@ class Ledger(Store):
         hears of it, and the budget, overdrawn, stops whoever asks next.
         Budgets count it on the day it is recorded, whatever `occurred_at` says. A task's charge is its run's and its
         group's too; naming another run with it is refused.
-        With a key that is known in its run, the first charge comes back.
+        With a key that is known in its run, the first charge comes back; with the provider's own id of the answer, the first one
+        of any run.
         """
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
         place = {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent, "agent_id": agent_id}
@@ -85,6 +87,7 @@ class Ledger(Store):
             **place,
             "reservation_id": reservation_id,
             "key": key,
+            "answer_id": answer_id,
         }
         check(given)
         # Money that is gone is on record, whoever has the task by now.
@@ -98,7 +101,7 @@ class Ledger(Store):
         reservation = self._inherit(given)
         complete_by_task(self._db, given, named, reservation)
         meter, stream = Meter(self._db, self._clock), given["run_id"] or "@ledger"
-        meter.enter(stream)
+        meter.enter(stream, given["answer_id"])
         known = self._known(given)
         if known is not None:
             return known.marked_already()
@@ -161,6 +164,10 @@ class Ledger(Store):
 
     def _known(self, given: "dict[str, Any]") -> Charge | None:
         """Find the charge that a repeated call means; the same key for another call is an error, not a repetition."""
+        if given["answer_id"] is not None:
+            paid = self._select(Charge, "select * from charges where answer_id = :id limit 1", id=given["answer_id"])
+            if paid:
+                return paid[0]
         if given["key"] is None:
             return None
         found = self._select(

@@ -127,16 +127,19 @@ class Meter:
 
     # Who may decide now
 
-    def enter(self, stream: str) -> None:
-        """Lock the stream, then a gate: all take locks in this order, and no budget is added until the transaction ends."""
+    def enter(self, stream: str, answer_id: str | None = None) -> None:
+        """Lock the stream, then gates: all take locks in this order, and no budget is added until the transaction ends.
+
+        Those who charge the same answer to different runs meet at the answer's gate.
+        """
         if ("head", stream) not in self._db.memo and self._db.lock_stream(stream) is None and stream[0] != "@":
             raise NotFound(
                 f"there is no run {stream!r}", hint="Start it first: decklog runs start GOAL --run-id ID", stream=stream
             )
-        gate = ("gate", crc32(stream.encode()) % GATES)
-        if gate not in self._db.memo:
-            self._db.rows("select no from budget_gates where no = :no for update", {"no": gate[1]})
-            self._db.memo[gate] = True
+        for no in sorted({crc32(name.encode()) % GATES for name in (stream, answer_id or stream)}):
+            if ("gate", no) not in self._db.memo:
+                self._db.rows("select no from budget_gates where no = :no for update", {"no": no})
+                self._db.memo["gate", no] = True
 
     def close_gates(self) -> None:
         """Wait until every charge under way is over, and let no other begin; the budgets may change now."""

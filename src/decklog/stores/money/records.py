@@ -216,7 +216,8 @@ class Charge(Record):
 
     `counted_at` says when budgets count it, where that is another day than it occurred on: the day it was recorded, or that of
     the reservation that paid for it. `overdrew` is set when it went past a budget that stops, or its price was not
-    known to one; `is_late` when the task it was spent on was no longer the spender's.
+    known to one; `is_late` when the task it was spent on was no longer the spender's. `answer_id` is the provider's own name for
+    what was paid.
     """
 
     table = "charges"
@@ -242,6 +243,7 @@ class Charge(Record):
     overdrew: bool = False
     is_late: bool = False
     key: str | None = None
+    answer_id: str | None = None
 
     @classmethod
     def stream_of(cls, values: "Mapping[str, Any]") -> str:

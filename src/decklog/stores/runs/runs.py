@@ -46,15 +46,21 @@ class Runs(Store):
         branch: str | None = None,
         worktree: str | None = None,
         metadata: dict[str, object] | None = None,
+        parent_run_id: str | None = None,
         started_at: datetime | None = None,
     ) -> Run:
-        """Start a run. With an id or a key that is known already, that run comes back as it is."""
+        """Start a run. With an id or a key that is known already, that run comes back as it is.
+
+        `parent_run_id` names the run that it is a part of.
+        """
         if not goal.strip():
             raise Invalid("a run needs a goal", field="goal")
         if status in ENDED:
             raise Invalid(f"a run can't start as {status}; start it and then finish it", field="status")
         if run_id is not None:
             check_run_id(run_id)
+        if parent_run_id is not None:
+            self._fetch(Run, parent_run_id)
         now = self._now()
         return self._once(
             lambda: self._known(run_id, key),
@@ -70,6 +76,7 @@ class Runs(Store):
                 branch=branch,
                 worktree=worktree,
                 metadata=metadata or {},
+                parent_run_id=parent_run_id,
                 key=key,
                 started_at=started_at or now,
                 updated_at=now,

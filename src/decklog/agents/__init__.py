@@ -1,0 +1,1 @@
+"""What other programs' agents tell of their sessions, in one form, and how it comes into the log once."""

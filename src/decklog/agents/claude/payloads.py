@@ -1,0 +1,184 @@
+"""What Claude Code tells a hook, as events."""
+
+from decklog.agents.events import (
+    Begun,
+    Called,
+    Compacted,
+    Ended,
+    Event,
+    Joined,
+    Noted,
+    Outcome,
+    Prompted,
+    Rested,
+    Returned,
+    Spawned,
+)
+from decklog.agents.texts import as_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from typing import Any
+
+    Payload = dict[str, Any]
+
+# A prompt that the program wrote itself, to tell the model what became of something in the background.
+_NOTICE = "<task-notification>"
+# The rest is in every payload, or says nothing about what happened.
+_SESSION = ("session_id", "transcript_path", "cwd", "hook_event_name", "prompt_id")
+_BASE = frozenset([*_SESSION, "permission_mode", "effort", "agent_id", "agent_type"])
+
+
+def events_of(payload: "Payload", at: "datetime | None") -> list[Event]:
+    """Give what a payload tells. One without a session, and one that only announces, tells nothing."""
+    session = payload.get("session_id")
+    if not isinstance(session, str) or not session:
+        return []
+    name = str(payload.get("hook_event_name") or "")
+    agent = payload.get("agent_id")
+    place: dict[str, Any] = {"session_id": session, "at": at, "agent_id": agent if isinstance(agent, str) and agent else None}
+    read = _EVENTS.get(name)
+    return [event for event in (read(payload, place) if read else _noted(name, payload, place),) if event is not None]
+
+
+def transcripts_of(payload: "Payload") -> list[tuple[str, str | None]]:
+    """Name the transcripts that have grown by now, each with the sub-agent that it belongs to."""
+    found: list[tuple[str, str | None]] = []
+    if payload.get("hook_event_name") in _AFTER_WHICH_IT_IS_READ and isinstance(path := payload.get("transcript_path"), str):
+        found.append((path, None))
+    own = payload.get("agent_transcript_path")
+    if payload.get("hook_event_name") == "SubagentStop" and isinstance(own, str) and payload.get("agent_type"):
+        found.append((own, str(payload.get("agent_id"))))
+    return found
+
+
+_AFTER_WHICH_IT_IS_READ = ("SessionStart", "Stop", "StopFailure", "SubagentStop", "PreCompact", "SessionEnd")
+
+
+def _begun(payload: "Payload", place: "dict[str, Any]") -> Event:
+    return Begun(
+        **{**place, "agent_id": None},
+        source=str(payload.get("source") or "startup"),
+        cwd=payload.get("cwd"),
+        model=payload.get("model"),
+        transcript=payload.get("transcript_path"),
+    )
+
+
+def _prompted(payload: "Payload", place: "dict[str, Any]") -> Event:
+    text = as_text(payload.get("prompt"))
+    by = "program" if text.startswith(_NOTICE) or payload.get("source") not in (None, "user", "sdk") else "person"
+    return Prompted(**place, prompt_id=payload.get("prompt_id"), text=text, by=by)
+
+
+def _called(payload: "Payload", place: "dict[str, Any]") -> Event | None:
+    call, arguments = payload.get("tool_use_id"), payload.get("tool_input")
+    if not isinstance(call, str):
+        return None
+    return Called(
+        **place,
+        call_id=call,
+        tool=str(payload.get("tool_name") or "tool"),
+        arguments=arguments if isinstance(arguments, dict) else {"input": arguments},
+    )
+
+
+def _returned(payload: "Payload", place: "dict[str, Any]") -> Event | None:
+    call = payload.get("tool_use_id")
+    if not isinstance(call, str):
+        return None
+    response, error = payload.get("tool_response"), payload.get("error")
+    outcome = Outcome.OK if error is None else Outcome.INTERRUPTED if payload.get("is_interrupt") else Outcome.FAILED
+    if isinstance(response, dict) and response.get("interrupted"):
+        outcome = Outcome.INTERRUPTED
+    return Returned(
+        **place,
+        call_id=call,
+        tool=payload.get("tool_name"),
+        outcome=outcome,
+        output=as_text(error) if error is not None else output_of(response),
+        facts={"duration_ms": payload.get("duration_ms")},
+    )
+
+
+def output_of(response: "Any") -> str:
+    """Give what a tool answered as text: what a command printed, what a file holds, or the answer as it is."""
+    if not isinstance(response, dict):
+        return as_text(response)
+    if "stdout" in response or "stderr" in response:
+        return "\n".join(part for part in (as_text(response.get("stdout")), as_text(response.get("stderr"))) if part)
+    file = response.get("file")
+    if isinstance(file, dict) and isinstance(file.get("content"), str):
+        return str(file["content"])
+    # A file's whole text before and after a change says nothing that the change itself does not.
+    return as_text({name: value for name, value in response.items() if name not in ("originalFile", "content")})
+
+
+def _denied(payload: "Payload", place: "dict[str, Any]") -> Event | None:
+    call = payload.get("tool_use_id")
+    if not isinstance(call, str):
+        return None
+    return Returned(
+        **place,
+        call_id=call,
+        tool=payload.get("tool_name"),
+        outcome=Outcome.DENIED,
+        output=as_text(payload.get("reason")),
+    )
+
+
+def _spawned(payload: "Payload", place: "dict[str, Any]") -> Event | None:
+    return Spawned(**place, role=str(payload.get("agent_type") or "")) if place["agent_id"] else None
+
+
+def _joined(payload: "Payload", place: "dict[str, Any]") -> Event | None:
+    # A compaction is told as the end of a sub-agent without a kind.
+    if not place["agent_id"] or not payload.get("agent_type"):
+        return None
+    return Joined(**place, text=payload.get("last_assistant_message"))
+
+
+def _compacting(payload: "Payload", place: "dict[str, Any]") -> Event:
+    return Compacted(**place, trigger=str(payload.get("trigger") or "auto"), is_over=False)
+
+
+def _compacted(payload: "Payload", place: "dict[str, Any]") -> Event:
+    return Compacted(**place, trigger=str(payload.get("trigger") or "auto"), summary=payload.get("compact_summary"))
+
+
+def _rested(payload: "Payload", place: "dict[str, Any]") -> Event:
+    # What the agent said last is in the transcript, by its own id.
+    return Rested(**place, error=as_text(payload["error"]) if payload.get("error") else None)
+
+
+def _ended(payload: "Payload", place: "dict[str, Any]") -> Event:
+    return Ended(**{**place, "agent_id": None}, reason=payload.get("reason"))
+
+
+def _noted(name: str, payload: "Payload", place: "dict[str, Any]") -> Event:
+    facts = {key: value for key, value in payload.items() if key not in _BASE}
+    return Noted(**place, name=name or "unknown", text=as_text(payload.get("message")) or None, facts=facts)
+
+
+def _told_elsewhere(_payload: "Payload", _place: "dict[str, Any]") -> None:
+    """Leave out what its calls tell one by one."""
+
+
+_EVENTS: "dict[str, Callable[[Payload, dict[str, Any]], Event | None]]" = {
+    "SessionStart": _begun,
+    "UserPromptSubmit": _prompted,
+    "PreToolUse": _called,
+    "PostToolUse": _returned,
+    "PostToolUseFailure": _returned,
+    "PostToolBatch": _told_elsewhere,
+    "PermissionDenied": _denied,
+    "SubagentStart": _spawned,
+    "SubagentStop": _joined,
+    "PreCompact": _compacting,
+    "PostCompact": _compacted,
+    "Stop": _rested,
+    "StopFailure": _rested,
+    "SessionEnd": _ended,
+}

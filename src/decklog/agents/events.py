@@ -1,0 +1,141 @@
+"""What can happen in an agent's session, whichever program runs it and whoever tells of it: a hook, a transcript, an editor.
+
+Every event names what it is about by the program's own id, so that two who tell the same thing are heard once.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+
+class Outcome(StrEnum):
+    OK = "ok"
+    FAILED = "failed"
+    DENIED = "denied"
+    INTERRUPTED = "interrupted"
+    # The session ended, or began anew, and nobody told what became of the call.
+    LOST = "lost"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something that happened in a session, or in a sub-agent of one."""
+
+    session_id: str
+    at: "datetime | None" = None
+    # Of the sub-agent that it happened in; none is the session itself.
+    agent_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun(Event):
+    """A session began, or goes on: after a pause, a compaction, or as a fork of another one."""
+
+    source: str = "startup"
+    cwd: str | None = None
+    branch: str | None = None
+    model: str | None = None
+    transcript: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompted(Event):
+    """The agent was told something, by a person or by a program."""
+
+    prompt_id: str | None
+    text: str
+    by: str = "person"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Called(Event):
+    """The agent wants to use a tool."""
+
+    call_id: str
+    tool: str
+    arguments: "dict[str, Any]" = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Returned(Event):
+    """A tool's use came to an end."""
+
+    call_id: str
+    outcome: Outcome
+    tool: str | None = None
+    output: str = ""
+    facts: "dict[str, Any]" = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said(Event):
+    """The agent said something to whoever prompted it."""
+
+    text: str
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered(Event):
+    """A model answered, and its tokens are to be paid for."""
+
+    answer_id: str
+    model: str
+    input_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_create_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spawned(Event):
+    """A sub-agent began; `agent_id` is its own."""
+
+    role: str = ""
+    task: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joined(Event):
+    """A sub-agent ended; `agent_id` is its own."""
+
+    text: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compacted(Event):
+    """The conversation was cut down to a summary, or is about to be."""
+
+    trigger: str
+    summary: str | None = None
+    is_over: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rested(Event):
+    """A turn ended, and the agent waits."""
+
+    text: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended(Event):
+    """The session ended."""
+
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noted(Event):
+    """Something else that the program told."""
+
+    name: str
+    text: str | None = None
+    facts: "dict[str, Any]" = field(default_factory=dict)
+    note_id: str | None = None

@@ -1,0 +1,284 @@
+"""Writes sessions' events into the log: a session is a run, its sub-agents are runs of their own below it.
+
+Whatever is told twice has the same key and is written once; whatever is told late is written where it belongs, with its own time.
+"""
+
+import hashlib
+
+from decklog.agents.events import (
+    Answered,
+    Begun,
+    Called,
+    Compacted,
+    Ended,
+    Event,
+    Joined,
+    Noted,
+    Outcome,
+    Prompted,
+    Rested,
+    Returned,
+    Said,
+    Spawned,
+)
+from decklog.stores.journal.entry import EntryKind
+from decklog.stores.runs.run import ENDED, RunStatus
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.stores.runs.run import Run
+
+# Longer texts are cut; their digest says what they were.
+MOST_CHARACTERS = 200_000
+_GOAL_CHARACTERS = 200
+_CALLS_LOOKED_AT = 1000
+# What tells best what a call does, by the names that programs give it.
+_TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "description", "prompt")
+
+
+class Recorder:
+    """Writes the events of one program's sessions. With a run given, all of them belong to it."""
+
+    def __init__(self, log: "Decklog", program: str, *, run_id: str | None = None, task_id: str | None = None) -> None:
+        self._log = log
+        self._program = program
+        self._run_id = run_id
+        self._task_id = task_id
+        self._known: set[str] = set()
+
+    def record(self, events: "Iterable[Event]") -> int:
+        """Write events in their order; give how many there were."""
+        count = 0
+        for event in events:
+            self._write(event)
+            count += 1
+        return count
+
+    def run_of(self, event: Event) -> str:
+        """Name the run that an event belongs to."""
+        if self._run_id is not None:
+            return self._run_id
+        own = f"{self._program}-{event.session_id}"
+        return own if event.agent_id is None else f"{own}-{event.agent_id}"
+
+    def _write(self, event: Event) -> None:
+        match event:
+            case Begun():
+                self._begin(event)
+            case Prompted():
+                self._prompt(event)
+            case Called():
+                self._entry(event, EntryKind.TOOL, event.tool, _told(event), f"call:{event.call_id}", _call_facts(event))
+            case Returned():
+                self._return(event)
+            case Said():
+                self._entry(event, EntryKind.INTERACTION, "said", event.text, event.message_id and f"said:{event.message_id}")
+            case Answered():
+                self._charge(event)
+            case Spawned():
+                self._spawn(event)
+            case Joined():
+                self._end(event, event.text)
+            case Compacted():
+                self._compact(event)
+            case Rested():
+                self._rest(event)
+            case Ended():
+                self._close_calls(self.run_of(event), event)
+                self._end(event, None, event.reason)
+            case Noted():
+                key = event.note_id or _key_of(event.name, event, event.text)
+                self._entry(event, EntryKind.EVENT, event.name, event.text, key, event.facts)
+            case _:
+                raise AssertionError(f"no such event: {event!r}")
+
+    # The run
+
+    def _ensure(self, event: Event, goal: str | None = None, **facts: "Any") -> str:
+        """Make sure that the run of an event is there, the run above it first."""
+        run_id = self.run_of(event)
+        if run_id in self._known:
+            return run_id
+        if self._run_id is None:
+            parent = f"{self._program}-{event.session_id}" if event.agent_id else None
+            if parent is not None and parent not in self._known:
+                self._start(parent, event, None, None, {})
+            self._start(run_id, event, parent, goal, facts)
+        self._known.add(run_id)
+        return run_id
+
+    def _start(self, run_id: str, event: Event, parent: str | None, goal: str | None, facts: "dict[str, Any]") -> None:
+        who = f"Sub-agent of {parent}" if parent else f"Session of {self._program}"
+        places = {name: facts.pop(name) for name in ("worktree", "branch") if facts.get(name)}
+        self._log.runs.start(
+            goal or who,
+            run_id=run_id,
+            parent_run_id=parent,
+            started_at=event.at,
+            metadata={"program": self._program, "session": event.session_id, **{n: v for n, v in facts.items() if v}},
+            **places,
+        )
+        self._known.add(run_id)
+
+    def _begin(self, event: Begun) -> None:
+        facts = {"worktree": event.cwd, "branch": event.branch, "model": event.model, "version": event.version}
+        run_id = self._ensure(event, transcript=event.transcript, **facts)
+        if self._run_id is None and event.source != "compact":
+            self._take_up(run_id)
+        # Each start tells itself once: of two at the same moment there is no telling apart, and no need to.
+        key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
+        shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
+        self._entry(event, EntryKind.EVENT, "session", f"session {event.source}", key, shown)
+        if event.source in ("startup", "resume"):
+            self._close_calls(run_id, event)
+
+    def _take_up(self, run_id: str) -> None:
+        if self._log.runs.get(run_id).status in ENDED:
+            self._log.runs.update(run_id, status=RunStatus.ACTIVE)
+
+    def _prompt(self, event: Prompted) -> None:
+        goal = " ".join(event.text.split())[:_GOAL_CHARACTERS]
+        run_id = self._ensure(event, goal=goal)
+        run = self._log.runs.get(run_id)
+        if self._run_id is None and goal and event.by == "person" and _is_unnamed(run):
+            self._log.runs.update(run_id, goal=goal)
+        key = f"prompt:{event.prompt_id}" if event.prompt_id else _key_of("prompt", event, event.text)
+        self._entry(event, EntryKind.INTERACTION, "prompt", event.text, key, agent=event.by)
+
+    def _spawn(self, event: Spawned) -> None:
+        goal = event.task and " ".join(event.task.split())[:_GOAL_CHARACTERS]
+        self._ensure(event, goal=goal or event.role or None, role=event.role)
+
+    def _end(self, event: Event, text: str | None, reason: str | None = None) -> None:
+        run_id = self._ensure(event)
+        if self._run_id is not None:
+            self._entry(event, EntryKind.EVENT, "session", f"session ended: {reason or 'done'}", _key_of("ended", event, reason))
+        elif self._log.runs.get(run_id).status not in ENDED:
+            self._log.runs.finish(run_id, summary=_cut(text)[0] if text else None)
+
+    # What was said, called and spent
+
+    def _return(self, event: Returned) -> None:
+        output, cut = _cut(event.output)
+        facts = {"call": event.call_id, "outcome": event.outcome.value, **event.facts, **cut}
+        body = output or event.outcome.value
+        self._entry(event, EntryKind.TOOL, event.tool or "tool", body, f"result:{event.call_id}", facts)
+
+    def _charge(self, event: Answered) -> None:
+        run_id = self._ensure(event)
+        self._log.ledger.charge(
+            event.model,
+            input_tokens=event.input_tokens,
+            cache_read_tokens=event.cache_read_tokens,
+            cache_create_tokens=event.cache_create_tokens,
+            output_tokens=event.output_tokens,
+            run_id=run_id,
+            task_id=self._task_id,
+            agent=self._program,
+            agent_id=event.agent_id or event.session_id,
+            occurred_at=event.at,
+            # It is spent: a budget can stop what comes, not what was.
+            enforce=False,
+            answer_id=f"{self._program}:{event.answer_id}",
+        )
+
+    def _compact(self, event: Compacted) -> None:
+        name = "compacted" if event.is_over else "compacting"
+        self._entry(event, EntryKind.EVENT, name, event.summary or event.trigger, _key_of(name, event, event.summary))
+
+    def _rest(self, event: Rested) -> None:
+        text = event.error or event.text
+        facts = {"error": event.error} if event.error else {}
+        self._entry(event, EntryKind.EVENT, "turn", text or "turn ended", _key_of("turn", event, text), facts)
+
+    def _entry(
+        self,
+        event: Event,
+        kind: EntryKind,
+        subtype: str,
+        body: str | None,
+        key: str | None,
+        facts: "dict[str, Any] | None" = None,
+        agent: str | None = None,
+    ) -> None:
+        run_id = self._ensure(event)
+        text, cut = _cut(body) if body else (body, {})
+        self._log.journal.append(
+            run_id,
+            text,
+            kind=kind,
+            subtype=subtype,
+            agent=agent or self._program,
+            agent_id=event.agent_id or event.session_id,
+            task_id=self._task_id,
+            payload={name: value for name, value in {**(facts or {}), **cut}.items() if value is not None} or None,
+            key=key,
+            at=event.at,
+        )
+
+    # Calls whose end nobody told
+
+    def _close_calls(self, run_id: str, event: Event) -> None:
+        for call, tool in self._open_calls(run_id).items():
+            self._return(
+                Returned(
+                    session_id=event.session_id,
+                    agent_id=event.agent_id,
+                    call_id=call,
+                    tool=tool,
+                    outcome=Outcome.LOST,
+                    output="the session ended before the call did",
+                )
+            )
+
+    def _open_calls(self, run_id: str) -> dict[str, str]:
+        calls: dict[str, str] = {}
+        ended: set[str] = set()
+        for entry in self._log.journal.find(run_id, kind=EntryKind.TOOL, limit=_CALLS_LOOKED_AT):
+            facts = entry.payload if isinstance(entry.payload, dict) else {}
+            if "outcome" in facts:
+                ended.add(str(facts.get("call")))
+            elif "call" in facts:
+                calls[str(facts["call"])] = entry.subtype or "tool"
+        return {call: tool for call, tool in reversed(calls.items()) if call not in ended}
+
+
+def _is_unnamed(run: "Run") -> bool:
+    return run.goal.startswith("Session of ")
+
+
+def _told(event: Called) -> str:
+    """Say what a call does in one line: its command, its file, or what else tells it best."""
+    for name in _TELLING:
+        if isinstance(value := event.arguments.get(name), str) and value.strip():
+            return value
+    return event.tool
+
+
+def _call_facts(event: Called) -> "dict[str, Any]":
+    told = _told(event)
+    arguments = {name: _short(value) for name, value in event.arguments.items() if value != told}
+    return {"call": event.call_id, "arguments": arguments or None}
+
+
+def _short(value: "Any") -> "Any":
+    return _cut(value)[0] if isinstance(value, str) else value
+
+
+def _cut(text: str) -> "tuple[str, dict[str, Any]]":
+    if len(text) <= MOST_CHARACTERS:
+        return text, {}
+    whole = text.encode(errors="replace")
+    return text[:MOST_CHARACTERS], {"cut": {"bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}}
+
+
+def _key_of(name: str, event: Event, text: str | None) -> str | None:
+    """Name something that has no id by its moment and its words."""
+    if event.at is None:
+        return None
+    words = hashlib.sha256((text or "").encode(errors="replace")).hexdigest()[:16]
+    return f"{name}:{event.at.isoformat()}:{words}"

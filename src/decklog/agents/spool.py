@@ -1,0 +1,191 @@
+"""What hooks were told and the log has not taken in yet: a file a session beside the log, a line an event, as they came.
+
+A hook writes its line and is done; whoever takes the lines in does it for all that wait. Nothing here needs the log or any other
+module of ours, so that a hook costs little more than Python itself and goes on when the log can't be written.
+"""
+
+import fcntl
+import json
+import os
+import time
+from contextlib import contextmanager, suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+# More is kept of nobody: an event that finds it full says so in the file of what was dropped, and transcripts fill it in.
+MOST_BYTES = 256 * 1024 * 1024
+_SUFFIX = ".events"
+_LOCK = "taking-in"
+_DROPPED = "dropped"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+
+
+class Spool:
+    """A folder of waiting events."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    # Hooks
+
+    def put(self, program: str, session: str, facts: "dict[str, Any]", payload: bytes) -> bool:
+        """Append an event and wait for the disk; False when there is no more room."""
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        head = json.dumps({"at": time.time(), "program": program, **facts}, separators=(",", ":"))
+        # JSON has no line break but between its parts.
+        line = head.encode() + b"\t" + payload.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
+        if self._size() + len(line) > MOST_BYTES:
+            self._drop(program, len(line))
+            return False
+        with self._appending(f"{program}-{_name(session)}{_SUFFIX}") as descriptor:
+            _write(descriptor, line)
+        return True
+
+    @contextmanager
+    def _appending(self, name: str) -> "Iterator[int]":
+        path = os.path.join(self.folder, name)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        while True:
+            descriptor = os.open(path, flags, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if _is_at(descriptor, path):
+                    yield descriptor
+                    return
+                # Taken in and removed while we waited for it.
+            finally:
+                os.close(descriptor)
+
+    def _size(self) -> int:
+        with os.scandir(self.folder) as found:
+            return sum(each.stat(follow_symlinks=False).st_size for each in found if each.name.endswith(_SUFFIX))
+
+    def _drop(self, program: str, size: int) -> None:
+        line = json.dumps({"at": time.time(), "program": program, "bytes": size}, separators=(",", ":"))
+        with self._appending(_DROPPED) as descriptor:
+            _write(descriptor, line.encode() + b"\n")
+
+    # Whoever takes them in
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.waiting()
+
+    def waiting(self) -> list[str]:
+        """Name the files with events, oldest first."""
+        try:
+            with os.scandir(self.folder) as found:
+                files = [(each.stat().st_mtime_ns, each.name) for each in found if each.name.endswith((_SUFFIX, _DROPPED))]
+        except FileNotFoundError:
+            return []
+        return [name for _, name in sorted(files)]
+
+    @contextmanager
+    def alone(self) -> "Iterator[bool]":
+        """Be the one who takes events in; False when somebody else is."""
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        descriptor = os.open(os.path.join(self.folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+        finally:
+            os.close(descriptor)
+
+    def read(self, name: str) -> "tuple[list[tuple[dict[str, Any], bytes]], int]":
+        """Give a file's whole lines, each as what the hook knew and what it was told, and where they end."""
+        try:
+            with open(os.path.join(self.folder, name), "rb") as file:
+                content = file.read()
+        except FileNotFoundError:
+            return [], 0
+        end = content.rfind(b"\n") + 1
+        return [_parts(line) for line in content[:end].split(b"\n")[:-1]], end
+
+    def done(self, name: str, end: int) -> None:
+        """Forget what was taken in: all of a file, or its beginning when more has come."""
+        path = os.path.join(self.folder, name)
+        with suppress(FileNotFoundError), self._appending_existing(path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            if size <= end:
+                os.unlink(path)
+                return
+            rest = os.pread(descriptor, size - end, end)
+            fresh = f"{path}.rest"
+            with open(fresh, "wb") as file:
+                file.write(rest)
+                file.flush()
+                os.fsync(file.fileno())
+            os.rename(fresh, path)
+
+    @contextmanager
+    def _appending_existing(self, path: str) -> "Iterator[int]":
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    # How far transcripts were read
+
+    def mark(self, path: str) -> int:
+        """Give how far a transcript was read."""
+        with suppress(FileNotFoundError, ValueError), open(self._mark(path), encoding="utf-8") as file:
+            return int(file.read())
+        return 0
+
+    def set_mark(self, path: str, place: int) -> None:
+        """Remember how far a transcript was read. To forget it costs reading it again, and nothing else."""
+        fresh = f"{self._mark(path)}.new"
+        with open(fresh, "w", encoding="utf-8") as file:
+            file.write(str(place))
+        os.rename(fresh, self._mark(path))
+
+    def _mark(self, path: str) -> str:
+        return os.path.join(self.folder, f"{_name(os.path.basename(path))}-{_digest(path)}.read")
+
+
+def _write(descriptor: int, line: bytes) -> None:
+    """Append a line; what somebody who was killed left of theirs becomes a line of its own."""
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        line = b"\n" + line
+    rest = memoryview(line)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    os.fsync(descriptor)
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
+    except FileNotFoundError:
+        return False
+
+
+def _parts(line: bytes) -> "tuple[dict[str, Any], bytes]":
+    head, _, payload = line.partition(b"\t")
+    try:
+        facts = json.loads(head)
+    except ValueError:
+        return {}, line
+    return (facts, payload) if isinstance(facts, dict) else ({}, line)
+
+
+def _name(text: str) -> str:
+    """Spell an id that somebody else made as the name of a file."""
+    plain = "".join(character if character in _PLAIN else "_" for character in text)[:80]
+    return plain if plain == text else f"{plain}-{_digest(text)}"
+
+
+def _digest(text: str) -> str:
+    from zlib import crc32
+
+    return f"{crc32(text.encode(errors='surrogateescape')):08x}"

@@ -1,0 +1,45 @@
+"""Texts out of what programs send, whatever they put where a text should be."""
+
+import json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+
+def as_text(value: "Any") -> str:
+    """Give a value as text: a text as it is, content blocks as the texts in them, anything else as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(block, dict) for block in value):
+        return "\n".join(part for part in map(_block, value) if part)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _block(block: "dict[str, Any]") -> str:
+    if isinstance(text := block.get("text"), str):
+        return text
+    if block.get("type") in ("image", "document"):
+        return f"[{block['type']}]"
+    return json.dumps(block, ensure_ascii=False, sort_keys=True)
+
+
+def as_time(text: "Any") -> "datetime | None":
+    """Read a moment as programs write it; None where it is none."""
+    from datetime import UTC, datetime
+
+    if not isinstance(text, str):
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def whole(value: "Any") -> int:
+    """Read a count; what is none counts nothing."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,134 @@
+"""One call of a hook: an event comes on stdin, waits in the spool from then on, and is answered where an answer is due.
+
+Whatever goes wrong, the agent goes on: only a command that the policy holds ends with 2 and a reason on stderr. Nothing heavy is
+imported before it is known to be needed.
+"""
+
+import json
+import os
+import sys
+
+from decklog.agents.spool import Spool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import IO, Any
+
+    from decklog.cli.locate import Place
+
+HELD = 2
+# Only recorded: they wait in the spool for the next event that takes them in.
+_ONLY_RECORDED = frozenset(["PostToolUse", "PostToolUseFailure", "PostToolBatch", "SubagentStart", "Notification", "AfterTool"])
+_JUDGED = frozenset(["PreToolUse", "BeforeTool"])
+# How long somebody who takes events in waits for a log that another process holds.
+_PATIENCE_SECONDS = 30.0
+
+
+class Hook:
+    """What a hook knows: the program that called, where it is, and what it was told."""
+
+    def __init__(self, program: str, payload: bytes, environment: "Mapping[str, str]") -> None:
+        self.program = program
+        self._payload = payload
+        self._environment = environment
+        self.told: dict[str, Any] = _object(payload)
+        self.event = str(self.told.get("hook_event_name") or "")
+
+    def answer(self, err: "IO[str]") -> int:
+        """Put the event on record, and answer it."""
+        place = self._place()
+        if place is None:
+            return 0
+        spool = Spool(spool_folder(place))
+        denied = self._judged() if self.event in _JUDGED else None
+        spool.put(self.program, self._session, self._facts(denied), self._payload)
+        if denied:
+            err.write(denied + "\n")
+            err.flush()
+        if self.event == "SessionStart":
+            _take_in(place, spool)
+        elif self.event not in _ONLY_RECORDED:
+            _apart(lambda: _take_in(place, spool))
+        return HELD if denied else 0
+
+    @property
+    def _session(self) -> str:
+        return str(self.told.get("session_id") or "unread")
+
+    def _place(self) -> "Place | None":
+        """Find the log of the session's folder; where there is none, nothing is recorded."""
+        from decklog.cli.locate import locate, users_own
+
+        folder = self.told.get("cwd")
+        place = locate(None, folder if isinstance(folder, str) and os.path.isdir(folder) else None, self._environment)
+        if not place.is_named and place.target == users_own().target:
+            return None
+        return place if place.exists else None
+
+    def _facts(self, denied: str | None) -> "dict[str, Any]":
+        named = {"run": "DECKLOG_RUN", "task": "DECKLOG_TASK"}
+        facts = {fact: self._environment[name] for fact, name in named.items() if self._environment.get(name)}
+        facts["session"] = self._session
+        return {**facts, "denied": denied} if denied else facts
+
+    def _judged(self) -> str | None:
+        from decklog.hooks.judging import held
+
+        root = self._environment.get("CLAUDE_PROJECT_DIR") or str(self.told.get("cwd") or os.getcwd())
+        return held(self.told, root)
+
+
+def run(program: str) -> int:
+    """Answer one event for a program; whatever goes wrong is nothing that an agent should stop for."""
+    try:
+        return Hook(program, sys.stdin.buffer.read(), os.environ).answer(sys.stderr)
+    except Exception as problem:  # noqa: BLE001
+        # The program shows it in its own log; an exit with anything but 2 lets the agent go on.
+        sys.stderr.write(f"decklog hook: {problem}\n")
+        return 1
+
+
+def spool_folder(place: "Place") -> str:
+    """Name the folder where events wait for a log: beside it, or for a server beside the address that names it."""
+    if place.folder is not None:
+        return os.path.join(place.folder, ".decklog", "spool")
+    if not place.is_server:
+        return f"{place.path}-spool"
+    import hashlib
+
+    from decklog.cli.locate import users_own
+
+    name = hashlib.sha256(place.target.encode()).hexdigest()[:16]
+    return os.path.join(os.path.dirname(users_own().target), f"spool-{name}")
+
+
+def _object(payload: bytes) -> "dict[str, Any]":
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _take_in(place: "Place", spool: Spool) -> None:
+    from decklog.agents.intake import take_in
+
+    with place.open() as log:
+        take_in(log, spool)
+
+
+def _apart(work: "Any") -> None:
+    """Do work in a process of its own, so that the agent need not wait for it, nor can end it with the hook."""
+    sys.stdout.flush()
+    if os.fork():
+        return
+    # Whatever it meets ends here: the events wait on, and the next one takes them in.
+    try:
+        os.setsid()
+        silence = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(silence, descriptor)
+        work()
+    finally:
+        os._exit(0)

@@ -1,0 +1,40 @@
+"""What the policy says of a tool call before it runs."""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_WRITES = frozenset(["Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "replace"])
+_READS = frozenset(["Read", "read_file"])
+
+
+def held(told: "dict[str, Any]", root: str) -> str | None:
+    """Say why a call is held; None lets the program go on to its own rules."""
+    command = _command(told)
+    if command is None:
+        return None
+    from decklog.tools.policy import Decision, judge
+
+    cwd = os.path.relpath(str(told.get("cwd") or root), root)
+    verdict = judge(command, root=root, cwd=cwd)
+    if verdict.decision is not Decision.DENY:
+        return None
+    return f"Decklog's policy denies this ({verdict.rule}): {verdict.reason} Reach the goal another way, or ask the person."
+
+
+def _command(told: "dict[str, Any]") -> "str | list[str] | None":
+    """Give what is judged of a call: its command, or what a command would have to do to the file that it names."""
+    tool, arguments = told.get("tool_name"), told.get("tool_input")
+    if not isinstance(arguments, dict):
+        return None
+    command = arguments.get("command")
+    if isinstance(command, str) and tool != "apply_patch":
+        return command
+    path = arguments.get("file_path") or arguments.get("notebook_path")
+    if not isinstance(path, str):
+        return None
+    if tool in _WRITES:
+        return ["tee", path]
+    return ["cat", path] if tool in _READS else None
