@@ -164,9 +164,9 @@ class Recorder:
 
     def _return(self, event: Returned) -> None:
         output, cut = _cut(event.output)
-        facts = {"call": event.call_id, "outcome": event.outcome.value, **event.facts, **cut}
-        body = output or event.outcome.value
-        self._entry(event, EntryKind.TOOL, event.tool or "tool", body, f"result:{event.call_id}", facts)
+        facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome.value, **event.facts, **cut}
+        # Not every one who tells of a result knows the tool's name, so that can't be a part of what it is known by.
+        self._entry(event, EntryKind.TOOL, "result", output or event.outcome.value, f"result:{event.call_id}", facts)
 
     def _charge(self, event: Answered) -> None:
         run_id = self._ensure(event)

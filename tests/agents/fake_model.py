@@ -1,0 +1,216 @@
+"""A model on loopback that answers by script, for the real agent programs: Anthropic's messages and OpenAI's responses, streamed.
+
+A script names lanes; a conversation is in the lane whose name was said last (`lane=NAME`), and gets the lane's answers one after
+the other, counted by what the conversation itself holds. So retries, resumes and sub-agents get the right one.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+_LANE = re.compile(r"lane=([\w-]+)")
+
+
+@dataclass(frozen=True)
+class Use:
+    """A call of a tool that the model asks for."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One answer: what is said, which tools are to be used, and what it cost."""
+
+    text: str = ""
+    uses: tuple[Use, ...] = ()
+    input_tokens: int = 100
+    output_tokens: int = 20
+    cache_read_tokens: int = 0
+    cache_create_tokens: int = 0
+    seconds: float = 0.0
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer that was given: its id, its lane, which one of the lane it was, and the step itself."""
+
+    answer_id: str
+    model: str
+    lane: str
+    number: int
+    step: Step
+
+
+@dataclass
+class FakeModel:
+    """Serves a script while it is open; `given` is what was answered, `requests` what came."""
+
+    script: dict[str, list[Step]]
+    given: list[Given] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        model = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+                model.answer(self, body)
+
+            def do_GET(self) -> None:
+                self.send_error(404)
+
+            do_HEAD = do_GET
+
+            def log_message(self, *_arguments: object) -> None:
+                """Keep quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._lock = threading.Lock()
+        self.wait = threading.Event()
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> "FakeModel":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_problem: object) -> None:
+        self.wait.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        path = handler.path.partition("?")[0]
+        is_messages = path == "/v1/messages"
+        if not is_messages and path != "/v1/responses":
+            handler.send_error(404)
+            return
+        given = self._next(path, body)
+        if given.step.seconds:
+            self.wait.wait(given.step.seconds)
+        if given.step.status != 200:
+            _error(handler, given.step.status)
+            return
+        events = _messages(given) if is_messages else _responses(given)
+        content = b"".join(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode() for name, data in events)
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.send_header("content-length", str(len(content)))
+        handler.send_header("request-id", f"req_{given.answer_id}")
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    def _next(self, path: str, body: dict[str, Any]) -> Given:
+        lane, number = _place(_said(body))
+        with self._lock:
+            self.requests.append((path, body))
+            steps = self.script.get(lane) or [Step("There is nothing to do.")]
+            step = steps[min(number, len(steps) - 1)]
+            given = Given(f"msg_{len(self.given):04d}", str(body.get("model")), lane, number, step)
+            if step.status == 200:
+                self.given.append(given)
+            return given
+
+
+def _said(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """List who said what in a conversation of either form."""
+    items = body.get("messages") or body.get("input") or []
+    if isinstance(items, str):
+        return [("user", items)]
+    found = []
+    for item in items:
+        role = item.get("role") or ("assistant" if item.get("type") in ("function_call", "custom_tool_call") else "tool")
+        found.append((role, json.dumps(item.get("content"))))
+    return found
+
+
+def _place(said: list[tuple[str, str]]) -> tuple[str, int]:
+    lane, number, is_answering = "none", 0, False
+    for role, text in said:
+        if role == "user" and (names := _LANE.findall(text)):
+            lane, number, is_answering = names[-1], 0, False
+        elif role == "assistant":
+            # Parts of one answer may come as several items.
+            number += not is_answering
+            is_answering = True
+        else:
+            is_answering = False
+    return lane, number
+
+
+def _error(handler: BaseHTTPRequestHandler, status: int) -> None:
+    content = json.dumps({"type": "error", "error": {"type": "api_error", "message": f"scripted {status}"}}).encode()
+    handler.send_response(status)
+    handler.send_header("content-type", "application/json")
+    handler.send_header("content-length", str(len(content)))
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+def _messages(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
+    step = given.step
+    usage = {
+        "input_tokens": step.input_tokens,
+        "cache_read_input_tokens": step.cache_read_tokens,
+        "cache_creation_input_tokens": step.cache_create_tokens,
+    }
+    message = {"id": given.answer_id, "type": "message", "role": "assistant", "model": given.model, "content": []}
+    yield "message_start", {"type": "message_start", "message": {**message, "stop_reason": None, "usage": {**usage, "output_tokens": 1}}}
+    blocks: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    if step.text:
+        blocks.append(({"type": "text", "text": ""}, {"type": "text_delta", "text": step.text}))
+    for place, use in enumerate(step.uses):
+        start = {"type": "tool_use", "id": f"toolu_{given.answer_id}_{place}", "name": use.tool, "input": {}}
+        blocks.append((start, {"type": "input_json_delta", "partial_json": json.dumps(use.arguments)}))
+    for index, (start, delta) in enumerate(blocks):
+        yield "content_block_start", {"type": "content_block_start", "index": index, "content_block": start}
+        yield "content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta}
+        yield "content_block_stop", {"type": "content_block_stop", "index": index}
+    reason = "tool_use" if step.uses else "end_turn"
+    ended = {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}}
+    yield "message_delta", {**ended, "usage": {**usage, "output_tokens": step.output_tokens}}
+    yield "message_stop", {"type": "message_stop"}
+
+
+def _responses(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
+    step = given.step
+    response = {"id": f"resp_{given.answer_id}", "object": "response", "model": given.model, "output": [], "status": "in_progress"}
+    yield "response.created", {"type": "response.created", "response": response}
+    output: list[dict[str, Any]] = []
+    if step.text:
+        part = {"type": "output_text", "text": step.text, "annotations": []}
+        output.append({"type": "message", "id": f"{given.answer_id}_t", "role": "assistant", "status": "completed", "content": [part]})
+    for place, use in enumerate(step.uses):
+        call = {"id": f"{given.answer_id}_{place}", "call_id": f"call_{given.answer_id}_{place}", "name": use.tool, "status": "completed"}
+        if "input" in use.arguments and len(use.arguments) == 1:
+            output.append({"type": "custom_tool_call", **call, "input": use.arguments["input"]})
+        else:
+            output.append({"type": "function_call", **call, "arguments": json.dumps(use.arguments)})
+    for index, item in enumerate(output):
+        yield "response.output_item.added", {"type": "response.output_item.added", "output_index": index, "item": item}
+        yield "response.output_item.done", {"type": "response.output_item.done", "output_index": index, "item": item}
+    tokens = step.input_tokens + step.cache_read_tokens
+    usage = {
+        "input_tokens": tokens,
+        "input_tokens_details": {"cached_tokens": step.cache_read_tokens},
+        "output_tokens": step.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": tokens + step.output_tokens,
+    }
+    done = {**response, "status": "completed", "output": output, "usage": usage}
+    yield "response.completed", {"type": "response.completed", "response": done}
