@@ -170,7 +170,10 @@ def _messages(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
         "cache_creation_input_tokens": step.cache_create_tokens,
     }
     message = {"id": given.answer_id, "type": "message", "role": "assistant", "model": given.model, "content": []}
-    yield "message_start", {"type": "message_start", "message": {**message, "stop_reason": None, "usage": {**usage, "output_tokens": 1}}}
+    yield (
+        "message_start",
+        {"type": "message_start", "message": {**message, "stop_reason": None, "usage": {**usage, "output_tokens": 1}}},
+    )
     blocks: list[tuple[dict[str, Any], dict[str, Any]]] = []
     if step.text:
         blocks.append(({"type": "text", "text": ""}, {"type": "text_delta", "text": step.text}))
@@ -189,14 +192,27 @@ def _messages(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _responses(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
     step = given.step
-    response = {"id": f"resp_{given.answer_id}", "object": "response", "model": given.model, "output": [], "status": "in_progress"}
+    response = {
+        "id": f"resp_{given.answer_id}",
+        "object": "response",
+        "model": given.model,
+        "output": [],
+        "status": "in_progress",
+    }
     yield "response.created", {"type": "response.created", "response": response}
     output: list[dict[str, Any]] = []
     if step.text:
         part = {"type": "output_text", "text": step.text, "annotations": []}
-        output.append({"type": "message", "id": f"{given.answer_id}_t", "role": "assistant", "status": "completed", "content": [part]})
+        output.append(
+            {"type": "message", "id": f"{given.answer_id}_t", "role": "assistant", "status": "completed", "content": [part]}
+        )
     for place, use in enumerate(step.uses):
-        call = {"id": f"{given.answer_id}_{place}", "call_id": f"call_{given.answer_id}_{place}", "name": use.tool, "status": "completed"}
+        call = {
+            "id": f"{given.answer_id}_{place}",
+            "call_id": f"call_{given.answer_id}_{place}",
+            "name": use.tool,
+            "status": "completed",
+        }
         if "input" in use.arguments and len(use.arguments) == 1:
             output.append({"type": "custom_tool_call", **call, "input": use.arguments["input"]})
         else:

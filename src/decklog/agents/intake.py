@@ -8,6 +8,7 @@ from decklog.agents.claude import payloads as claude
 from decklog.agents.claude.transcript import Transcript
 from decklog.agents.events import Event, Noted, Outcome, Returned
 from decklog.agents.recorder import Recorder
+from decklog.agents.spool import DROPPED
 from decklog.errors import DecklogError, Unavailable
 
 TYPE_CHECKING = False
@@ -91,6 +92,8 @@ class _File:
                 self._keep(facts, payload, str(problem))
 
     def _record(self, facts: "dict[str, Any]", payload: bytes) -> int:
+        if self._name == DROPPED and not payload:
+            return self._keep(facts, payload, f"an event of {facts.get('bytes')} bytes found no room beside the log")
         try:
             told = json.loads(payload)
         except (ValueError, RecursionError) as problem:

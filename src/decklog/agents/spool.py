@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 256 * 1024 * 1024
 _SUFFIX = ".events"
 _LOCK = "taking-in"
-_DROPPED = "dropped"
+DROPPED = "dropped"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
@@ -60,12 +60,16 @@ class Spool:
                 os.close(descriptor)
 
     def _size(self) -> int:
-        with os.scandir(self.folder) as found:
-            return sum(each.stat(follow_symlinks=False).st_size for each in found if each.name.endswith(_SUFFIX))
+        size = 0
+        for name in os.listdir(self.folder):
+            # What is taken in meanwhile takes no more room.
+            with suppress(FileNotFoundError):
+                size += os.lstat(os.path.join(self.folder, name)).st_size
+        return size
 
     def _drop(self, program: str, size: int) -> None:
         line = json.dumps({"at": time.time(), "program": program, "bytes": size}, separators=(",", ":"))
-        with self._appending(_DROPPED) as descriptor:
+        with self._appending(DROPPED) as descriptor:
             _write(descriptor, line.encode() + b"\n")
 
     # Whoever takes them in
@@ -76,11 +80,12 @@ class Spool:
 
     def waiting(self) -> list[str]:
         """Name the files with events, oldest first."""
-        try:
-            with os.scandir(self.folder) as found:
-                files = [(each.stat().st_mtime_ns, each.name) for each in found if each.name.endswith((_SUFFIX, _DROPPED))]
-        except FileNotFoundError:
-            return []
+        files = []
+        with suppress(FileNotFoundError):
+            for name in os.listdir(self.folder):
+                if name.endswith((_SUFFIX, DROPPED)):
+                    with suppress(FileNotFoundError):
+                        files.append((os.lstat(os.path.join(self.folder, name)).st_mtime_ns, name))
         return [name for _, name in sorted(files)]
 
     @contextmanager

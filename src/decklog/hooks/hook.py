@@ -54,7 +54,8 @@ class Hook:
 
     @property
     def _session(self) -> str:
-        return str(self.told.get("session_id") or "unread")
+        session = self.told.get("session_id")
+        return session if isinstance(session, str) and session else "unread"
 
     def _place(self) -> "Place | None":
         """Find the log of the session's folder; where there is none, nothing is recorded."""

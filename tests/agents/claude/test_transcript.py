@@ -1,0 +1,88 @@
+"""Transcripts as events: written by hand in the form that the program writes."""
+
+from typing import Any
+
+from decklog.agents.claude.transcript import Transcript
+from decklog.agents.events import Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Returned, Said
+
+
+def line(kind: str, **fields: Any) -> dict[str, Any]:
+    base = {"sessionId": "s1", "timestamp": "2026-11-15T12:00:00.000Z", "cwd": "/repo", "isSidechain": False, "uuid": "u"}
+    return {"type": kind, **base, **fields}
+
+
+def said(*blocks: dict[str, Any], answer: str = "msg_1", **usage: int) -> dict[str, Any]:
+    message = {"id": answer, "model": "m", "content": list(blocks), "usage": usage or {"input_tokens": 10, "output_tokens": 5}}
+    return line("assistant", message=message, requestId="req_1", uuid=f"{answer}-{len(blocks)}")
+
+
+def told(*lines: dict[str, Any], is_backstop: bool = True) -> list[Event]:
+    reader = Transcript(is_backstop=is_backstop)
+    return [event for each in lines for event in reader.events(each)] + list(reader.rest())
+
+
+TEXT = {"type": "text", "text": "I look."}
+USE = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
+
+
+def test_an_answer_of_several_lines_is_paid_for_once_with_what_it_had_at_the_end() -> None:
+    events = told(said(TEXT, input_tokens=10, output_tokens=1), said(USE, input_tokens=10, output_tokens=30))
+    answers = [event for event in events if isinstance(event, Answered)]
+    assert [(event.answer_id, event.input_tokens, event.output_tokens) for event in answers] == [("msg_1:req_1", 10, 30)]
+    assert [type(event) for event in events] == [Said, Called, Answered]
+
+
+def test_all_four_kinds_of_tokens_are_read() -> None:
+    usage = {"input_tokens": 1, "output_tokens": 2, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
+    (answer,) = (event for event in told(said(TEXT, **usage)) if isinstance(event, Answered))
+    tokens = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_create_tokens)
+    assert tokens == (1, 2, 3, 4)
+
+
+def test_an_answer_that_the_program_made_up_costs_nothing() -> None:
+    made_up = {"id": "x", "model": "<synthetic>", "content": [TEXT], "usage": {"input_tokens": 0}}
+    assert told(line("assistant", message=made_up)) == []
+    assert told({**said(TEXT), "isApiErrorMessage": True}) == []
+
+
+def test_results_tell_how_a_call_ended() -> None:
+    def result(**fields: Any) -> Returned:
+        block = {"type": "tool_result", "tool_use_id": "t1", "content": "out", "is_error": fields.pop("is_error", False)}
+        (event,) = told(line("user", message={"role": "user", "content": [block]}, **fields))
+        assert isinstance(event, Returned)
+        return event
+
+    assert (result().outcome, result().output) == (Outcome.OK, "out")
+    assert result(toolUseResult={"stdout": "a", "stderr": "b"}).output == "a\nb"
+    assert result(is_error=True, toolUseResult="Error: Exit code 3").outcome is Outcome.FAILED
+    assert result(is_error=True, toolDenialKind="hook").outcome is Outcome.DENIED
+    assert result(toolUseResult={"stdout": "", "interrupted": True}).outcome is Outcome.INTERRUPTED
+
+
+def test_prompts_have_the_id_that_hooks_know_them_by() -> None:
+    prompt = line("user", message={"role": "user", "content": "go"}, promptId="p1")
+    (event,) = told(prompt)
+    assert isinstance(event, Prompted)
+    assert (event.prompt_id, event.text, event.by) == ("p1", "go", "person")
+    assert told({**prompt, "isMeta": True}) == []
+    assert told({**prompt, "isCompactSummary": True}) == []
+
+
+def test_only_an_import_tells_where_a_session_began_and_was_compacted() -> None:
+    boundary = line("system", subtype="compact_boundary", compactMetadata={"trigger": "manual"})
+    lines = [line("user", message={"content": "go"}, gitBranch="main"), boundary]
+    assert [type(event) for event in told(*lines)] == [Prompted]
+    assert [type(event) for event in told(*lines, is_backstop=False)] == [Begun, Prompted, Compacted]
+
+
+def test_lines_of_sub_agents_are_the_sub_agents() -> None:
+    (event,) = told(line("user", message={"content": "look"}, isSidechain=True, agentId="a1"))
+    assert event.agent_id == "a1"
+
+
+def test_kinds_of_lines_that_nobody_knows_tell_nothing() -> None:
+    for kind in ("queue-operation", "cost-state", "attachment", "file-history-snapshot", "new-kind"):
+        assert told(line(kind, content="x")) == []
+    for message in (None, 3, "x", {}, {"content": 3}, {"content": [3, None]}):
+        assert told(line("user", message=message)) == []
+        told(line("assistant", message=message))

@@ -1,0 +1,127 @@
+"""Sessions in the log: a run each, whoever tells of them and however often."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from decklog import Decklog, EntryKind, RunStatus
+from decklog.agents.events import (
+    Answered,
+    Begun,
+    Called,
+    Ended,
+    Event,
+    Joined,
+    Outcome,
+    Prompted,
+    Rested,
+    Returned,
+    Said,
+    Spawned,
+)
+from decklog.agents.recorder import MOST_CHARACTERS, Recorder
+
+AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+def at(second: int, **more: Any) -> dict[str, Any]:
+    return {"session_id": "s1", "at": AT + timedelta(seconds=second), **more}
+
+
+def session() -> list[Event]:
+    return [
+        Begun(**at(0), cwd="/repo", model="m"),
+        Prompted(**at(1), prompt_id="p1", text="Fix the parser"),
+        Called(**at(2), call_id="t1", tool="Bash", arguments={"command": "ls", "description": "look"}),
+        Returned(**at(3), call_id="t1", outcome=Outcome.OK, output="a\nb"),
+        Answered(**at(4), answer_id="msg_1", model="m", input_tokens=10, output_tokens=5),
+        Said(**at(4), text="It is the lexer.", message_id="u1"),
+        Spawned(**at(5, agent_id="a1"), role="explore"),
+        Called(**at(6, agent_id="a1"), call_id="t2", tool="Read", arguments={"file_path": "x.py"}),
+        Returned(**at(7, agent_id="a1"), call_id="t2", outcome=Outcome.FAILED, output="no such file"),
+        Answered(**at(7, agent_id="a1"), answer_id="msg_2", model="m", input_tokens=7),
+        Joined(**at(8, agent_id="a1"), text="Nothing found"),
+        Rested(**at(9)),
+        Ended(**at(10), reason="other"),
+    ]
+
+
+def entries(log: Decklog, run_id: str) -> list[tuple[str, str | None, str | None]]:
+    found = log.journal.find(run_id, oldest_first=True, limit=100)
+    return [(str(entry.kind), entry.subtype, entry.body) for entry in found if entry.kind != EntryKind.CHANGE]
+
+
+def test_a_session_is_a_run_and_a_sub_agent_one_below_it(log: Decklog) -> None:
+    Recorder(log, "claude").record(session())
+    run, below = log.runs.get("claude-s1"), log.runs.get("claude-s1-a1")
+    assert (run.goal, run.status, run.worktree) == ("Fix the parser", RunStatus.COMPLETED, "/repo")
+    assert (below.parent_run_id, below.goal, below.summary) == (run.id, "explore", "Nothing found")
+    assert entries(log, run.id) == [
+        ("event", "session", "session startup"),
+        ("interaction", "prompt", "Fix the parser"),
+        ("tool", "Bash", "ls"),
+        ("tool", "result", "a\nb"),
+        ("interaction", "said", "It is the lexer."),
+        ("event", "turn", "turn ended"),
+    ]
+    assert entries(log, below.id) == [("tool", "Read", "x.py"), ("tool", "result", "no such file")]
+    assert [(charge.run_id, charge.tokens) for charge in log.ledger.find(limit=9)] == [(below.id, 7), (run.id, 15)]
+    assert log.journal.verify().ok
+
+
+def test_what_is_told_twice_is_written_once(log: Decklog) -> None:
+    Recorder(log, "claude").record(session())
+    before = log.journal.heads()
+    Recorder(log, "claude").record(session()[1:-1])
+    assert log.journal.heads() == before
+
+
+def test_parts_that_come_late_and_in_any_order_end_as_the_same_entries(log: Decklog) -> None:
+    Recorder(log, "claude").record(reversed(session()[1:6]))
+    assert sorted(entries(log, "claude-s1"), key=str) == sorted(
+        [
+            ("interaction", "prompt", "Fix the parser"),
+            ("tool", "Bash", "ls"),
+            ("tool", "result", "a\nb"),
+            ("interaction", "said", "It is the lexer."),
+        ],
+        key=str,
+    )
+    assert log.runs.get("claude-s1").goal == "Fix the parser"
+
+
+def test_a_fork_of_a_conversation_pays_for_no_answer_again(log: Decklog) -> None:
+    answer = {"answer_id": "msg_1", "model": "m", "input_tokens": 10}
+    Recorder(log, "claude").record([Answered(session_id="s1", at=AT, **answer), Answered(session_id="s2", at=AT, **answer)])
+    assert len(log.ledger.find(limit=9)) == 1
+
+
+def test_calls_that_nobody_ended_are_closed_when_the_session_ends_or_begins_anew(log: Decklog) -> None:
+    recorder = Recorder(log, "claude")
+    recorder.record([Called(**at(1), call_id="t1", tool="Bash", arguments={"command": "sleep 9"})])
+    Recorder(log, "claude").record([Begun(**at(2), source="resume")])
+    found = log.journal.find("claude-s1", kind=EntryKind.TOOL)[0]
+    assert isinstance(found.payload, dict)
+    assert (found.payload["outcome"], found.payload["call"]) == ("lost", "t1")
+
+
+def test_a_session_that_ended_goes_on_when_it_is_taken_up_again(log: Decklog) -> None:
+    Recorder(log, "claude").record(session())
+    Recorder(log, "claude").record([Begun(**at(20), source="resume")])
+    assert log.runs.get("claude-s1").status == RunStatus.ACTIVE
+
+
+def test_with_a_run_given_a_session_is_recorded_in_it(log: Decklog, run_id: str) -> None:
+    task = log.tasks.add(run_id, "work")
+    Recorder(log, "claude", run_id=run_id, task_id=task.id).record(session())
+    assert len(log.runs.find()) == 1
+    assert log.runs.get(run_id).status == RunStatus.ACTIVE
+    assert {entry.task_id for entry in log.journal.find(run_id, kind=EntryKind.TOOL)} == {task.id}
+
+
+def test_long_output_is_cut_and_its_digest_kept(log: Decklog) -> None:
+    long = "x" * (MOST_CHARACTERS + 10)
+    Recorder(log, "claude").record([Returned(**at(1), call_id="t1", outcome=Outcome.OK, output=long)])
+    (entry,) = log.journal.find("claude-s1", kind=EntryKind.TOOL)
+    assert isinstance(entry.payload, dict)
+    assert entry.payload["cut"]["bytes"] == len(long)
+    assert len(entry.body or "") == MOST_CHARACTERS
