@@ -1,11 +1,12 @@
 """Takes what hooks left in the spool into the log, with what the transcripts tell beside it."""
 
 import json
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from decklog.agents.claude import payloads as claude
-from decklog.agents.claude.transcript import Transcript
+from decklog.agents.claude.transcript import State, Sums, Transcript
 from decklog.agents.events import Event, Noted, Outcome, Returned
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED
@@ -57,19 +58,19 @@ class _File:
         self._spool = spool
         self._name = name
         self._taken = taken
-        self._marks: dict[str, int] = {}
+        self._states: dict[str, State] = {}
 
     def take_in(self) -> None:
         lines, end = self._spool.read(self._name)
         for start in range(0, len(lines), _BATCH):
             self._write(lines[start : start + _BATCH])
         self._spool.done(self._name, end)
-        for path, place in self._marks.items():
-            self._spool.set_mark(path, place)
+        for path, state in self._states.items():
+            self._spool.set_mark(path, asdict(state))
 
     def _write(self, lines: "list[tuple[dict[str, Any], bytes]]") -> None:
         """Write lines together; when one of them can't be written, each for itself."""
-        before = dict(self._marks)
+        before = deepcopy(self._states)
         try:
             with self._log.transaction():
                 counted = sum(self._record(facts, payload) for facts, payload in lines)
@@ -77,7 +78,7 @@ class _File:
         except Unavailable:
             raise
         except DecklogError:
-            self._marks = before
+            self._states = before
             for facts, payload in lines:
                 self._write_one(facts, payload)
 
@@ -105,7 +106,8 @@ class _File:
     def _events(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[Event]":
         at = _time_of(facts)
         for path, agent_id in claude.transcripts_of(told):
-            yield from self._transcript(path, agent_id, told["session_id"])
+            forked_at = facts.get("at") if told.get("source") == "fork" else None
+            yield from self._transcript(path, agent_id, told["session_id"], forked_at)
         yield from claude.events_of(told, at)
         if facts.get("denied") and isinstance(call := told.get("tool_use_id"), str):
             yield Returned(
@@ -118,17 +120,32 @@ class _File:
                 output=str(facts["denied"]),
             )
 
-    def _transcript(self, path: str, agent_id: str | None, session_id: str) -> "Iterator[Event]":
-        reader = Transcript(agent_id=agent_id, session_id=session_id, is_backstop=True)
-        start = self._marks.get(path)
+    def _transcript(self, path: str, agent_id: str | None, session_id: str, forked_at: float | None = None) -> "Iterator[Event]":
+        """Read on in a transcript: what hooks tell too is known by its ids; what was said and spent is told only here."""
+        state = self._states.get(path) or _state(self._spool.mark(path))
+        if forked_at is not None:
+            state.forked_at = forked_at
+        reader = Transcript(agent_id=agent_id, session_id=session_id, is_backstop=True, state=state)
+        self._states[path] = state
         try:
-            for line, place in lines_of(path, self._spool.mark(path) if start is None else start):
-                yield from reader.events(line)
-                self._marks[path] = place
+            for line, place in lines_of(path, state.place):
+                if line.get("type") == "cost-state":
+                    yield from self._settle(reader, line, path, session_id)
+                else:
+                    yield from reader.events(line)
+                state.place = place
         except OSError:
             # It is the second telling of what hooks tell; the next one who finds it reads on.
             return
         yield from reader.rest()
+
+    def _settle(self, reader: Transcript, line: "dict[str, Any]", path: str, session_id: str) -> "Iterator[Event]":
+        others: Sums = {}
+        for below, agent_id in claude.transcripts_below(path):
+            yield from self._transcript(below, agent_id, session_id)
+            for model, tokens in self._states[below].answers.items():
+                others[model] = [known + new for known, new in zip(others.get(model, (0, 0, 0, 0)), tokens, strict=True)]
+        yield from reader.settle(line, others)
 
     def _keep(self, facts: "dict[str, Any]", payload: bytes, why: str) -> int:
         """Keep a line that can't be read, as far as it can be shown, and say why."""
@@ -158,6 +175,14 @@ def lines_of(path: str, start: int = 0) -> "Iterator[tuple[dict[str, Any], int]]
                 continue
             if isinstance(found, dict):
                 yield found, place
+
+
+def _state(kept: "dict[str, Any]") -> State:
+    try:
+        return State(**kept)
+    except TypeError:
+        # Of another version: reading it all again adds nothing twice.
+        return State()
 
 
 def _time_of(facts: "dict[str, Any]") -> datetime | None:

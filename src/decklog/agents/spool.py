@@ -140,17 +140,19 @@ class Spool:
 
     # How far transcripts were read
 
-    def mark(self, path: str) -> int:
-        """Give how far a transcript was read."""
+    def mark(self, path: str) -> "dict[str, Any]":
+        """Give how far a transcript was read, and what is to be known of that to read on."""
         with suppress(FileNotFoundError, ValueError), open(self._mark(path), encoding="utf-8") as file:
-            return int(file.read())
-        return 0
+            found = json.load(file)
+            return found if isinstance(found, dict) else {}
+        return {}
 
-    def set_mark(self, path: str, place: int) -> None:
+    def set_mark(self, path: str, state: "dict[str, Any]") -> None:
         """Remember how far a transcript was read. To forget it costs reading it again, and nothing else."""
         fresh = f"{self._mark(path)}.new"
-        with open(fresh, "w", encoding="utf-8") as file:
-            file.write(str(place))
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump(state, file)
         os.rename(fresh, self._mark(path))
 
     def _mark(self, path: str) -> str:

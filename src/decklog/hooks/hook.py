@@ -21,8 +21,8 @@ HELD = 2
 # Only recorded: they wait in the spool for the next event that takes them in.
 _ONLY_RECORDED = frozenset(["PostToolUse", "PostToolUseFailure", "PostToolBatch", "SubagentStart", "Notification", "AfterTool"])
 _JUDGED = frozenset(["PreToolUse", "BeforeTool"])
-# How long somebody who takes events in waits for a log that another process holds.
-_PATIENCE_SECONDS = 30.0
+# A program that has told its end writes its totals and is gone.
+_LONGEST_END_SECONDS = 5.0
 
 
 class Hook:
@@ -49,8 +49,16 @@ class Hook:
         if self.event == "SessionStart":
             _take_in(place, spool)
         elif self.event not in _ONLY_RECORDED:
-            _apart(lambda: _take_in(place, spool))
+            _apart(lambda: self._take_in(place, spool))
         return HELD if denied else 0
+
+    def _take_in(self, place: "Place", spool: Spool) -> None:
+        _take_in(place, spool)
+        program = self._environment.get("CLAUDE_PID", "")
+        if self.event == "SessionEnd" and program.isdigit() and _is_gone(int(program)):
+            told = {**self.told, "hook_event_name": "ProgramGone"}
+            spool.put(self.program, self._session, self._facts(None), json.dumps(told).encode())
+            _take_in(place, spool)
 
     @property
     def _session(self) -> str:
@@ -117,6 +125,22 @@ def _take_in(place: "Place", spool: Spool) -> None:
 
     with place.open() as log:
         take_in(log, spool)
+
+
+def _is_gone(process: int) -> bool:
+    """Wait for a process to end, for a while."""
+    import time
+
+    end = time.monotonic() + _LONGEST_END_SECONDS
+    while time.monotonic() < end:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        time.sleep(0.05)
+    return False
 
 
 def _apart(work: "Any") -> None:

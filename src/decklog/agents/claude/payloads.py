@@ -1,5 +1,7 @@
 """What Claude Code tells a hook, as events."""
 
+import os
+
 from decklog.agents.events import (
     Begun,
     Called,
@@ -54,7 +56,20 @@ def transcripts_of(payload: "Payload") -> list[tuple[str, str | None]]:
     return found
 
 
-_AFTER_WHICH_IT_IS_READ = ("SessionStart", "Stop", "StopFailure", "SubagentStop", "PreCompact", "SessionEnd")
+# Told by ourselves, once the program is gone: it writes its totals after the last hook.
+GONE = "ProgramGone"
+_AFTER_WHICH_IT_IS_READ = ("SessionStart", "Stop", "StopFailure", "SubagentStop", "PreCompact", "SessionEnd", GONE)
+
+
+def transcripts_below(path: str) -> list[tuple[str, str]]:
+    """Name the transcripts of a session's sub-agents, each with its sub-agent."""
+    folder = os.path.join(path.removesuffix(".jsonl"), "subagents")
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    own = [name for name in names if name.startswith("agent-") and name.endswith(".jsonl")]
+    return [(os.path.join(folder, name), name.removeprefix("agent-").removesuffix(".jsonl")) for name in own]
 
 
 def _begun(payload: "Payload", place: "dict[str, Any]") -> Event:
@@ -173,6 +188,7 @@ _EVENTS: "dict[str, Callable[[Payload, dict[str, Any]], Event | None]]" = {
     "PostToolUse": _returned,
     "PostToolUseFailure": _returned,
     "PostToolBatch": _told_elsewhere,
+    GONE: _told_elsewhere,
     "PermissionDenied": _denied,
     "SubagentStart": _spawned,
     "SubagentStop": _joined,
