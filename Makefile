@@ -11,7 +11,7 @@ IN_MEMORY := if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 
 MINUTES :=
 PROGRAMS := 1000
 
-.PHONY: demo test explore programs coverage lint bench docs dist lock hooks clean
+.PHONY: demo test test-agents explore programs coverage lint bench docs dist lock hooks clean
 
 demo: $(STAMP)
 	@$(BIN)/decklog demo
@@ -26,6 +26,10 @@ explore: $(STAMP)
 # So many programs of each state machine, on both engines; the same ones every time.
 programs: $(STAMP)
 	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal tests/machines --programs $(PROGRAMS)
+
+# The real agent programs against a model on loopback; `.ci/run` installs them.
+test-agents: $(STAMP)
+	@$(IN_MEMORY); $(BIN)/pytest -n 2 tests/agents/real
 
 coverage: $(STAMP)
 	@$(BIN)/coverage erase
