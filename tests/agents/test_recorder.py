@@ -58,12 +58,12 @@ def test_a_session_is_a_run_and_a_sub_agent_one_below_it(log: Decklog) -> None:
     assert entries(log, run.id) == [
         ("event", "session", "session startup"),
         ("interaction", "prompt", "Fix the parser"),
-        ("tool", "Bash", "ls"),
+        ("tool", "call", "ls"),
         ("tool", "result", "a\nb"),
         ("interaction", "said", "It is the lexer."),
         ("event", "turn", "turn ended"),
     ]
-    assert entries(log, below.id) == [("tool", "Read", "x.py"), ("tool", "result", "no such file")]
+    assert entries(log, below.id) == [("tool", "call", "Read x.py"), ("tool", "result", "no such file")]
     assert [(charge.run_id, charge.tokens) for charge in log.ledger.find(limit=9)] == [(below.id, 7), (run.id, 15)]
     assert log.journal.verify().ok
 
@@ -80,7 +80,7 @@ def test_parts_that_come_late_and_in_any_order_end_as_the_same_entries(log: Deck
     assert sorted(entries(log, "claude-s1"), key=str) == sorted(
         [
             ("interaction", "prompt", "Fix the parser"),
-            ("tool", "Bash", "ls"),
+            ("tool", "call", "ls"),
             ("tool", "result", "a\nb"),
             ("interaction", "said", "It is the lexer."),
         ],

@@ -1,13 +1,13 @@
 """Takes what hooks left in the spool into the log, with what the transcripts tell beside it."""
 
 import json
-from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from decklog.agents.claude import payloads as claude
-from decklog.agents.claude.transcript import State, Sums, Transcript
+from decklog.agents import claude
 from decklog.agents.events import Event, Noted, Outcome, Returned
+from decklog.agents.programs import program
+from decklog.agents.reading import Reading
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED
 from decklog.errors import DecklogError, Unavailable
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from decklog.agents.reading import Program, Sums
     from decklog.agents.spool import Spool
     from decklog.app import Decklog
 
@@ -58,19 +59,19 @@ class _File:
         self._spool = spool
         self._name = name
         self._taken = taken
-        self._states: dict[str, State] = {}
+        self._marks: dict[str, dict[str, Any]] = {}
 
     def take_in(self) -> None:
         lines, end = self._spool.read(self._name)
         for start in range(0, len(lines), _BATCH):
             self._write(lines[start : start + _BATCH])
         self._spool.done(self._name, end)
-        for path, state in self._states.items():
-            self._spool.set_mark(path, asdict(state))
+        for path, mark in self._marks.items():
+            self._spool.set_mark(path, mark)
 
     def _write(self, lines: "list[tuple[dict[str, Any], bytes]]") -> None:
         """Write lines together; when one of them can't be written, each for itself."""
-        before = deepcopy(self._states)
+        before = dict(self._marks)
         try:
             with self._log.transaction():
                 counted = sum(self._record(facts, payload) for facts, payload in lines)
@@ -78,7 +79,7 @@ class _File:
         except Unavailable:
             raise
         except DecklogError:
-            self._states = before
+            self._marks = before
             for facts, payload in lines:
                 self._write_one(facts, payload)
 
@@ -104,14 +105,14 @@ class _File:
         return self._recorder(facts).record(self._events(facts, told))
 
     def _events(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[Event]":
-        at = _time_of(facts)
-        for path, agent_id in claude.transcripts_of(told):
+        at, session, known = _time_of(facts), told["session_id"], program(str(facts.get("program")))
+        for path, agent_id in known.transcripts_of(told):
             forked_at = facts.get("at") if told.get("source") == "fork" else None
-            yield from self._transcript(path, agent_id, told["session_id"], forked_at)
-        yield from claude.events_of(told, at)
+            yield from self._transcript(known, path, agent_id, session, forked_at)
+        yield from known.events_of(told, at)
         if facts.get("denied") and isinstance(call := told.get("tool_use_id"), str):
             yield Returned(
-                session_id=told["session_id"],
+                session_id=session,
                 agent_id=told.get("agent_id"),
                 at=at,
                 call_id=call,
@@ -120,32 +121,34 @@ class _File:
                 output=str(facts["denied"]),
             )
 
-    def _transcript(self, path: str, agent_id: str | None, session_id: str, forked_at: float | None = None) -> "Iterator[Event]":
+    def _transcript(
+        self, known: "Program", path: str, agent_id: str | None, session_id: str, forked_at: float | None = None
+    ) -> "Iterator[Event]":
         """Read on in a transcript: what hooks tell too is known by its ids; what was said and spent is told only here."""
-        state = self._states.get(path) or _state(self._spool.mark(path))
-        if forked_at is not None:
-            state.forked_at = forked_at
-        reader = Transcript(agent_id=agent_id, session_id=session_id, is_backstop=True, state=state)
-        self._states[path] = state
+        kept = self._marks.get(path) or self._spool.mark(path)
+        reading = Reading(
+            session_id=session_id,
+            agent_id=agent_id,
+            kept=kept.get("kept"),
+            is_backstop=True,
+            forked_at=forked_at,
+            below=lambda: self._below(known, path, session_id),
+        )
+        reader, place = known.reader(reading), int(kept.get("place") or 0)
         try:
-            for line, place in lines_of(path, state.place):
-                if line.get("type") == "cost-state":
-                    yield from self._settle(reader, line, path, session_id)
-                else:
-                    yield from reader.events(line)
-                state.place = place
+            for line, end in lines_of(path, place):
+                yield from reader.events(line)
+                place = end
+            yield from reader.rest()
         except OSError:
             # It is the second telling of what hooks tell; the next one who finds it reads on.
-            return
-        yield from reader.rest()
+            yield from reader.rest()
+        self._marks[path] = {"place": place, "kept": reader.kept()}
 
-    def _settle(self, reader: Transcript, line: "dict[str, Any]", path: str, session_id: str) -> "Iterator[Event]":
-        others: Sums = {}
+    def _below(self, known: "Program", path: str, session_id: str) -> "Iterator[Event | Sums]":
         for below, agent_id in claude.transcripts_below(path):
-            yield from self._transcript(below, agent_id, session_id)
-            for model, tokens in self._states[below].answers.items():
-                others[model] = [known + new for known, new in zip(others.get(model, (0, 0, 0, 0)), tokens, strict=True)]
-        yield from reader.settle(line, others)
+            yield from self._transcript(known, below, agent_id, session_id)
+            yield (self._marks[below]["kept"] or {}).get("answers") or {}
 
     def _keep(self, facts: "dict[str, Any]", payload: bytes, why: str) -> int:
         """Keep a line that can't be read, as far as it can be shown, and say why."""
@@ -175,14 +178,6 @@ def lines_of(path: str, start: int = 0) -> "Iterator[tuple[dict[str, Any], int]]
                 continue
             if isinstance(found, dict):
                 yield found, place
-
-
-def _state(kept: "dict[str, Any]") -> State:
-    try:
-        return State(**kept)
-    except TypeError:
-        # Of another version: reading it all again adds nothing twice.
-        return State()
 
 
 def _time_of(facts: "dict[str, Any]") -> datetime | None:

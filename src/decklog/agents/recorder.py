@@ -72,7 +72,8 @@ class Recorder:
             case Prompted():
                 self._prompt(event)
             case Called():
-                self._entry(event, EntryKind.TOOL, event.tool, _told(event), f"call:{event.call_id}", _call_facts(event))
+                # Not all who tell of a call have the same name for its tool, so that is no part of what it is known by.
+                self._entry(event, EntryKind.TOOL, "call", _told(event), f"call:{event.call_id}", _call_facts(event))
             case Returned():
                 self._return(event)
             case Said():
@@ -165,7 +166,6 @@ class Recorder:
     def _return(self, event: Returned) -> None:
         output, cut = _cut(event.output)
         facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome.value, **event.facts, **cut}
-        # Not every one who tells of a result knows the tool's name, so that can't be a part of what it is known by.
         self._entry(event, EntryKind.TOOL, "result", output or event.outcome.value, f"result:{event.call_id}", facts)
 
     def _charge(self, event: Answered) -> None:
@@ -243,7 +243,7 @@ class Recorder:
             if "outcome" in facts:
                 ended.add(str(facts.get("call")))
             elif "call" in facts:
-                calls[str(facts["call"])] = entry.subtype or "tool"
+                calls[str(facts["call"])] = str(facts.get("tool") or "tool")
         return {call: tool for call, tool in reversed(calls.items()) if call not in ended}
 
 
@@ -252,17 +252,20 @@ def _is_unnamed(run: "Run") -> bool:
 
 
 def _told(event: Called) -> str:
-    """Say what a call does in one line: its command, its file, or what else tells it best."""
-    for name in _TELLING:
-        if isinstance(value := event.arguments.get(name), str) and value.strip():
-            return value
-    return event.tool
+    """Say what a call does in one line: its command, or its tool with the file or whatever else tells it best."""
+    value = _telling(event)
+    return value if event.tool == "Bash" and value else f"{event.tool} {value}".strip()
+
+
+def _telling(event: Called) -> str:
+    found = (event.arguments.get(name) for name in _TELLING)
+    return next((value for value in found if isinstance(value, str) and value.strip()), "")
 
 
 def _call_facts(event: Called) -> "dict[str, Any]":
-    told = _told(event)
+    told = _telling(event)
     arguments = {name: _short(value) for name, value in event.arguments.items() if value != told}
-    return {"call": event.call_id, "arguments": arguments or None}
+    return {"call": event.call_id, "tool": event.tool, "arguments": arguments or None}
 
 
 def _short(value: "Any") -> "Any":

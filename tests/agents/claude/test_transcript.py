@@ -4,6 +4,7 @@ from typing import Any
 
 from decklog.agents.claude.transcript import Transcript
 from decklog.agents.events import Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Returned, Said
+from decklog.agents.reading import Reading
 
 
 def line(kind: str, **fields: Any) -> dict[str, Any]:
@@ -17,7 +18,7 @@ def said(*blocks: dict[str, Any], answer: str = "msg_1", **usage: int) -> dict[s
 
 
 def told(*lines: dict[str, Any], is_backstop: bool = True) -> list[Event]:
-    reader = Transcript(is_backstop=is_backstop)
+    reader = Transcript(Reading(is_backstop=is_backstop))
     return [event for each in lines for event in reader.events(each)] + list(reader.rest())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from decklog import Decklog
+from decklog import Decklog, EntryKind
 from decklog.agents.spool import Spool
 from tests.agents.fake_model import FakeModel
 from tests.programs import call
@@ -19,10 +19,15 @@ from tests.waiting import wait_until
 INSTALLED = Path(os.environ.get("DECKLOG_AGENTS") or Path(__file__).parents[3] / ".ci" / "agents") / "node_modules"
 MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 CLAUDE = INSTALLED / "@anthropic-ai" / f"claude-code-linux-{MACHINE}" / "claude"
+CODEX = next(INSTALLED.glob(f"@openai/codex-linux-{MACHINE}/vendor/*/bin/codex"), INSTALLED / "codex")
 DECKLOG = Path(__file__).parents[3] / ".venv" / "bin" / "decklog"
 EVENTS = (
     "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure PermissionDenied SubagentStart SubagentStop "
     "PreCompact PostCompact Stop StopFailure SessionEnd"
+)
+CODEX_EVENTS = (
+    "SessionStart UserPromptSubmit PreToolUse PostToolUse SubagentStart SubagentStop PreCompact PostCompact Stop Interrupt "
+    "SessionEnd"
 )
 TOOLS = "Bash,Write,Edit,Read,Agent,Task"
 
@@ -68,9 +73,58 @@ class Desk:
     def log(self) -> Decklog:
         return Decklog.open(self.repository / ".decklog" / "decklog.db")
 
+    def assert_paid(self, log: Decklog) -> None:
+        """Hold what was charged against what the model gave, to the token, and the log against itself."""
+        kinds = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
+        charges = log.ledger.find(limit=200)
+        paid = {kind: sum(getattr(charge, kind) for charge in charges) for kind in kinds}
+        assert paid == {kind: sum(getattr(given.step, kind) for given in self.model.given) for kind in kinds}
+        assert log.journal.verify().ok
+
     def settle(self) -> None:
         """Wait until everything that was told is in the log."""
         wait_until(lambda: Spool(str(self.repository / ".decklog" / "spool")).is_empty)
+
+
+def entries(log: Decklog, run_id: str) -> list[tuple[str | None, str | None]]:
+    """List what a run tells, bookkeeping left out."""
+    found = log.journal.find(run_id, oldest_first=True, limit=200)
+    return [(entry.subtype, entry.body) for entry in found if entry.kind != EntryKind.CHANGE]
+
+
+class Codex(Desk):
+    """Codex with our hooks in its home."""
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        self._configure()
+        return subprocess.Popen(
+            [str(CODEX), "exec", "--json", "--dangerously-bypass-hook-trust", "-s", "danger-full-access", *words],
+            cwd=self.repository,
+            env={**self.environment, "CODEX_HOME": str(self.home / ".codex"), "FAKE_KEY": "dummy"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def _configure(self) -> None:
+        folder = self.home / ".codex"
+        folder.mkdir(exist_ok=True)
+        hook = {"type": "command", "command": f"{DECKLOG} hook codex", "timeout": 3}
+        (folder / "hooks.json").write_text(json.dumps({"hooks": {event: [{"hooks": [hook]}] for event in CODEX_EVENTS.split()}}))
+        model = f'name = "fake"\nbase_url = "{self.model.address}/v1"\nwire_api = "responses"\nenv_key = "FAKE_KEY"'
+        (folder / "config.toml").write_text(
+            f'model = "gpt-5.5"\nmodel_provider = "fake"\n[model_providers.fake]\n{model}\nrequest_max_retries = 1\n'
+            "stream_max_retries = 1\n[analytics]\nenabled = false\n"
+        )
+
+    def run(self, *words: str) -> list[dict[str, Any]]:
+        """Run a prompt to its end, wait for its events, and give what the program printed."""
+        with self.start(*words) as program:
+            out, err = program.communicate(timeout=120)
+        assert program.returncode == 0, err + out[-2000:]
+        self.settle()
+        return [json.loads(line) for line in out.splitlines()]
 
 
 class Claude(Desk):

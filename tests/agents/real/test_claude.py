@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from decklog import Decklog, EntryKind, RunStatus
+from decklog import EntryKind, RunStatus
 from tests.agents.fake_model import FakeModel, Step, Use
-from tests.agents.real.programs import CLAUDE, Claude, needs
+from tests.agents.real.programs import CLAUDE, Claude, entries, needs
 from tests.waiting import wait_until
 
 pytestmark = needs(CLAUDE)
@@ -45,41 +45,17 @@ def claude(tmp_path: Path) -> Iterator[Claude]:
         yield Claude(tmp_path, model).prepare()  # type: ignore[misc]
 
 
-def entries(log: Decklog, run_id: str = RUN) -> list[tuple[str | None, str | None]]:
-    found = log.journal.find(run_id, oldest_first=True, limit=200)
-    return [(entry.subtype, entry.body) for entry in found if entry.kind != EntryKind.CHANGE]
-
-
-def assert_paid(claude: Claude, log: Decklog) -> None:
-    """Hold what was charged against what the model gave, to the token."""
-    steps = [given.step for given in claude.model.given]
-    seen = [
-        sum(step.input_tokens for step in steps),
-        sum(step.cache_read_tokens for step in steps),
-        sum(step.cache_create_tokens for step in steps),
-        sum(step.output_tokens for step in steps),
-    ]
-    charges = log.ledger.find(limit=200)
-    paid = [
-        sum(charge.input_tokens for charge in charges),
-        sum(charge.cache_read_tokens for charge in charges),
-        sum(charge.cache_create_tokens for charge in charges),
-        sum(charge.output_tokens for charge in charges),
-    ]
-    assert paid == seen
-    assert log.journal.verify().ok
-
-
 def test_a_session_with_tools_is_on_record_to_the_token(claude: Claude) -> None:
     claude.run("lane=tools go", "--session-id", SESSION)
     with claude.log() as log:
         run = log.runs.get(RUN)
         assert (run.goal, run.status, run.worktree) == ("lane=tools go", RunStatus.COMPLETED, str(claude.repository))
-        told = entries(log)
-        assert [each for each in told if each[0] in ("prompt", "said", "Bash")] == [
+        told = entries(log, RUN)
+        assert [each for each in told if each[0] in ("prompt", "said", "call")] == [
             ("prompt", "lane=tools go"),
-            ("Bash", "echo hello"),
-            ("Bash", "exit 3"),
+            ("call", "echo hello"),
+            ("call", f"Write {claude.repository / 'made.txt'}"),
+            ("call", "exit 3"),
             ("said", "Let me look."),
             ("said", "All done."),
         ]
@@ -88,7 +64,7 @@ def test_a_session_with_tools_is_on_record_to_the_token(claude: Claude) -> None:
         ]
         outcomes = [(result["tool"], result["outcome"]) for result in results if isinstance(result, dict)]
         assert sorted(outcomes) == [("Bash", "failed"), ("Bash", "ok"), ("Write", "ok")]
-        assert_paid(claude, log)
+        claude.assert_paid(log)
     assert (claude.repository / "made.txt").read_text() == "made"
 
 
@@ -99,17 +75,17 @@ def test_what_the_policy_denies_does_not_run(claude: Claude) -> None:
         result = log.journal.find(RUN, kind=EntryKind.TOOL)[0]
         assert isinstance(result.payload, dict)
         assert result.payload["outcome"] == "denied"
-        assert_paid(claude, log)
+        claude.assert_paid(log)
 
 
 def test_a_sub_agent_is_a_run_below_its_session(claude: Claude) -> None:
     claude.run("lane=agent go", "--session-id", SESSION)
     with claude.log() as log:
         (below,) = log.runs.find(parent_run_id=RUN)
-        assert ("Bash", "echo below") in entries(log, below.id)
+        assert ("call", "echo below") in entries(log, below.id)
         assert below.summary == "Below is done."
         assert [charge.input_tokens for charge in log.ledger.find(below.id, limit=9)] == [100, 31]
-        assert_paid(claude, log)
+        claude.assert_paid(log)
 
 
 def test_a_session_goes_on_is_compacted_and_forked_and_everything_is_paid_once(claude: Claude) -> None:
@@ -118,7 +94,7 @@ def test_a_session_goes_on_is_compacted_and_forked_and_everything_is_paid_once(c
     claude.run("lane=next go", "--resume", SESSION)
     claude.run("lane=next fork", "--resume", SESSION, "--fork-session")
     with claude.log() as log:
-        told = entries(log)
+        told = entries(log, RUN)
         assert ("prompt", "lane=next go") in told
         assert [body for subtype, body in told if subtype == "session"] == [
             "session startup",
@@ -131,17 +107,19 @@ def test_a_session_goes_on_is_compacted_and_forked_and_everything_is_paid_once(c
             ("prompt", "lane=next fork"),
             ("said", "It goes on."),
         ]
-        assert_paid(claude, log)
+        claude.assert_paid(log)
 
 
 def test_a_session_that_is_told_to_end_closes_its_call(claude: Claude) -> None:
     with claude.start("lane=long go", "--session-id", SESSION) as program, claude.log() as log:
-        wait_until(lambda: log.runs.find() and ("Bash", "sleep 60") in entries(log), 30)
+        wait_until(lambda: log.runs.find() and ("call", "sleep 60") in entries(log, RUN), 30)
         program.send_signal(signal.SIGTERM)
         program.communicate(timeout=30)
         wait_until(lambda: log.runs.get(RUN).status == RunStatus.COMPLETED, 30)
-        assert entries(log)[-1][1] in ("the session ended before the call did", "turn ended") or "result" in dict(entries(log))
-        assert_paid(claude, log)
+        assert entries(log, RUN)[-1][1] in ("the session ended before the call did", "turn ended") or "result" in dict(
+            entries(log, RUN)
+        )
+        claude.assert_paid(log)
 
 
 def test_a_session_that_is_killed_is_filled_in_when_it_goes_on(claude: Claude) -> None:
@@ -154,9 +132,9 @@ def test_a_session_that_is_killed_is_filled_in_when_it_goes_on(claude: Claude) -
     claude.model.wait.set()
     claude.run("lane=next go", "--resume", SESSION)
     with claude.log() as log:
-        told = entries(log)
+        told = entries(log, RUN)
         assert told.count(("said", "Thinking.")) == 1
-        assert told.count(("Bash", "echo first")) == 1
+        assert told.count(("call", "echo first")) == 1
         # The answer that the kill cut off was never seen by the program, so nobody can tell what it cost.
         claude.model.given = [given for given in claude.model.given if given.step.text != "Too late."]
-        assert_paid(claude, log)
+        claude.assert_paid(log)

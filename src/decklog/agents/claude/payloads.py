@@ -16,6 +16,7 @@ from decklog.agents.events import (
     Returned,
     Spawned,
 )
+from decklog.agents.reading import GONE
 from decklog.agents.texts import as_text
 
 TYPE_CHECKING = False
@@ -56,8 +57,6 @@ def transcripts_of(payload: "Payload") -> list[tuple[str, str | None]]:
     return found
 
 
-# Told by ourselves, once the program is gone: it writes its totals after the last hook.
-GONE = "ProgramGone"
 _AFTER_WHICH_IT_IS_READ = ("SessionStart", "Stop", "StopFailure", "SubagentStop", "PreCompact", "SessionEnd", GONE)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from decklog.agents.claude.payloads import output_of
 from decklog.agents.events import Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Returned, Said
+from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, as_time, whole
 
 TYPE_CHECKING = False
@@ -25,9 +26,6 @@ _OWN_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _OWN_OUTPUT = "<local-command-stdout>"
 
 
-Sums = dict[str, list[int]]
-
-
 @dataclass
 class _Answer:
     """The lines of one answer: each has its usage so far, and the last one all of it."""
@@ -42,53 +40,43 @@ class _Answer:
             self.tokens = [max(known, whole(usage.get(name))) for known, name in zip(self.tokens, _USAGE, strict=True)]
 
 
-@dataclass
-class State:
-    """What reading on from a place needs to know of what was read before it."""
-
-    place: int = 0
-    # What the answers of the file add up to, by model, and the answer that was read last.
-    answers: Sums = field(default_factory=dict)
-    last_answer: str = ""
-    last_tokens: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
-    # What the program said at the end of a process that the whole session took, and what was known of it by then.
-    total: Sums | None = None
-    known: Sums = field(default_factory=dict)
-    # A fork's totals go on from those of the session that it was made of, and its lines begin with that session's: what is older
-    # than this moment is not its own.
-    forked_at: float | None = None
-
-
 class Transcript:
-    """Reads the lines of one file in their order.
+    """Reads the lines of one file in their order."""
 
-    `is_backstop` leaves out what hooks tell without an id by which it could be known again: begins and compactions.
-    """
-
-    def __init__(
-        self,
-        *,
-        agent_id: str | None = None,
-        session_id: str | None = None,
-        is_backstop: bool = False,
-        state: State | None = None,
-    ) -> None:
-        self._agent_id = agent_id
-        self._session_id = session_id
-        self._is_backstop = is_backstop
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
         self._answer: _Answer | None = None
-        self.state = state or State()
-        self._has_begun = is_backstop or self.state.place > 0
+        kept = reading.kept
+        self._has_begun = reading.is_backstop or bool(kept)
+        self.answers: Sums = kept.get("answers") or {}
+        # The answer that was read last: further lines of it may only add to what was counted.
+        self._last: tuple[str, list[int]] = (kept.get("last_answer") or "", kept.get("last_tokens") or [0, 0, 0, 0])
+        # What the program said at the end of a process that the whole session took, and what was known of it by then.
+        self._total: Sums | None = kept.get("total")
+        self._known: Sums = kept.get("known") or {}
+        # A fork's totals go on from those of the session it was made of, and its lines begin with that session's: what is older
+        # is not its own.
+        self._forked_at: float | None = reading.forked_at or kept.get("forked_at")
+
+    def kept(self) -> "dict[str, Any]":
+        """Give what reading on from here needs to know."""
+        return {
+            "answers": self.answers,
+            "last_answer": self._last[0],
+            "last_tokens": self._last[1],
+            "total": self._total,
+            "known": self._known,
+            "forked_at": self._forked_at,
+        }
 
     def events(self, line: "Line") -> "Iterator[Event]":
         """Give what a line tells; kinds of lines that are not known tell nothing."""
-        kind, session = line.get("type"), line.get("sessionId") if self._session_id is None else self._session_id
-        if kind not in ("user", "assistant", "system") or not isinstance(session, str):
+        kind, session, at = line.get("type"), self._reading.session_id or line.get("sessionId"), as_time(line.get("timestamp"))
+        if kind not in ("user", "assistant", "system", "cost-state") or not isinstance(session, str):
             return
-        agent = self._agent_id or (line.get("agentId") if line.get("isSidechain") else None)
-        at, forked_at = as_time(line.get("timestamp")), self.state.forked_at
-        if forked_at is not None and at is not None and at.timestamp() < forked_at:
+        if self._forked_at is not None and at is not None and at.timestamp() < self._forked_at:
             return
+        agent = self._reading.agent_id or (line.get("agentId") if line.get("isSidechain") else None)
         place: dict[str, Any] = {"session_id": session, "agent_id": agent, "at": at}
         if not self._has_begun:
             yield self._begun(line, place)
@@ -98,7 +86,9 @@ class Transcript:
         yield from self.rest()
         if kind == "user":
             yield from self._user(line, place)
-        elif line.get("subtype") == "compact_boundary" and not self._is_backstop:
+        elif kind == "cost-state":
+            yield from self._settle(line, place)
+        elif line.get("subtype") == "compact_boundary" and not self._reading.is_backstop:
             facts = line.get("compactMetadata")
             yield Compacted(**place, trigger=str(facts.get("trigger") if isinstance(facts, dict) else "auto"))
 
@@ -107,40 +97,37 @@ class Transcript:
         answer, self._answer = self._answer, None
         if answer is None or not any(answer.tokens):
             return
-        state = self.state
-        counted = state.last_tokens if state.last_answer == answer.answer_id else [0, 0, 0, 0]
-        _add(state.answers, answer.model, [new - old for new, old in zip(answer.tokens, counted, strict=True)])
-        state.last_answer, state.last_tokens = answer.answer_id, answer.tokens
+        counted = self._last[1] if self._last[0] == answer.answer_id else [0, 0, 0, 0]
+        add(self.answers, answer.model, [new - old for new, old in zip(answer.tokens, counted, strict=True)])
+        self._last = (answer.answer_id, answer.tokens)
         yield _answered(answer.place, answer.answer_id, answer.model, answer.tokens)
 
-    def settle(self, line: "Line", others: Sums) -> "Iterator[Event]":
-        """Give what a session took besides the answers that its transcripts have, by the totals it ends a process with.
+    def _settle(self, line: "Line", place: "dict[str, Any]") -> "Iterator[Event]":
+        """Give what a session took besides the answers that its transcripts have, by the totals that it ends a process with.
 
-        `others` is what the answers of its sub-agents add up to. Compactions are paid for in this way only.
+        Compactions are paid for in this way only.
         """
-        yield from self.rest()
-        session, usage = line.get("sessionId") if self._session_id is None else self._session_id, line.get("modelUsage")
-        if line.get("type") != "cost-state" or not isinstance(usage, dict) or not isinstance(session, str):
+        usage = line.get("modelUsage")
+        if not isinstance(usage, dict) or self._reading.agent_id is not None:
             return
+        known = {model: list(tokens) for model, tokens in self.answers.items()}
+        for told in self._reading.below() if self._reading.below else ():
+            if isinstance(told, Event):
+                yield told
+            else:
+                for model, tokens in told.items():
+                    add(known, model, tokens)
         total = {model: [whole(used.get(name)) for name in _TOTALS] for model, used in usage.items() if isinstance(used, dict)}
-        known = {model: list(tokens) for model, tokens in self.state.answers.items()}
-        for model, tokens in others.items():
-            _add(known, model, tokens)
-        before, known_before, self.state.total, self.state.known = self.state.total, self.state.known, total, known
-        if before is None and self.state.forked_at is not None:
+        before, known_before = self._total, self._known
+        self._total, self._known = total, known
+        if before is None and self._forked_at is not None:
             return
         for model, tokens in total.items():
-            taken = [now - then for now, then in zip(tokens, (before or {}).get(model, _NOTHING), strict=True)]
-            told = [now - then for now, then in zip(known.get(model, _NOTHING), known_before.get(model, _NOTHING), strict=True)]
-            rest = [max(0, all_of_it - part) for all_of_it, part in zip(taken, told, strict=True)]
-            if any(rest):
-                name = f"{session}:besides:{'-'.join(map(str, tokens))}"
-                yield _answered({"session_id": session}, name, model, rest)
-
-    @property
-    def is_in_answer(self) -> bool:
-        """Say whether further lines may belong to the answer read last."""
-        return self._answer is not None
+            taken = _difference(tokens, (before or {}).get(model, _NOTHING))
+            besides = _difference(taken, _difference(known.get(model, _NOTHING), known_before.get(model, _NOTHING)))
+            if any(count > 0 for count in besides):
+                name = f"{place['session_id']}:besides:{'-'.join(map(str, tokens))}"
+                yield _answered(place, name, model, [max(0, count) for count in besides])
 
     def _begun(self, line: "Line", place: "dict[str, Any]") -> Begun:
         self._has_begun = True
@@ -187,8 +174,8 @@ class Transcript:
             yield Prompted(**place, prompt_id=prompt_id and str(prompt_id), text=text, by=by)
 
 
-def _add(sums: Sums, model: str, tokens: "Sequence[int]") -> None:
-    sums[model] = [known + new for known, new in zip(sums.get(model, _NOTHING), tokens, strict=True)]
+def _difference(more: "Sequence[int]", less: "Sequence[int]") -> list[int]:
+    return [one - other for one, other in zip(more, less, strict=True)]
 
 
 def _answered(place: "dict[str, Any]", answer_id: str, model: str, tokens: "Sequence[int]") -> Answered:

@@ -1,0 +1,12 @@
+"""The programs whose sessions come into the log, by the names that hooks call them by."""
+
+from decklog.agents import claude, codex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.agents.reading import Program
+
+
+def program(name: str) -> "Program":
+    """Give what is known of a program; one that is not known tells as Claude Code does, whose form others have taken over."""
+    return codex if name == "codex" else claude
