@@ -21,6 +21,10 @@ COMMANDS = {
     "where": ("setup", "Say which log a call from here means, and why."),
     "accept": ("setup", "Say yes to the log that was found for this folder and that you did not make there."),
     "migrate": ("setup", "Bring the log's schema up to date, and a SQLite file's journal mode back to WAL."),
+    "roles": (
+        "setup",
+        "Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.",
+    ),
     "doctor": (
         "health",
         "Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.",
