@@ -41,11 +41,16 @@ def run(arguments: list[str]) -> int:
 
         return run_bazinga(arguments[1:], found_above)
     from decklog.cli.call import Call
-    from decklog.cli.exits import report
+    from decklog.cli.exits import report, use_shape_of
 
     call = Call(arguments)
+    use_shape_of(call)
     try:
         call.check()
+        if call.names_short_way:
+            from decklog.cli.short.program import run_short
+
+            return run_short(call)
         if call.names_operation:
             from decklog.cli.derived import run_operation
 
