@@ -151,3 +151,37 @@ def test_a_claim_that_somebody_else_made_is_named_by_task_and_fence(decklog: Pro
     assert decklog("done", "--task", "one", "--fence", "99").code == 5
     assert decklog("done", **given).out.startswith("done: one")
     assert decklog("done", **given).out.startswith("done already: one")
+
+
+def test_two_scripts_of_one_terminal_have_a_task_each(agent: Start, tasks: Path) -> None:
+    script = tasks / "script.sh"
+    script.write_text('"$@"\n:\n')
+    me = agent()
+    heard = {me("next", through=f"bash {script}").out for _ in range(2)}
+    assert heard == {"one  Task one\n", "two  Task two\n"}
+
+
+def test_a_worker_that_forgets_its_name_is_told_it(agent: Start, tasks: Path) -> None:
+    me = agent()
+    assert me("next --as dev-1").out == "one  Task one\n"
+    lost = me("done")
+    assert (lost.code, lost.err.splitlines()[-1].strip()) == (3, "You have one as dev-1: add --as dev-1")
+    assert me("done --as dev-1").code == 0
+
+
+def test_files_of_those_who_are_gone_are_cleared_away(agent: Start, tasks: Path) -> None:
+    for _ in range(2):
+        one = agent()
+        one("next")
+        one("done")
+        one.kill()
+    assert agent()("next").out == "Nothing: every task of run run_1 is done. End the run: decklog runs finish run_1\n"
+    assert len(list((tasks / ".decklog" / "decklog.db-claims").iterdir())) == 1
+
+
+def test_a_task_in_hand_is_shown_whichever_run_is_asked_for(decklog: Program, tasks: Path) -> None:
+    decklog("runs", "start", "another", "--run-id", "run_2")
+    decklog("plan", "elsewhere", "--run", "run_2")
+    assert decklog("next", "--run", "run_1").out == decklog("next", "--run", "run_2").out == "one  Task one\n"
+    assert decklog("note", "of the other run", "--run", "run_2").out.startswith("noted: run_2:")
+    assert decklog("journal", "find", "run_2", "--kind", "reasoning", "--json").data[0]["task_id"] is None

@@ -26,7 +26,10 @@ class Answer:
         code: int = DONE,
         reason: "dict[str, Any] | None" = None,
         warnings: "Iterable[str]" = (),
+        notes: "Iterable[str]" = (),
     ) -> None:
+        # What became of things since the last call; it comes before the answer.
+        self.notes = list(notes)
         self.text = text
         self.data = data
         self.code = code
@@ -36,10 +39,10 @@ class Answer:
     def show(self, *, as_json: bool) -> int:
         """Print the answer and give its exit code."""
         if as_json:
-            more = {"reason": self.reason, "warnings": self.warnings}
+            more = {"reason": self.reason, "notes": self.notes, "warnings": self.warnings}
             print_json({"ok": True, "data": self.data, **{name: value for name, value in more.items() if value}})
             return self.code
-        terminal.say(self.text)
+        terminal.say("\n".join([*self.notes, self.text]))
         for warning in self.warnings:
             sys.stderr.write(f"warning: {terminal.visible(warning, sys.stderr)}\n")
         return self.code
@@ -56,10 +59,10 @@ def task_answer(task: "Task", answers: "list[Approval]", notes: "Iterable[str]" 
         "so far": task.stage or "",
         "last try": (task.summary or task.blocker or "") if task.attempts > 1 else "",
     }
-    lines = [*notes, f"{task.id}  {one_line(task.title)}"]
+    lines = [f"{task.id}  {one_line(task.title)}"]
     lines += [f"  {name}: {one_line(text)}" for name, text in told.items() if text]
     lines += [f"  asked: {one_line(approval.question or '')} -> {said_of(approval)}" for approval in answers]
-    return Answer("\n".join(lines), task_data(task, answers))
+    return Answer("\n".join(lines), task_data(task, answers), notes=notes)
 
 
 def task_data(task: "Task", answers: "list[Approval]") -> "dict[str, Any]":

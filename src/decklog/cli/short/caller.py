@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from decklog import Decklog, RunStatus, Task
+    from decklog import Decklog, Task
     from decklog.cli.call import Call
     from decklog.cli.locate import Place
 
@@ -61,8 +61,15 @@ class Caller:
         """Give the claim that this call is about; refuse a worker that has none."""
         claim = self.claim(or_ended=or_ended)
         if claim is None:
-            raise NotFound(f"{self.worker.name} has no task", hint=GET_ONE, worker=self.worker.name)
+            others = self.claims.other_names()
+            hint = f"You have one as {others[0]}: add --as {others[0]}" if others else GET_ONE
+            raise NotFound(f"{self.worker.name} has no task", hint=hint, worker=self.worker.name)
         return claim
+
+    def claim_here(self) -> Remembered | None:
+        """Give the claim that this call is about, unless it names another run: then it is about that run alone."""
+        claim = self.claim()
+        return claim if claim is None or self.run_id in (None, claim.run_id) else None
 
     def keep(self, claim: Remembered) -> None:
         """Remember a claim, unless whoever started this worker keeps it."""
@@ -96,30 +103,35 @@ class Caller:
         last = claim or self.claims.load()
         if self.run_id is not None or last is not None:
             return self.run_id or (None if last is None else last.run_id)
-        under_way = self.log.runs.find(status=_active(), limit=2)
-        return under_way[0].id if len(under_way) == 1 else None
+        under_way = self.under_way()
+        return under_way[0] if len(under_way) == 1 else None
 
     def run(self, claim: Remembered | None = None) -> str:
         """Name the run that this call is about; refuse where there is none, or several and none was named."""
         if (found := self.find_run(claim)) is not None:
             return found
-        under_way = self.log.runs.find(status=_active(), limit=5)
+        under_way = self.under_way()
         if not under_way:
             raise NotFound("no run is under way", hint='Start one: decklog runs start "GOAL"')
-        names = ", ".join(run.id for run in under_way)
-        raise Usage(f"several runs are under way: {names}", hint=f"Say which: --run {under_way[0].id}", runs=names)
+        raise Usage(
+            f"several runs are under way: {', '.join(under_way)}", hint=f"Say which: --run {under_way[0]}", runs=under_way
+        )
+
+    def under_way(self) -> list[str]:
+        """Name the runs that give out work, the newest first, as many as a person looks through."""
+        from decklog import RunStatus
+
+        found = [
+            run for status in (RunStatus.ACTIVE, RunStatus.PLANNING) for run in self.log.runs.find(status=status, limit=_RUNS)
+        ]
+        return [run.id for run in found]
 
 
 # Agents think longer than programs do between two calls.
 LEASE_SECONDS = 1800.0
+_RUNS = 10
 
 
 def _given(options: "dict[str, str | int | None]", name: str, variable: str) -> str | None:
     found = options.get(name)
     return str(found) if found is not None else os.environ.get(variable)
-
-
-def _active() -> "RunStatus":
-    from decklog import RunStatus
-
-    return RunStatus.ACTIVE

@@ -25,7 +25,7 @@ _NAME_LENGTH = 16
 _STEP_SECONDS = 0.02
 _LONGEST_FILE = 65536
 _OF_CLAIM = ("run_id", "task_id", "fence", "lease_seconds", "renewed_at")
-_NEEDED = {*_OF_CLAIM, "is_open", "asked", "worker", "process"}
+_NEEDED = {*_OF_CLAIM, "is_open", "asked", "worker", "instance", "process"}
 
 
 class Remembered:
@@ -56,23 +56,32 @@ class Claims:
 
     def keep(self, claim: Remembered) -> None:
         """Remember a claim in the place of the one before."""
-        told = {
-            "worker": self._worker.name,
-            "process": self._worker.process.spelled(),
-            **vars(claim),
-        }
         descriptor = self._open()
         try:
-            line = (json.dumps(told) + "\n").encode()
-            # Whoever reads meanwhile looks at the first line alone, which is never cut off.
-            os.pwrite(descriptor, line, 0)
-            os.ftruncate(descriptor, len(line))
+            self._write(descriptor, vars(claim))
         finally:
             os.close(descriptor)
 
+    def _write(self, descriptor: int, claim: "dict[str, Any]") -> None:
+        who = {"worker": self._worker.name, "instance": self._worker.instance, "process": self._worker.process.spelled()}
+        line = (json.dumps({**who, **claim}) + "\n").encode()
+        # Whoever reads meanwhile looks at the first line alone, which is never cut off.
+        os.pwrite(descriptor, line, 0)
+        os.ftruncate(descriptor, len(line))
+
     def alone(self, patience_seconds: float) -> "_Lock":
         """Keep out whoever else claims for this worker: it has one task at a time, however many of its calls run at once."""
-        return _Lock(self._open(), time.monotonic() + patience_seconds, self._worker.name)
+        descriptor = self._open()
+        if not os.fstat(descriptor).st_size:
+            # Whose it is stands there from the start, so that it can be cleared away once that one is gone.
+            self._write(descriptor, {**dict.fromkeys(_OF_CLAIM), "is_open": False, "asked": False})
+        return _Lock(descriptor, time.monotonic() + patience_seconds, self._worker.name)
+
+    def other_names(self) -> list[str]:
+        """Name the other workers as whom the same caller has open claims."""
+        told = [_read(os.path.join(self._folder, name)) for name in _names_in(self._folder)]
+        mine = [one for one in told if one and one["instance"] == self._worker.instance and one["is_open"]]
+        return [one["worker"] for one in mine if one["worker"] != self._worker.name]
 
     def left_behind(self, run_id: str | None) -> "Iterator[Remembered]":
         """Take, one by one, the open claims of workers of the same name whose processes have ended, of one run or of any."""
@@ -176,7 +185,7 @@ def _taken(path: str) -> "dict[str, Any]":
 
 
 def _claim_in(told: "dict[str, Any]") -> Remembered | None:
-    if not told:
+    if told.get("task_id") is None:
         return None
     claim = Remembered(*(told[name] for name in _OF_CLAIM))
     claim.is_open, claim.asked = told["is_open"], told["asked"]

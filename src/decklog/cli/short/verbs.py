@@ -85,11 +85,20 @@ def _answers(me: Caller, task: "Task") -> "list[Approval]":
 
 
 def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> Answer:
-    reason = me.log.tasks.why_none(me.run_id, **wanted)
+    reason = _reason(me, wanted)
     if reason["code"] in ("later", "all_taken", "just_now"):
         reason["hint"] = "Wait for one: decklog next --wait 60"
-    text = "\n".join([*notes, f"Nothing: {reason['message']}. {reason['hint']}"])
-    return Answer(text, None, code=DONE if reason["code"] in _OVER else PENDING, reason=reason)
+    code = DONE if reason["code"] in _OVER else PENDING
+    return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, code=code, reason=reason, notes=notes)
+
+
+def _reason(me: Caller, wanted: "dict[str, Any]") -> "dict[str, Any]":
+    """Say why there is nothing: of the run that was named, or of those under way the first from which something may come."""
+    if me.run_id is not None:
+        return me.log.tasks.why_none(me.run_id, **wanted)
+    reasons = [me.log.tasks.why_none(run_id, **wanted) for run_id in me.under_way()]
+    may_come = [reason for reason in reasons if reason["code"] not in _OVER]
+    return (may_come or reasons or [me.log.tasks.why_none(None, **wanted)])[0]
 
 
 def done(me: Caller, what: str | None = None, *, evidence: list[str] | None = None) -> Answer:
@@ -136,7 +145,7 @@ def note(me: Caller, text: str, *, phase: ReasoningPhase | None = None) -> Answe
     """Write down what you think or found, on your task; `-` reads it from stdin."""
     from decklog import EntryKind
 
-    claim = me.claim()
+    claim = me.claim_here()
     run_id = me.run(claim)
     with me.acting(claim):
         entry = me.log.journal.append(run_id, text, kind=EntryKind.REASONING, phase=phase)
@@ -161,7 +170,7 @@ def ask(
     """
     from decklog.cli.short.question import Question
 
-    claim = me.claim()
+    claim = me.claim_here()
     asked = Question(question, about, options)
     task_id = None if claim is None else claim.task_id
     with me.acting(claim):
@@ -210,7 +219,7 @@ def spend(
 
     It is spent already, so it is recorded whatever the budgets say; exit 6 when one of them is overdrawn: stop, and ask.
     """
-    claim = me.claim()
+    claim = me.claim_here()
     with me.acting(claim):
         charge = me.log.ledger.charge(
             model,
@@ -233,7 +242,7 @@ def spend(
 
 def recall(me: Caller, words: tuple[str, ...], *, topic: str | None = None, limit: int = 3) -> Answer:
     """Look for lessons that fit what you are about to do."""
-    claim = me.claim()
+    claim = me.claim_here()
     with me.acting(claim):
         hits = me.log.memory.recall(" ".join(words), topic=topic, limit=limit)
     lines = [f"{hit.id}  {one_line(hit.body)} ({hit.topic}, seen {hit.sightings}x)" for hit in hits]
@@ -243,7 +252,7 @@ def recall(me: Caller, words: tuple[str, ...], *, topic: str | None = None, limi
 
 def remember(me: Caller, lesson: str, *, topic: str = "task_outcomes", key: str | None = None) -> Answer:
     """Keep a lesson for whoever does work like this next. Only what was verified: a guess is none."""
-    claim = me.claim()
+    claim = me.claim_here()
     task_id = None if claim is None else claim.task_id
     with me.acting(claim):
         kept = me.log.memory.remember(
@@ -262,7 +271,7 @@ def plan(me: Caller, titles: tuple[str, ...] = (), *, in_order: bool = False, ke
     """
     from decklog.cli.short.planning import planned, standing
 
-    run_id = me.run(me.claim())
+    run_id = me.run(me.claim_here())
     return planned(me, run_id, titles, in_order=in_order, key=key) if titles else standing(me, run_id)
 
 

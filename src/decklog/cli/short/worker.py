@@ -12,21 +12,23 @@ if TYPE_CHECKING:
 # Programs that only start another one: behind them stands whoever really calls.
 _BETWEEN = frozenset(
     (
-        *("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh", "chrt", "doas", "env", "ionice", "make", "nice", "nohup"),
-        *("script", "setsid", "stdbuf", "sudo", "time", "timeout", "uv", "xargs"),
+        *("chrt", "doas", "env", "ionice", "make", "nice", "nohup", "script"),
+        *("setsid", "stdbuf", "sudo", "time", "timeout", "uv", "xargs"),
     )
 )
-_PARENT, _TERMINAL, _STARTED = 1, 4, 19
+# A shell stands between if it was started for one command; one that reads a script, or a person's words, is who calls.
+_SHELLS = frozenset(("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"))
+_PARENT, _STARTED = 1, 19
+_UNKNOWN = "-"
 
 
 class Process:
     """A process as the system tells it; its start, and which system that was, tell it from others of the same number."""
 
-    def __init__(self, number: int, started: str, system: str, terminal: int = 0) -> None:
+    def __init__(self, number: int, started: str, system: str) -> None:
         self.number = number
         self.started = started
         self.system = system
-        self.terminal = terminal
 
     def spelled(self) -> str:
         return f"{self.number} {self.started} {self.system}"
@@ -42,7 +44,7 @@ class Process:
         """Whether it surely has ended; of what runs on another machine or in another container nobody here can say so."""
         machine, boot, container = self.system.split("/")
         here, now, own = _system().split("/")
-        if machine != here or (boot == now and container != own):
+        if machine != here or self.started == _UNKNOWN or (boot == now and container != own):
             return False
         seen = _look_at(self.number) if boot == now else None
         return seen is None or seen[1][_STARTED] != self.started
@@ -51,16 +53,14 @@ class Process:
 class Worker:
     """A worker: `name` as the log knows it, `instance` for which one of that name it is, `process` for whether it lives."""
 
-    def __init__(self, name: str, instance: str, process: Process, *, is_named: bool) -> None:
+    def __init__(self, name: str, instance: str, process: Process) -> None:
         self.name = name
         self.instance = instance
         self.process = process
-        # By whoever calls or started it, rather than by what it is.
-        self.is_named = is_named
 
 
 def worker(named: str | None, environment: "Mapping[str, str] | None" = None) -> Worker:
-    """Tell who calls: as it says, as its agent's session says, or by the program or terminal that it calls from."""
+    """Tell who calls: as it says, as its agent's session says, or by the program that it calls from."""
     given = os.environ if environment is None else environment
     name = named or given.get("DECKLOG_WORKER")
     if name is not None and not name.strip():
@@ -68,30 +68,36 @@ def worker(named: str | None, environment: "Mapping[str, str] | None" = None) ->
     process, agent = _caller(), recognised(given)
     instance = agent.session if agent is not None and agent.session else process.spelled()
     if name:
-        return Worker(name, instance, process, is_named=True)
+        return Worker(name, instance, process)
     if agent is not None:
         last = agent.session.replace("-", "").replace(" ", "")[-8:] if agent.session else str(process.number)
-        return Worker(f"{agent.kind}-{last}", instance, process, is_named=False)
+        return Worker(f"{agent.kind}-{last}", instance, process)
     user = given.get("USER") or given.get("LOGNAME") or str(os.getuid())
-    if process.terminal:
-        # Windows of one program are told apart by their terminals.
-        instance += f" on {process.terminal}"
-    seat = f"tty{process.terminal}" if process.terminal else str(process.number)
-    return Worker(f"{user}@{os.uname().nodename}-{seat}", instance, process, is_named=False)
+    return Worker(f"{user}@{os.uname().nodename}-{process.number}", instance, process)
 
 
 def _caller() -> Process:
-    """Find the program that calls: the nearest above this one which is no shell and does not only start another."""
-    number, terminal = os.getppid(), 0
-    seen = _look_at(number)
-    while seen is not None:
+    """Find the program that calls: the nearest above this one which does not only start another."""
+    number = os.getppid()
+    while (seen := _look_at(number)) is not None:
         program, fields = seen
-        terminal = terminal or int(fields[_TERMINAL])
-        above = int(fields[_PARENT])
-        if program not in _BETWEEN or above <= 1:
-            return Process(number, fields[_STARTED], _system(), terminal)
-        number, seen = above, _look_at(above)
-    return Process(number, "-", _system(), terminal)
+        if not _stands_between(number, program):
+            return Process(number, fields[_STARTED], _system())
+        number = int(fields[_PARENT])
+    # Started from outside, as into a container: all calls from there are one caller's.
+    return Process(number, _UNKNOWN, _system())
+
+
+def _stands_between(number: int, program: str) -> bool:
+    if program not in _SHELLS:
+        return program in _BETWEEN
+    try:
+        with open(f"/proc/{number}/cmdline", "rb") as file:
+            words = file.read(4096).split(b"\0")[1:]
+    except OSError:
+        return False
+    options = (word for word in words if word[:1] == b"-" and word[1:2] != b"-")
+    return b"c" in next(options, b"") and words[0][:1] == b"-"
 
 
 def _look_at(number: int) -> "tuple[str, list[str]] | None":
