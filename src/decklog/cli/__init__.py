@@ -63,4 +63,7 @@ def run(arguments: list[str]) -> int:
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
         return 0
     except (Exception, KeyboardInterrupt) as problem:  # noqa: BLE001
+        from decklog.cli.next_step import add_next_step
+
+        add_next_step(problem, call)
         return report(problem, as_json=call.json)

@@ -208,7 +208,7 @@ def read_words(parameters: list[Parameter], words: list[str]) -> "dict[str, Any]
     missing = [parameter for parameter in parameters if parameter.required and parameter.name not in given]
     if missing:
         names = ", ".join(p.name.upper() if p.positional else p.flag for p in missing)
-        raise Usage(f"missing: {names}", hint="Add --help to see what the command takes.")
+        raise Usage(f"missing: {names}")
     return given
 
 
@@ -218,7 +218,7 @@ def _place(places: list[Parameter], given: "dict[str, Any]", word: str) -> None:
         given[parameter.name] = (*given.get(parameter.name, ()), word)
         return
     if parameter is None:
-        raise Usage(f"{word!r} is one word too many", hint="Put text with blanks in quotes; --help shows what is taken.")
+        raise Usage(f"{word!r} is one word too many", hint="Put text with blanks in quotes.")
     given[parameter.name] = parameter.convert(word)
 
 

@@ -99,7 +99,7 @@ class Standing:
         return BudgetExceeded(
             f"the budget of {budget.title}, has {budget.say(max(0, self.free))} left of {budget.say(budget.ceiling)} "
             f"and this needs {budget.say(asked)}; {renews}",
-            hint="Ask the manager to raise it (decklog budgets set), or wait until it renews or reservations end.",
+            hint="Ask the manager to raise it, or wait until it renews or reservations end. See them: decklog budgets find",
             **self.as_details(),
             asked=asked,
         )

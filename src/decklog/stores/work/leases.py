@@ -484,7 +484,7 @@ def _lost(task: Task, fence: int) -> LeaseLost:
     holder = f"; {task.worker} has it with fence {task.fence}" if task.worker else ""
     return LeaseLost(
         f"task {task.id} is no longer yours: it is {task.state}{holder}",
-        hint="Stop working on it; claim another.",
+        hint="Stop working on it; claim another: decklog next",
         task_id=task.id,
         state=task.state.value,
         fence=task.fence,
