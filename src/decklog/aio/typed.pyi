@@ -390,6 +390,8 @@ class AsyncTasks:
         self, task_id: str, *, fence: int, lease_seconds: float = ..., stage: str | None = ..., state_name: str | None = ...
     ) -> Task:
         """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
+    async def refence(self, task_id: str, *, fence: int, lease_seconds: float = ...) -> Task:
+        """Go on with a task under a new fence, as after a restart; whoever still shows the old one has lost it."""
     async def finish(self, task_id: str, *, fence: int, summary: str | None = ..., result: object = ...) -> Task:
         """End a task as done; tasks that waited for it may become ready."""
     async def fail(

@@ -27,10 +27,13 @@ class Parameter:
         self.positional = positional
         self.type = _plain(annotation)
         self.is_flag = self.type is bool
+        # All words that are left, each as it is.
+        self.takes_rest = positional and getattr(self.type, "__origin__", None) is tuple
 
     @property
     def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
+        # A name that Python keeps for itself has an underscore behind it.
+        return "--" + self.name.rstrip("_").replace("_", "-")
 
     @property
     def shown(self) -> str:
@@ -164,7 +167,11 @@ def parameters_of(operation: "Operation") -> list[Parameter]:
 
     Read off the function itself: `inspect` takes as long to import as all that a short call does.
     """
-    function: Any = operation.function
+    return parameters_in(operation.function)
+
+
+def parameters_in(function: "Any") -> list[Parameter]:
+    """List the parameters of a function but the first, as they are written."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code = function.__code__
@@ -201,14 +208,17 @@ def read_words(parameters: list[Parameter], words: list[str]) -> "dict[str, Any]
     missing = [parameter for parameter in parameters if parameter.required and parameter.name not in given]
     if missing:
         names = ", ".join(p.name.upper() if p.positional else p.flag for p in missing)
-        raise Usage(f"missing: {names}", hint="Add --help to see what the command takes.")
+        raise Usage(f"missing: {names}")
     return given
 
 
 def _place(places: list[Parameter], given: "dict[str, Any]", word: str) -> None:
-    parameter = next((place for place in places if place.name not in given), None)
+    parameter = next((place for place in places if place.takes_rest or place.name not in given), None)
+    if parameter is not None and parameter.takes_rest:
+        given[parameter.name] = (*given.get(parameter.name, ()), word)
+        return
     if parameter is None:
-        raise Usage(f"{word!r} is one word too many", hint="Put text with blanks in quotes; --help shows what is taken.")
+        raise Usage(f"{word!r} is one word too many", hint="Put text with blanks in quotes.")
     given[parameter.name] = parameter.convert(word)
 
 

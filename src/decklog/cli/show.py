@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from decklog.cli import terminal
-from decklog.cli.exits import print_json
+from decklog.cli.exits import print_json, shape
 from decklog.cli.table import cut, fitted, in_dollars, plain
 from decklog.figures import dollars
 from decklog.records import Page, Record
@@ -24,7 +24,8 @@ def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, rea
         envelope = {"ok": True, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings}
         print_json(envelope if reason is None else {**envelope, "reason": reason})
         return 0
-    text, left_out = as_text(result)
+    text, left_out = as_text(_shaped(result))
+    warnings += shape().warnings
     sys.stdout.write(terminal.visible(text))
     if isinstance(result, list) and not result:
         sys.stderr.write("Nothing found.\n")
@@ -37,6 +38,14 @@ def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, rea
     if reason is not None:
         sys.stderr.write(f"Nothing: {terminal.visible(reason['message'], sys.stderr)}\n  {reason['hint']}\n")
     return 0
+
+
+def _shaped(result: "Any") -> "Any":
+    """Give what a person asked to see of a result. Entries are lines and tables leave empty columns out as they are."""
+    wanted = shape()
+    if wanted.fields or (wanted.brief and not isinstance(result, list)):
+        return wanted.of_data(to_data(result))
+    return result
 
 
 def show_stream(entries: "Iterator[Any]", *, as_json: bool, of_one_stream: bool = False) -> int:

@@ -100,7 +100,7 @@ class Standing:
         left, ceiling, needed = (budget.say(amount, exact=True) for amount in (max(0, self.free), budget.ceiling, asked))
         return BudgetExceeded(
             f"the budget of {budget.title}, has {left} left of {ceiling} and this needs {needed}; {renews}",
-            hint="Ask the manager to raise it (decklog budgets set), or wait until it renews or reservations end.",
+            hint="Ask the manager to raise it, or wait until it renews or reservations end. See them: decklog budgets find",
             **self.as_details(),
             asked=asked,
         )
