@@ -99,6 +99,12 @@ if TYPE_CHECKING:
         Reservation,
         ReservationState,
     )
+    from decklog.stores.overview.budgets import BudgetStanding
+    from decklog.stores.overview.overview import SpendKey
+    from decklog.stores.overview.run_facts import RunOverview
+    from decklog.stores.overview.status import Status
+    from decklog.stores.overview.summary import Summary
+    from decklog.stores.overview.waiting import WaitingItem, WaitingKind
     from decklog.stores.runs.run import Agent, Run, RunMode, RunStatus
     from decklog.stores.runs.snapshot import RunSnapshot
     from decklog.stores.work.claim import Claim
@@ -161,6 +167,12 @@ _NAMES = {
     "stores.money.ledger": "SpendBy",
     "stores.money.prices": "Price",
     "stores.money.records": "Budget BudgetAction BudgetPeriod BudgetScope BudgetUnit Charge Reservation ReservationState",
+    "stores.overview.budgets": "BudgetStanding",
+    "stores.overview.overview": "SpendKey",
+    "stores.overview.run_facts": "RunOverview",
+    "stores.overview.status": "Status",
+    "stores.overview.summary": "Summary",
+    "stores.overview.waiting": "WaitingItem WaitingKind",
     "stores.runs.run": "Agent Run RunMode RunStatus",
     "stores.runs.snapshot": "RunSnapshot",
     "stores.work.claim": "Claim",
@@ -191,6 +203,7 @@ __all__ = [
     "BudgetExceeded",
     "BudgetPeriod",
     "BudgetScope",
+    "BudgetStanding",
     "BudgetUnit",
     "Busy",
     "ChangeKind",
@@ -281,6 +294,7 @@ __all__ = [
     "RouteThen",
     "Run",
     "RunMode",
+    "RunOverview",
     "RunSnapshot",
     "RunStatus",
     "Sandbox",
@@ -292,11 +306,14 @@ __all__ = [
     "SignedChange",
     "SkillOutput",
     "SpendBy",
+    "SpendKey",
     "State",
     "StateVersion",
+    "Status",
     "StillPending",
     "Strategy",
     "StrategyTopic",
+    "Summary",
     "Task",
     "TaskSnapshot",
     "TaskState",
@@ -315,6 +332,8 @@ __all__ = [
     "Unrestricted",
     "Verdict",
     "Verification",
+    "WaitingItem",
+    "WaitingKind",
     "WorkflowAlias",
     "WorkflowDrawing",
     "WorkflowRule",

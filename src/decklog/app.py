@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from decklog.stores.money.ledger import Ledger
     from decklog.stores.money.prices import Prices
     from decklog.stores.money.reservations import Reservations
+    from decklog.stores.overview.overview import Overview
     from decklog.stores.runs.runs import Runs
     from decklog.stores.work.criteria import Criteria
     from decklog.stores.work.groups import Groups
@@ -303,6 +304,13 @@ class Decklog:
         from decklog.stores.effects.processes import Processes
 
         return Processes(self.parts)
+
+    @cached_property
+    def overview(self) -> "Overview":
+        """Shows how runs and tasks stand, what waits for a person, and what it costs."""
+        from decklog.stores.overview.overview import Overview
+
+        return Overview(self.parts, tasks=lambda: self.tasks)
 
     def record_classes(self) -> dict[str, type[Record]]:
         """Name every kind of record with its class."""

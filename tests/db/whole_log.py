@@ -54,6 +54,7 @@ def _then(log: Any, clock: ManualClock, keys: dict[str, Key]) -> None:
     _desk(log, keys)
     log.runs.fork("run_1", new_run_id="run_3")
     log.journal.search("comma")
+    log.overview.derive()
 
 
 def _journal(log: Any, clock: ManualClock) -> None:

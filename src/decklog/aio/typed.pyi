@@ -43,6 +43,11 @@ from decklog.stores.memory.strategies import Strategy, StrategyTopic
 from decklog.stores.money.ledger import SpendBy
 from decklog.stores.money.prices import Price
 from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, Charge, Reservation, ReservationState
+from decklog.stores.overview.overview import SpendKey
+from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.status import Status
+from decklog.stores.overview.summary import Summary
+from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.runs.run import Agent, Run, RunMode, RunStatus
 from decklog.stores.runs.snapshot import RunSnapshot
 from decklog.stores.work.criteria import Criterion, CriterionStatus
@@ -498,7 +503,7 @@ class AsyncApprovals:
         question: str,
         *,
         by: str,
-        about: object = ...,
+        about: bytes | object = ...,
         digest: str | None = ...,
         subject: str | None = ...,
         asked_of: str | None = ...,
@@ -548,6 +553,8 @@ class AsyncApprovals:
         """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
     async def get(self, approval_id: str) -> Approval:
         """Get an approval as it counts now."""
+    async def show(self, approval_id: str) -> dict[str, Any]:
+        """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about."""
     async def find(
         self,
         run_id: str | None = ...,
@@ -1499,6 +1506,24 @@ class AsyncProcesses:
     ) -> Page[Process]:
         """List processes as they were last seen, newest first."""
 
+class AsyncOverview:
+    async def now(self, *, limit: int = ...) -> Summary:
+        """Say what waits for a person, what runs, what has gone quiet and what it costs: in a sentence, with its proof."""
+    async def runs(self, *, status: Status | None = ..., limit: int = ..., after: str | None = ...) -> Page[RunOverview]:
+        """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent."""
+    async def run(self, run_id: str) -> RunOverview:
+        """Show how one run stands."""
+    async def task(self, task_id: str) -> dict[str, object]:
+        """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
+    async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
+        """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs."""
+    async def tallies(self, run_id: str) -> dict[str, int]:
+        """Count a run's tasks by state, its failed attempts, its entries, its calls to models and what they cost."""
+    async def days(
+        self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKey = ...
+    ) -> list[dict[str, object]]:
+        """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
+
 class Stores:
     journal: AsyncJournal
     runs: AsyncRuns
@@ -1528,3 +1553,4 @@ class Stores:
     ci: AsyncCi
     effects: AsyncEffects
     processes: AsyncProcesses
+    overview: AsyncOverview
