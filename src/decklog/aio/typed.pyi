@@ -1523,6 +1523,8 @@ class AsyncOverview:
         self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKey = ...
     ) -> list[dict[str, object]]:
         """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
+    async def pulse(self, run_ids: list[str], *, minutes: int = ..., buckets: int = ...) -> dict[str, list[int]]:
+        """Count the entries of runs over the last minutes, in so many even steps, of the newest 240 of each."""
 
 class Stores:
     journal: AsyncJournal

@@ -21,6 +21,7 @@ COMMANDS = {
     "where": ("setup", "Say which log a call from here means, and why."),
     "accept": ("setup", "Say yes to the log that was found for this folder and that you did not make there."),
     "migrate": ("setup", "Bring the log's schema up to date, and a SQLite file's journal mode back to WAL."),
+    "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
     "doctor": (
         "health",
         "Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.",

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from decklog.clock import to_text
+from decklog.clock import from_text, to_text
 from decklog.db.where import enum_of, page_size
 from decklog.errors import Busy, Denied, Invalid, NotFound, ReadOnly
 from decklog.operations import reads, reads_in_steps
 from decklog.records import Page, from_json, to_json
 from decklog.stores.base import Store
+from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.overview import spending, tallies, waiting
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, look
@@ -46,6 +47,16 @@ _GOING_ON = " union all ".join(
 )
 # Going on as far as one page shows: a log may have very many that nobody ended.
 _NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r order by started_at desc, id desc limit {MOST_GOING_ON}"
+
+
+_PULSE = f"""
+select s.name, e.at
+  from streams s
+  join entries e
+    on e.pos > (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE}) - 240
+   and e.pos >= s.no * {STREAM_SIZE} and e.pos < (s.no + 1) * {STREAM_SIZE}
+ where s.name in ({{ids}}) and e.at >= :since
+"""
 
 
 class SpendKey(StrEnum):
@@ -99,7 +110,7 @@ class Overview(Store):
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
         """Show how one run stands."""
-        sql, bound = "select * from runs where id = :run_id", {"run_id": run_id}
+        sql, (bound, _) = "select * from runs where id = :run_id", self._db.values.bind({"run_id": run_id})
         found = self._looked(lambda can_move: self._look(self._base(can_move), sql, bound, 1))
         if not found:
             raise NotFound(f"there is no run {run_id!r}", hint="List them: decklog overview runs", table="runs", id=run_id)
@@ -147,6 +158,20 @@ class Overview(Store):
             raise Invalid(f"from {first} to {last} is longer than {MOST_DAYS} days; ask for parts of it", field="since")
         names = ("day",) if key is SpendKey.NONE else ("day", "run_id" if key is SpendKey.RUN else key.value)
         return self._looked(lambda can_move: self._days(names, first.isoformat(), last.isoformat(), can_move))
+
+    @reads
+    def pulse(self, run_ids: list[str], *, minutes: int = 60, buckets: int = 24) -> dict[str, list[int]]:
+        """Count the entries of runs over the last minutes, in so many even steps, of the newest 240 of each."""
+        if not 1 <= buckets <= 300 or not 1 <= minutes <= 60 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
+            raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
+        since = self._now() - timedelta(minutes=minutes)
+        marks, ids = tallies.placed(run_ids, MOST_GOING_ON)
+        counts = {run_id: [0] * buckets for run_id in run_ids}
+        bound, _ = self._db.values.bind({**ids, "since": since})
+        for run_id, at in self._db.rows(_PULSE.format(ids=marks), bound)[1]:
+            place = int((from_text(at) - since) * buckets / timedelta(minutes=minutes))
+            counts[run_id][min(place, buckets - 1)] += 1
+        return counts
 
     # How they are read
 
@@ -213,11 +238,12 @@ class Overview(Store):
             found = [run for run in self._look(base, _NEWEST_GOING_ON, {}, MOST_GOING_ON) if run.status is word]
             found = [run for run in found if place is None or _place_of(run) < tuple(place)]
         else:
-            raw, bound = _RAW.get(word) if word else None, {}
+            raw = _RAW.get(word) if word else None
+            bound: dict[str, Any] = {}
             conditions = [f"status = '{raw}'"] if raw else []
             if place is not None:
                 conditions.append(_PLACE)
-                bound = {"started_at": place[0], "id": place[1]}
+                bound, _ = self._db.values.bind({"started_at": place[0], "id": place[1]})
             where = f"where {' and '.join(conditions)}" if conditions else ""
             sql = f"select * from runs {where} order by started_at desc, id desc limit {size + 1}"
             found = self._look(base, sql, bound, size + 1)

@@ -196,7 +196,7 @@ def _said(fact: "dict[str, Any]") -> str:
     """Say in a line what a run's last entry is."""
     what = fact["subtype"] or fact["kind"]
     if fact["record_table"]:
-        what = f"{fact['record_table']} {fact['record_id']} {what}"
+        what = f"{fact['record_table']} {what}"
     text = " ".join((fact["body"] or "").split())
     said = f"{what}: {text}" if text else str(what)
     return said if len(said) <= _SHOWN_CHARACTERS else said[: _SHOWN_CHARACTERS - 1] + "…"
