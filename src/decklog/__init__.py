@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
     from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
     from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
+    from decklog.stores.desk.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
     from decklog.stores.desk.self_edits import SelfEdit
     from decklog.stores.desk.trust.proofs import Proof
     from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
@@ -141,6 +142,7 @@ _NAMES = {
     "stores.desk.approval": "Approval ApprovalState Verdict",
     "stores.desk.feedback": "Feedback FeedbackSeverity FeedbackState FixClass",
     "stores.desk.inbox": "Message MessageChannel MessageSeverity MessageState",
+    "stores.desk.notices": "Notice NoticeChannel NoticeEvent NoticeState NotifyRule",
     "stores.desk.self_edits": "SelfEdit",
     "stores.desk.trust.proofs": "Proof",
     "stores.desk.trust.records": "ChangeKind SignedChange TrustChange TrustContract TrustProposal",
@@ -268,6 +270,11 @@ __all__ = [
     "NotADatabase",
     "NotAccepted",
     "NotFound",
+    "Notice",
+    "NoticeChannel",
+    "NoticeEvent",
+    "NoticeState",
+    "NotifyRule",
     "OutcomeUnknown",
     "PackagePriority",
     "PackageType",

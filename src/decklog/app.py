@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from decklog.stores.desk.approvals import Approvals
     from decklog.stores.desk.feedback import FeedbackStore
     from decklog.stores.desk.inbox import Inbox
+    from decklog.stores.desk.notices import Notices
     from decklog.stores.desk.self_edits import SelfEdits
     from decklog.stores.desk.trust.proofs import Proofs
     from decklog.stores.desk.trust.trust import Trust
@@ -304,6 +305,13 @@ class Decklog:
         from decklog.stores.effects.processes import Processes
 
         return Processes(self.parts)
+
+    @cached_property
+    def notices(self) -> "Notices":
+        """Keeps who is told of what, and whether they were."""
+        from decklog.stores.desk.notices import Notices
+
+        return Notices(self.parts)
 
     @cached_property
     def overview(self) -> "Overview":

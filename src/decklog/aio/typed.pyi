@@ -13,6 +13,7 @@ from decklog.stores.content.states import InvestigationStatus, State, StateVersi
 from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
 from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
 from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
+from decklog.stores.desk.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
 from decklog.stores.desk.self_edits import SelfEdit
 from decklog.stores.desk.trust.proofs import Proof
 from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
@@ -43,6 +44,7 @@ from decklog.stores.memory.strategies import Strategy, StrategyTopic
 from decklog.stores.money.ledger import SpendBy
 from decklog.stores.money.prices import Price
 from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, Charge, Reservation, ReservationState
+from decklog.stores.overview.budgets import BudgetStanding
 from decklog.stores.overview.overview import SpendKey
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.status import Status
@@ -1506,6 +1508,38 @@ class AsyncProcesses:
     ) -> Page[Process]:
         """List processes as they were last seen, newest first."""
 
+class AsyncNotices:
+    async def add_rule(
+        self, event: NoticeEvent, channel: NoticeChannel, *, target: list[str] | None = ..., secret_env: str | None = ...
+    ) -> NotifyRule:
+        """Tell somebody whenever something needs a person, a budget warns or stops, work fails, or a run is done."""
+    async def remove_rule(self, rule_id: str) -> NotifyRule:
+        """Tell of nothing by a rule any more."""
+    async def rules(self) -> list[NotifyRule]:
+        """List the rules, oldest first."""
+    async def rule(self, rule_id: str) -> NotifyRule:
+        """Get a rule."""
+    async def counting_rules(self) -> list[NotifyRule]:
+        """List the rules that count: where a manager is bound, those that the manager proved."""
+    async def get(self, notice_id: str) -> Notice:
+        """Get a notice."""
+    async def find(
+        self, *, state: NoticeState | None = ..., rule_id: str | None = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[Notice]:
+        """List notices, newest first."""
+    async def unknown_to(self, rule_id: str, keys: list[str]) -> list[str]:
+        """Pick the keys of which a rule has no notice yet."""
+    async def note(self, rule_id: str, key: str, what: str, *, run_id: str | None = ...) -> Notice:
+        """Make the notice of a thing by a rule; the one that there is comes back as it is."""
+    async def take(self, sender: str) -> Notice | None:
+        """Take the next notice that is due, to send it; none is null. What somebody took long ago is of unknown outcome."""
+    async def settle(
+        self, notice_id: str, *, attempts: int, state: NoticeState, error: str | None = ..., may_retry: bool = ...
+    ) -> Notice:
+        """Say what came of sending a notice: sent, failed, or unknown; what failed is due again later, five times in all."""
+    async def retry(self, notice_id: str) -> Notice:
+        """Have a notice sent again that failed or is of unknown outcome; it may then arrive twice, under the same id."""
+
 class AsyncOverview:
     async def now(self, *, limit: int = ...) -> Summary:
         """Say what waits for a person, what runs, what has gone quiet and what it costs: in a sentence, with its proof."""
@@ -1523,6 +1557,12 @@ class AsyncOverview:
         self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKey = ...
     ) -> list[dict[str, object]]:
         """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
+    async def budgets(self) -> list[BudgetStanding]:
+        """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
+    async def ended(self, since: datetime, *, limit: int = ...) -> list[dict[str, object]]:
+        """List the runs that ended since a time, the latest first, each with its word."""
+    async def failed_tasks(self, since: datetime, *, limit: int = ...) -> list[dict[str, object]]:
+        """List the tasks of all runs that used up their attempts since a time, the latest first."""
     async def pulse(self, run_ids: list[str], *, minutes: int = ..., buckets: int = ...) -> dict[str, list[int]]:
         """Count the entries of runs over the last minutes, in so many even steps, of the newest 240 of each."""
 
@@ -1555,4 +1595,5 @@ class Stores:
     ci: AsyncCi
     effects: AsyncEffects
     processes: AsyncProcesses
+    notices: AsyncNotices
     overview: AsyncOverview

@@ -160,6 +160,38 @@ class Overview(Store):
         return self._looked(lambda can_move: self._days(names, first.isoformat(), last.isoformat(), can_move))
 
     @reads
+    def budgets(self) -> list[BudgetStanding]:
+        """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
+        return standings(self._db, self._now())
+
+    @reads
+    def ended(self, since: datetime, *, limit: int = 20) -> list[dict[str, object]]:
+        """List the runs that ended since a time, the latest first, each with its word."""
+        sql = f"""
+            select id, goal, status, summary, ended_at from runs
+             where ended_at is not null and ended_at >= :since
+             order by ended_at desc, id desc
+             limit {page_size(limit)}
+        """
+        bound, _ = self._db.values.bind({"since": since})
+        names = ("id", "goal", "status", "summary", "ended_at")
+        words = {raw: word.value for word, raw in _RAW.items()}
+        return [{**dict(zip(names, row, strict=True)), "status": words[row[2]]} for row in self._db.rows(sql, bound)[1]]
+
+    @reads
+    def failed_tasks(self, since: datetime, *, limit: int = 20) -> list[dict[str, object]]:
+        """List the tasks of all runs that used up their attempts since a time, the latest first."""
+        sql = f"""
+            select id, run_id, title, reason, failures, updated_at from tasks
+             where state = 'blocked' and failures >= max_attempts and updated_at >= :since
+             order by updated_at desc, id desc
+             limit {page_size(limit)}
+        """
+        bound, _ = self._db.values.bind({"since": since})
+        names = ("id", "run_id", "title", "reason", "failures", "updated_at")
+        return [dict(zip(names, row, strict=True)) for row in self._db.rows(sql, bound)[1]]
+
+    @reads
     def pulse(self, run_ids: list[str], *, minutes: int = 60, buckets: int = 24) -> dict[str, list[int]]:
         """Count the entries of runs over the last minutes, in so many even steps, of the newest 240 of each."""
         if not 1 <= buckets <= 300 or not 1 <= minutes <= 60 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
