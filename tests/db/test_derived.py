@@ -111,6 +111,7 @@ def keepers() -> dict[str, Callable[[Any], object]]:
         "effects": lambda log: log.effects.settle(
             log.effects.intend("run_1", "push", "git", key="k", actor="h").id, actor="h", result={"out": "z" * 70_000}
         ),
+        "approvals": lambda log: log.approvals.ask("run_1", "May I?", by="dev", about="the diff"),
     }
 
 

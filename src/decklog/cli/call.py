@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # Verbs that a person needs in another form than the signature gives; they live in `commands/STORE.py`.
 HAND_WRITTEN = {
+    "approvals": ("show",),
     "runs": ("show", "timeline", "diff"),
     "tasks": ("board",),
     "ledger": ("burn",),

@@ -25,6 +25,8 @@ COMMANDS = {
         "setup",
         "Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.",
     ),
+    "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
+    "notify": ("notify", "Tell people what happened, by the rules of `decklog notices`."),
     "doctor": (
         "health",
         "Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.",

@@ -26,6 +26,8 @@ class Parameter:
         self.default = default
         self.positional = positional
         self.type = _plain(annotation)
+        # Content of any kind: bytes of a file, a text, or JSON.
+        self.is_content = isinstance(annotation, UnionType) and {bytes, object} <= set(annotation.__args__)
         self.is_flag = self.type is bool
         # All words that are left, each as it is.
         self.takes_rest = positional and getattr(self.type, "__origin__", None) is tuple
@@ -40,6 +42,8 @@ class Parameter:
         """How the value is named in help."""
         if isinstance(self.type, type) and issubclass(self.type, Enum):
             return "|".join(member.value for member in self.type)
+        if self.is_content:
+            return "FILE|TEXT|JSON"
         words: dict[Any, str] = {int: "N", float: "X", datetime: "TIME", list: "A,B", dict: "JSON", object: "JSON"}
         origin = getattr(self.type, "__origin__", self.type)
         return self.name.upper() if self.positional else words.get(origin, "JSON" if isinstance(origin, str) else "TEXT")
@@ -50,6 +54,8 @@ class Parameter:
         read: Callable[[str], Any] = _READERS.get(origin, _read_json if isinstance(origin, str) else self._as_is)
         if isinstance(origin, type) and issubclass(origin, Enum):
             read = origin
+        if self.is_content:
+            read = _read_content
         try:
             value = read(text)
         except ValueError:
@@ -59,7 +65,7 @@ class Parameter:
         return value
 
     def _meant(self, text: str) -> str | None:
-        if "|" not in self.shown:
+        if "|" not in self.shown or self.is_content:
             return None
         from decklog.cli.meant import meant
 
@@ -142,6 +148,17 @@ def _read_bytes(text: str) -> bytes:
         with open(text[1:], "rb") as file:
             return file.read()
     return os.fsencode(text)
+
+
+def _read_content(text: str) -> "Any":
+    """Read the bytes of a file that is there, or of stdin for `-`; JSON as its value, and any other word as the text it is."""
+    path = text[1:] if text.startswith("@") else text
+    if text == "-" or (path and "\x00" not in path and os.path.isfile(path)):
+        return _read_bytes(text if text == "-" else "@" + path)
+    try:
+        return _read_json(text)
+    except ValueError:
+        return text
 
 
 def _read_number(text: str) -> float:
