@@ -615,7 +615,7 @@ CREATE TABLE approvals (
   -- For how many uses it is granted, or until when, and how many there were.
   max_uses        integer check (max_uses >= 1),
   valid_until     text,
-  uses            integer check (uses >= 0),
+  uses            integer check (uses >= 0), about_digest text check (length(about_digest) = 64), redacted integer not null default 0 check (redacted in (0, 1)),
   unique (run_id, number),
   unique (run_id, key),
   -- Who asked never decides.
@@ -1056,6 +1056,83 @@ CREATE INDEX contradictions_by_state on contradictions (state, found_at, id);
 CREATE INDEX contradictions_by_other on contradictions (other_id);
 
 CREATE INDEX entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
+
+CREATE TABLE run_tallies (
+  run_id    text not null primary key references runs (id),
+  seq       integer not null check (seq >= 1),
+  hash      text not null,
+  pending   integer not null,
+  running   integer not null,
+  waiting   integer not null,
+  blocked   integer not null,
+  paused    integer not null,
+  done      integer not null,
+  abandoned integer not null,
+  failures  integer not null
+) strict;
+
+CREATE TABLE spend_days (
+  run_id              text not null,
+  day                 text not null,
+  model               text not null,
+  agent               text not null,
+  calls               integer not null,
+  input_tokens        integer not null,
+  cache_read_tokens   integer not null,
+  cache_create_tokens integer not null,
+  output_tokens       integer not null,
+  cost_microdollars   integer not null,
+  unpriced_calls      integer not null,
+  primary key (run_id, day, model, agent)
+) strict;
+
+CREATE INDEX spend_days_by_day on spend_days (day);
+
+CREATE TABLE spend_marks (
+  stream text not null primary key,
+  seq    integer not null check (seq >= 1),
+  hash   text not null
+) strict;
+
+CREATE INDEX criteria_stale on criteria (run_id, number) where is_stale = 1;
+
+CREATE TABLE notify_rules (
+  id         text not null primary key,
+  event      text not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  channel    text not null check (channel in ('command', 'webhook', 'desktop')),
+  target     text not null,
+  secret_env text check (secret_env <> ''),
+  set_at     text not null,
+  proof      text
+) strict;
+
+CREATE TABLE notices (
+  id         text not null primary key,
+  rule_id    text not null,
+  key        text not null,
+  event      text not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  what       text not null,
+  run_id     text,
+  state      text not null check (state in ('due', 'sending', 'sent', 'failed', 'unknown')),
+  attempts   integer not null check (attempts >= 0),
+  due_at     text not null,
+  sender     text,
+  taken_at   text,
+  error      text,
+  made_at    text not null,
+  settled_at text,
+  unique (rule_id, key),
+  check ((state = 'sending') = (sender is not null)),
+  check (state <> 'sending' or taken_at is not null)
+) strict;
+
+CREATE INDEX notices_open on notices (due_at, id) where state = 'due' or state = 'sending';
+
+CREATE INDEX notices_by_time on notices (made_at, id);
+
+CREATE INDEX runs_by_end on runs (ended_at, id) where ended_at is not null;
+
+CREATE INDEX tasks_blocked on tasks (updated_at, id) where state = 'blocked';
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -2284,3 +2361,94 @@ create index contradictions_by_other on contradictions (other_id);
 -- end of a task.
 drop index entries_by_task;
 create index entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
+
+-- 0006_overview
+
+-- How the tasks of a run stand, made of its entries up to number `seq`: an overview reads what came after it and no more. The hash is
+-- that of the entry, so that the place is held against the journal. Runs with few entries have no row.
+create table run_tallies (
+  run_id    text collate "C" not null primary key references runs (id),
+  seq       bigint not null check (seq >= 1),
+  hash      text collate "C" not null,
+  pending   bigint not null,
+  running   bigint not null,
+  waiting   bigint not null,
+  blocked   bigint not null,
+  paused    bigint not null,
+  done      bigint not null,
+  abandoned bigint not null,
+  failures  bigint not null
+);
+
+-- What was spent on each day (of UTC, by when it was spent), made of the charges that entries tell of up to the mark of their stream.
+-- An empty text stands for no run and no agent.
+create table spend_days (
+  run_id              text collate "C" not null,
+  day                 text collate "C" not null,
+  model               text collate "C" not null,
+  agent               text collate "C" not null,
+  calls               bigint not null,
+  input_tokens        bigint not null,
+  cache_read_tokens   bigint not null,
+  cache_create_tokens bigint not null,
+  output_tokens       bigint not null,
+  cost_microdollars   bigint not null,
+  unpriced_calls      bigint not null,
+  primary key (run_id, day, model, agent)
+);
+
+create index spend_days_by_day on spend_days (day);
+
+create table spend_marks (
+  stream text collate "C" not null primary key,
+  seq    bigint not null check (seq >= 1),
+  hash   text collate "C" not null
+);
+
+-- Evidence that has gone stale is rare, and looked for over all runs.
+create index criteria_stale on criteria (run_id, number) where is_stale = 1;
+
+-- What is asked about is kept: the digest of its bytes as they are kept, which differs from that of the thing itself where parts of it
+-- were redacted.
+alter table approvals add column about_digest text collate "C" check (length(about_digest) = 64);
+alter table approvals add column redacted bigint not null default 0 check (redacted in (0, 1));
+
+-- Who is told of what, and how. A rule is the manager's: it makes whoever sends run a command, or call an address.
+create table notify_rules (
+  id         text collate "C" not null primary key,
+  event      text collate "C" not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  channel    text collate "C" not null check (channel in ('command', 'webhook', 'desktop')),
+  target     text collate "C" not null,
+  secret_env text collate "C" check (secret_env <> ''),
+  set_at     text collate "C" not null,
+  proof      text collate "C"
+);
+
+-- Each thing that a rule tells of is one notice, whoever finds it first. It is taken before it is sent and settled after: what was
+-- taken and never settled may have been sent, and is not sent again by itself.
+create table notices (
+  id         text collate "C" not null primary key,
+  rule_id    text collate "C" not null,
+  key        text collate "C" not null,
+  event      text collate "C" not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  what       text collate "C" not null,
+  run_id     text collate "C",
+  state      text collate "C" not null check (state in ('due', 'sending', 'sent', 'failed', 'unknown')),
+  attempts   bigint not null check (attempts >= 0),
+  due_at     text collate "C" not null,
+  sender     text collate "C",
+  taken_at   text collate "C",
+  error      text collate "C",
+  made_at    text collate "C" not null,
+  settled_at text collate "C",
+  unique (rule_id, key),
+  check ((state = 'sending') = (sender is not null)),
+  check (state <> 'sending' or taken_at is not null)
+);
+
+create index notices_open on notices (due_at, id) where state = 'due' or state = 'sending';
+create index notices_by_time on notices (made_at, id);
+
+-- What a rule looks for: runs by their end, and tasks that used up their attempts.
+create index runs_by_end on runs (ended_at, id) where ended_at is not null;
+create index tasks_blocked on tasks (updated_at, id) where state = 'blocked';

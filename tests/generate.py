@@ -58,7 +58,9 @@ def cli_md() -> str:
         "# The command line",
         "Written by `make docs` from the commands themselves; a test keeps it true.",
         "Every command takes `--json` and `--db PATH|URL`, wherever they stand; those that write take `--agent NAME` and "
-        "`--agent-id ID`. A value of `-` is read from stdin; JSON may also come from `@FILE`. "
+        "`--agent-id ID`. `--brief` leaves empty fields out of an answer, which is the default of `--json` for agents (known by "
+        "`--agent`, `DECKLOG_AGENT`, `DECKLOG_WORKER` or their own variables; `--no-brief` shows all); `--fields A,B` keeps only "
+        "these; `left_out` says how many are not shown. A value of `-` is read from stdin; JSON may also come from `@FILE`. "
         "A list (`A,B`) is words with commas between them, an option given several times, or JSON; a sentence is one item. "
         "Options may be written with dashes or underscores.",
     ]

@@ -1,6 +1,6 @@
 import pytest
 
-from decklog.figures import bar, dollars, sparkline
+from decklog.figures import bar, counted, dollars, sparkline
 
 
 @pytest.mark.parametrize(
@@ -8,14 +8,28 @@ from decklog.figures import bar, dollars, sparkline
     [
         (0, "$0.00"),
         (1, "$0.000001"),
-        (42_000_000, "$42.00"),
-        (1_500_000, "$1.50"),
-        (1_234_500, "$1.2345"),
-        (-3_000_000, "-$3.00"),
+        (42, "$0.000042"),
+        (4_249, "$0.0042"),
+        (9_999, "$0.01"),
+        (10_000, "$0.01"),
+        (16_966_884, "$16.97"),
+        (994_999, "$0.99"),
+        (995_000, "$1.00"),
+        (1_234_567_890_000, "$1,234,567.89"),
+        (-3_004_000, "-$3.00"),
     ],
 )
-def test_money_is_written_exactly(microdollars: int, said: str) -> None:
+def test_money_is_written_in_cents_and_never_as_nothing(microdollars: int, said: str) -> None:
     assert dollars(microdollars) == said
+
+
+@pytest.mark.parametrize(("microdollars", "said"), [(1_234_500, "$1.2345"), (16_966_884, "$16.966884"), (-3_000_000, "-$3.00")])
+def test_money_is_written_exactly_where_a_cent_decides(microdollars: int, said: str) -> None:
+    assert dollars(microdollars, exact=True) == said
+
+
+def test_a_number_has_its_noun() -> None:
+    assert [counted(1, "task"), counted(0, "task"), counted(1200, "entry", "entries")] == ["1 task", "0 tasks", "1,200 entries"]
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
     from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
     from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
+    from decklog.stores.desk.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
     from decklog.stores.desk.self_edits import SelfEdit
     from decklog.stores.desk.trust.proofs import Proof
     from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
@@ -99,6 +100,12 @@ if TYPE_CHECKING:
         Reservation,
         ReservationState,
     )
+    from decklog.stores.overview.budgets import BudgetStanding
+    from decklog.stores.overview.overview import SpendKey
+    from decklog.stores.overview.run_facts import RunOverview
+    from decklog.stores.overview.status import Status
+    from decklog.stores.overview.summary import Summary
+    from decklog.stores.overview.waiting import WaitingItem, WaitingKind
     from decklog.stores.runs.run import Agent, Run, RunMode, RunStatus
     from decklog.stores.runs.snapshot import RunSnapshot
     from decklog.stores.work.claim import Claim
@@ -135,6 +142,7 @@ _NAMES = {
     "stores.desk.approval": "Approval ApprovalState Verdict",
     "stores.desk.feedback": "Feedback FeedbackSeverity FeedbackState FixClass",
     "stores.desk.inbox": "Message MessageChannel MessageSeverity MessageState",
+    "stores.desk.notices": "Notice NoticeChannel NoticeEvent NoticeState NotifyRule",
     "stores.desk.self_edits": "SelfEdit",
     "stores.desk.trust.proofs": "Proof",
     "stores.desk.trust.records": "ChangeKind SignedChange TrustChange TrustContract TrustProposal",
@@ -161,6 +169,12 @@ _NAMES = {
     "stores.money.ledger": "SpendBy",
     "stores.money.prices": "Price",
     "stores.money.records": "Budget BudgetAction BudgetPeriod BudgetScope BudgetUnit Charge Reservation ReservationState",
+    "stores.overview.budgets": "BudgetStanding",
+    "stores.overview.overview": "SpendKey",
+    "stores.overview.run_facts": "RunOverview",
+    "stores.overview.status": "Status",
+    "stores.overview.summary": "Summary",
+    "stores.overview.waiting": "WaitingItem WaitingKind",
     "stores.runs.run": "Agent Run RunMode RunStatus",
     "stores.runs.snapshot": "RunSnapshot",
     "stores.work.claim": "Claim",
@@ -191,6 +205,7 @@ __all__ = [
     "BudgetExceeded",
     "BudgetPeriod",
     "BudgetScope",
+    "BudgetStanding",
     "BudgetUnit",
     "Busy",
     "ChangeKind",
@@ -255,6 +270,11 @@ __all__ = [
     "NotADatabase",
     "NotAccepted",
     "NotFound",
+    "Notice",
+    "NoticeChannel",
+    "NoticeEvent",
+    "NoticeState",
+    "NotifyRule",
     "OutcomeUnknown",
     "PackagePriority",
     "PackageType",
@@ -281,6 +301,7 @@ __all__ = [
     "RouteThen",
     "Run",
     "RunMode",
+    "RunOverview",
     "RunSnapshot",
     "RunStatus",
     "Sandbox",
@@ -292,11 +313,14 @@ __all__ = [
     "SignedChange",
     "SkillOutput",
     "SpendBy",
+    "SpendKey",
     "State",
     "StateVersion",
+    "Status",
     "StillPending",
     "Strategy",
     "StrategyTopic",
+    "Summary",
     "Task",
     "TaskSnapshot",
     "TaskState",
@@ -315,6 +339,8 @@ __all__ = [
     "Unrestricted",
     "Verdict",
     "Verification",
+    "WaitingItem",
+    "WaitingKind",
     "WorkflowAlias",
     "WorkflowDrawing",
     "WorkflowRule",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from decklog.stores.desk.approvals import Approvals
     from decklog.stores.desk.feedback import FeedbackStore
     from decklog.stores.desk.inbox import Inbox
+    from decklog.stores.desk.notices import Notices
     from decklog.stores.desk.self_edits import SelfEdits
     from decklog.stores.desk.trust.proofs import Proofs
     from decklog.stores.desk.trust.trust import Trust
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from decklog.stores.money.ledger import Ledger
     from decklog.stores.money.prices import Prices
     from decklog.stores.money.reservations import Reservations
+    from decklog.stores.overview.overview import Overview
     from decklog.stores.runs.runs import Runs
     from decklog.stores.work.criteria import Criteria
     from decklog.stores.work.groups import Groups
@@ -303,6 +305,20 @@ class Decklog:
         from decklog.stores.effects.processes import Processes
 
         return Processes(self.parts)
+
+    @cached_property
+    def notices(self) -> "Notices":
+        """Keeps who is told of what, and whether they were."""
+        from decklog.stores.desk.notices import Notices
+
+        return Notices(self.parts)
+
+    @cached_property
+    def overview(self) -> "Overview":
+        """Shows how runs and tasks stand, what waits for a person, and what it costs."""
+        from decklog.stores.overview.overview import Overview
+
+        return Overview(self.parts, tasks=lambda: self.tasks)
 
     def record_classes(self) -> dict[str, type[Record]]:
         """Name every kind of record with its class."""

@@ -3,11 +3,36 @@
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
-def dollars(microdollars: int) -> str:
-    """Write micro-dollars as dollars, exactly: `$1.50`, `$0.000042`, `-$3.00`."""
-    whole, fraction = divmod(abs(microdollars), 1_000_000)
+_CENT = 10_000
+
+
+def dollars(microdollars: int, *, exact: bool = False) -> str:
+    """Write micro-dollars for people: `$16.97`, `$1,250.00`, and `$0.0042` for less than a cent; exactly if that is asked for."""
+    sign, amount = "-" if microdollars < 0 else "", abs(microdollars)
+    if not exact:
+        # Half a cent goes up; of less than a cent two digits tell enough, and something is never written as nothing.
+        step = _CENT if amount >= _CENT else 10 ** max(0, len(str(amount)) - 2)
+        amount = (amount + step // 2) // step * step
+    whole, fraction = divmod(amount, 1_000_000)
     digits = f"{fraction:06}".rstrip("0").ljust(2, "0")
-    return f"{'-' if microdollars < 0 else ''}${whole}.{digits}"
+    return f"{sign}${whole:,}.{digits}"
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Write a number with its noun: `1 task`, `2 tasks`, `1,200 entries`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def money(microdollars: int, *, whole: bool = False) -> str:
+    """Write micro-dollars as a person reads them: `$11.40`, `$1,204`, `<$0.01`; with `whole`, `$50` where there are no cents."""
+    cents = (abs(microdollars) + 5_000) // 10_000
+    sign = "-" if microdollars < 0 else ""
+    if cents == 0 and microdollars:
+        return f"{sign}<$0.01"
+    dollars_, rest = divmod(cents, 100)
+    if dollars_ >= 1000 or (whole and not rest):
+        return f"{sign}${dollars_ + (rest >= 50):,}"
+    return f"{sign}${dollars_}.{rest:02}"
 
 
 def bar(percent: float, width: int = 20) -> str:

@@ -24,7 +24,7 @@ weakref
 _BESIDE = "importlib importlib._abc importlib.machinery importlib.util org org.python org.python.core runpy warnings"
 _OURS = """
 decklog decklog.app decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import
-decklog.cli.locate decklog.cli.parameters decklog.cli.show decklog.cli.table decklog.cli.terminal decklog.clock
+decklog.cli.locate decklog.cli.parameters decklog.cli.shape decklog.cli.show decklog.cli.table decklog.cli.terminal decklog.clock
 decklog.db decklog.db.base decklog.db.callers decklog.db.forks decklog.db.schema decklog.db.sqlite
 decklog.db.sqlite.checkpoints decklog.db.sqlite.clock decklog.db.sqlite.connections decklog.db.sqlite.database
 decklog.db.sqlite.errors decklog.db.sqlite.fair_lock decklog.db.sqlite.file decklog.db.sqlite.group_commit
@@ -40,8 +40,14 @@ decklog.stores.checks decklog.stores.of_run decklog.stores.work decklog.stores.w
 decklog.stores.work.leases decklog.stores.work.ready_tags decklog.stores.work.task decklog.stores.work.tasks
 encodings.ascii
 """
+# The short way: who calls, what it has, and its answers, in the place of the long way's.
+_SHORT = """
+decklog.cli.agents decklog.cli.short decklog.cli.short.answer decklog.cli.short.caller decklog.cli.short.claims
+decklog.cli.short.program decklog.cli.short.verbs decklog.cli.short.worker decklog.figures
+"""
 EACH = frozenset(f"{_PYTHON} {_BESIDE} {_OURS}".split())
 TASKS = EACH | frozenset(_TASKS.split())
+SHORT = (TASKS | frozenset(_SHORT.split())) - {"decklog.cli.derived", "decklog.cli.show", "decklog.cli.table"}
 
 
 def imported(*words: str) -> set[str]:
@@ -66,6 +72,9 @@ def bare() -> set[str]:
         (("tasks", "claim", "run_1", "--worker", "w"), TASKS),
         (("tasks", "finish", "TASK", "--fence", "1"), TASKS),
         (("tasks", "extend", "TASK", "--fence", "1"), TASKS),
+        (("next", "--as", "v"), SHORT),
+        (("done", "what was done", "--task", "TASK", "--fence", "1"), SHORT),
+        (("note", "a thought", "--run", "run_1"), SHORT),
     ],
 )
 def test_a_short_call_imports_what_it_needs_and_nothing_else(

@@ -51,6 +51,7 @@ def hostile_folder(log_folder: Path) -> Path:
         log.journal.append("run_1", HOSTILE, kind="reasoning", agent=HOSTILE, payload={HOSTILE: [HOSTILE]})
         log.runs.update("run_1", summary=HOSTILE)
         log.memory.remember("task_outcomes", HOSTILE)
+        log.approvals.ask("run_1", HOSTILE, by=HOSTILE, about=HOSTILE, approval_id="asked")
         log.budgets.set("agent", scope_id=HOSTILE, limit_tokens=5)
     return log_folder
 
@@ -74,6 +75,10 @@ def hostile_folder(log_folder: Path) -> Path:
         ["tasks", "attempts", "t1"],
         ["memory", "peek", "shown"],
         ["ledger", "burn"],
+        ["now"],
+        ["overview", "runs"],
+        ["overview", "waiting"],
+        ["approvals", "show", "asked"],
         ["tasks", "get", HOSTILE],
         ["runs", "find", "--since", HOSTILE],
         [HOSTILE],

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from decklog.cli.agents import VARIABLES
+
 ROOT = Path(__file__).parent.parent.parent
 Job = Callable[..., Any]
 
 
 def environment(**more: str) -> dict[str, str]:
     """Give a child process the same code that this one tests, and nothing of the user's own settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DECKLOG_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DECKLOG_") and name not in VARIABLES}
     return {**kept, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PYTHONWARNINGS": "default", **more}
 
 

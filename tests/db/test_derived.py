@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -110,6 +111,7 @@ def keepers() -> dict[str, Callable[[Any], object]]:
         "effects": lambda log: log.effects.settle(
             log.effects.intend("run_1", "push", "git", key="k", actor="h").id, actor="h", result={"out": "z" * 70_000}
         ),
+        "approvals": lambda log: log.approvals.ask("run_1", "May I?", by="dev", about="the diff"),
     }
 
 
@@ -179,6 +181,16 @@ def test_pruned_words_leave_the_index_as_it_should_be(told: Decklog) -> None:
     told.journal.search("words")
     Prune(told, MONTH).run(apply=True)
     assert told.journal.verify().ok
+
+
+def test_an_index_whose_parts_are_being_merged_is_whole(log: Decklog) -> None:
+    """SQLite merges large parts of an index step by step, with each that is added."""
+    log.runs.start("goal", run_id="run_1")
+    dice = Random(1)
+    for _ in range(5):
+        log.journal.append("run_1", " ".join(f"{dice.randrange(16**7):07x}" for _ in range(8000)))
+        log.journal.search("lexer")
+    assert log.journal.verify().problems == []
 
 
 @pytest.fixture

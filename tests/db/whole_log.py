@@ -54,6 +54,7 @@ def _then(log: Any, clock: ManualClock, keys: dict[str, Key]) -> None:
     _desk(log, keys)
     log.runs.fork("run_1", new_run_id="run_3")
     log.journal.search("comma")
+    log.overview.derive()
 
 
 def _journal(log: Any, clock: ManualClock) -> None:
@@ -147,4 +148,8 @@ def _desk(log: Any, keys: dict[str, Key]) -> None:
         log.trust.apply(log.trust.propose("promote", "good work").statement)
         log.approvals.decide(asked.id, "granted", by="ana", uses=2)
         log.budgets.set("agent", scope_id="a", limit_microdollars=10)
+        rule = log.notices.add_rule("done", "webhook", target=["http://127.0.0.1:9/"], secret_env="HOOK")
+    log.notices.note(rule.id, "run:run_2", "Done", run_id="run_2")
+    told = log.notices.take("host:1")
+    log.notices.settle(told.id, attempts=1, state="failed", error="nobody there")
     log.trust.propose("promote", "again")

@@ -13,6 +13,7 @@ from decklog.stores.content.states import InvestigationStatus, State, StateVersi
 from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
 from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
 from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
+from decklog.stores.desk.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
 from decklog.stores.desk.self_edits import SelfEdit
 from decklog.stores.desk.trust.proofs import Proof
 from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
@@ -43,6 +44,12 @@ from decklog.stores.memory.strategies import Strategy, StrategyTopic
 from decklog.stores.money.ledger import SpendBy
 from decklog.stores.money.prices import Price
 from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, Charge, Reservation, ReservationState
+from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.overview import SpendKey
+from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.status import Status
+from decklog.stores.overview.summary import Summary
+from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.runs.run import Agent, Run, RunMode, RunStatus
 from decklog.stores.runs.snapshot import RunSnapshot
 from decklog.stores.work.criteria import Criterion, CriterionStatus
@@ -390,6 +397,8 @@ class AsyncTasks:
         self, task_id: str, *, fence: int, lease_seconds: float = ..., stage: str | None = ..., state_name: str | None = ...
     ) -> Task:
         """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
+    async def refence(self, task_id: str, *, fence: int, lease_seconds: float = ...) -> Task:
+        """Go on with a task under a new fence, as after a restart; whoever still shows the old one has lost it."""
     async def finish(self, task_id: str, *, fence: int, summary: str | None = ..., result: object = ...) -> Task:
         """End a task as done; tasks that waited for it may become ready."""
     async def fail(
@@ -498,7 +507,7 @@ class AsyncApprovals:
         question: str,
         *,
         by: str,
-        about: object = ...,
+        about: bytes | object = ...,
         digest: str | None = ...,
         subject: str | None = ...,
         asked_of: str | None = ...,
@@ -548,6 +557,8 @@ class AsyncApprovals:
         """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
     async def get(self, approval_id: str) -> Approval:
         """Get an approval as it counts now."""
+    async def show(self, approval_id: str) -> dict[str, Any]:
+        """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about."""
     async def find(
         self,
         run_id: str | None = ...,
@@ -1499,6 +1510,64 @@ class AsyncProcesses:
     ) -> Page[Process]:
         """List processes as they were last seen, newest first."""
 
+class AsyncNotices:
+    async def add_rule(
+        self, event: NoticeEvent, channel: NoticeChannel, *, target: list[str] | None = ..., secret_env: str | None = ...
+    ) -> NotifyRule:
+        """Tell somebody whenever something needs a person, a budget warns or stops, work fails, or a run is done."""
+    async def remove_rule(self, rule_id: str) -> NotifyRule:
+        """Tell of nothing by a rule any more."""
+    async def rules(self) -> list[NotifyRule]:
+        """List the rules, oldest first."""
+    async def rule(self, rule_id: str) -> NotifyRule:
+        """Get a rule."""
+    async def counting_rules(self) -> list[NotifyRule]:
+        """List the rules that count: where a manager is bound, those that the manager proved."""
+    async def get(self, notice_id: str) -> Notice:
+        """Get a notice."""
+    async def find(
+        self, *, state: NoticeState | None = ..., rule_id: str | None = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[Notice]:
+        """List notices, newest first."""
+    async def unknown_to(self, rule_id: str, keys: list[str]) -> list[str]:
+        """Pick the keys of which a rule has no notice yet."""
+    async def note(self, rule_id: str, key: str, what: str, *, run_id: str | None = ...) -> Notice:
+        """Make the notice of a thing by a rule; the one that there is comes back as it is."""
+    async def take(self, sender: str) -> Notice | None:
+        """Take the next notice that is due, to send it; none is null. What somebody took long ago is of unknown outcome."""
+    async def settle(
+        self, notice_id: str, *, attempts: int, state: NoticeState, error: str | None = ..., may_retry: bool = ...
+    ) -> Notice:
+        """Say what came of sending a notice: sent, failed, or unknown; what failed is due again later, five times in all."""
+    async def retry(self, notice_id: str) -> Notice:
+        """Have a notice sent again that failed or is of unknown outcome; it may then arrive twice, under the same id."""
+
+class AsyncOverview:
+    async def now(self, *, limit: int = ...) -> Summary:
+        """Say what waits for a person, what runs, what has gone quiet and what it costs: in a sentence, with its proof."""
+    async def runs(self, *, status: Status | None = ..., limit: int = ..., after: str | None = ...) -> Page[RunOverview]:
+        """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent."""
+    async def run(self, run_id: str) -> RunOverview:
+        """Show how one run stands."""
+    async def task(self, task_id: str) -> dict[str, object]:
+        """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
+    async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
+        """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs."""
+    async def tallies(self, run_id: str) -> dict[str, int]:
+        """Count a run's tasks by state, its failed attempts, its entries, its calls to models and what they cost."""
+    async def days(
+        self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKey = ...
+    ) -> list[dict[str, object]]:
+        """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
+    async def budgets(self) -> list[BudgetStanding]:
+        """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
+    async def ended(self, since: datetime, *, limit: int = ...) -> list[dict[str, object]]:
+        """List the runs that ended since a time, the latest first, each with its word."""
+    async def failed_tasks(self, since: datetime, *, limit: int = ...) -> list[dict[str, object]]:
+        """List the tasks of all runs that used up their attempts since a time, the latest first."""
+    async def pulse(self, run_ids: list[str], *, minutes: int = ..., buckets: int = ...) -> dict[str, list[int]]:
+        """Count the entries of runs over the last minutes, in so many even steps, of the newest 240 of each."""
+
 class Stores:
     journal: AsyncJournal
     runs: AsyncRuns
@@ -1528,3 +1597,5 @@ class Stores:
     ci: AsyncCi
     effects: AsyncEffects
     processes: AsyncProcesses
+    notices: AsyncNotices
+    overview: AsyncOverview

@@ -46,11 +46,16 @@ def run(arguments: list[str]) -> int:
 
         return run_bazinga(arguments[1:], found_above)
     from decklog.cli.call import Call
-    from decklog.cli.exits import report
+    from decklog.cli.exits import report, use_shape_of
 
     call = Call(arguments)
+    use_shape_of(call)
     try:
         call.check()
+        if call.names_short_way:
+            from decklog.cli.short.program import run_short
+
+            return run_short(call)
         if call.names_operation:
             from decklog.cli.derived import run_operation
 
@@ -63,4 +68,7 @@ def run(arguments: list[str]) -> int:
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
         return 0
     except (Exception, KeyboardInterrupt) as problem:  # noqa: BLE001
+        from decklog.cli.next_step import add_next_step
+
+        add_next_step(problem, call)
         return report(problem, as_json=call.json)

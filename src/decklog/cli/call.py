@@ -7,14 +7,18 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from decklog.app import Decklog
+    from decklog.cli.locate import Place
 
 # Verbs that a person needs in another form than the signature gives; they live in `commands/STORE.py`.
 HAND_WRITTEN = {
+    "approvals": ("show",),
     "runs": ("show", "timeline", "diff"),
     "tasks": ("board",),
     "ledger": ("burn",),
     "trust": ("bind", "sign", "apply"),
 }
+# The commands of the short way, which find run, task, worker and fence by themselves; `short/verbs.py` has them.
+SHORT_WAY = ("next", "done", "fail", "block", "note", "ask", "spend", "recall", "remember", "plan")
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
 
 
@@ -25,10 +29,13 @@ class Usage(Invalid):
 
 
 class Call:
-    """Takes `--db` and `--json` out of the words, wherever they stand; the rest is the command's."""
+    """Takes the settings of every command out of the words, wherever they stand; the rest is the command's."""
 
     def __init__(self, arguments: list[str]) -> None:
         self.json = False
+        # Whether empty fields are left out; None is for whoever calls to decide: agents pay for every character.
+        self.brief: bool | None = None
+        self.fields: str | None = None
         self.db: str | None = None
         self.agent: str | None = None
         self.agent_id: str | None = None
@@ -41,8 +48,12 @@ class Call:
                 self.words += ["--", *words]
             elif word == "--json":
                 self.json = True
+            elif word in ("--brief", "--no-brief"):
+                self.brief = word == "--brief"
             elif word == "--db" or word.startswith("--db="):
                 self.db = word[5:] if "=" in word else next(words, "")
+            elif word == "--fields" or word.startswith("--fields="):
+                self.fields = word[9:] if "=" in word else next(words, "")
             else:
                 self.words.append(word)
 
@@ -50,6 +61,21 @@ class Call:
         """Refuse settings that lack their value."""
         if self.db == "":
             raise Usage("--db needs a value: a path, sqlite:///PATH or postgresql://…")
+        if self.fields is not None and not self.chosen_fields:
+            raise Usage("--fields needs names, with commas between them", hint="Such as: --fields id,title,state")
+
+    @property
+    def chosen_fields(self) -> tuple[str, ...]:
+        return tuple(name.strip() for name in (self.fields or "").split(",") if name.strip())
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether empty fields are left out: as it was said, and otherwise for agents."""
+        if self.brief is not None:
+            return self.brief
+        from decklog.cli.agents import is_agent
+
+        return is_agent() or any(word.partition("=")[0] == "--agent" for word in self.words)
 
     def take_agent(self, words: list[str], known: "Container[str]") -> list[str]:
         """Take `--agent` and `--agent-id` out of a verb's words, where they are not options of its own."""
@@ -78,6 +104,11 @@ class Call:
         return "--help" in options or "-h" in options
 
     @property
+    def names_short_way(self) -> bool:
+        """Whether this is a command of the short way, which is run without the machinery for help and menus."""
+        return bool(self.words) and self.words[0] in SHORT_WAY and not self.wants_help
+
+    @property
     def names_operation(self) -> bool:
         """Whether this is a store's verb, which is run without the machinery for help and menus."""
         from decklog.app import STORES
@@ -89,9 +120,13 @@ class Call:
 
     def open(self, *, writing: bool = True, create: bool = False) -> "Decklog":
         """Open the log this call is about. It may be made only where somebody named its place."""
-        from decklog.cli.locate import locate
-
-        place = locate(self.db)
+        place = self.place()
         if not (create and place.is_named):
             place.must_exist()
         return place.open(read_only=not writing and place.is_read_only)
+
+    def place(self) -> "Place":
+        """Find the log this call is about."""
+        from decklog.cli.locate import locate
+
+        return locate(self.db)

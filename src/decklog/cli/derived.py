@@ -32,7 +32,9 @@ def run_operation(call: Call) -> int:
 
         spelled = store.replace("_", "-")
         verbs = [*known, *HAND_WRITTEN.get(store, ())]
-        said = hint(verb, verbs, f"It can: {', '.join(verbs)}", before=f"decklog {spelled} ")
+        said = hint(
+            verb, verbs, f"It can: {', '.join(dict.fromkeys(verbs))}. See: decklog {spelled} --help", before=f"decklog {spelled} "
+        )
         raise Usage(f"{spelled} can't {verb!r}", hint=said, known=verbs)
     parameters = parameters_of(operation)
     flags = {parameter.flag for parameter in parameters}

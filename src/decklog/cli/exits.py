@@ -4,10 +4,27 @@ import sys
 
 from decklog import errors
 from decklog.cli.call import Usage
+from decklog.cli.shape import Shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from decklog.cli.call import Call
+
+# How much of each record is shown. A process is one call, and whatever it prints has one shape.
+_shape = Shape()
+
+
+def use_shape_of(call: "Call") -> None:
+    """Show from here on what a call asks for."""
+    global _shape
+    _shape = Shape(brief=(call.json and call.is_brief) or bool(call.brief), fields=call.chosen_fields)
+
+
+def shape() -> Shape:
+    return _shape
+
 
 # The first class an error is an instance of decides.
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
@@ -52,8 +69,12 @@ def report(problem: BaseException, *, as_json: bool) -> int:
 
 
 def print_json(value: "Any") -> None:
+    """Print one JSON value in the shape of this call."""
     import json
 
     from decklog.cli.terminal import escaped_json
 
+    if not _shape.is_whole:
+        is_envelope = isinstance(value, dict) and "ok" in value
+        value = _shape.of_envelope(value) if is_envelope else _shape.of_data(value)
     sys.stdout.write(escaped_json(json.dumps(value, ensure_ascii=False)) + "\n")

@@ -136,7 +136,7 @@ def locate(named: str | None, folder: str | None = None, environment: "Mapping[s
 
 def users_own() -> Place:
     """The log of everything that is done outside of repositories and folders with a log."""
-    return Place(os.path.join(_data_home(), FILE), "the user's own, since no folder above has a .decklog")
+    return Place(os.path.join(data_home(), FILE), "the user's own, since no folder above has a .decklog")
 
 
 def found_above() -> str | None:
@@ -191,9 +191,10 @@ def outside_of(folder: str) -> str:
 
     real = os.path.realpath(folder)
     name = f"{os.path.basename(real)}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:12]}"
-    return os.path.join(_data_home(), "outside", name, FILE)
+    return os.path.join(data_home(), "outside", name, FILE)
 
 
-def _data_home() -> str:
+def data_home() -> str:
+    """Give the folder of this user's own data."""
     home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return os.path.join(home, "decklog")

@@ -6,7 +6,7 @@ import click
 
 from decklog import __version__
 from decklog.app import STORES
-from decklog.cli.call import HAND_WRITTEN, Call, Usage
+from decklog.cli.call import HAND_WRITTEN, SHORT_WAY, Call, Usage
 from decklog.cli.derived import operations
 from decklog.cli.manager import SENTENCE
 
@@ -21,6 +21,12 @@ COMMANDS = {
     "where": ("setup", "Say which log a call from here means, and why."),
     "accept": ("setup", "Say yes to the log that was found for this folder and that you did not make there."),
     "migrate": ("setup", "Bring the log's schema up to date, and a SQLite file's journal mode back to WAL."),
+    "roles": (
+        "setup",
+        "Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.",
+    ),
+    "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
+    "notify": ("notify", "Tell people what happened, by the rules of `decklog notices`."),
     "doctor": (
         "health",
         "Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.",
@@ -30,6 +36,7 @@ COMMANDS = {
     "search": ("journal", "Find entries that have all the words, newest first; `word*` matches a beginning."),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),
     "tools": ("tools", "Judge commands and paths, and use an agent's tools."),
+    "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),
     "import": ("transfer", "Take another form of a log into this one."),
     "move": ("transfer", "Copy a whole log to another place or engine, and prove that it arrived."),
@@ -45,17 +52,17 @@ COMMANDS = {
 _FIRST = (
     ("init", "make a log for this repository"),
     ('runs start "GOAL"', "begin a run; its id comes back"),
-    ('tasks add RUN "TITLE"', "plan a task; tasks board RUN shows them all"),
-    ("tasks claim RUN --worker NAME", "take the next task; tasks finish TASK --fence N ends it"),
-    ('journal append RUN "TEXT"', "write down what happened, or why"),
-    ("watch [RUN]", "follow what happens"),
-    ("search WORDS", "find it again"),
+    ('plan "TITLE" "TITLE"', "plan tasks; plan alone shows how they stand"),
+    ("next", "agents: get a task, or see the one you have"),
+    ('done "WHAT"', 'agents: end it; or fail "WHY", block "WHY"'),
+    ('ask "QUESTION"', 'agents: ask a person; also note "TEXT", recall WORDS, remember "LESSON", spend MODEL'),
+    ("watch [RUN]", "follow what happens; search WORDS finds it again"),
     ("runs show RUN", "what became of a run, and what it cost"),
     ("verify", "prove that nothing was changed"),
     ("help all", "every command; COMMAND --help tells what one takes"),
 )
 
-_EPILOG = """Every command takes --json and --db PATH|URL; those that write take --agent NAME and --agent-id ID.
+_EPILOG = """Every command takes --json, --brief, --fields A,B and --db PATH|URL; those that write --agent NAME, --agent-id ID.
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 not permitted, 5 conflict, 6 refused, 7 pending, 75 busy, 124 timed out."""
 
 
@@ -68,7 +75,7 @@ class Menu(click.Group):
     """Lists everything, and imports only what is chosen."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *map(spelled, STORES)]
+        return [*SHORT_WAY, *COMMANDS, *map(spelled, STORES)]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show what people need first."""
@@ -86,9 +93,13 @@ class Menu(click.Group):
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
+        from decklog.cli.short.verbs import VERBS
+
+        short = {name: (verb.__doc__ or "").partition("\n")[0] for name, verb in VERBS.items()}
         summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
         stores = {spelled(name): summary for name, summary in STORES.items()}
-        for title, section in (("Commands", summaries), ("What a log keeps", stores)):
+        sections = {"For agents: run, task, worker and fence are found": short, "Commands": summaries, "What a log keeps": stores}
+        for title, section in sections.items():
             with formatter.section(title):
                 formatter.write_dl(list(section.items()))
 
@@ -103,6 +114,8 @@ class Menu(click.Group):
         return super().resolve_command(ctx, args)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name in SHORT_WAY:
+            return _short(name)
         if name in COMMANDS:
             return _written(COMMANDS[name][0], name)
         if (store := name.replace("-", "_")) in STORES:
@@ -137,32 +150,53 @@ def _verb(verb: str, operation: "Any") -> click.Command:
     """Describe a verb to click, which shows its help; running it is the signature's business."""
     from decklog.cli.parameters import parameters_of
 
-    parameters: list[click.Parameter] = []
-    for parameter in parameters_of(operation):
-        if parameter.positional:
-            parameters.append(click.Argument([parameter.name], required=parameter.required))
-        else:
-            parameters.append(_option(parameter))
-
-    def callback(**_: "Any") -> None:
-        raise AssertionError("verbs are run from their words")
-
-    text = cleandoc(operation.function.__doc__ or "")
-    for parameter in parameters_of(operation):
-        if parameter.positional and "|" in parameter.shown:
-            text += f"\n\n{parameter.name.upper()} is one of {parameter.shown.replace('|', ', ')}."
+    found = parameters_of(operation)
+    text = cleandoc(operation.function.__doc__ or "") + _choices(found)
     if operation.manager_only:
         text += f"\n\n{SENTENCE}"
-    return click.Command(verb, params=parameters, callback=callback, help=text, short_help=operation.summary)
+    return click.Command(verb, params=_described(found, {}), callback=_run_elsewhere, help=text, short_help=operation.summary)
 
 
-def _option(parameter: "Any") -> click.Option:
+def _short(name: str) -> click.Command:
+    """Describe a command of the short way to click, from the same signature that runs it."""
+    from decklog.cli.short.program import HELP, parameters
+    from decklog.cli.short.verbs import VERBS
+
+    found = parameters(name)
+    text = cleandoc(VERBS[name].__doc__ or "") + _choices(found)
+    return click.Command(name, params=_described(found, HELP), callback=_run_elsewhere, help=text)
+
+
+def _run_elsewhere(**_: "Any") -> None:
+    raise AssertionError("verbs are run from their words")
+
+
+def _choices(parameters: "list[Any]") -> str:
+    """Say what words stand for a place that takes one of a few."""
+    choices = ((parameter.name.upper(), parameter.shown) for parameter in parameters if parameter.positional)
+    return "".join(f"\n\n{name} is one of {shown.replace('|', ', ')}." for name, shown in choices if "|" in shown)
+
+
+def _described(parameters: "list[Any]", more: dict[str, str]) -> list[click.Parameter]:
+    described: list[click.Parameter] = []
+    for parameter in parameters:
+        if parameter.positional:
+            count = -1 if parameter.takes_rest else 1
+            described.append(click.Argument([parameter.name], required=parameter.required, nargs=count))
+        else:
+            described.append(_option(parameter, more.get(parameter.name)))
+    return described
+
+
+def _option(parameter: "Any", told: str | None = None) -> click.Option:
     default = parameter.default
     if parameter.is_flag:
         flag = f"{parameter.flag}/--no-{parameter.flag[2:]}" if default else parameter.flag
-        return click.Option([flag], is_flag=True, default=bool(default), help="on unless said otherwise" if default else "")
+        return click.Option(
+            [flag], is_flag=True, default=bool(default), help=told or ("on unless said otherwise" if default else "")
+        )
     shown = f"default {getattr(default, 'value', default)}" if default not in (None, "", 0) else ""
-    help_text = "required" if parameter.required else shown
+    help_text = "required" if parameter.required else ", ".join(part for part in (told, shown) if part)
     return click.Option([parameter.flag], metavar=parameter.shown, help=help_text)
 
 

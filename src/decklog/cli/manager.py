@@ -5,7 +5,7 @@ from typing import TypeVar
 import click
 
 Command = TypeVar("Command", bound=click.Command)
-SENTENCE = "For a manager; agents have no such verb."
+SENTENCE = "For a manager; the policy of agents' tools denies it."
 _mark = "is_for_the_manager"
 
 

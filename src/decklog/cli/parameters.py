@@ -26,17 +26,24 @@ class Parameter:
         self.default = default
         self.positional = positional
         self.type = _plain(annotation)
+        # Content of any kind: bytes of a file, a text, or JSON.
+        self.is_content = isinstance(annotation, UnionType) and {bytes, object} <= set(annotation.__args__)
         self.is_flag = self.type is bool
+        # All words that are left, each as it is.
+        self.takes_rest = positional and getattr(self.type, "__origin__", None) is tuple
 
     @property
     def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
+        # A name that Python keeps for itself has an underscore behind it.
+        return "--" + self.name.rstrip("_").replace("_", "-")
 
     @property
     def shown(self) -> str:
         """How the value is named in help."""
         if isinstance(self.type, type) and issubclass(self.type, Enum):
             return "|".join(member.value for member in self.type)
+        if self.is_content:
+            return "FILE|TEXT|JSON"
         words: dict[Any, str] = {int: "N", float: "X", datetime: "TIME", list: "A,B", dict: "JSON", object: "JSON"}
         origin = getattr(self.type, "__origin__", self.type)
         return self.name.upper() if self.positional else words.get(origin, "JSON" if isinstance(origin, str) else "TEXT")
@@ -47,6 +54,8 @@ class Parameter:
         read: Callable[[str], Any] = _READERS.get(origin, _read_json if isinstance(origin, str) else self._as_is)
         if isinstance(origin, type) and issubclass(origin, Enum):
             read = origin
+        if self.is_content:
+            read = _read_content
         try:
             value = read(text)
         except ValueError:
@@ -56,7 +65,7 @@ class Parameter:
         return value
 
     def _meant(self, text: str) -> str | None:
-        if "|" not in self.shown:
+        if "|" not in self.shown or self.is_content:
             return None
         from decklog.cli.meant import meant
 
@@ -141,6 +150,17 @@ def _read_bytes(text: str) -> bytes:
     return os.fsencode(text)
 
 
+def _read_content(text: str) -> "Any":
+    """Read the bytes of a file that is there, or of stdin for `-`; JSON as its value, and any other word as the text it is."""
+    path = text[1:] if text.startswith("@") else text
+    if text == "-" or (path and "\x00" not in path and os.path.isfile(path)):
+        return _read_bytes(text if text == "-" else "@" + path)
+    try:
+        return _read_json(text)
+    except ValueError:
+        return text
+
+
 def _read_number(text: str) -> float:
     number = float(text)
     if not isfinite(number):
@@ -164,7 +184,11 @@ def parameters_of(operation: "Operation") -> list[Parameter]:
 
     Read off the function itself: `inspect` takes as long to import as all that a short call does.
     """
-    function: Any = operation.function
+    return parameters_in(operation.function)
+
+
+def parameters_in(function: "Any") -> list[Parameter]:
+    """List the parameters of a function but the first, as they are written."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code = function.__code__
@@ -201,14 +225,17 @@ def read_words(parameters: list[Parameter], words: list[str]) -> "dict[str, Any]
     missing = [parameter for parameter in parameters if parameter.required and parameter.name not in given]
     if missing:
         names = ", ".join(p.name.upper() if p.positional else p.flag for p in missing)
-        raise Usage(f"missing: {names}", hint="Add --help to see what the command takes.")
+        raise Usage(f"missing: {names}")
     return given
 
 
 def _place(places: list[Parameter], given: "dict[str, Any]", word: str) -> None:
-    parameter = next((place for place in places if place.name not in given), None)
+    parameter = next((place for place in places if place.takes_rest or place.name not in given), None)
+    if parameter is not None and parameter.takes_rest:
+        given[parameter.name] = (*given.get(parameter.name, ()), word)
+        return
     if parameter is None:
-        raise Usage(f"{word!r} is one word too many", hint="Put text with blanks in quotes; --help shows what is taken.")
+        raise Usage(f"{word!r} is one word too many", hint="Put text with blanks in quotes.")
     given[parameter.name] = parameter.convert(word)
 
 

@@ -4,8 +4,9 @@ import sys
 from collections.abc import Sequence
 
 from decklog.cli import terminal
-from decklog.cli.exits import print_json
-from decklog.cli.table import cut, fitted, plain
+from decklog.cli.exits import print_json, shape
+from decklog.cli.table import cut, fitted, in_dollars, plain
+from decklog.figures import dollars
 from decklog.records import Page, Record
 
 TYPE_CHECKING = False
@@ -23,8 +24,11 @@ def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, rea
         envelope = {"ok": True, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings}
         print_json(envelope if reason is None else {**envelope, "reason": reason})
         return 0
-    text, left_out = as_text(result)
+    text, left_out = as_text(_shaped(result))
+    warnings += shape().warnings
     sys.stdout.write(terminal.visible(text))
+    if isinstance(result, list) and not result:
+        sys.stderr.write("Nothing found.\n")
     if left_out:
         sys.stderr.write(f"Not shown: {', '.join(left_out)}; --json has all\n")
     if isinstance(result, Page) and result.next is not None:
@@ -34,6 +38,14 @@ def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, rea
     if reason is not None:
         sys.stderr.write(f"Nothing: {terminal.visible(reason['message'], sys.stderr)}\n  {reason['hint']}\n")
     return 0
+
+
+def _shaped(result: "Any") -> "Any":
+    """Give what a person asked to see of a result. Entries are lines and tables leave empty columns out as they are."""
+    wanted = shape()
+    if wanted.fields or (wanted.brief and not isinstance(result, list)):
+        return wanted.of_data(to_data(result))
+    return result
 
 
 def show_stream(entries: "Iterator[Any]", *, as_json: bool, of_one_stream: bool = False) -> int:
@@ -62,7 +74,7 @@ def to_data(value: "Any") -> "Any":
 
 def as_text(result: "Any") -> tuple[str, list[str]]:
     """Write a result for a person; name the columns of tables that found no room."""
-    data = to_data(result)
+    data = in_dollars(to_data(result))
     if data is None:
         return "", []
     if isinstance(data, dict):
@@ -98,11 +110,22 @@ def _is_entry(value: "Any") -> bool:
     return isinstance(value, Record) and value.table == "entries"
 
 
+def _untold(entry: "Any") -> str:
+    """Say what an entry without words is about: a charge by its amount, another change by its record alone."""
+    if not entry.record_table:
+        return plain(entry.payload)
+    image = entry.payload if entry.record_table == "charges" and isinstance(entry.payload, dict) else {}
+    if "model" not in image:
+        return ""
+    cost = image.get("cost_microdollars")
+    return f"{'price unknown' if cost is None else dollars(cost)}, {image['model']}"
+
+
 def entry_line(entry: "Any", *, of_one_stream: bool = False) -> str:
     """Write an entry as one line: when, where, who, what. On a terminal its number does where all are of one stream."""
     who = entry.agent or "-"
     what = f"{entry.record_table} {entry.record_id} {entry.subtype}" if entry.record_table else (entry.subtype or "")
-    text = entry.body if entry.body is not None else ("" if entry.record_table else plain(entry.payload))
+    text = entry.body if entry.body is not None else _untold(entry)
     parts = [part for part in (what, " ".join((text or "").split())) if part]
     where = f"{entry.seq:>5}" if of_one_stream and terminal.is_terminal() else entry.id
     line = f"{entry.at:%Y-%m-%d %H:%M:%S}  {where}  {entry.kind:<11} {who:<12} {': '.join(parts)}"

@@ -3,6 +3,7 @@
 import re
 
 from decklog.cli import terminal
+from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _FIRST = (
     "number",
     "key",
     "calls",
-    "cost_microdollars",
+    "cost_dollars",
     "unpriced_calls",
     "model",
     "agent",
@@ -50,6 +51,10 @@ _FIRST = (
     "handle",
     "at",
 )
+
+_SMALL = "microdollars"
+# Columns that are in the unit that their row names.
+_OF_UNIT = ("ceiling", "spent", "reserved", "left", "free", "asked")
 
 # These stay useful when they are cut; of the others, such as ids, a part is worth nothing.
 _TEXTS = frozenset({"title", "goal", "criterion", "question", "insight", "why", "body", "summary", "reason", "source"})
@@ -95,6 +100,22 @@ def _cell(value: "Any", limit: int) -> str:
     if terminal.is_terminal():
         text = terminal.visible(_TIME.sub(r"\1 \2", text))
     return cut(text, limit)
+
+
+def in_dollars(value: "Any") -> "Any":
+    """Give data for people: amounts in micro-dollars, wherever they stand, as `$16.97` under the name of dollars."""
+    if isinstance(value, list):
+        return [in_dollars(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    of_unit = _OF_UNIT if value.get("unit") == _SMALL else ()
+    return {name.replace(_SMALL, "dollars"): _amount(name, item, name in of_unit) for name, item in value.items()}
+
+
+def _amount(name: str, value: "Any", is_of_unit: bool) -> "Any":
+    if type(value) is int and (is_of_unit or name.endswith(_SMALL)):
+        return dollars(value)
+    return "dollars" if (name, value) == ("unit", _SMALL) else in_dollars(value)
 
 
 def cut(text: str, limit: int) -> str:

@@ -30,6 +30,18 @@ def visible(text: str, stream: "TextIO | None" = None) -> str:
     return text.translate(_escapes())
 
 
+# What is there and not seen: blanks of no width, and marks that join or part.
+_UNSEEN = (0x00AD, *range(0x200B, 0x200E), *range(0x2060, 0x2065), 0xFEFF)
+
+
+def revealed(text: str, *, tabs: bool = False) -> str:
+    """Write out, wherever it goes, what a terminal would obey and what nobody sees: what is decided on is what is read."""
+    if text.isascii() and text.isprintable():
+        return text
+    hidden = {code: f"⟨U+{code:04X}⟩" for code in (*_OBEYED, *_UNSEEN)}
+    return text.replace("\t", "    " if tabs else " ").translate(hidden)
+
+
 def say(text: str) -> None:
     """Write a line, or several, for a person."""
     sys.stdout.write(visible(text) + "\n")

@@ -439,3 +439,31 @@ def test_a_task_depends_on_tasks_of_its_own_run(log: Decklog, run_id: str) -> No
     ours = log.tasks.add(run_id, "ours")
     with pytest.raises(Invalid, match="its own run"):
         log.tasks.depend(ours.id, "theirs")
+
+
+# Going on after a restart
+
+
+def test_a_task_goes_on_under_a_new_fence_and_the_old_one_has_lost_it(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work")
+    claim = log.tasks.claim(run_id, worker="dev")
+    assert claim is not None
+    again = log.tasks.refence(claim.task.id, fence=claim.task.fence)
+    assert (again.fence, again.worker, again.attempts) == (claim.task.fence + 1, "dev", 1)
+    with pytest.raises(LeaseLost):
+        log.tasks.finish(claim.task.id, fence=claim.task.fence)
+    with pytest.raises(LeaseLost):
+        log.tasks.refence(claim.task.id, fence=claim.task.fence)
+    assert log.tasks.finish(claim.task.id, fence=again.fence).state == "done"
+    assert [attempt.fence for attempt in log.tasks.attempts(claim.task.id)] == [again.fence]
+    assert log.journal.verify().ok
+
+
+def test_a_task_that_goes_on_has_its_lease_anew(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "work")
+    claim = log.tasks.claim(run_id, worker="dev", lease_seconds=10)
+    assert claim is not None
+    clock.advance(seconds=9)
+    log.tasks.refence(claim.task.id, fence=claim.task.fence, lease_seconds=10)
+    clock.advance(seconds=9)
+    assert log.tasks.claim(run_id, worker="other") is None

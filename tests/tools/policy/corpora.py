@@ -22,6 +22,7 @@ DANGEROUS = (
     "dangerous_sixth",
     "dangerous_seventh",
     "dangerous_eighth",
+    "dangerous_ninth",
 )
 HARMLESS = (
     "harmless",
@@ -33,6 +34,7 @@ HARMLESS = (
     "harmless_sixth",
     "harmless_seventh",
     "harmless_eighth",
+    "harmless_ninth",
 )
 
 

@@ -14,7 +14,8 @@ from decklog.tools import Sandbox, Toolbox
 from decklog.tools.sandbox import landlock, sandbox, seccomp
 from decklog.tools.sandbox.sandbox import Kind
 from decklog.tools.shell.process_tree import carriers
-from tests.tools.shell.test_shell import STUBBORN, is_running, wait_for
+from tests.tools.shell.test_shell import STUBBORN, is_running
+from tests.waiting import wait_until
 
 
 @pytest.fixture(params=[Kind.BUBBLEWRAP, Kind.LANDLOCK])
@@ -161,15 +162,15 @@ def test_a_stubborn_process_tree_is_gone_in_a_sandbox_too(held: Toolbox, place: 
         held.run(["python", "stubborn.py", "600"], timeout_seconds=1.5)
     (place / "grandchild.pid").unlink()
     started = held.start_process(["python", "stubborn.py", "600"])
-    wait_for((place / "grandchild.pid").exists)
+    wait_until((place / "grandchild.pid").exists)
     pids = [one.pid for one in carriers(started.process_id)]
     assert held.stop_process(started.process_id, grace_seconds=0.2).was_running
-    wait_for(lambda: not any(is_running(pid) for pid in pids))
+    wait_until(lambda: not any(is_running(pid) for pid in pids))
 
 
 def test_an_interrupt_reaches_the_command_and_not_only_its_wrapper(held: Toolbox, place: Path) -> None:
     started = held.start_process(script(place, "trap 'echo tidied; exit 5' INT; echo ready; while :; do sleep 0.05; done"))
-    wait_for(lambda: "ready" in held.process_logs(started.process_id))
+    wait_until(lambda: "ready" in held.process_logs(started.process_id))
     stopped = held.stop_process(started.process_id)
     assert (stopped.exit_code, stopped.signals_sent) == (5, ("SIGINT",))
     assert "tidied" in held.process_logs(started.process_id)
@@ -180,7 +181,7 @@ def test_a_process_keeps_its_home_when_the_toolbox_is_closed(make_box: Callable[
     started = first.start_process(script(place, "until [ -e go ]; do sleep 0.02; done; echo x > $HOME/a && mktemp && echo kept"))
     first.close()
     (place / "go").touch()
-    wait_for(lambda: second.list_processes()[0].state != "running")
+    wait_until(lambda: second.list_processes()[0].state != "running")
     assert "kept" in second.process_logs(started.process_id)
 
 

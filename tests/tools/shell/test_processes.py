@@ -17,7 +17,8 @@ from decklog.tools import Toolbox
 from decklog.tools.shell.launch import end_process_tree
 from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.process_tree import carriers
-from tests.tools.shell.test_shell import STUBBORN, is_running, wait_for
+from tests.tools.shell.test_shell import STUBBORN, is_running
+from tests.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,7 @@ def nothing_left(log: Decklog, run_id: str) -> Iterator[None]:
 
 def test_a_process_runs_in_the_background_and_its_output_is_kept(box: Toolbox) -> None:
     started = box.start_process("echo one; echo two >&2; sleep 600")
-    wait_for(lambda: "two" in box.process_logs(started.process_id))
+    wait_until(lambda: "two" in box.process_logs(started.process_id))
     assert box.process_logs(started.process_id) == "one\ntwo\n"
     assert box.process_logs(started.process_id, tail_lines=1) == "two\n"
     assert box.process_logs(started.process_id, tail_lines=0) == ""
@@ -43,14 +44,14 @@ def test_a_process_runs_in_the_background_and_its_output_is_kept(box: Toolbox) -
 
 def test_the_exit_code_of_a_finished_process_is_kept(box: Toolbox) -> None:
     started = box.start_process("echo done; exit 7")
-    wait_for(lambda: box.list_processes()[0].state != "running")
+    wait_until(lambda: box.list_processes()[0].state != "running")
     assert [(one.state, one.exit_code) for one in box.list_processes()] == [("exited", 7)]
     assert box.process_logs(started.process_id) == "done\n"
 
 
 def test_a_stop_interrupts_first(box: Toolbox) -> None:
     started = box.start_process("trap 'echo tidied; exit 5' INT; echo ready; while :; do sleep 0.05; done")
-    wait_for(lambda: "ready" in box.process_logs(started.process_id))
+    wait_until(lambda: "ready" in box.process_logs(started.process_id))
     stopped = box.stop_process(started.process_id)
     assert (stopped.was_running, stopped.state, stopped.exit_code) == (True, "stopped", 5)
     assert stopped.signals_sent == ("SIGINT",)
@@ -63,7 +64,7 @@ def test_a_stop_goes_on_to_terminate_and_to_kill(box: Toolbox) -> None:
         ("INT TERM", ["SIGINT", "SIGTERM", "SIGKILL"], "SIGKILL"),
     ):
         started = box.start_process(f"trap '' {ignored}; echo ready; while :; do read -t 0.05 < <(:); done; sleep 600")
-        wait_for(lambda started=started: "ready" in box.process_logs(started.process_id))
+        wait_until(lambda started=started: "ready" in box.process_logs(started.process_id))
         stopped = box.stop_process(started.process_id, grace_seconds=0.3)
         assert list(stopped.signals_sent) == sent
         assert stopped.signal == ended_by
@@ -73,7 +74,7 @@ def test_a_stop_goes_on_to_terminate_and_to_kill(box: Toolbox) -> None:
 def test_a_grandchild_that_ignores_signals_is_gone_after_a_stop(box: Toolbox, place: Path) -> None:
     (place / "stubborn.py").write_text(STUBBORN)
     started = box.start_process([sys.executable, "stubborn.py", "600"])
-    wait_for(lambda: (place / "grandchild.pid").exists() and (place / "grandchild.pid").read_text())
+    wait_until(lambda: (place / "grandchild.pid").exists() and (place / "grandchild.pid").read_text())
     grandchild = int((place / "grandchild.pid").read_text())
     assert is_running(grandchild)
     stopped = box.stop_process(started.process_id, grace_seconds=0.2)
@@ -89,7 +90,7 @@ def test_force_kills_at_once(box: Toolbox) -> None:
 
 def test_stopping_what_has_ended_reports_how_it_ended(box: Toolbox) -> None:
     started = box.start_process("exit 4")
-    wait_for(lambda: box.list_processes()[0].state != "running")
+    wait_until(lambda: box.list_processes()[0].state != "running")
     stopped = box.stop_process(started.process_id)
     assert (stopped.was_running, stopped.state, stopped.exit_code, stopped.signals_sent) == (False, "exited", 4, ())
 
@@ -110,11 +111,11 @@ with Decklog.open({target!r}) as log, Toolbox(log, {run_id!r}, root={str(place)!
 """
     agent = subprocess.Popen([sys.executable, "-c", script])
     try:
-        wait_for((tmp_path / "started").exists)
+        wait_until((tmp_path / "started").exists)
     finally:
         agent.send_signal(signal.SIGKILL)
         agent.wait()
-    wait_for(lambda: any(one.state == "exited" for one in box.list_processes()))
+    wait_until(lambda: any(one.state == "exited" for one in box.list_processes()))
     over, alive = box.list_processes()
     assert (alive.state, over.state, over.exit_code) == ("running", "exited", 9)
     assert box.process_logs(over.process_id) == "over\n"
@@ -161,7 +162,7 @@ def test_what_lost_its_supervisor_is_still_found_and_stopped(log: Decklog, box: 
     started = box.start_process("trap '' INT TERM; sleep 600")
     supervisor = Identity.from_text(log.processes.get(started.process_id).keeper)
     assert supervisor.send(signal.SIGKILL)
-    wait_for(lambda: not supervisor.is_alive())
+    wait_until(lambda: not supervisor.is_alive())
     assert box.list_processes()[0].state == "running"
     stopped = box.stop_process(started.process_id)
     assert (stopped.was_running, stopped.state) == (True, "lost")
@@ -171,7 +172,7 @@ def test_what_lost_its_supervisor_is_still_found_and_stopped(log: Decklog, box: 
 def test_a_chatty_process_never_blocks_and_never_fills_the_disk(make_box: Callable[..., Toolbox], log: Decklog) -> None:
     box = make_box(cap_bytes=20_000)
     started = box.start_process("yes | head -c 5000000; echo; echo the end; sleep 600")
-    wait_for(lambda: "the end" in box.process_logs(started.process_id, tail_lines=1))
+    wait_until(lambda: "the end" in box.process_logs(started.process_id, tail_lines=1))
     folder = Path(log.processes.get(started.process_id).folder)
     assert sum(file.stat().st_size for file in folder.iterdir()) < 100_000
     box.stop_process(started.process_id, force=True)
@@ -202,7 +203,7 @@ def test_processes_of_another_run_are_not_ours_to_stop(log: Decklog, box: Toolbo
 def test_what_daemonises_is_still_part_of_its_process(box: Toolbox, place: Path) -> None:
     (place / "stubborn.py").write_text(STUBBORN)
     started = box.start_process([sys.executable, "stubborn.py", "0"])
-    wait_for(lambda: not is_running(started.pid))
+    wait_until(lambda: not is_running(started.pid))
     grandchild = int((place / "grandchild.pid").read_text())
     assert box.list_processes()[0].state == "running"
     stopped = box.stop_process(started.process_id, grace_seconds=0.1)
@@ -212,7 +213,7 @@ def test_what_daemonises_is_still_part_of_its_process(box: Toolbox, place: Path)
 
 def test_a_record_of_a_process_keeps_its_first_end(log: Decklog, box: Toolbox) -> None:
     started = box.start_process("exit 3")
-    wait_for(lambda: box.list_processes()[0].state != "running")
+    wait_until(lambda: box.list_processes()[0].state != "running")
     again = log.processes.ended(started.process_id, "lost")  # type: ignore[arg-type]
     assert (again.already, again.state, again.exit_code) == (True, "exited", 3)
     with pytest.raises(Invalid):

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.effects import DONE, PENDING, Driver, Ground
 
 from decklog.tools.sandbox.sandbox import Kind
-from tests.tools.shell.test_shell import wait_for
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
 
@@ -26,7 +26,7 @@ def test_a_step_goes_on_when_its_maker_is_killed_and_its_result_is_kept(tmp_path
     ground = Ground(tmp_path, kind=Kind.NONE)
     (ground.root / "push.sh").write_text("echo begun >> begun.txt; sleep 1; echo ended >> ended.txt\n")
     pid = ground.begin("push-1", with_check=False)
-    wait_for((ground.root / "begun.txt").exists)
+    wait_until((ground.root / "begun.txt").exists)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     codes = []

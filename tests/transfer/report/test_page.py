@@ -8,9 +8,29 @@ import pytest
 from decklog import Conflict, Decklog, ManualClock
 from decklog.errors import NotFound
 from decklog.transfer.report.page import write_page
+from tests.pictures import sample_log
 from tests.transfer.conftest import fill
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+# What a manager asks, and the page of the sample run answers.
+TOLD = [
+    "$14.09",
+    "in 4 calls",
+    "$14.09 of $25.00 (56 %)",
+    "2 of 3criteria met",
+    "12 of 12 tests of tests/test_commas.py pass",
+    "Needs you (2)",
+    "bo asks: May I push the branch trailing-commas?",
+    "“Write it down” is blocked: The style guide does not say how to write grammars",
+    "It only reads more than before",
+    "ada, expired",
+    "$ pytest tests/test_lexer.py → exit 1 in 8.2 s",
+    "bo spent $1.20 on opus (23,076 tokens)",
+    "Done: “Change the lexer”: Commas are tokens",
+    "ana answered granted: May the grammar be changed in a minor release?",
+    "of bookkeeping up to here",
+]
 
 
 class Reader(HTMLParser):
@@ -57,9 +77,27 @@ def test_the_page_tells_the_run_its_tasks_its_time_and_whether_it_verifies(page:
     reader = Reader(page)
     assert "hash chain whole" in reader.text
     assert "Tasks (1)" in reader.text
-    assert {"svg", "rect", "table"} <= reader.tags
+    assert "table" in reader.tags
+    assert 'class="bar done"' in page
     assert "3.0 min" in reader.text
     assert "body <script>" in reader.text
+
+
+@pytest.fixture
+def told(log: Decklog, clock: ManualClock, tmp_path: Path) -> str:
+    """The text of a page of a run that has something of everything a manager asks about."""
+    sample_log.write(log, clock)
+    write_page(log, sample_log.RUN, str(tmp_path / "run.html"))
+    return Reader((tmp_path / "run.html").read_text()).text
+
+
+def test_a_manager_reads_what_it_cost_what_was_shown_who_said_yes_and_what_is_in_the_way(told: str) -> None:
+    assert [said for said in TOLD if said not in told] == []
+
+
+def test_nobody_reads_json_or_a_table_of_the_database(told: str) -> None:
+    assert '{"' not in told
+    assert "microdollars" not in told
 
 
 def test_the_file_is_private_and_not_overwritten_unasked(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:

@@ -193,6 +193,23 @@ def where(call: Call) -> int:
     return show(facts, as_json=call.json)
 
 
+@click.command()
+@click.option("--schema", default="public", metavar="NAME", help="the schema that the log's tables are in, default public")
+@click.pass_obj
+def roles(call: Call, schema: str) -> int:
+    """Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.
+
+    It connects to nothing and changes nothing: decklog roles | psql postgresql://OWNER@HOST/DATABASE
+    """
+    from decklog.transfer.roles import roles_sql
+
+    sql = roles_sql(schema)
+    if call.json:
+        return show({"sql": sql}, as_json=True)
+    click.echo(sql, nl=False)
+    return 0
+
+
 @for_the_manager
 @click.command()
 @click.option("--check", is_flag=True, help="Only tell what would be applied; exit 7 when something would.")

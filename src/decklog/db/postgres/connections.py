@@ -125,7 +125,7 @@ class Connections:
     def check_writable(self) -> None:
         self.check_open()
         if self.read_only:
-            raise ReadOnly("this log is open for reading only", hint="Open it without read_only.")
+            raise ReadOnly("this log is open for reading only", hint="Open it without read_only, as a role that may write.")
 
     def _connect_seconds(self) -> int:
         return max(2, int(self.busy_seconds))

@@ -257,6 +257,8 @@ class PostgresDatabase(Database):
         if migrate:
             self.migrate()
         self._transactions.version = schema.check_version(self)
+        if not self.read_only and not self.read(lambda: schema.may_append(self)):
+            self.read_only = self.connections.read_only = True
 
     def migrate(self) -> list[str]:
         return schema.migrate(self, self._transactions)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _MOST = 20
 # How the number of a page is made: of its segment, whether and how high it stands in a tree, and its place.
 _PAGE_BITS, _SEGMENT_BITS = 37, 16
+_LEAVES = f"id >= {1 << _PAGE_BITS} and id < {1 << (_PAGE_BITS + _SEGMENT_BITS)} and (id >> 31) & 63 = 0"
 _PARTS = {"data": "id, block", "idx": "segid, term, pgno", "docsize": "id, sz", "config": "k, v"}
 _TEMPORARY = ("checked_whole", "checked_emptied", "checked_fresh", "checked_there", "checked_told_words", "checked_emptied_words")
 
@@ -53,23 +54,18 @@ class IndexCheck:
 
     def _pages_with_words(self) -> set[tuple[int, int]]:
         """List the pages on which a word begins, as segment and page."""
-        rows = self._db.each(
-            f"""
-            select id, length(block), substr(block, 3, 2)
-              from main.{self._index}_data
-             where id >= {1 << _PAGE_BITS}
-               and id < {1 << (_PAGE_BITS + _SEGMENT_BITS)}
-               and (id >> 31) & 63 = 0
-            """,
-            {},
-        )
+        rows = self._db.each(f"select id, length(block), substr(block, 3, 2) from main.{self._index}_data where {_LEAVES}", {})
         # Where the words end and the list of their places begins stands in the third and fourth byte.
         pages = (id for id, length, end in rows if int.from_bytes(end, "big") < length)
         return {(id >> _PAGE_BITS, id & 0x7FFFFFFF) for id in pages}
 
     def _pages_listed(self) -> set[tuple[int, int]]:
         """List the pages that a search may begin on. SQLite's own check misses the last one of a segment."""
-        return {(segment, page // 2) for segment, page in self._db.each(f"select segid, pgno from main.{self._index}_idx", {})}
+        # While segments are merged step by step, the pages that were taken over are gone and still listed; none is looked at.
+        sql = f"select id >> {_PAGE_BITS}, min(id & 2147483647) from main.{self._index}_data where {_LEAVES} group by 1"
+        first: dict[int, int] = dict(self._db.rows(sql, {})[1])
+        listed = self._db.each(f"select segid, pgno / 2 from main.{self._index}_idx", {})
+        return {(segment, page) for segment, page in listed if page >= first.get(segment, 0)}
 
     def _leftovers(self) -> int:
         """Count the words that are left when every row was taken out."""

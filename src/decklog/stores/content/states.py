@@ -197,7 +197,7 @@ class States(Checkpoints):
         )
         if not found:
             what = f"state {place[2]!r} of group {place[1]}" + (f" at version {version}" if version is not None else "")
-            raise NotFound(f"run {place[0]} has no {what}", hint="decklog states find lists what there is.", id=list(place))
+            raise NotFound(f"run {place[0]} has no {what}", hint=f"See them: decklog states find {place[0]}", id=list(place))
         documents.fill(self._db, found[0], "document", found[0].digest)
         return found[0]
 

@@ -47,6 +47,7 @@ class Approval(Record):
     references = (("task_id", "tasks"),)
     is_managed = True
     is_guarded = True
+    keeps = ("about_digest",)
 
     id: str
     run_id: str
@@ -72,6 +73,9 @@ class Approval(Record):
     max_uses: int | None = None
     valid_until: datetime | None = None
     uses: int | None = None
+    # What is asked about, as it is kept: without its secrets, where it had any.
+    about_digest: str | None = None
+    redacted: bool = False
 
     @property
     def is_proven(self) -> bool:

@@ -25,6 +25,7 @@ from decklog.stores.desk.approval import (
     payload_of,
     settled,
 )
+from decklog.stores.desk.approval_about import check_seen, keep_about, shown
 from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import next_number
 
@@ -53,7 +54,7 @@ class Approvals(Store):
         question: str,
         *,
         by: str,
-        about: object = None,
+        about: bytes | object = None,
         digest: str | None = None,
         subject: str | None = None,
         asked_of: str | None = None,
@@ -68,8 +69,9 @@ class Approvals(Store):
     ) -> Approval:
         """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`digest`).
 
-        When the thing changes, ask anew: an approval serves its own digest alone. With a key or an id that is known, the first
-        question comes back. `default_verdict` is what counts when the time runs out without an answer.
+        The content is kept, without its secrets, for whoever decides. When the thing changes, ask anew: an approval serves its
+        own digest alone. With a key or an id that is known, the first question comes back. `default_verdict` is what counts when
+        the time runs out without an answer.
         """
         now = self._now()
         fields = {
@@ -85,9 +87,9 @@ class Approvals(Store):
             **_parties(by, asked_of),
         }
         self._record_lapsed(run_id)
-        return self._ask_once(run_id, approval_id, {**fields, "state": ApprovalState.OPEN, "asked_at": now})
+        return self._ask_once(run_id, approval_id, {**fields, "state": ApprovalState.OPEN, "asked_at": now}, about)
 
-    def _ask_once(self, run_id: str, approval_id: str | None, fields: "dict[str, Any]") -> Approval:
+    def _ask_once(self, run_id: str, approval_id: str | None, fields: "dict[str, Any]", about: object = None) -> Approval:
         approval = self._once(
             lambda: self._known(run_id, approval_id, fields["key"]),
             lambda: self._add(
@@ -96,6 +98,7 @@ class Approvals(Store):
                 id=approval_id or self._ids.new("apr"),
                 run_id=run_id,
                 number=next_number(self._db, Approval, run_id),
+                **keep_about(self._db, about),
                 **fields,
             ),
         )
@@ -171,14 +174,17 @@ class Approvals(Store):
     ) -> Approval:
         """Grant or deny an open approval; who asked can't.
 
-        `digest` says what the decider saw: when another thing was asked about, nothing is decided. The same answer by the same
-        decider again changes nothing. A grant is good for one use, unless `uses` or `minutes` say for how many or how long.
+        `digest` says what the decider saw: when another thing was asked about, nothing is decided; a grant needs it where the
+        thing itself is not in the log. The same answer by the same decider again changes nothing. A grant is good for one use,
+        unless `uses` or `minutes` say for how many or how long.
         """
         chosen, decider = enum_of(Verdict, verdict, "verdict"), name_of(by, "by")
         grant = grant_of(chosen, self._now(), uses, minutes)
         asked = self._fetch(Approval, approval_id)
         check_decider(asked, decider)
         check_digest(asked, digest)
+        if chosen is Verdict.GRANTED:
+            check_seen(self._db, asked, digest)
         self._record_lapsed(asked.run_id)
         changed = self._change_all(
             Approval,
@@ -286,6 +292,15 @@ class Approvals(Store):
     def get(self, approval_id: str) -> Approval:
         """Get an approval as it counts now."""
         return self._fetch(Approval, approval_id).seen_at(self._now())
+
+    @reads
+    def show(self, approval_id: str) -> "dict[str, Any]":
+        """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about.
+
+        `check` is: matches; parts redacted, where the thing had secrets; or not in the log, where only its digest was given.
+        """
+        approval = self._fetch(Approval, approval_id).seen_at(self._now())
+        return {**approval.as_dict(), "about": shown(self._db, approval)}
 
     @reads
     def find(

@@ -251,7 +251,7 @@ class FeedbackStore(Store):
         """Read the feedback so that nobody else moves it until this transaction ends."""
         found = self._select(Feedback, "select * from feedback where id = :id for update", id=feedback_id)
         if not found:
-            raise NotFound(f"there is no feedback {feedback_id}", hint="decklog feedback find lists it all.", id=feedback_id)
+            raise NotFound(f"there is no feedback {feedback_id}", hint="See what there is: decklog feedback find", id=feedback_id)
         return found[0]
 
     def _move(self, feedback_id: str, to: FeedbackState, by: str | None, note: str | None, **changes: "Any") -> Feedback:

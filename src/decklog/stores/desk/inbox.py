@@ -330,7 +330,7 @@ class Inbox(Store):
         """Read the message so that nobody else moves it until this transaction ends."""
         found = self._select(Message, "select * from messages where id = :id for update", id=message_id)
         if not found:
-            raise NotFound(f"there is no message {message_id}", hint="decklog inbox find lists them.", id=message_id)
+            raise NotFound(f"there is no message {message_id}", hint="See what there is: decklog inbox find", id=message_id)
         return found[0]
 
 

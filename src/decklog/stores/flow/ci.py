@@ -133,7 +133,7 @@ class Ci(Store):
         found = self._seek(CiRun, (workflow_name, branch, ci_run_id))  # type: ignore[arg-type]
         if found is None:
             raise NotFound(
-                f"there is no run {ci_run_id} of {workflow_name} on {branch}", hint="decklog ci find lists what is there."
+                f"there is no run {ci_run_id} of {workflow_name} on {branch}", hint="See what there is: decklog ci find"
             )
         return found
 

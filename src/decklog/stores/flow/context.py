@@ -154,7 +154,7 @@ class Context(Store):
             reference=int(reference) if is_number else reference,
         )
         if not found:
-            raise NotFound(f"there is no package {reference}", hint="decklog context find RUN_ID lists them.", id=reference)
+            raise NotFound(f"there is no package {reference}", id=reference)
         return found[0]
 
     @reads

@@ -111,7 +111,7 @@ class Journal:
         number = number_of(self._db, stream)
         _, rows = self._db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
         if number is None or not rows:
-            raise NotFound(f"there is no entry {stream}:{seq}", hint="decklog journal find lists what is there.")
+            raise NotFound(f"there is no entry {stream}:{seq}", hint=f"See what is there: decklog journal find {stream}")
         return load(self._db, rows[0])
 
     @reads_in_steps

@@ -96,10 +96,11 @@ class Standing:
         """Say that this budget does not allow so much."""
         budget = self.budget
         renews = f"it renews at {to_text(self.span.renews_at)}" if self.span.renews_at else "it never renews"
+        # To the last digit: rounded, what is left and what is needed could read the same.
+        left, ceiling, needed = (budget.say(amount, exact=True) for amount in (max(0, self.free), budget.ceiling, asked))
         return BudgetExceeded(
-            f"the budget of {budget.title}, has {budget.say(max(0, self.free))} left of {budget.say(budget.ceiling)} "
-            f"and this needs {budget.say(asked)}; {renews}",
-            hint="Ask the manager to raise it (decklog budgets set), or wait until it renews or reservations end.",
+            f"the budget of {budget.title}, has {left} left of {ceiling} and this needs {needed}; {renews}",
+            hint="Ask the manager to raise it, or wait until it renews or reservations end. See them: decklog budgets find",
             **self.as_details(),
             asked=asked,
         )

@@ -95,9 +95,9 @@ class Budget(Record):
         whose = "everything" if self.scope is BudgetScope.ALL else f"{self.scope} {self.scope_id}"
         return f"{whose}, {self.period}" if self.period is BudgetPeriod.FOREVER else f"{whose}, per {self.period}"
 
-    def say(self, amount: int) -> str:
+    def say(self, amount: int, *, exact: bool = False) -> str:
         """Write an amount of this budget's unit for people."""
-        return dollars(amount) if self.unit is BudgetUnit.MICRODOLLARS else f"{amount} tokens"
+        return dollars(amount, exact=exact) if self.unit is BudgetUnit.MICRODOLLARS else f"{amount} tokens"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -275,6 +275,14 @@ class Leases(Store):
         task = self._held(task_id, fence, changes)
         return task if task.reservation_id is None else self._keep_reservation(task, lease_seconds)
 
+    @writes
+    def refence(self, task_id: str, *, fence: int, lease_seconds: float = DEFAULT_LEASE_SECONDS) -> Task:
+        """Go on with a task under a new fence, as after a restart; whoever still shows the old one has lost it."""
+        check_span(lease_seconds, "lease_seconds")
+        changes = {"fence": fence + 1, "leased_until": self._steady_now() + timedelta(seconds=lease_seconds)}
+        task = self._held(task_id, fence, changes, note=f"{task_id} goes on under fence {fence + 1}")
+        return task if task.reservation_id is None else self._keep_reservation(task, lease_seconds)
+
     def _keep_reservation(self, task: Task, lease_seconds: float) -> Task:
         """Hold a task's money for as long as its lease; what is over by now, as when the clock was set ahead, is held anew."""
         assert task.reservation_id is not None
@@ -476,7 +484,7 @@ def _lost(task: Task, fence: int) -> LeaseLost:
     holder = f"; {task.worker} has it with fence {task.fence}" if task.worker else ""
     return LeaseLost(
         f"task {task.id} is no longer yours: it is {task.state}{holder}",
-        hint="Stop working on it; claim another.",
+        hint="Stop working on it; claim another: decklog next",
         task_id=task.id,
         state=task.state.value,
         fence=task.fence,

@@ -41,6 +41,12 @@ class Program:
     """Options with which, and without operands, it only shows something; none at all is one of them where any is listed."""
     dry: frozenset[str] = frozenset()
     """Options, as written, with which it only says what it would do."""
+    level: bool = False
+    """Whether the entry is only a word between a program and subcommands that have entries of their own."""
+    reading: re.Pattern[str] | None = None
+    """The verbs with which it only reads what an account or a server has."""
+    groups: frozenset[str] = frozenset()
+    """The words that may stand before the verb; `*` is any one word."""
     slashes: bool = False
     """Whether it writes its options as `/name:value`."""
 
@@ -57,3 +63,5 @@ class Rule:
     any: re.Pattern[str] | None = None
     """A pattern found in one of the arguments, options included."""
     bare: bool = False
+    unless: re.Pattern[str] | None = None
+    """A pattern; where one of the arguments has it, the rule is not about this use."""

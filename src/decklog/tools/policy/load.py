@@ -110,6 +110,9 @@ class Tables:
             interactive=frozenset(words(entry.get("interactive", ()))),
             shows=frozenset(words(entry.get("shows", ()))),
             dry=frozenset(words(entry.get("dry", ()))),
+            level=entry.get("level", False),
+            reading=re.compile(entry["reading"]) if "reading" in entry else None,
+            groups=frozenset(words(entry.get("groups", ()))),
             slashes=entry.get("slashes", False),
         )
 
@@ -141,6 +144,7 @@ class Tables:
             words=re.compile(entry["words"]) if "words" in entry else None,
             any=re.compile(entry["any"]) if "any" in entry else None,
             bare=entry.get("bare", False),
+            unless=re.compile(entry["unless"]) if "unless" in entry else None,
         )
 
     def _path(self, entry: dict[str, Any]) -> Iterator[tuple[tuple[str, str], Finding]]:

@@ -41,6 +41,10 @@ class Policy:
     patterns: Mapping[str, re.Pattern[str]]
     variables: Mapping[str, Finding | str]
     option_words: Mapping[str, frozenset[str]]
+    languages: Mapping[str, str]
+    """The language of the code that a program runs."""
+    starters: frozenset[str]
+    """Programs with subcommands that start another program and therefore have entries of their own."""
     data: Mapping[str, Any]
     """The merged file, for whoever wants to show it."""
 
@@ -107,8 +111,9 @@ def _build(data: dict[str, Any], path: str) -> Policy:
     """Build a policy from its data, naming the file in what it refuses."""
     tables = Tables(data)
     try:
+        programs = tables.programs()
         return Policy(
-            programs=tables.programs(),
+            programs=programs,
             rules=tables.rules(),
             paths=tables.paths(),
             findings=tables.findings(),
@@ -117,6 +122,8 @@ def _build(data: dict[str, Any], path: str) -> Policy:
             patterns={name: re.compile(given) for name, given in data.get("patterns", {}).items()},
             variables=tables.variables(),
             option_words=tables.option_words(),
+            languages={name: language for language, named in data.get("languages", {}).items() for name in words(named)},
+            starters=frozenset(name.rpartition(" ")[0] for name in programs if " " in name),
             data=data,
         )
     except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:

@@ -1,142 +1,200 @@
-"""A run as one HTML page for a report: no script, no outside resource, every text escaped."""
+"""A run as one page for whoever asks how it went: what it cost, what was shown, who said yes, what is in the way."""
 
 import os
 from html import escape
+from itertools import chain
 
-from decklog.clock import to_text
-from decklog.errors import Conflict
-from decklog.transfer.reading import entries_of
+from decklog.figures import counted, dollars
 from decklog.transfer.report.bars import bars
+from decklog.transfer.report.document import document, figures, needs_you, share, shown_span, shown_time, table, write_file
+from decklog.transfer.report.story import story
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
 
     from decklog.app import Decklog
-    from decklog.records import Record
+    from decklog.records import Page
+    from decklog.stores.desk.approval import Approval
+    from decklog.stores.runs.run import Run
+    from decklog.stores.work.criteria import Criterion
+    from decklog.stores.work.task import Task
 
-_MOST_TEXT = 2000
-_STYLE = """
-:root { --ink: #1c2430; --soft: #5b6675; --line: #dde2e8; --paper: #fff; --tint: #f5f7f9; --good: #1f7a3d; --bad: #b02a2a }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6eaf0; --soft: #9aa5b4; --line: #333c48; --paper: #14181d; --tint: #1c2229; --good: #5fc27e; --bad: #f08a8a }
-}
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper) }
-body { margin: 2rem auto; max-width: 72rem; padding: 0 1rem }
-h1 { font-size: 1.5rem; margin: 0 0 .25rem } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem } p { margin: .25rem 0 }
-.soft { color: var(--soft) } .good { color: var(--good); font-weight: 600 } .bad { color: var(--bad); font-weight: 600 }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem } dt { color: var(--soft) } dd { margin: 0 }
-.wide { overflow-x: auto } table { border-collapse: collapse; width: 100%; font-size: .9rem }
-th { text-align: left; color: var(--soft); font-weight: 600 }
-th, td { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
-td.text { white-space: pre-wrap; overflow-wrap: anywhere } td.plain { white-space: nowrap }
-code { font-size: .85em; overflow-wrap: anywhere }
-tr.change td { color: var(--soft) } svg text { fill: var(--ink) } svg line { stroke: var(--line) }
-@media print { body { margin: 0; max-width: none } }
-"""
+    T = TypeVar("T")
+
+_TONES = {"met": "good", "granted": "good", "done": "good", "completed": "good"}
+# What a reader looks for first.
+_URGENT = ("blocked", "waiting", "paused", "running", "pending", "done", "abandoned")
+_BAD = ("failed", "blocked", "denied", "expired", "abandoned", "cancelled", "stop", "stale", "open")
 
 
 def write_page(log: "Decklog", run_id: str, path: str | None = None, *, overwrite: bool = False) -> "dict[str, Any]":
     """Write the page of a run, as it is now, into a file that only its owner can read."""
     run = log.runs.get(run_id)
     path = os.path.abspath(path or f"{''.join(c if c.isalnum() or c in '-_.' else '_' for c in run_id)}.html")
-    flags = os.O_TRUNC if overwrite else os.O_EXCL
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        raise Conflict(f"{path} is there already, and was left as it is", hint="Add --overwrite.", path=path) from None
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.writelines(_page(log, run))
-    return {"run": run_id, "path": path, "bytes": os.path.getsize(path)}
+    parts = document(run.goal, RunPage(log, run).parts(), log.clock.now())
+    return {"run": run_id, "path": path, "bytes": write_file(path, parts, overwrite=overwrite)}
 
 
-def _page(log: "Decklog", run: "Any") -> "Iterator[str]":
-    # The policy makes a browser refuse whatever a text might smuggle in, should the escaping ever fail.
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(run.goal)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-    )
-    yield from _summary(log, run)
-    tasks = list(_all_tasks(log, run.id))
-    yield from _tasks(tasks)
-    yield from bars(log, tasks)
-    yield from _entries(log, run.id)
-    yield f'<p class="soft">Written by Decklog, {to_text(log.clock.now())}.</p>\n</body>\n</html>\n'
+class RunPage:
+    """What a page tells of one run, read from the log once."""
 
+    def __init__(self, log: "Decklog", run: "Run") -> None:
+        self._log = log
+        self._run = run
+        self._tasks = everything(lambda after: log.tasks.find(run.id, limit=200, after=after))
+        self._criteria = everything(lambda after: log.criteria.find(run.id, limit=200, after=after))
+        self._approvals = everything(lambda after: log.approvals.find(run.id, oldest_first=True, limit=200, after=after))
+        self._spent: dict[str, Any] = log.ledger.summary(run.id)
+        self._budgets: list[dict[str, Any]] = log.budgets.burn(scope="run", scope_id=run.id)  # type: ignore[arg-type]
 
-def _summary(log: "Decklog", run: "Any") -> "Iterator[str]":
-    result = log.journal.verify(run.id)
-    yield f'<h1>{escape(run.goal)}</h1>\n<p class="soft"><code>{escape(run.id)}</code></p>\n'
-    if result.ok:
-        yield f'<p class="good">Verified: {result.entries:,} entries, hash chain whole.</p>\n'
-    else:
-        assert result.first is not None
-        yield f'<p class="bad">Does not verify: entry {result.first.seq}: {escape(result.first.what)}.</p>\n'
-    head = next(head for head in log.journal.heads() if head["stream"] == run.id)
-    facts = {
-        "status": run.status.value,
-        "summary": run.summary,
-        "repository": run.repo,
-        "branch": run.branch,
-        "mode": run.mode and run.mode.value,
-        "started": to_text(run.started_at),
-        "ended": run.ended_at and to_text(run.ended_at),
-        "parent run": run.parent_run_id,
-        "last entry": f"{head['seq']}, hash {head['hash']}",
-    }
-    rows = (f"<dt>{name}</dt><dd>{escape(str(value))}</dd>" for name, value in facts.items() if value)
-    yield f"<dl>{''.join(rows)}</dl>\n"
+    def parts(self) -> "Iterator[str]":
+        head = next(head for head in self._log.journal.heads() if head["stream"] == self._run.id)
+        yield from self._summary()
+        yield needs_you(list(self._waiting()))
+        yield from chain(self._shown_criteria(), self._money(), self._shown_approvals(), self._shown_tasks())
+        yield from bars(self._log, self._tasks)
+        yield from story(self._log, self._run.id, head["seq"])
+        yield f'<p class="soft">Entry {head["seq"]:,} is the last. Its hash, to compare with: <code>{head["hash"]}</code></p>\n'
 
+    def _summary(self) -> "Iterator[str]":
+        run = self._run
+        facts = [run.id, run.repo, run.branch and f"branch {run.branch}", run.parent_run_id and f"from {run.parent_run_id}"]
+        yield f'<h1>{escape(run.goal)}</h1>\n<p class="soft">{escape(" · ".join(fact for fact in facts if fact))}</p>\n'
+        if run.summary:
+            yield f"<p>{escape(run.summary)}</p>\n"
+        yield figures(self._figures())
+        result = self._log.journal.verify(run.id)
+        if result.ok:
+            yield f'<p class="good">Verified: {counted(result.entries, "entry", "entries")}, hash chain whole.</p>\n'
+        else:
+            assert result.first is not None
+            yield f'<p class="bad">Does not verify: entry {result.first.seq}: {escape(result.first.what)}.</p>\n'
 
-def _all_tasks(log: "Decklog", run_id: str) -> "Iterator[Any]":
-    after = None
-    while True:
-        page = log.tasks.find(run_id, limit=200, after=after)
-        yield from page
-        after = page.next
-        if after is None:
+    def _figures(self) -> "Iterator[tuple[str, str]]":
+        run, total = self._run, self._spent["total"]
+        yield run.status.value, f"since {shown_time(run.ended_at or run.started_at)}"
+        more = f", {total['unpriced_calls']} of unknown price" if total["unpriced_calls"] else ""
+        yield dollars(total["cost_microdollars"]), f"in {counted(total['calls'], 'call')}{more}"
+        yield f"{_count(self._tasks, 'done')} of {len(self._tasks)}", "tasks done"
+        if self._criteria:
+            yield f"{sum(is_met(one) for one in self._criteria)} of {len(self._criteria)}", "criteria met"
+        yield (
+            shown_span((run.ended_at or self._log.clock.now()) - run.started_at),
+            "from start to end" if run.ended_at else "so far",
+        )
+
+    def _waiting(self) -> "Iterator[str]":
+        """Name what a person has to look at."""
+        for approval in self._approvals:
+            if approval.state == "open":
+                yield f"{approval.asked_by or 'An agent'} asks: {_flat(approval.question)}"
+        for task in self._tasks:
+            if task.state == "blocked":
+                yield f"“{task.title}” is blocked: {_flat(task.blocker or task.reason)}"
+        for criterion in self._criteria:
+            if criterion.is_stale or criterion.status in ("failed", "blocked"):
+                yield f"Not shown: {criterion.criterion}{f' ({criterion.stale_reason})' if criterion.stale_reason else ''}"
+        for budget in self._budgets:
+            if budget["state"] != "ok":
+                yield f"The budget is {budget['percent']} % spent"
+
+    def _shown_criteria(self) -> "Iterator[str]":
+        if self._criteria:
+            yield "<h2>What it had to show</h2>\n"
+            yield from table(("criterion", "status", "evidence"), (_criterion(one) for one in self._criteria))
+
+    def _money(self) -> "Iterator[str]":
+        total = self._spent["total"]
+        if not total["calls"] and not self._budgets:
             return
+        yield "<h2>Money</h2>\n"
+        for budget in self._budgets:
+            yield share(float(budget["percent"]), _budget(budget))
+        by_task: dict[str, Any] = self._log.ledger.summary(self._run.id, by="task")  # type: ignore[arg-type]
+        titles = {task.id: task.title for task in self._tasks}
+        for name, rows in (("model", self._spent["rows"]), ("task", by_task["rows"])):
+            shown = (_spent(row, titles.get(row["key"], row["key"] or "(none)")) for row in rows)
+            yield from table((name, "calls", "tokens", "spent"), shown, numbers=("calls", "tokens", "spent"))
+
+    def _shown_approvals(self) -> "Iterator[str]":
+        if self._approvals:
+            yield "<h2>Questions and answers</h2>\n"
+            rows = (_approval(one) for one in self._approvals)
+            yield from table(("question", "asked by", "answer", "by", "when", "why"), rows)
+
+    def _shown_tasks(self) -> "Iterator[str]":
+        yield f"<h2>Tasks ({len(self._tasks)})</h2>\n"
+        if self._tasks:
+            heads = ("task", "state", "attempts", "what came of it", "changed")
+            tasks = sorted(self._tasks, key=lambda task: (_URGENT.index(task.state.value), task.created_at, -task.priority))
+            yield from table(heads, map(_task, tasks), numbers=("attempts",))
 
 
-def _tasks(tasks: "list[Any]") -> "Iterator[str]":
-    yield f"<h2>Tasks ({len(tasks)})</h2>\n"
-    if tasks:
-        names = ("title", "state", "attempts", "outcome", "summary", "updated_at")
-        yield from _table(("task", "state", "attempts", "outcome", "summary", "changed"), map(_cells(names), tasks))
+def everything(find: "Callable[[str | None], Page[T]]") -> "list[T]":
+    """Read a list to its end."""
+    page = find(None)
+    found = list(page)
+    while page.next is not None:
+        page = find(page.next)
+        found += page
+    return found
 
 
-def _cells(names: "tuple[str, ...]") -> "Any":
-    def cells(record: "Record") -> "list[str]":
-        data = record.as_dict()
-        return [f"<td>{escape('' if data[name] is None else str(data[name]))}</td>" for name in names]
-
-    return cells
+def _count(tasks: "list[Task]", state: str) -> int:
+    return sum(task.state == state for task in tasks)
 
 
-def _entries(log: "Decklog", run_id: str) -> "Iterator[str]":
-    yield "<h2>Entries</h2>\n"
-    head = next(head["seq"] for head in log.journal.heads() if head["stream"] == run_id)
-    rows = (entry for batch in entries_of(log, run_id, after=0, until=head) for entry in batch)
-    yield from _table(("no.", "when", "kind", "who", "what"), map(_entry, rows), classes=True)
+def is_met(criterion: "Criterion") -> bool:
+    """Tell whether a criterion is met by evidence that still holds."""
+    return criterion.status == "met" and not criterion.is_stale
 
 
-def _entry(entry: "dict[str, Any]") -> "list[str]":
-    what = f"{entry['record_table']} {entry['record_id']} {entry['subtype']}" if entry["record_table"] else entry["subtype"]
-    text = entry["body"] if entry["body"] is not None or entry["record_table"] else entry["payload"]
-    if text is None and (entry["body_digest"] or entry["payload_digest"]):
-        text = f"(text kept apart or dropped, SHA-256 {entry['body_digest'] or entry['payload_digest']})"
-    shown = ": ".join(part for part in (what, text) if part)
-    cut = shown if len(shown) <= _MOST_TEXT else f"{shown[:_MOST_TEXT]} … ({len(shown):,} characters)"
-    plain = (entry["seq"], entry["at"][:19].replace("T", " "), entry["kind"], entry["agent"] or "")
-    return [*(f'<td class="plain">{escape(str(value))}</td>' for value in plain), f'<td class="text">{escape(cut)}</td>']
+def toned(word: str) -> "Any":
+    """Give a word with the tone that it has for whoever answers for the run."""
+    return (_TONES.get(word, "bad" if word in _BAD else ""), word)
 
 
-def _table(heads: "tuple[str, ...]", rows: "Iterable[list[str]]", *, classes: bool = False) -> "Iterator[str]":
-    yield f'<div class="wide"><table><thead><tr>{"".join(f"<th>{head}</th>" for head in heads)}</tr></thead><tbody>\n'
-    for cells in rows:
-        is_change = classes and ">change<" in cells[2]
-        yield f"<tr{' class=change' if is_change else ''}>{''.join(cells)}</tr>\n"
-    yield "</tbody></table></div>\n"
+def _criterion(one: "Criterion") -> "tuple[Any, ...]":
+    proof = " · ".join(part for part in (one.actual, one.evidence, one.stale_reason) if part)
+    name = one.criterion if one.required else f"{one.criterion} (not required)"
+    return name, toned("stale" if one.is_stale else one.status.value), proof
+
+
+def _approval(one: "Approval") -> "tuple[Any, ...]":
+    by = f"{one.decided_by}, proven" if one.is_proven else one.decided_by or ""
+    when = shown_time(one.decided_at or one.asked_at)
+    return (
+        _flat(one.question or one.subject or one.source),
+        one.asked_by or "",
+        toned(one.state.value),
+        by,
+        when,
+        one.rationale or "",
+    )
+
+
+def _task(task: "Task") -> "tuple[Any, ...]":
+    said = task.blocker if task.state == "blocked" else task.summary or task.reason
+    state = toned(task.state.value)
+    who = f" by {task.worker}" if task.worker else ""
+    return task.title, (state[0], state[1] + who), str(task.attempts), _flat(said), shown_time(task.updated_at)
+
+
+def _spent(row: "dict[str, Any]", name: str) -> "tuple[Any, ...]":
+    tokens = sum(value for key, value in row.items() if key.endswith("_tokens"))
+    unknown = row["unpriced_calls"] == row["calls"]
+    return name, f"{row['calls']:,}", f"{tokens:,}", "price unknown" if unknown else dollars(row["cost_microdollars"])
+
+
+def _budget(budget: "dict[str, Any]") -> str:
+    def amount(name: str) -> str:
+        return dollars(budget[name]) if budget["unit"] == "microdollars" else counted(budget[name], "token")
+
+    period = "" if budget["period"] == "forever" else f" a {budget['period']}"
+    return f"{amount('spent')} of {amount('ceiling')}{period} ({budget['percent']} %)"
+
+
+def _flat(text: str | None) -> str:
+    return " ".join((text or "").split())

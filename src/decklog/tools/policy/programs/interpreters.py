@@ -1,5 +1,6 @@
 """Programs that run code: what they run is judged by its language."""
 
+import re
 import sys
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word
 _STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 # What a debugger is told to do that only lets the program run.
 _GOES_ON = {"c", "cont", "continue", "q", "quit"}
+_FILE = re.compile(r"[\w./-]+\.(?:rb|exs|php|js)")
 _KNOWN_SCRIPTS = {"manage.py", "artisan", "setup.py"}
 
 
@@ -127,8 +129,7 @@ def _check_file(judge: Judge, use: Use, script: Word, language: str) -> None:
     if script.content is not None or (script.taint and written is None):
         judge.run_text(language, Word(script.content or UNKNOWN, script.taint), use.scope, use.call)
     else:
-        # What was written there may not be all that it holds: it may have been appended, or never have been written.
-        judge.path("run", script, use.scope, use.call.text)
+        judge.run_file(script, use.scope, use.call)
 
 
 def check_source(judge: Judge, use: Use) -> None:
@@ -193,6 +194,19 @@ def check_code_program(judge: Judge, use: Use) -> None:
         _check_source(judge, use, start, "other")
 
 
+def check_debugger(judge: Judge, use: Use) -> None:
+    """Judge a debugger: the commands it is given, and the program that it starts with arguments of its own."""
+    texts = [word.text for word in use.call.argv]
+    place = next((texts.index(mark) for mark in ("--args", "--") if mark in texts), len(texts))
+    inner = use.call.argv[place + 1 :]
+    if not inner:
+        check_code_program(judge, use)
+        return
+    for code in start_of(use.call.argv[1:place], use.program).code:
+        judge.run_text("other", code, use.scope, use.call)
+    judge.review(use.call.inner(inner), use.scope)
+
+
 def _check_deno(judge: Judge, use: Use, start: Start) -> None:
     """Judge deno by its subcommand: code, a script, or a task."""
     files = [word for word in start.rest if not word.text.startswith("-")]
@@ -211,6 +225,15 @@ def check_python_text(judge: Judge, use: Use) -> None:
     """Judge a piece of Python."""
     for word in use.arguments.operands:
         check_python_code(judge, word.text, use.scope, use.call)
+
+
+def check_code_or_file(judge: Judge, use: Use) -> None:
+    """Judge what a framework's runner is given: code, or the file that holds it."""
+    for word in use.arguments.operands[:1]:
+        if _FILE.fullmatch(word.text):
+            judge.path("run", word, use.scope, use.call.text)
+        else:
+            check_snippet(judge, word.text, use.scope, use.call)
 
 
 def check_other_text(judge: Judge, use: Use) -> None:

@@ -1,6 +1,7 @@
 """The judge's judge: where every simple command of a script is held against the policy."""
 
 import re
+from dataclasses import replace
 
 from decklog.tools.policy.entries import Finding, Program, Rule
 from decklog.tools.policy.paths import Paths
@@ -19,12 +20,15 @@ from decklog.tools.policy.verdict import Decision, Verdict, worst
 
 _LONGEST_CODE = 8_000
 _PATH_ROLES = {"read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
+_CHANGES = {"write", "create", "delete", "move"}
 _MODE_OPTION = re.compile(r"-[rwxXst]+")
 _SLASHED = re.compile(r"/([A-Za-z]+)(?::(.*))?", re.DOTALL)
 _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
 _CODE = Program(finding=Finding(Decision.ALLOW, "allowed", ""))
 _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "function"}
-_INTERPRETERS = {"shell", "python", "code"}
+_INTERPRETERS = {"shell", "python", "code", "debugger"}
+_SHEBANG = re.compile(r"#!\S*?(?:env\s+(?:-S\s+)?)?(\w+?)[\d.]*\s")
+_LANGUAGES = {"python": "python", "node": "other", "ruby": "other", "perl": "other", "php": "other"}
 _RUNS = {"argv": "argv", "shell": "shell-line"}
 _PRINTED = {"environment": "environment-dump", "secret": "secret-in-output"}
 
@@ -109,6 +113,8 @@ class Judging:
         """Judge what is done to a path."""
         if not word.text or word.content is not None:
             return
+        if role in _CHANGES:
+            scope.changed(word.text)
         finding = self.policy.paths.get((role, self.paths.classify(word.text, scope.cwd)))
         if finding is not None:
             self.find(finding, text)
@@ -129,7 +135,7 @@ class Judging:
         files = [redirect for redirect in call.redirects if redirect.is_output and redirect.target.text]
         written = [redirect for redirect in files if not redirect.operator.endswith("&")]
         for redirect in written:
-            scope.wrote(redirect.target.text, output)
+            scope.wrote(redirect.target.text, output, append=redirect.operator.endswith(">>"))
             self.judge_output(output, call.text)
         return Word("") if written else output
 
@@ -149,7 +155,8 @@ class Judging:
         program = self.policy.programs.get(name)
         written = scope.written(first.text)
         if written is not None:
-            self.run_text("shell", written, scope, call)
+            found = _SHEBANG.match(written.text)
+            self.run_text(_LANGUAGES.get(found[1], "shell") if found else "shell", written, scope, call)
         if program is None:
             self._unknown(first, call, scope)
         if program is None:
@@ -168,12 +175,20 @@ class Judging:
         if call.guessed or ({word.text for word in call.argv[1:]} <= _ABOUT and len(call.argv) == 2):
             return
         if "/" in first.text:
-            self.path("run", first, scope, call.text)
+            self.run_file(first, scope, call)
         else:
             self.report("unknown-program", call.text)
 
+    def run_file(self, word: Word, scope: Scope, call: Call) -> None:
+        """Judge a file that is run, by where it lies; one that the script itself has made in a scratch directory may run."""
+        if not (scope.has_made(word.text) and self.paths.classify(word.text, scope.cwd) == "scratch"):
+            self.path("run", word, scope, call.text)
+
     def use(self, name: str, program: Program, call: Call, scope: Scope) -> Word:
         """Judge one use of a known program."""
+        started = self._started(Use(name, call, program, sort_arguments([]), scope)) if name in self.policy.starters else None
+        if started is not None:
+            return self.use(started.name, started.program, started.call, scope)
         stop = program.runs is not None
         given = [_dashed(word) for word in call.argv[1:]] if program.slashes else call.argv[1:]
         arguments = sort_arguments(given, program.options, single=program.single, stop=stop)
@@ -181,13 +196,42 @@ class Judging:
         use = Use(name, call, program, arguments, scope)
         if self._is_about(use):
             return Word(UNKNOWN)
+        if "network" in use.stdin_taint and name in self.policy.names["takes_in"]:
+            self.report("network-host", call.text)
         self._decide(use)
         self._rules(use)
         self._roles(use)
         special = CHECKS.get(program.kind or _RUNS.get(program.runs or "", ""))
         if special is not None:
             special(self, use)
+        self._note_built(use)
         return output_of(self, use)
+
+    def _note_built(self, use: Use) -> None:
+        """Remember the program that a compiler makes of sources of the repository."""
+        if use.name not in self.policy.names["compilers"] or not use.operands:
+            return
+        sources = {self.paths.classify(word.text, use.scope.cwd) for word in use.operands}
+        if sources <= {"inside", "top"} and not any(word.text == "-" for word in use.operands):
+            for option, word in use.arguments.values:
+                if option in ("-o", "--output"):
+                    use.scope.built(word.text)
+
+    def _started(self, use: Use) -> Use | None:
+        """Find a subcommand that has an entry of its own because it starts a program, and judge the options before it."""
+        own = sort_arguments(use.call.argv[1:], use.program.options, single=use.program.single, stop=True)
+        name = f"{use.name} {own.operands[0].text}" if own.operands else ""
+        entry = self.policy.programs.get(name)
+        if entry is None:
+            return None
+        inner = Use(name, use.call.inner([Word(name), *own.operands[1:]]), entry, sort_arguments([]), use.scope)
+        found = self._started(inner) if entry.level else inner
+        if found is not None:
+            before = use.call.inner(use.call.argv[: -len(own.operands)])
+            outer = Use(use.name, before, use.program, replace(own, operands=[]), use.scope)
+            self._rules(outer)
+            self._roles(outer)
+        return found
 
     def _is_about(self, use: Use) -> bool:
         """Tell whether a command only asks for a program's version or help."""
@@ -217,10 +261,18 @@ class Judging:
 
     def _only_looks(self, use: Use) -> bool:
         """Tell whether a program that may change much is only asked to show something, or what it would do."""
-        if not use.program.dry.isdisjoint(word.text for word in use.call.argv[1:]):
+        if not use.program.dry.isdisjoint(word.text for word in use.call.argv[1:]) or self._only_reads(use):
             return True
         shows = use.program.shows
         return bool(shows) and not use.arguments.operands and shows.issuperset(use.arguments.flags)
+
+    def _only_reads(self, use: Use) -> bool:
+        """Tell whether the verb of a client is one that only reads: the first word that is no group of verbs."""
+        program, words = use.program, [word.text for word in use.arguments.operands]
+        if program.reading is None:
+            return False
+        verbs = words[1:] if "*" in program.groups else [word for word in words if word not in program.groups]
+        return bool(verbs) and program.reading.fullmatch(verbs[0]) is not None
 
     def _rules(self, use: Use) -> None:
         """Judge a use by the policy's rules for its program."""
@@ -283,11 +335,18 @@ class Judging:
                 self.report("option-runs-program", use.call.text)
             self.run_text("shell", word, use.scope, use.call)
         elif role == "package":
-            self.find(use.program.finding, use.call.text)
+            self._package(word, use)
         else:
             special = CHECKS.get("role " + role)
             if special is not None:
                 special(self, Use(use.name, use.call, use.program, use.arguments.of([word]), use.scope))
+
+    def _package(self, word: Word, use: Use) -> None:
+        """Judge a package that a tool is told to take along: one that lies in the repository may come."""
+        if word.text.startswith("."):
+            self.path("load", word, use.scope, use.call.text)
+        else:
+            self.report("package-runner", use.call.text)
 
     def run_text(self, language: str, word: Word, scope: Scope, call: Call) -> Word:
         """Judge text that is run as code, by where it came from and by what it says."""
@@ -331,6 +390,8 @@ def _applies(rule: Rule, use: Use) -> bool:
     if rule.without and use.arguments.has(rule.without):
         return False
     if rule.bare and operands:
+        return False
+    if rule.unless is not None and any(rule.unless.search(word.text) for word in use.call.argv[1:]):
         return False
     if rule.any is not None and not any(rule.any.search(word.text) for word in use.call.argv[1:]):
         return False

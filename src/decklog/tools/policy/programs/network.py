@@ -4,12 +4,18 @@ import re
 
 from decklog.tools.policy.programs.hosts import host_of, is_local
 from decklog.tools.policy.programs.use import Judge, Use
+from decklog.tools.policy.shell.options import sort_arguments
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
 _METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
 _RUNS = ("-e", "-c", "--exec", "--sh-exec", "--lua-exec")
 _SENT_FILE = re.compile(r"(?:[\w.\[\]-]*=)?[@<](.+)", re.DOTALL)
 _LEAKS = {"secret", "environment"}
+# An address in which there is room for a name and a version, but not for a file.
+_PLAIN = re.compile(r"(?:https?://)?[\w.-]+(?:/[\w.,:@%+~=?&/-]{0,160})?")
+_PLAIN_HEADER = re.compile(r"(?i)(?:accept(?:-\w+)?|user-agent|content-type|if-[\w-]+):")
+# With this, wget shows the page instead of keeping it.
+_SHOWS = {"wget": {"-O", "--output-document"}, "curl": set[str]()}
 
 
 def check_url(judge: Judge, use: Use) -> None:
@@ -23,8 +29,27 @@ def check_url(judge: Judge, use: Use) -> None:
         host = host_of(judge.policy, word.text)
         if host in judge.policy.names["metadata_hosts"]:
             judge.report("cloud-metadata", use.call.text)
-        if not is_local(judge.policy, host) and not (word.text.startswith(":") and use.name in ("http", "https", "xh")):
+        is_own_port = word.text.startswith(":") and use.name in ("http", "https", "xh")
+        if not is_local(judge.policy, host) and not is_own_port and not _is_public_reading(judge, use, word, host):
             judge.report("network-host", use.call.text)
+
+
+def _is_public_reading(judge: Judge, use: Use, word: Word, host: str) -> bool:
+    """Tell whether a page of a public place is only shown: nothing is sent along, and nothing is left behind as a file."""
+    if host not in judge.policy.names["public_hosts"] or use.name not in ("curl", "wget") or not _PLAIN.fullmatch(word.text):
+        return False
+    arguments = sort_arguments(use.call.argv[1:], judge.policy.programs[use.name].options)
+    shown = [given.text for option, given in arguments.values if judge.policy.programs[use.name].options.get(option) == "write"]
+    is_shown = bool(shown) or use.name == "curl"
+    leaves = any(redirect.is_output and redirect.target.text != "/dev/null" for redirect in use.call.redirects)
+    return (
+        is_shown
+        and not leaves
+        and set(shown) <= {"-", "/dev/null"}
+        and set(arguments.flags) - _SHOWS[use.name] <= judge.policy.names["page_options"]
+        and all(given.text in ("GET", "HEAD") for option, given in arguments.values if option in ("-X", "--request"))
+        and all(_PLAIN_HEADER.match(given.text) for option, given in arguments.values if option in ("-H", "--header"))
+    )
 
 
 def _is_not_url(text: str, name: str) -> bool:

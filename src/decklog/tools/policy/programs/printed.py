@@ -23,6 +23,8 @@ _LISTS = (
 
 def output_of(judge: Judge, use: Use) -> Word:
     """Tell what a command prints: its text where known, and always what taints it."""
+    if use.printed is not None:
+        return use.printed
     known = _KNOWN.get(use.name)
     if known is not None:
         word = known(judge, use)
@@ -92,7 +94,7 @@ def _tee(_judge: Judge, use: Use) -> Word:
     """Give what tee passes on, and remember the files it writes."""
     stdin = use.call.stdin or Word(UNKNOWN)
     for word in use.operands:
-        use.scope.wrote(word.text, stdin)
+        use.scope.wrote(word.text, stdin, append=use.arguments.has(("-a", "--append")))
     return stdin
 
 

@@ -23,6 +23,7 @@ _SHELL = {
 }
 _DELETES = {"rmtree", "remove", "unlink", "rmdir", "removedirs"}
 _WALKS = {"glob", "rglob", "iterdir"}
+_STATEMENTS = {"execute", "executemany", "executescript"}
 _WRITES = {"write_text", "write_bytes", "touch", "mkdir"}
 
 
@@ -155,8 +156,12 @@ class _Visitor:
         """Judge a call: what it starts, deletes, writes or opens."""
         function = node.func
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        if name in _SHELL or name.startswith(("exec", "spawn", "posix_spawn")):
+        if name in _STATEMENTS and "sqlite3" in self.modules.values():
+            self._statement(node)
+        elif name in _SHELL or name.startswith(("exec", "spawn", "posix_spawn")):
             self._starts(node)
+        if self._dotted(function) == "sqlite3.connect":
+            self._paths(node, "write")
         if name in _DELETES:
             self._paths(node, "delete")
             self._ask()
@@ -166,6 +171,14 @@ class _Visitor:
             self._open(node)
         elif name in self.names["risky_methods"] and not self._is_own(function):
             self._ask()
+
+    def _statement(self, node: ast.Call) -> None:
+        """Judge a statement for a database by what it says; one that is put together on the way is asked about."""
+        text = self._text(node.args[0]) if node.args else None
+        if text is None or UNKNOWN in text:
+            self._ask()
+        else:
+            self.judge.role("statement", Word(text), self.call, self.scope)
 
     def _is_own(self, function: ast.expr) -> bool:
         """Tell whether a method belongs to an imported module that is not risky, or to a plain value."""

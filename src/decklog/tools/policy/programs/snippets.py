@@ -1,4 +1,4 @@
-"""Judging of inline code in languages without a parser here, by the calls and strings in it."""
+"""Judging of inline code in languages without a parser here: by the calls, the words and the strings in it."""
 
 import re
 
@@ -8,17 +8,29 @@ from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
 _BACKTICKS = re.compile(r"(?:`|%x[({\[|!])([^`)}\]|!]*)[`)}\]|!]")
-_IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:)")
+_IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:(?!:))")
+_DOTTED_IDENTIFIER = re.compile(r"(?<![\w.$@%:])[A-Za-z_.][\w.]*(?:::[\w.]+)?(?!\w)")
+_METHOD = re.compile(r"(?:(?<!\.)\.|\?\.|->|::)\s*([A-Za-z_]\w*[!?]?)")
+_STRING = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\\n]){0,400})\1""", re.DOTALL)
+_INSERTED = re.compile(r"[#@$]\{[^}]*\}?|\{\$[^}]*\}?|\$\([^)]*\)?")
+# A slash where no value stands before it begins a pattern; one that holds code is left as it is.
+_PATTERN = re.compile(
+    r"(?:(?<=[(=,~!&|;{}\n])|(?<=\bif)|(?<=\bunless)|(?<=\band)|(?<=\bor)|(?<=\breturn)|^)\s*/(?![/*])(?:\\.|(?![#@?]\{)[^/\\\n`]){1,200}/[gimsuxy]*"
+)
+_COMMENT = re.compile(r"(?m)(?<![\w:'\"])//[^\n]*$|(?<![$\w'\"])#(?!\{)[^\n]*$")
 _MOST_STRINGS = 200
 _LONGEST = 8_000
+_DOTTED = {"r"}
 
 
 def check_snippet(judge: Judge, code: str, scope: Scope, call: Call) -> None:
     """Judge code: refused if it opens a shell or destroys, harmless only if nothing in it could act."""
     code = code[:_LONGEST]
-    patterns = judge.policy.patterns
+    patterns, language = judge.policy.patterns, _language(judge, call)
     check_known_attacks(judge, code, call)
-    for found in patterns["shell_calls"].finditer(code):
+    # A pattern of JavaScript has a method `exec` that runs nothing.
+    has_calls = language != "javascript" or patterns["process_module"].search(code)
+    for found in patterns["shell_calls"].finditer(code) if has_calls else ():
         judge.run_text("shell", Word(found[2]), scope, call)
     for role in ("delete", "write"):
         for found in patterns[f"{role}_calls"].finditer(code):
@@ -28,15 +40,21 @@ def check_snippet(judge: Judge, code: str, scope: Scope, call: Call) -> None:
     for found in patterns["argument_calls"].finditer(code):
         words = [string[2] for string in patterns["strings"].finditer(found[1])]
         judge.review(Call([Word(word) for word in words], call.text), scope)
-    if call.argv and call.argv[0].text.rsplit("/", 1)[-1] in ("perl", "ruby", "php"):
+    if language in ("perl", "ruby", "php"):
         for found in _BACKTICKS.finditer(code):
             judge.run_text("shell", Word(found[1]), scope, call)
     check_strings(judge, code, scope, call)
-    if UNKNOWN in code or len(code) >= _LONGEST or not _is_harmless(judge, code):
+    if UNKNOWN in code or len(code) >= _LONGEST or not _is_harmless(judge, code, language):
         judge.report("inline-code", call.text)
 
 
-def _is_harmless(judge: Judge, code: str) -> bool:
+def _language(judge: Judge, call: Call) -> str:
+    """Name the language of a program's code, nothing where only its words are known."""
+    names = [word.text.rsplit("/", 1)[-1].split(" ")[0] for word in call.argv[:2]]
+    return next((judge.policy.languages[name] for name in names if name in judge.policy.languages), "")
+
+
+def _is_harmless(judge: Judge, code: str, language: str) -> bool:
     """Tell whether code is a plain substitution, or uses only words known to compute and print."""
     patterns = judge.policy.patterns
     if patterns["substitution"].fullmatch(code.strip()):
@@ -45,11 +63,47 @@ def _is_harmless(judge: Judge, code: str) -> bool:
     code = patterns["literal_writes"].sub(" ", patterns["read_calls"].sub(" ", code))
     if not patterns["file_module_use"].search(code):
         code = patterns["file_module"].sub(" ", code)
+    if language:
+        return _only_computes(judge, code, language)
     if patterns["risky_code"].search(code):
         return False
     bare = patterns["strings"].sub(" ", patterns["local_module"].sub(" ", code))
     declared = {next(filter(None, found.groups())) for found in patterns["declared"].finditer(code)}
     return all(word in judge.policy.names["safe_code"] or word in declared for word in _IDENTIFIER.findall(bare))
+
+
+def _only_computes(judge: Judge, code: str, language: str) -> bool:
+    """Tell whether every name in code of a known language computes or prints, and none that is called is made up on the way."""
+    patterns = judge.policy.patterns
+    declared = _declared(judge, _STRING.sub(_without_text, code))
+    for part in ("loopback_fetch", "module_use", "local_module"):
+        code = patterns[part].sub(" ", code)
+    bare = _COMMENT.sub("", _PATTERN.sub(" 0 ", _STRING.sub(_without_text, code)))
+    bare = patterns["harmless_parts"].sub(" 0 ", bare)
+    if patterns["made_up_call"].search(bare):
+        return False
+    risky = patterns.get("risky_method_" + language) or patterns["risky_method"]
+    if any(risky.search(method) for method in _METHOD.findall(bare)):
+        return False
+    safe = judge.policy.names["safe_" + language]
+    found = (_DOTTED_IDENTIFIER if language in _DOTTED else _IDENTIFIER).findall(bare)
+    return all(word in safe or word in declared for word in found)
+
+
+def _without_text(found: re.Match[str]) -> str:
+    """Leave of a string only the code that is put into it."""
+    inserted = " ".join(_INSERTED.findall(found[2])) if found[1] == '"' else ""
+    return f'"" {inserted} ' if inserted else '""'
+
+
+def _declared(judge: Judge, bare: str) -> set[str]:
+    """Give the names that code gives to its own values: parameters and variables, of which a plain one is never called."""
+    names: set[str] = set()
+    for found in judge.policy.patterns["declared_names"].finditer(bare):
+        names.update(re.findall(r"[A-Za-z_]\w*", next(filter(None, found.groups()), "")))
+    for found in judge.policy.patterns["assigned_names"].finditer(bare):
+        names.update(name for name in re.findall(r"[A-Za-z_]\w*", found[1]) if not re.search(rf"\b{name}\s*[(\"]", bare))
+    return names
 
 
 def check_known_attacks(judge: Judge, code: str, call: Call) -> None:

@@ -33,6 +33,12 @@ def check_sql(judge: Judge, use: Use) -> None:
             judge.path("load", redirect.target, use.scope, use.call.text)
 
 
+def check_statements(judge: Judge, use: Use) -> None:
+    """Judge statements that code gives to a database."""
+    for word in use.arguments.operands:
+        _check_statement(judge, use, word)
+
+
 def _check_statement(judge: Judge, use: Use, word: Word) -> None:
     """Judge statements: those that destroy or reach outside, and the files and addresses in their strings."""
     if judge.matches("destructive_sql", word.text):

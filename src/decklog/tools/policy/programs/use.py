@@ -36,6 +36,9 @@ class Judge(Protocol):
     def path(self, role: str, word: Word, scope: Scope, text: str) -> None:
         """Judge what is done to a path."""
 
+    def run_file(self, word: Word, scope: Scope, call: Call) -> None:
+        """Judge a file that is run."""
+
     def role(self, role: str, word: Word, call: Call, scope: Scope) -> None:
         """Judge a word by its role."""
 
@@ -59,6 +62,8 @@ class Use:
     arguments: Arguments
     scope: Scope
     sub: str = ""
+    printed: Word | None = None
+    """What it prints where that is what a program prints that it starts."""
 
     @property
     def operands(self) -> list[Word]:

@@ -22,9 +22,9 @@ def check_argv(judge: Judge, use: Use) -> None:
         return
     inner = use.arguments.operands[use.program.skip :]
     if len(inner) > 1 and inner[0].text in ("-c", "--command"):
-        judge.run_text("shell", inner[1], use.scope, use.call)
+        use.printed = judge.run_text("shell", inner[1], use.scope, use.call)
     elif inner:
-        judge.review(use.call.inner(inner), use.scope)
+        use.printed = judge.review(use.call.inner(inner), use.scope)
 
 
 def check_shell(judge: Judge, use: Use) -> None:
@@ -51,7 +51,7 @@ def check_environment(judge: Judge, use: Use) -> None:
         place = use.arguments.value("-C", "--chdir")
         scope = use.scope.inner()
         scope.cwd = judge.paths.locate(place.text, scope.cwd) if place else scope.cwd
-        judge.review(use.call.inner(operands), scope)
+        use.printed = judge.review(use.call.inner(operands), scope)
 
 
 def check_xargs(judge: Judge, use: Use) -> None:
@@ -192,18 +192,23 @@ def check_package_runner(judge: Judge, use: Use) -> None:
         judge.report("package-runner", use.call.text)
 
 
+# What runs a file that is named without its interpreter.
+_RUN_BY = {"py": "python", "rb": "ruby"}
+
+
 def check_runner(judge: Judge, use: Use) -> None:
-    """Judge the command behind `uv run`, `poetry run` or `bundle exec`."""
-    sub = use.sub or next((word.text for word in use.arguments.operands), "")
-    if sub not in judge.policy.names["runner_subs"]:
-        return
+    """Judge the command behind `uv run`, `poetry run` or `bundle exec`: a program, a script, or a module of Python."""
     texts = [word.text for word in use.call.argv]
-    rest = use.call.argv[texts.index(sub) + 1 :]
-    inner = sort_arguments(rest, use.program.options, stop=True).operands
-    if inner and inner[0].text.endswith((".py", ".rb")):
-        judge.path("run", inner[0], use.scope, use.call.text)
-    elif inner:
-        judge.review(use.call.inner(inner), use.scope)
+    modules = [option for option, _ in use.arguments.values if use.program.options.get(option) == "module"]
+    inner = use.arguments.operands[use.program.skip :]
+    if modules:
+        inner = [Word("python"), Word("-m"), *use.call.argv[texts.index(modules[0]) + 1 :]]
+    elif inner and "://" in inner[0].text:
+        judge.report("package-runner", use.call.text)
+    elif inner and inner[0].text.rpartition(".")[2] in _RUN_BY:
+        inner = [Word(_RUN_BY[inner[0].text.rpartition(".")[2]]), *inner]
+    if inner:
+        use.printed = judge.review(use.call.inner(inner), use.scope)
 
 
 def check_packages(judge: Judge, use: Use) -> None:

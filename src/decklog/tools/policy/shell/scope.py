@@ -43,6 +43,7 @@ class Scope:
     functions: dict[str, Function] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     files: dict[str, Word] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
     positional: list[Word] | None = None
     cwd: str = "."
     branch: str | None = None
@@ -78,9 +79,28 @@ class Scope:
         values = tuple(dict.fromkeys(words)) or (UNKNOWN_WORD,)
         self.variables[name] = values if len(values) <= _MOST_VALUES else (*values[:7], UNKNOWN_WORD)
 
-    def wrote(self, path: str, word: Word) -> None:
+    def wrote(self, path: str, word: Word, *, append: bool = False) -> None:
         """Remember what the script has written to a file."""
-        self.files[posixpath.normpath(path)] = word
+        place = posixpath.normpath(path)
+        if append:
+            before = self.files.get(place, UNKNOWN_WORD)
+            word = Word(f"{before.text}\n{word.text}", before.taint | word.taint)
+        self.files[place] = word
+        if word.is_known and not word.taint:
+            self.built(path)
+
+    def built(self, path: str) -> None:
+        """Remember a file of which the script has made all, of what could be read or of sources of the repository."""
+        if not self.conditional:
+            self.made.add(posixpath.normpath(path))
+
+    def changed(self, path: str) -> None:
+        """Forget that all of a file came from the script."""
+        self.made.discard(posixpath.normpath(path))
+
+    def has_made(self, path: str) -> bool:
+        """Tell whether all of a file was made by the script."""
+        return posixpath.normpath(path) in self.made
 
     def written(self, path: str) -> Word | None:
         """Give what the script has written to a file, None if it has not."""

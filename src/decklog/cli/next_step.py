@@ -1,0 +1,68 @@
+"""What to do after an error that does not say so itself: a command that can be typed as it stands."""
+
+from decklog import errors
+from decklog.cli.call import HAND_WRITTEN, Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.cli.call import Call
+
+# A hint with one of these already names something to type.
+_TYPED = ("decklog ", "Did you mean ", " --", "There are: ", "It can: ", "pip install", "chmod")
+
+
+def add_next_step(problem: BaseException, call: "Call") -> None:
+    """Put a command behind the hint of an error that names nothing to type."""
+    if not isinstance(problem, errors.DecklogError) or problem.retryable:
+        return
+    if not any(typed in f" {problem.hint or ''}" for typed in _TYPED):
+        problem.hint = " ".join(part for part in (problem.hint, _step(problem, call)) if part) or None
+
+
+def _step(problem: errors.DecklogError, call: "Call") -> str | None:
+    store, path = _command(call.words)
+    if isinstance(problem, errors.NotFound):
+        return f"See what there is: decklog {_listing(store)}"
+    if isinstance(problem, (errors.Conflict, errors.Denied)):
+        shown = _showing(store, problem.details.get("id"))
+        return f"See how it stands: decklog {shown}" if shown else f"See what there is: decklog {_listing(store)}"
+    if isinstance(problem, (Usage, errors.Invalid)):
+        return f"See what it takes: decklog {path}--help"
+    return None
+
+
+def _command(words: list[str]) -> tuple[str | None, str]:
+    """Name the store and the command that words begin with, as far as there are such."""
+    from decklog.app import STORES
+
+    first = words[0].replace("-", "_") if words else ""
+    if first not in STORES:
+        return None, f"{words[0]} " if first and not first.startswith("_") else ""
+    is_verb = len(words) > 1 and words[1].replace("_", "-") in _verbs(first)
+    return first, f"{words[0]} {words[1]} " if is_verb else f"{words[0]} "
+
+
+def _verbs(store: str) -> list[str]:
+    from decklog.cli.derived import operations
+
+    return [*operations(store), *HAND_WRITTEN.get(store, ())]
+
+
+def _needs(store: str, verb: str) -> int | None:
+    """Count what a verb can't do without; None where a store has no such verb."""
+    from decklog.cli.derived import operations
+    from decklog.cli.parameters import parameters_of
+
+    operation = operations(store).get(verb)
+    return None if operation is None else sum(parameter.required for parameter in parameters_of(operation))
+
+
+def _listing(store: str | None) -> str:
+    """Name the command that lists what a store has; what belongs to a run begins with the runs."""
+    return f"{store.replace('_', '-')} find" if store is not None and _needs(store, "find") == 0 else "runs find"
+
+
+def _showing(store: str | None, record_id: object) -> str | None:
+    if store is None or not isinstance(record_id, str) or _needs(store, "get") != 1:
+        return None
+    return f"{store.replace('_', '-')} get {record_id}"

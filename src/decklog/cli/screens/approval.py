@@ -1,0 +1,92 @@
+"""An approval as lines of a screen. What was asked about stands behind a rule of its own, so that it can't imitate ours."""
+
+import json
+
+from decklog.cli.screens.lines import DIM, LOUD, PLAIN, STRONG, Line, Piece, span, wrapped
+from decklog.cli.terminal import revealed
+from decklog.clock import from_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Any
+
+_SAID = {
+    "matches": "digest matches: this is exactly what was asked about",
+    "parts redacted": "parts redacted: the thing had secrets, which are not kept; its digest can't be compared",
+    "not in the log": "not in the log: only its digest was given; to grant it, give the digest of what you looked at",
+}
+MOST_LINES = 400
+
+
+def lines(approval: "Mapping[str, Any]", now: "datetime", width: int) -> list[Line]:
+    """Write the question, who asks and until when, the thing itself, how its digest compares, and what to type."""
+    question = approval["question"] or approval["verdict"] or ""
+    head: list[Line] = [[Piece(part, STRONG)] for text in question.splitlines() or [""] for part in wrapped(text, width)]
+    is_open = approval["state"] == "open"
+    told = [[Piece(part, LOUD if is_open else PLAIN)] for part in wrapped(standing(approval, now), width)]
+    return [*head, *told, *_about(approval, width), *_next(approval, is_open)]
+
+
+def standing(approval: "Mapping[str, Any]", now: "datetime") -> str:
+    """Say who asked, for what, since when, and what became of it or will."""
+    place = f"run {approval['run_id']}" + (f", task {approval['task_id']}" if approval["task_id"] else "")
+    asked = f"asked by {approval['asked_by']} " if approval["asked_by"] else ""
+    parts = [f"{asked}{span(now - from_text(approval['asked_at']))} ago in {place}"]
+    if approval["state"] != "open":
+        by = f" by {approval['decided_by']}" if approval["decided_by"] else ""
+        why = f": {approval['rationale']}" if approval["rationale"] else ""
+        parts.append(f"{approval['state']}{by}{'' if approval['is_proven'] else ', unproven'}{why}")
+    elif approval["expires_at"]:
+        end = span(from_text(approval["expires_at"]) - now)
+        default = approval["default_verdict"]
+        parts.append(f"{default} by default in {end}" if default else f"expires in {end}")
+    return "; ".join(parts)
+
+
+def _about(approval: "Mapping[str, Any]", width: int) -> list[Line]:
+    if approval["subject_digest"] is None:
+        return []
+    about = approval["about"]
+    told: list[Line] = [[], *([Piece("  │ ", DIM), Piece(text)] for text in content_lines(about, width - 4))]
+    told = told if about["content"] is not None else [[]]
+    return [*told, [Piece(f"  {_SAID[about['check']]}", DIM)], [Piece(f"  {approval['subject_digest']}", DIM)]]
+
+
+def content_lines(about: "Mapping[str, Any]", width: int) -> list[str]:
+    """Write what was asked about line by line, JSON laid out; everything that a terminal would obey or hide is written out."""
+    content = about["content"]
+    if content is None:
+        return []
+    if about["encoding"] == "base64":
+        return [f"{len(content) * 3 // 4} bytes that are no text"]
+    found = [part for text in _laid_out(content).split("\n") for part in _broken(revealed(text, tabs=True), max(width, 10))]
+    left_out = len(found) - MOST_LINES
+    return [*found[:MOST_LINES], f"… {left_out} more lines: --json has all"] if left_out > 0 else found
+
+
+def _laid_out(content: str) -> str:
+    if not content.startswith(("{", "[")):
+        return content.removesuffix("\n")
+    try:
+        return json.dumps(json.loads(content), indent=2, ensure_ascii=False)
+    except ValueError:
+        return content.removesuffix("\n")
+
+
+def _broken(text: str, width: int) -> list[str]:
+    """Break a line where it does not fit; a mark says that it goes on."""
+    parts = []
+    while len(text) > width:
+        parts.append(text[: width - 1] + "↩")
+        text = text[width - 1 :]
+    return [*parts, text]
+
+
+def _next(approval: "Mapping[str, Any]", is_open: bool) -> list[Line]:
+    if not is_open:
+        return []
+    digest = " --digest SHA256" if approval["about"]["check"] == "not in the log" else ""
+    said = f"decklog approvals decide {approval['id']}"
+    return [[], [Piece(f"{said} granted --by NAME{digest}")], [Piece(f"{said} denied --by NAME --rationale WHY")]]

@@ -1,0 +1,116 @@
+"""Lines of a screen: pieces of text with a style each, which fit a width, on paper, in colour or in a window of curses."""
+
+import os
+import sys
+from typing import NamedTuple
+from unicodedata import category, east_asian_width
+
+from decklog.cli import terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+PLAIN, LOUD, DIM, STRONG = "plain", "loud", "dim", "strong"
+# Amber is for what needs a person, and for nothing else.
+_ANSI = {LOUD: "\x1b[1;33m", DIM: "\x1b[2m", STRONG: "\x1b[1m"}
+
+
+class Piece(NamedTuple):
+    """A text in one style."""
+
+    text: str
+    style: str = PLAIN
+
+
+Line = list[Piece]
+
+
+def has_colour() -> bool:
+    """Tell whether somebody looks who wants colours."""
+    return terminal.is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def written(line: Line, *, colour: bool) -> str:
+    """Write a line, with the codes of its styles where a terminal shows them."""
+    if not colour:
+        return "".join(piece.text for piece in line).rstrip()
+    return "".join(f"{_ANSI[text.style]}{text.text}\x1b[0m" if text.style in _ANSI else text.text for text in line).rstrip()
+
+
+def say(lines: list[Line]) -> None:
+    """Write lines to the terminal, or to whoever reads."""
+    colour = has_colour()
+    sys.stdout.write("".join(written(line, colour=colour) + "\n" for line in lines))
+
+
+def cells(text: str) -> int:
+    """Count the places that a text takes on a terminal: some characters take two, and marks take none."""
+    if text.isascii():
+        return len(text)
+    return sum(_width(character) for character in text)
+
+
+def _width(character: str) -> int:
+    if category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
+
+
+def fit(text: str, places: int, *, right: bool = False) -> str:
+    """Give a text just so many places: cut with a mark, or filled up with blanks."""
+    clean = terminal.revealed(" ".join(text.split()))
+    if cells(clean) > places:
+        clean = _cut(clean, places)
+    blanks = " " * (places - cells(clean))
+    return blanks + clean if right else clean + blanks
+
+
+def clipped(line: Line, places: int) -> Line:
+    """Cut a line where the screen ends."""
+    kept: Line = []
+    for piece in line:
+        left = places - sum(cells(one.text) for one in kept)
+        if cells(piece.text) <= left:
+            kept.append(piece)
+        elif left > 0:
+            kept.append(Piece(_cut(piece.text, left), piece.style))
+    return kept
+
+
+def _cut(text: str, places: int) -> str:
+    kept, used = "", 0
+    for character in text:
+        if used + _width(character) > places - 1:
+            break
+        kept += character
+        used += _width(character)
+    return kept + "…" if places > 0 else ""
+
+
+def wrapped(text: str, places: int) -> list[str]:
+    """Break a text into lines at its blanks; a word that is too long is broken too."""
+    lines, current = [], ""
+    for word in terminal.revealed(text).split():
+        while cells(word) > places:
+            head = fit(word, places)[: max(1, places - 1)]
+            if current:
+                lines.append(current)
+                current = ""
+            lines.append(head)
+            word = word[len(head) :]
+        if current and cells(current) + 1 + cells(word) > places:
+            lines.append(current)
+            current = word
+        else:
+            current = f"{current} {word}" if current else word
+    return [*lines, current] if current or not lines else lines
+
+
+def span(passed: "timedelta") -> str:
+    """Write a time that passed, in the largest unit that says enough: `41 s`, `12 min`, `2 h`, `3 d`."""
+    seconds = max(0, int(passed.total_seconds()))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size * (2 if unit == "d" else 1):
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,110 @@
+"""What goes on in a log, as lines of a screen: the sentence first, then what needs a person, the runs, and the money."""
+
+from decklog.cli.screens.lines import DIM, LOUD, PLAIN, STRONG, Line, Piece, cells, clipped, fit, span, wrapped
+from decklog.figures import bar, money, sparkline
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from decklog import BudgetStanding, RunOverview, Summary, WaitingItem
+
+START = (
+    'Start a run:  decklog runs start "GOAL"',
+    'Plan a task:  decklog tasks add RUN "TITLE"',
+)
+_STYLES = {"needs you": LOUD, "quiet": STRONG, "idle": DIM, "held": DIM}
+_WORD, _DONE, _COST, _AGE = 10, 7, 8, 6
+# Below this width a run is only its goal; from that one on there is room for the strip of the last hour.
+_NARROW, _ROOMY = 64, 116
+_SHOWN_BUDGETS = 6
+_BAR = 20
+
+
+def screen(summary: "Summary", width: int, strips: "Mapping[str, Sequence[int]] | None" = None) -> list[Line]:
+    """Write the whole summary for a width."""
+    lines = [[Piece(text, STRONG)] for text in wrapped(summary.sentence, width)]
+    if summary.is_new:
+        return [*lines, [], *([Piece(text)] for text in START)]
+    if summary.waiting:
+        lines += [[], [Piece("Needs you", STRONG)]]
+        for item in summary.waiting:
+            lines += waiting_lines(item, summary.at, width)
+        lines += _more(summary.decisions - len(summary.waiting), "decklog overview waiting")
+    for title, words in (("At work", ("needs you", "running")), ("Gone quiet", ("quiet",)), ("Not working", ("idle", "held"))):
+        runs = [run for run in summary.runs if run.status.value in words]
+        if runs:
+            left_out = sum(summary.counts.get(word, 0) for word in words) - len(runs)
+            lines += [[], [Piece(title, STRONG)], *(run_line(run, summary.at, width, strips) for run in runs)]
+            lines += _more(left_out, "decklog overview runs")
+    return [clipped(line, width) for line in lines + money_lines(summary, width)]
+
+
+def _more(count: int, command: str) -> list[Line]:
+    return [[Piece(f"  and {count} more: {command}", DIM)]] if count > 0 else []
+
+
+def waiting_lines(item: "WaitingItem", now: "datetime", width: int) -> list[Line]:
+    """Write what waits in two lines: the question, and who asks, since when, and what happens if nobody answers."""
+    head = [Piece("▲ ", LOUD), Piece(fit(item.what, width - 2))]
+    return [head, *([Piece("  " + fit(text, width - 2), DIM)] for text in (facts(item, now), item.command))]
+
+
+def facts(item: "WaitingItem", now: "datetime") -> str:
+    """Say who asks, in which run, since when, until when, and what counts then."""
+    who = [part for part in (item.by, item.run_id) if part]
+    parts = [", ".join([*who, f"{span(now - item.since)} ago"])]
+    if item.deadline is not None:
+        end = span(item.deadline - now)
+        parts.append(f"{item.default} by default in {end}" if item.default != "expired" else f"expires in {end}")
+    return "; ".join(parts)
+
+
+def run_line(run: "RunOverview", now: "datetime", width: int, strips: "Mapping[str, Sequence[int]] | None" = None) -> Line:
+    """Write a run in a line: its word, its goal, who does what, its tasks, what it cost, and when it was heard of last."""
+    word = Piece(f"{run.status.shape} {fit(run.status.value, _WORD)}", _STYLES.get(run.status.value, PLAIN))
+    figures = [
+        Piece(" " + fit(f"{run.done}/{run.planned}" if run.planned else "–", _DONE, right=True)),
+        Piece(" " + fit(money(run.cost_microdollars) if run.calls else "–", _COST, right=True)),
+        Piece(" " + fit(span(now - run.last_at), _AGE, right=True)),
+    ]
+    if width < _NARROW:
+        return [word, Piece(fit(run.goal, max(1, width - _WORD - 3 - _AGE))), figures[-1]]
+    strip = strips.get(run.id) if strips is not None and width >= _ROOMY else None
+    if strip is not None:
+        figures.insert(0, Piece(f" {sparkline(list(strip))}", DIM))
+    left = width - cells(word.text) - sum(cells(piece.text) for piece in figures) - 1
+    goal = left * 3 // 5
+    return [word, Piece(f"{fit(run.goal, goal)} "), Piece(fit(doing(run), left - goal), DIM), *figures]
+
+
+def doing(run: "RunOverview") -> str:
+    """Say who does what in a run; where nobody has a task, what its last entry was."""
+    if not run.working_on:
+        return f"{run.last_by}: {run.last_said}" if run.last_by else run.last_said
+    first = run.working_on[0]
+    what = "lease ended" if first["lease_ended"] else first["stage"] or first["title"]
+    more = f" +{run.workers - 1}" if run.workers > 1 else ""
+    return f"{first['worker']}{more}: {what}"
+
+
+def money_lines(summary: "Summary", width: int) -> list[Line]:
+    """Write how the budgets stand, those of everything and those that warn first."""
+    if not summary.budgets and not summary.unpriced_today:
+        return []
+    order = sorted(summary.budgets, key=lambda budget: (budget.scope != "all", budget.state == "ok", -budget.percent))
+    shown = order[:_SHOWN_BUDGETS]
+    size = min(24, max((len(budget.whose) for budget in shown), default=0))
+    lines: list[Line] = [[], [Piece("Money", STRONG)], *(_budget_line(budget, size, width) for budget in shown)]
+    lines += _more(len(order) - len(shown), "decklog ledger burn")
+    if summary.unpriced_today:
+        lines.append([Piece(f"  the price of {summary.unpriced_today} calls of today is unknown", DIM)])
+    return lines
+
+
+def _budget_line(budget: "BudgetStanding", size: int, width: int) -> Line:
+    style = {"stop": LOUD, "warn": STRONG}.get(budget.state, PLAIN)
+    share = budget.spent * 100 / budget.ceiling if budget.ceiling else 100
+    head = f"  {fit(budget.whose, size)}  {bar(share, _BAR)} {budget.percent:>3} %  "
+    return [Piece(head, style), Piece(fit(budget.said, max(10, width - len(head))))]

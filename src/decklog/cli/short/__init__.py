@@ -1,0 +1,1 @@
+"""The short way for agents: ten commands that find run, task, worker and fence by themselves."""

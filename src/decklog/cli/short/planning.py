@@ -1,0 +1,88 @@
+"""Plans in few words: tasks from titles, lines or JSON, and how they stand."""
+
+import sys
+
+from decklog.cli.call import Usage
+from decklog.cli.short.answer import Answer, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.cli.short.caller import Caller
+
+_MARKS = {"done": "x", "running": ">", "pending": " ", "abandoned": "~"}
+_HELD = "!"
+_SHOWN = 30
+_BULLETS = ("- [ ] ", "- ", "* ", "+ ")
+
+
+def planned(me: "Caller", run_id: str, titles: tuple[str, ...], *, in_order: bool, key: str | None) -> Answer:
+    """Add tasks to a run, all or none; in order, each waits for the one before."""
+    given = _from_text(sys.stdin.read()) if titles == ("-",) else [{"title": title} for title in titles]
+    added: list[Any] = []
+    with me.acting(None), me.log.transaction():
+        for number, task in enumerate(given, 1):
+            if key is not None:
+                task = {"key": f"{key}/{number}", **task}
+            if in_order and added:
+                task = {**task, "depends_on": [*task.get("depends_on", ()), added[-1].id]}
+            added += me.log.tasks.add_many(run_id, [task])
+    lines = [f"{'already: ' if task.already else ''}{task.id}  {one_line(task.title)}" for task in added]
+    return Answer("\n".join(lines), [{"task": task.id, "title": task.title, "already": bool(task.already)} for task in added])
+
+
+def standing(me: "Caller", run_id: str) -> Answer:
+    """Show how a run's tasks stand, a line for each."""
+    run = me.log.runs.get(run_id)
+    tasks = me.log.tasks.find(run_id, limit=_SHOWN)
+    lines = [f"{run.id}  {one_line(run.goal)} ({run.status})"]
+    for task in tasks:
+        more = task.worker or task.reason or (f"waits for {task.open_dependencies}" if task.open_dependencies else "")
+        said = f" ({one_line(more)})" if more and task.state not in ("done", "abandoned") else ""
+        lines.append(f"[{_MARKS.get(task.state, _HELD)}] {task.id}  {one_line(task.title)}{said}")
+    if not tasks:
+        lines.append('No tasks yet: decklog plan "TITLE" "TITLE"')
+    if tasks.next is not None:
+        lines.append(f"More: decklog tasks find {run_id} --after '{tasks.next}'")
+    data = [{"task": task.id, "title": task.title, "state": task.state.value} for task in tasks]
+    return Answer("\n".join(lines), {"run": run.id, "goal": run.goal, "status": run.status.value, "tasks": data})
+
+
+def _from_text(text: str) -> "list[dict[str, Any]]":
+    """Read tasks from JSON, or from lines: a title each, with more about it on indented lines below."""
+    if text.lstrip().startswith(("[", "{")):
+        return _from_json(text)
+    tasks: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        if line[0].isspace() and tasks:
+            tasks[-1]["objective"] = f"{tasks[-1].get('objective', '')}\n{line.strip()}".strip()
+        else:
+            tasks.append({"title": _without_bullet(line.strip())})
+    if not tasks:
+        raise Usage("stdin has no tasks", hint='Give a title for each: decklog plan "TITLE" "TITLE"')
+    return tasks
+
+
+def _without_bullet(line: str) -> str:
+    for bullet in _BULLETS:
+        if line.startswith(bullet):
+            return line[len(bullet) :].strip()
+    number, dot, rest = line.partition(". ")
+    return rest.strip() if dot and number.isdecimal() else line
+
+
+def _from_json(text: str) -> "list[dict[str, Any]]":
+    import json
+
+    try:
+        given = json.loads(text)
+    except ValueError as problem:
+        raise Usage(f"stdin begins like JSON and is none: {problem}", hint='Such as: [{"title": "one"}, "two"]') from None
+    listed = given if isinstance(given, list) else given.get("tasks", [given])
+    tasks = [{"title": task} if isinstance(task, str) else task for task in listed] if isinstance(listed, list) else []
+    if not tasks or not all(isinstance(task, dict) for task in tasks):
+        raise Usage("a plan is a list of titles or of objects, each with a title", hint='Such as: [{"title": "one"}, "two"]')
+    return tasks

@@ -1,0 +1,66 @@
+"""Runs a command of the short way from its words."""
+
+from decklog.cli.call import Usage
+from decklog.cli.parameters import Parameter, parameters_in, read_words
+from decklog.cli.short.caller import Caller
+from decklog.cli.short.verbs import VERBS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.cli.call import Call
+
+
+def common(
+    _: Caller, *, as_: str | None = None, run: str | None = None, task: str | None = None, fence: int | None = None
+) -> None:
+    """What every command of the short way takes."""
+
+
+COMMON = parameters_in(common)
+
+# What the signatures can't say.
+HELP = {
+    "about": "FILE, or - for stdin: the exact thing that is asked about",
+    "after": "seconds before it may be tried again",
+    "as_": "who you are, if not said by DECKLOG_WORKER or your agent's session",
+    "cost": "dollars, where the price list does not know",
+    "evidence": "files, commands or links that show it; may be given several times",
+    "fence": "the number of the claim, where another made it for you (DECKLOG_FENCE)",
+    "in_order": "each waits for the one before",
+    "key": "the same call again with this key does nothing more",
+    "lease": "seconds for which the task stays yours without a word from you",
+    "of": "who is to answer",
+    "options": "answers to choose from",
+    "run": "the run, if not said by DECKLOG_RUN_ID or your task",
+    "task": "the task, if it is not the one you got (DECKLOG_TASK_ID)",
+    "wait": "seconds to wait for it",
+}
+
+
+def parameters(name: str) -> list[Parameter]:
+    """List what a command takes, its own first."""
+    return [*parameters_in(VERBS[name]), *COMMON]
+
+
+def run_short(call: "Call") -> int:
+    """Run a command of the short way and show what it answers."""
+    name, *words = call.words
+    known = parameters(name)
+    words = call.take_agent(words, {parameter.flag for parameter in known})
+    try:
+        given = read_words(known, words)
+    except Usage as problem:
+        raise _with_example(name, words, problem) from None
+    shared = {parameter.name: given.pop(parameter.name, None) for parameter in COMMON}
+    place = call.place()
+    place.must_exist()
+    with place.open() as log:
+        return VERBS[name](Caller(call, place, log, shared), **given).show(as_json=call.json)
+
+
+def _with_example(name: str, words: list[str], problem: Usage) -> Usage:
+    """Say how a call would be right that has a word too many, or lacks one."""
+    plain = [word for word in words if not word.startswith("-")]
+    if problem.message.endswith("one word too many") and len(plain) == len(words):
+        return Usage(problem.message, hint=f'Put the text in quotes: decklog {name} "{" ".join(plain)}"')
+    return problem

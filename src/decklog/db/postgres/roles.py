@@ -1,0 +1,95 @@
+"""Roles for a log on PostgreSQL: who reads, who works and who decides, each with what it needs and no more."""
+
+import re
+
+from decklog.db import schema
+
+READER, AGENT, MANAGER = "decklog_reader", "decklog_agent", "decklog_manager"
+
+# What is written once and stands: nobody needs to change it, so nobody may.
+_WRITTEN_ONCE = ("entries", "blobs", "charges", "checkpoints", "self_edits", "sightings", "state_versions")
+# What the manager decides. Agents read it.
+_OF_THE_MANAGER = (
+    *("budgets", "prices", "proofs", "trust_contract", "trust_changes"),
+    *("workflow_versions", "workflow_transitions", "workflow_aliases", "workflow_rules", "workflow_markers", "workflow_models"),
+)
+# Rows that agents' verbs take out again: of plans, of what is derived, and of those who wait.
+_TAKEN_OUT = (
+    *("phases", "patterns", "criteria", "dependencies", "ready_tags", "budget_days", "listeners"),
+    *("lesson_text", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors"),
+)
+# A row can be locked only by who may change a column of it: one that decides nothing, and that `verify` compares.
+_LOCKED_BY = {"streams": "in_order", "budgets": "set_at", "trust_contract": "updated_at"}
+# Retention leaves digests in the place of texts. The triggers of the table see to it that it does nothing else.
+_PRUNED = ("body", "payload", "body_digest", "payload_digest")
+_OF_THE_OWNER = "schema_steps"
+
+_HEAD = """\
+-- Roles for a log on PostgreSQL. Run this as the owner of its tables, in its database, after `decklog migrate`, and again after
+-- each later one: it takes away what these roles had and gives them what they need.
+--   {reader}   reads everything and writes nothing
+--   {agent}    works: appends entries, claims tasks, charges, asks; never changes or deletes an entry, sets no budget, price,
+--                    workflow or trust
+--   {manager}  decides as well, and prunes
+-- A login gets one of them: create role dev_1 login; grant {agent} to dev_1;
+"""
+
+
+def tables() -> list[str]:
+    """Name every table that the migrations leave behind."""
+    found: dict[str, None] = {}
+    for step in schema.steps("postgres"):
+        for did, name in re.findall(r"^(create|create unlogged|drop) table (\w+)", schema.text_of(step, "postgres"), re.M):
+            if did == "drop":
+                found.pop(name, None)
+            else:
+                found[name] = None
+    return sorted(found)
+
+
+def statements(place: str = "public") -> str:
+    """Write the statements that make the roles and give them their rights, for a log in a schema of this name."""
+    roles = {"reader": READER, "agent": AGENT, "manager": MANAGER}
+    everyone, all_tables = ", ".join(roles.values()), tables()
+    parts = [
+        *(_made(role) for role in roles.values()),
+        f"grant {READER} to {AGENT};\ngrant {AGENT} to {MANAGER};",
+        f"grant usage on schema {_quoted(place)} to {everyone};",
+        _on("revoke all", place, all_tables, "from", everyone),
+        _on("grant select", place, all_tables, "to", READER),
+        *_for_agents(place, all_tables),
+        *_for_the_manager(place),
+    ]
+    return _HEAD.format(**roles) + "begin;\n" + "\n".join(parts) + "\ncommit;\n"
+
+
+def _for_agents(place: str, all_tables: list[str]) -> list[str]:
+    written = [name for name in all_tables if name not in (*_OF_THE_MANAGER, _OF_THE_OWNER)]
+    changed = [name for name in written if name not in (*_WRITTEN_ONCE, *_LOCKED_BY)]
+    return [
+        _on("grant insert", place, written, "to", AGENT),
+        _on("grant update", place, changed, "to", AGENT),
+        _on("grant delete", place, [name for name in _TAKEN_OUT if name in all_tables], "to", AGENT),
+        *(_on(f"grant update ({column})", place, [name], "to", AGENT) for name, column in _LOCKED_BY.items()),
+    ]
+
+
+def _for_the_manager(place: str) -> list[str]:
+    return [
+        _on("grant insert, update, delete", place, list(_OF_THE_MANAGER), "to", MANAGER),
+        _on(f"grant update ({', '.join(_PRUNED)})", place, ["entries"], "to", MANAGER),
+        _on("grant delete", place, ["blobs", "entry_text"], "to", MANAGER),
+    ]
+
+
+def _made(role: str) -> str:
+    return f"do $$ begin create role {role} nologin; exception when duplicate_object then null; end $$;"
+
+
+def _on(did: str, place: str, names: list[str], to: str, whom: str) -> str:
+    listed = ", ".join(f"{_quoted(place)}.{name}" for name in names)
+    return f"{did} on {listed} {to} {whom};"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,65 @@
+"""What rules tell of: what waits for a person, budgets that warn or stop, work that failed, and runs that are done."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from decklog import Decklog
+
+# Older news than this are told to nobody.
+NEWS = timedelta(days=7)
+_MOST = 200
+
+
+class Event(NamedTuple):
+    """One thing to tell of, once: `key` names it for ever."""
+
+    key: str
+    what: str
+    run_id: str | None = None
+
+
+def events(log: "Decklog", event: str, since: "datetime") -> "list[Event]":
+    """List what there is to tell of one kind, no older than the rule and a week."""
+    start = max(since, log.clock.now() - NEWS)
+    found = {"needs_you": _needs_you, "budget": _budgets, "failure": _failures, "done": _done}[event]
+    return list(found(log, start))
+
+
+def _needs_you(log: "Decklog", _since: "datetime") -> "Iterator[Event]":
+    for item in log.overview.waiting(limit=_MOST):
+        if item.is_decision:
+            yield Event(f"{item.kind}:{item.id}", f"{item.what}\n{item.command}", item.run_id)
+
+
+def _budgets(log: "Decklog", _since: "datetime") -> "Iterator[Event]":
+    today = log.clock.now().date().isoformat()
+    for budget in log.overview.budgets():
+        if budget.state != "ok":
+            # Once in each of its periods.
+            period = {"day": today, "week": f"{log.clock.now():%G-W%V}", "month": today[:7]}.get(budget.period, "")
+            verb = "is spent, and stops" if budget.state == "stop" else f"has burned {budget.percent} %"
+            said = f"The budget of {budget.whose} {verb}: {budget.said}"
+            yield Event(f"budget:{budget.id}:{period}:{budget.state}", said, budget.run_id)
+
+
+def _failures(log: "Decklog", since: "datetime") -> "Iterator[Event]":
+    for run in log.overview.ended(since, limit=_MOST):
+        if run["status"] == "failed":
+            yield Event(f"run:{run['id']}:{run['ended_at']}", f"Failed: {run['goal']}{_summary(run)}", str(run["id"]))
+    for task in log.overview.failed_tasks(since, limit=_MOST):
+        said = f"All attempts failed: {task['title']}{_summary(task, 'reason')}"
+        yield Event(f"task:{task['id']}:{task['failures']}", said, str(task["run_id"]))
+
+
+def _done(log: "Decklog", since: "datetime") -> "Iterator[Event]":
+    for run in log.overview.ended(since, limit=_MOST):
+        if run["status"] == "done":
+            yield Event(f"run:{run['id']}:{run['ended_at']}", f"Done: {run['goal']}{_summary(run)}", str(run["id"]))
+
+
+def _summary(record: "dict[str, object]", name: str = "summary") -> str:
+    return f"\n{record[name]}" if record[name] else ""

@@ -1,0 +1,96 @@
+"""How every budget stands, read at once."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from decklog.clock import from_text, to_text
+from decklog.figures import money
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.db.base import Database
+
+# Budgets of everything first; those of runs that are over protect nothing any more.
+MOST = 200
+_PERIOD = "case b.period when 'day' then :day when 'week' then :week when 'month' then :month else '' end"
+_STANDINGS = f"""
+select b.id, b.scope, b.scope_id, b.period, b.unit, b.ceiling, b.action, b.warn_percent,
+       cast(coalesce(sum(case b.unit when 'tokens' then d.tokens else d.microdollars end), 0) as bigint),
+       cast(coalesce(sum(case when d.day = :day then d.microdollars else 0 end), 0) as bigint),
+       cast(coalesce(sum(d.unpriced_calls), 0) as bigint),
+       coalesce(max(d.as_of), b.set_at), coalesce(r.id, g.run_id)
+  from (
+    select b.*
+      from budgets b
+      left join runs r on b.scope = 'run' and r.id = b.scope_id
+     where b.scope <> 'run' or r.status in ('planning', 'active', 'paused')
+     order by case b.scope when 'all' then 0 else 1 end, b.set_at desc, b.id
+     limit {MOST}
+  ) b
+  left join budget_days d on d.budget_id = b.id and d.day >= {_PERIOD}
+  left join runs r on b.scope = 'run' and r.id = b.scope_id
+  left join tasks g on b.scope = 'task' and g.id = b.scope_id
+ group by b.id, b.scope, b.scope_id, b.period, b.unit, b.ceiling, b.action, b.warn_percent, b.set_at, r.id, g.run_id
+ order by case b.scope when 'all' then 0 else 1 end, b.set_at desc, b.id
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetStanding:
+    """A budget in its present period; `today` is what counts of it on this day of UTC, in micro-dollars."""
+
+    id: str
+    scope: str
+    scope_id: str | None
+    period: str
+    unit: str
+    ceiling: int
+    action: str
+    warn_percent: int
+    spent: int
+    today: int
+    unpriced_calls: int
+    last_at: datetime
+    run_id: str | None
+
+    @property
+    def percent(self) -> int:
+        return self.spent * 100 // self.ceiling if self.ceiling else 100
+
+    @property
+    def state(self) -> str:
+        """Say in a word how it stands: ok, warn, or stop when nothing more may be spent."""
+        if self.stops:
+            return "stop"
+        return "warn" if self.percent >= self.warn_percent else "ok"
+
+    @property
+    def stops(self) -> bool:
+        return self.action == "stop" and self.spent >= self.ceiling
+
+    @property
+    def whose(self) -> str:
+        return "everything" if self.scope == "all" else f"{self.scope} {self.scope_id}"
+
+    @property
+    def said(self) -> str:
+        """Write what is spent of it: `$11.40 of $50 a day`."""
+        period = "in all" if self.period == "forever" else f"a {self.period}"
+        if self.unit == "tokens":
+            return f"{self.spent:,} of {self.ceiling:,} tokens {period}"
+        return f"{money(self.spent)} of {money(self.ceiling, whole=True)} {period}"
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {**vars(self), "last_at": to_text(self.last_at), "percent": self.percent, "state": self.state}
+
+
+def standings(db: "Database", now: datetime) -> list[BudgetStanding]:
+    """Read how the budgets stand in their present periods, those of everything first."""
+    today = now.astimezone(UTC).date()
+    starts = {"day": today, "week": today - timedelta(days=today.weekday()), "month": today.replace(day=1)}
+    _, rows = db.rows(_STANDINGS, {name: day.isoformat() for name, day in starts.items()})
+    names = tuple(BudgetStanding.__dataclass_fields__)
+    found = [dict(zip(names, row, strict=True)) for row in rows]
+    return [BudgetStanding(**{**one, "last_at": from_text(one["last_at"])}) for one in found]

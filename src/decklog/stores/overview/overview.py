@@ -1,0 +1,331 @@
+"""The overview: what goes on in a whole log, in statements whose number and cost do not grow with it."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from decklog.clock import from_text, to_text
+from decklog.db.where import enum_of, page_size
+from decklog.errors import Busy, Denied, Invalid, NotFound, ReadOnly
+from decklog.operations import reads, reads_in_steps
+from decklog.records import Page, from_json, to_json
+from decklog.stores.base import Store
+from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.stores.overview import spending, tallies, waiting
+from decklog.stores.overview.budgets import BudgetStanding, standings
+from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, look
+from decklog.stores.overview.status import Status, of_task
+from decklog.stores.overview.summary import Summary, sentence
+from decklog.stores.overview.waiting import WaitingItem, WaitingKind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Protocol, TypeVar
+
+    from decklog.records import Record
+    from decklog.stores.base import Parts
+
+    T = TypeVar("T")
+
+    class Tasks(Protocol):
+        """Knows tasks; the tasks store does."""
+
+        def get(self, task_id: str) -> Any: ...
+
+
+# So many runs that go on are looked at, the newest first; whoever has more of them reads them page by page.
+MOST_GOING_ON = 200
+MOST_DAYS = 400
+_ORDER = list(Status)
+_RAW = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
+_PLACE = "(started_at, id) < (:started_at, :id)"
+_GOING_ON = " union all ".join(
+    f"select * from (select * from runs where status = '{state}' order by started_at desc, id desc limit {MOST_GOING_ON}) {state}"
+    for state in ("active", "planning", "paused")
+)
+# Going on as far as one page shows: a log may have very many that nobody ended.
+_NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r order by started_at desc, id desc limit {MOST_GOING_ON}"
+
+
+_PULSE = f"""
+select s.name, e.at
+  from streams s
+  join entries e
+    on e.pos > (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE}) - 240
+   and e.pos >= s.no * {STREAM_SIZE} and e.pos < (s.no + 1) * {STREAM_SIZE}
+ where s.name in ({{ids}}) and e.at >= :since
+"""
+
+
+class SpendKey(StrEnum):
+    """By what the days of spending are told apart, beside the day."""
+
+    NONE = "none"
+    MODEL = "model"
+    AGENT = "agent"
+    RUN = "run"
+
+
+@dataclass(frozen=True)
+class _Base:
+    """What every overview begins with."""
+
+    moment: Moment
+    budgets: "list[BudgetStanding]"
+    items: "list[WaitingItem]"
+
+    @property
+    def by_run(self) -> "dict[str, int]":
+        """Count what holds each run up."""
+        return Counter(item.run_id for item in self.items if item.run_id is not None and item.holds_up)
+
+
+class Overview(Store):
+    """Shows how runs and tasks stand, what waits for a person, and what it costs."""
+
+    derived = (tallies.TABLE, spending.TABLE, spending.MARKS)
+
+    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Tasks]") -> None:
+        super().__init__(parts)
+        self._tasks = tasks
+
+    @reads_in_steps
+    def now(self, *, limit: int = 12) -> Summary:
+        """Say what waits for a person, what runs, what has gone quiet and what it costs: in a sentence, with its proof.
+
+        Of what waits and of the runs that go on, the first `limit` are listed.
+        """
+        size = page_size(limit)
+        return self._looked(lambda can_move: self._summary(size, can_move))
+
+    @reads_in_steps
+    def runs(self, *, status: Status | None = None, limit: int = 20, after: str | None = None) -> Page[RunOverview]:
+        """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent."""
+        size = page_size(limit)
+        word = None if status is None else enum_of(Status, status, "status")
+        return self._looked(lambda can_move: self._listed(word, size, after, can_move))
+
+    @reads_in_steps
+    def run(self, run_id: str) -> RunOverview:
+        """Show how one run stands."""
+        sql, (bound, _) = "select * from runs where id = :run_id", self._db.values.bind({"run_id": run_id})
+        found = self._looked(lambda can_move: self._look(self._base(can_move), sql, bound, 1))
+        if not found:
+            raise NotFound(f"there is no run {run_id!r}", hint="List them: decklog overview runs", table="runs", id=run_id)
+        return found[0]
+
+    @reads
+    def task(self, task_id: str) -> dict[str, object]:
+        """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
+        task, base = self._tasks().get(task_id), self._base(False)
+        needs_you = any(item.task_id == task.id and item.holds_up for item in base.items)
+        word = of_task(task, needs_you=needs_you, now=base.moment.now, steady_now=base.moment.steady_now)
+        return {"id": task.id, "run_id": task.run_id, "title": task.title, "status": word.value, "state": task.state.value}
+
+    @reads_in_steps
+    def waiting(self, *, limit: int = 20, after: str | None = None) -> Page[WaitingItem]:
+        """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs.
+
+        What ends soonest comes first, then what has waited longest. Of each kind the oldest 200 are looked at.
+        """
+        size = page_size(limit)
+        place = None if after is None else tuple(_cursor(after, 4))
+        items = self._looked(self._all_waiting)
+        left = [item for item in items if place is None or item.place > place]
+        return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
+
+    @reads_in_steps
+    def tallies(self, run_id: str) -> dict[str, int]:
+        """Count a run's tasks by state, its failed attempts, its entries, its calls to models and what they cost."""
+        run = self.run(run_id)
+        spent = {name: getattr(run, name) for name in ("calls", "cost_microdollars", "unpriced_calls")}
+        return {**run.tasks, "entries": run.entries, **spent}
+
+    @reads_in_steps
+    def days(
+        self, *, since: datetime | None = None, until: datetime | None = None, by: SpendKey = SpendKey.NONE
+    ) -> list[dict[str, object]]:
+        """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days.
+
+        The cost is that of the calls whose price is known; `unpriced_calls` counts the others.
+        """
+        key = enum_of(SpendKey, by, "by")
+        last = (until or self._now()).astimezone(UTC).date()
+        first = since.astimezone(UTC).date() if since is not None else last - timedelta(days=29)
+        if (last - first).days >= MOST_DAYS:
+            raise Invalid(f"from {first} to {last} is longer than {MOST_DAYS} days; ask for parts of it", field="since")
+        names = ("day",) if key is SpendKey.NONE else ("day", "run_id" if key is SpendKey.RUN else key.value)
+        return self._looked(lambda can_move: self._days(names, first.isoformat(), last.isoformat(), can_move))
+
+    @reads
+    def budgets(self) -> list[BudgetStanding]:
+        """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
+        return standings(self._db, self._now())
+
+    @reads
+    def ended(self, since: datetime, *, limit: int = 20) -> list[dict[str, object]]:
+        """List the runs that ended since a time, the latest first, each with its word."""
+        sql = f"""
+            select id, goal, status, summary, ended_at from runs
+             where ended_at is not null and ended_at >= :since
+             order by ended_at desc, id desc
+             limit {page_size(limit)}
+        """
+        bound, _ = self._db.values.bind({"since": since})
+        names = ("id", "goal", "status", "summary", "ended_at")
+        words = {raw: word.value for word, raw in _RAW.items()}
+        return [{**dict(zip(names, row, strict=True)), "status": words[row[2]]} for row in self._db.rows(sql, bound)[1]]
+
+    @reads
+    def failed_tasks(self, since: datetime, *, limit: int = 20) -> list[dict[str, object]]:
+        """List the tasks of all runs that used up their attempts since a time, the latest first."""
+        sql = f"""
+            select id, run_id, title, reason, failures, updated_at from tasks
+             where state = 'blocked' and failures >= max_attempts and updated_at >= :since
+             order by updated_at desc, id desc
+             limit {page_size(limit)}
+        """
+        bound, _ = self._db.values.bind({"since": since})
+        names = ("id", "run_id", "title", "reason", "failures", "updated_at")
+        return [dict(zip(names, row, strict=True)) for row in self._db.rows(sql, bound)[1]]
+
+    @reads
+    def pulse(self, run_ids: list[str], *, minutes: int = 60, buckets: int = 24) -> dict[str, list[int]]:
+        """Count the entries of runs over the last minutes, in so many even steps, of the newest 240 of each."""
+        if not 1 <= buckets <= 300 or not 1 <= minutes <= 60 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
+            raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
+        since = self._now() - timedelta(minutes=minutes)
+        marks, ids = tallies.placed(run_ids, MOST_GOING_ON)
+        counts = {run_id: [0] * buckets for run_id in run_ids}
+        bound, _ = self._db.values.bind({**ids, "since": since})
+        for run_id, at in self._db.rows(_PULSE.format(ids=marks), bound)[1]:
+            place = int((from_text(at) - since) * buckets / timedelta(minutes=minutes))
+            counts[run_id][min(place, buckets - 1)] += 1
+        return counts
+
+    # How they are read
+
+    def _looked(self, job: "Callable[[bool], T]") -> "T":
+        """Read at one moment; where marks are far behind, move them first, if this log may be written."""
+        try:
+            return self._db.read(lambda: job(not self._db.read_only))
+        except TooFarBehind as behind:
+            moved = self._moved(behind)
+        try:
+            return self._db.read(lambda: job(moved))
+        except TooFarBehind:
+            # Others write faster than this reads; what they wrote is counted instead.
+            return self._db.read(lambda: job(False))
+
+    def _moved(self, behind: TooFarBehind) -> bool:
+        """Move marks; say whether that was permitted."""
+        try:
+            for run_id in behind.run_ids:
+                tallies.catch_up(self._db, run_id)
+            if behind.of_spending:
+                spending.catch_up(self._db)
+        except (Denied, ReadOnly, Busy):
+            return False
+        return True
+
+    def _base(self, can_move_marks: bool) -> _Base:
+        moment = Moment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
+        budgets = standings(self._db, moment.now)
+        return _Base(moment, budgets, waiting.items(self._db, moment.now, budgets))
+
+    def _look(self, base: _Base, sql: str, bound: "Mapping[str, Any]", most: int) -> "list[RunOverview]":
+        return look(self._db, sql, bound, base.moment, base.by_run, most=most)
+
+    def _summary(self, size: int, can_move_marks: bool) -> Summary:
+        base = self._base(can_move_marks)
+        runs = self._look(base, _NEWEST_GOING_ON, {}, MOST_GOING_ON)
+        runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
+        today = base.moment.now.astimezone(UTC).date().isoformat()
+        spent = self._days(("day",), today, today, can_move_marks)
+        cost, unpriced = (int(spent[0][name]) if spent else 0 for name in ("cost_microdollars", "unpriced_calls"))  # type: ignore[call-overload]
+        counts = dict(Counter(run.status.value for run in runs))
+        agents = sum(run.workers for run in runs)
+        is_new = not runs and self._db.one("select 1 from runs limit 1", {}) is None
+        return Summary(
+            at=base.moment.now,
+            sentence=sentence(len(base.items), counts, agents, cost, base.budgets, is_new=is_new),
+            decisions=len(base.items),
+            waiting=base.items[:size],
+            counts=counts,
+            agents=agents,
+            runs=runs[:size],
+            spent_today=cost,
+            unpriced_today=unpriced,
+            budgets=base.budgets,
+            is_new=is_new,
+        )
+
+    def _listed(self, word: Status | None, size: int, after: str | None, can_move_marks: bool) -> Page[RunOverview]:
+        base = self._base(can_move_marks)
+        place = None if after is None else _cursor(after, 2)
+        if word is not None and word not in _RAW:
+            # The word is made of what goes on now, and no index has it.
+            found = [run for run in self._look(base, _NEWEST_GOING_ON, {}, MOST_GOING_ON) if run.status is word]
+            found = [run for run in found if place is None or _place_of(run) < tuple(place)]
+        else:
+            raw = _RAW.get(word) if word else None
+            bound: dict[str, Any] = {}
+            conditions = [f"status = '{raw}'"] if raw else []
+            if place is not None:
+                conditions.append(_PLACE)
+                bound, _ = self._db.values.bind({"started_at": place[0], "id": place[1]})
+            where = f"where {' and '.join(conditions)}" if conditions else ""
+            sql = f"select * from runs {where} order by started_at desc, id desc limit {size + 1}"
+            found = self._look(base, sql, bound, size + 1)
+        return Page(found[:size], next=to_json(_place_of(found[size - 1])) if len(found) > size else None)
+
+    def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
+        base = self._base(can_move_marks)
+        runs = self._look(base, _NEWEST_GOING_ON, {}, MOST_GOING_ON)
+        quiet = [_quiet(run) for run in runs if run.status is Status.QUIET]
+        return sorted([*base.items, *quiet], key=lambda item: item.place)
+
+    def _days(self, names: "tuple[str, ...]", first: str, last: str, can_move_marks: bool) -> "list[dict[str, object]]":
+        if can_move_marks and spending.is_far_behind(self._db):
+            raise TooFarBehind([], of_spending=True)
+        return spending.by(self._db, names, first, last)
+
+    # What is derived
+
+    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+        yield from tallies.audit(self._db)
+        yield from spending.audit(self._db)
+
+    def derive(self) -> None:
+        self._db.write(lambda: tallies.derive(self._db))
+        self._db.write(lambda: spending.derive(self._db))
+
+
+def _quiet(run: RunOverview) -> WaitingItem:
+    assert run.quiet_since is not None
+    lost = next((task for task in run.working_on if task["lease_ended"]), None)
+    why = f"the lease of {lost['worker']} on {lost['title']} ended" if lost else "nothing was written for longer than usual"
+    return WaitingItem(
+        kind=WaitingKind.QUIET,
+        id=run.id,
+        what=f"{run.goal} has gone quiet: {why}",
+        since=run.quiet_since,
+        command=f"decklog runs show {run.id}",
+        run_id=run.id,
+    )
+
+
+def _place_of(run: RunOverview) -> "tuple[str, str]":
+    return to_text(run.started_at), run.id
+
+
+def _cursor(text: str, parts: int) -> "list[str]":
+    try:
+        place = from_json(text)
+    except ValueError:
+        place = None
+    if not isinstance(place, list) or len(place) != parts or not all(isinstance(part, str) for part in place):
+        raise Invalid(f"{text!r} is not a cursor; use the `next` of the page before", field="after")
+    return place

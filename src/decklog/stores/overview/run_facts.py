@@ -1,0 +1,202 @@
+"""Runs as an overview shows them: their word, their last entry, who works, how the tasks stand and what was spent."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from decklog.clock import from_text, to_text
+from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.stores.overview import spending, tallies
+from decklog.stores.overview.status import Status, of_run, silence_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from decklog.db.base import Database
+
+# The usual gap between a run's entries is that of its last hundred.
+_LOOK_BACK = 100
+_SHOWN_TASKS = 3
+_MOST_LEASES = 1000
+_SHOWN_CHARACTERS = 120
+_NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
+_FACTS = f"""
+select r.id, r.goal, r.status, r.repo, r.branch, r.started_at, r.ended_at,
+       h.seq, h.at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
+       b.seq, b.at, coalesce(t.seq, 0), coalesce(m.seq, 0), {", ".join(f"coalesce(t.{name}, 0)" for name in tallies.FIELDS)}
+  from ({{runs}}) r
+  join streams s on s.name = r.id
+  join entries h on h.pos = {_NEWEST}
+  join entries b on b.pos = case when h.seq > {_LOOK_BACK} then h.pos - {_LOOK_BACK} else s.no * {STREAM_SIZE} + 1 end
+  left join {tallies.TABLE} t on t.run_id = r.id
+  left join {spending.MARKS} m on m.stream = r.id
+ order by r.started_at desc, r.id desc
+"""
+_COLUMNS = (
+    *("id", "goal", "state", "repo", "branch", "started_at", "ended_at"),
+    *("seq", "at", "kind", "subtype", "agent", "record_table", "record_id", "body"),
+    *("earlier_seq", "earlier_at", "mark", "spend_mark"),
+    *tallies.FIELDS,
+)
+_LEASES = """
+select run_id, id, title, worker, stage, leased_at, leased_until
+  from tasks
+ where state = 'running'{of_runs}
+ order by run_id, leased_until
+ limit {most}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOverview:
+    """A run in a line: `status` is the word for how it stands, `state` what it is recorded as."""
+
+    id: str
+    goal: str
+    status: Status
+    state: str
+    started_at: datetime
+    entries: int
+    last_at: datetime
+    last_by: str | None
+    last_said: str
+    tasks: dict[str, int]
+    repo: str | None = None
+    branch: str | None = None
+    ended_at: datetime | None = None
+    quiet_since: datetime | None = None
+    workers: int = 0
+    working_on: list[dict[str, object]] = field(default_factory=list)
+    waiting: int = 0
+    cost_microdollars: int = 0
+    calls: int = 0
+    unpriced_calls: int = 0
+
+    @property
+    def planned(self) -> int:
+        """How many tasks it has, without those that were given up."""
+        return sum(self.tasks[name] for name in tallies.STATES if name != "abandoned")
+
+    @property
+    def done(self) -> int:
+        return self.tasks["done"]
+
+    def as_dict(self) -> "dict[str, Any]":
+        values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
+        return {**values, "status": self.status.value}
+
+
+class TooFarBehind(Exception):
+    """Marks have to be moved before this is read. It is no error: whoever hears it moves them and looks again."""
+
+    def __init__(self, run_ids: list[str], *, of_spending: bool) -> None:
+        super().__init__(run_ids)
+        self.run_ids = run_ids
+        self.of_spending = of_spending
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """When an overview is taken, and whether marks that are far behind can be moved for it."""
+
+    now: datetime
+    steady_now: datetime
+    can_move_marks: bool
+
+
+def look(
+    db: "Database",
+    runs: str,
+    bound: "Mapping[str, Any]",
+    moment: Moment,
+    waiting: "Mapping[str, int]",
+    *,
+    most: int,
+) -> list[RunOverview]:
+    """Read runs, which a statement names, as an overview shows them; raise `TooFarBehind` where marks must be moved first."""
+    _, rows = db.rows(_FACTS.format(runs=runs), bound)
+    facts = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+    ids = [fact["id"] for fact in facts]
+    behind = [fact["id"] for fact in facts if fact["seq"] - fact["mark"] > tallies.MOST_BEHIND]
+    spent_behind = any(fact["seq"] - fact["spend_mark"] > spending.MOST_BEHIND for fact in facts)
+    if (behind or spent_behind) and moment.can_move_marks:
+        raise TooFarBehind(behind, of_spending=spent_behind)
+    kept = {fact["id"]: {name: fact[name] for name in tallies.FIELDS} for fact in facts}
+    counts = tallies.counted(db, ids, most) if behind else tallies.read(db, kept, most)
+    marks, placed = tallies.placed(ids, most)
+    leases = _leases(db, f" and run_id in ({marks})", placed)
+    spent = spending.of_runs(db, ids, most)
+    return [_overview(fact, counts[fact["id"]], leases, spent.get(fact["id"], {}), moment, waiting) for fact in facts]
+
+
+def _leases(db: "Database", of_runs: str, bound: "Mapping[str, Any]") -> "dict[str, list[tuple[Any, ...]]]":
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for run_id, *lease in db.rows(_LEASES.format(of_runs=of_runs, most=_MOST_LEASES), bound)[1]:
+        found.setdefault(run_id, []).append(tuple(lease))
+    return found
+
+
+def _overview(
+    fact: "dict[str, Any]",
+    counts: "dict[str, int]",
+    all_leases: "Mapping[str, Sequence[tuple[Any, ...]]]",
+    spent: "dict[str, int]",
+    moment: Moment,
+    waiting: "Mapping[str, int]",
+) -> RunOverview:
+    leases, last_at = all_leases.get(fact["id"], ()), from_text(fact["at"])
+    gap = (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
+    status = of_run(
+        fact["state"],
+        needs_you=waiting.get(fact["id"], 0) > 0,
+        leases=[from_text(lease[5]) for lease in leases],
+        tallies=counts,
+        silent=moment.now - last_at,
+        gap=gap,
+        steady_now=moment.steady_now,
+    )
+    shown = RunOverview(
+        **{name: fact[name] for name in ("id", "goal", "state", "repo", "branch")},
+        status=status,
+        started_at=from_text(fact["started_at"]),
+        ended_at=from_text(fact["ended_at"]) if fact["ended_at"] else None,
+        entries=fact["seq"],
+        last_at=last_at,
+        last_by=fact["agent"],
+        last_said=_said(fact),
+        tasks=counts,
+        workers=len({lease[2] for lease in leases if from_text(lease[5]) > moment.steady_now}),
+        working_on=[_task(lease, moment.steady_now) for lease in leases[:_SHOWN_TASKS]],
+        waiting=waiting.get(fact["id"], 0),
+        cost_microdollars=spent.get("cost_microdollars", 0),
+        calls=spent.get("calls", 0),
+        unpriced_calls=spent.get("unpriced_calls", 0),
+    )
+    if status is not Status.QUIET:
+        return shown
+    ended = [from_text(lease[5]) for lease in leases if from_text(lease[5]) <= moment.steady_now]
+    return replace(shown, quiet_since=min(ended, default=last_at + silence_of(gap)))
+
+
+def _task(lease: "Sequence[Any]", steady_now: datetime) -> "dict[str, object]":
+    task_id, title, worker, stage, leased_at, leased_until = lease
+    is_over = from_text(leased_until) <= steady_now
+    return {
+        "task_id": task_id,
+        "title": title,
+        "worker": worker,
+        "stage": stage,
+        "since": leased_at,
+        "lease_ended": is_over,
+    }
+
+
+def _said(fact: "dict[str, Any]") -> str:
+    """Say in a line what a run's last entry is."""
+    what = fact["subtype"] or fact["kind"]
+    if fact["record_table"]:
+        what = f"{fact['record_table']} {what}"
+    text = " ".join((fact["body"] or "").split())
+    said = f"{what}: {text}" if text else str(what)
+    return said if len(said) <= _SHOWN_CHARACTERS else said[: _SHOWN_CHARACTERS - 1] + "…"

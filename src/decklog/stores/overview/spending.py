@@ -1,0 +1,152 @@
+"""What was spent on each day, by run, model and agent: kept up to a mark in each stream, and read from the charges after it.
+
+A row for every day that each charge adds to would cost it a page. The rows are made of charges when someone asks for days.
+"""
+
+from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.stores.overview.tallies import hash_at, placed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+
+TABLE, MARKS = "spend_days", "spend_marks"
+KEY = ("run_id", "day", "model", "agent")
+FIGURES = (
+    *("calls", "input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens"),
+    *("cost_microdollars", "unpriced_calls"),
+)
+# So many entries are looked through by whoever asks; with more, the marks are moved first.
+MOST_BEHIND = 1000
+_KEYS = "coalesce(c.run_id, ''), substr(c.occurred_at, 1, 10), c.model, coalesce(c.agent, '')"
+_SUMS = """count(*), cast(sum(c.input_tokens) as bigint), cast(sum(c.cache_read_tokens) as bigint),
+       cast(sum(c.cache_create_tokens) as bigint), cast(sum(c.output_tokens) as bigint),
+       cast(coalesce(sum(c.cost_microdollars), 0) as bigint), count(*) - count(c.cost_microdollars)"""
+_AFTER = f"""
+  from streams s
+  left join {MARKS} m on m.stream = s.name
+  join entries e on e.pos > s.no * {STREAM_SIZE} + coalesce(m.seq, 0) and e.pos < (s.no + 1) * {STREAM_SIZE}
+  join charges c on c.id = e.record_id
+ where e.record_table = 'charges' and e.subtype = 'added'
+"""
+_NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
+_BEHIND = f"""
+select s.name, {_NEWEST} - s.no * {STREAM_SIZE} as newest, coalesce(m.seq, 0)
+  from streams s
+  left join {MARKS} m on m.stream = s.name
+ order by s.name
+"""
+_ADD = f"""
+insert into {TABLE} ({", ".join((*KEY, *FIGURES))})
+values ({", ".join(":" + name for name in (*KEY, *FIGURES))})
+on conflict (run_id, day, model, agent) do update set
+  {", ".join(f"{name} = {TABLE}.{name} + excluded.{name}" for name in FIGURES)}
+"""
+
+
+def is_far_behind(db: "Database") -> bool:
+    """Tell whether more entries came since the marks than should be looked through."""
+    behind: int = sum(newest - mark for _, newest, mark in db.rows(_BEHIND, {})[1] if newest is not None)
+    return behind > MOST_BEHIND
+
+
+def catch_up(db: "Database") -> None:
+    """Move the marks of all streams up to their last entries."""
+    for stream, newest, mark in db.read(lambda: db.rows(_BEHIND, {}))[1]:
+        if newest is not None and newest > mark:
+            db.write(lambda stream=stream, newest=newest: _advance(db, stream, newest))  # type: ignore[misc]
+
+
+def _advance(db: "Database", stream: str, end: int) -> None:
+    """Add a stream's charges up to an entry; another process may have done so meanwhile."""
+    first = {"stream": stream, "seq": 1, "hash": ""}
+    db.count(f"insert into {MARKS} (stream, seq, hash) values (:stream, :seq, :hash) on conflict do nothing", first)
+    row = db.one(f"select seq, hash from {MARKS} where stream = :stream for update", {"stream": stream})
+    assert row is not None
+    # A mark that was made just now stands before the first entry.
+    start = row[0] if row[1] else 0
+    if start >= end:
+        return
+    sql = f"""
+        select {_KEYS}, {_SUMS}
+          from streams s
+          join entries e on e.pos > s.no * {STREAM_SIZE} + :start and e.pos <= s.no * {STREAM_SIZE} + :end
+          join charges c on c.id = e.record_id
+         where s.name = :stream and e.record_table = 'charges' and e.subtype = 'added'
+         group by 1, 2, 3, 4
+    """
+    _, rows = db.rows(sql, {"stream": stream, "start": start, "end": end})
+    if rows:
+        db.many(_ADD, [dict(zip((*KEY, *FIGURES), found, strict=True)) for found in rows])
+    made = {"stream": stream, "seq": end, "hash": hash_at(db, stream, end)}
+    db.count(f"update {MARKS} set seq = :seq, hash = :hash where stream = :stream", made)
+
+
+def by(db: "Database", names: "Sequence[str]", since: str, until: str) -> "list[dict[str, Any]]":
+    """Add up the days from one to another by some of the key's columns."""
+    bound = {"since": since, "until": until}
+    kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where day >= :since and day <= :until"
+    day = "substr(c.occurred_at, 1, 10)"
+    later = f"select {_KEYS}, {_SUMS} {_AFTER} and {day} >= :since and {day} <= :until group by 1, 2, 3, 4"
+    _, rows = db.rows(_added(names, f"{kept} union all {later}"), bound)
+    return [dict(zip((*names, *FIGURES), row, strict=True)) for row in rows]
+
+
+def of_runs(db: "Database", ids: "Sequence[str]", most: int) -> "dict[str, dict[str, int]]":
+    """Give what each of some runs has spent."""
+    marks, bound = placed(ids, most)
+    kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id in ({marks})"
+    later = f"select {_KEYS}, {_SUMS} {_AFTER} and s.name in ({marks}) group by 1, 2, 3, 4"
+    _, rows = db.rows(_added(("run_id",), f"{kept} union all {later}"), bound)
+    return {row[0]: dict(zip(FIGURES, row[1:], strict=True)) for row in rows}
+
+
+def _added(names: "Sequence[str]", rows: str) -> str:
+    sums = ", ".join(f"cast(sum({name}) as bigint)" for name in FIGURES)
+    places = ", ".join(str(place) for place in range(1, len(names) + 1))
+    return (
+        f"with parts ({', '.join((*KEY, *FIGURES))}) as ({rows}) "
+        f"select {', '.join(names)}, {sums} from parts group by {places} order by {places}"
+    )
+
+
+def derive(db: "Database") -> None:
+    """Make all days anew."""
+    db.count(f"delete from {TABLE}", {})
+    db.count(f"delete from {MARKS}", {})
+    for stream, newest, _ in db.rows(_BEHIND, {})[1]:
+        if newest is not None:
+            _advance(db, stream, newest)
+
+
+def audit(db: "Database") -> "Iterator[dict[str, Any]]":
+    """Name each day that is not the sum of its charges, and each mark that is no entry's, as the fields of a problem."""
+    is_strange = False
+    for stream, seq, hash in list(db.each_as_is(f"select stream, seq, hash from {MARKS}", {})):
+        if type(seq) is not int or hash_at(db, str(stream), seq) != hash:
+            is_strange = True
+            what = f"{MARKS} {stream} is at an entry that is not in the journal"
+            yield {"what": what, "table": MARKS, "record_id": str(stream), "column": "stream, seq, hash"}
+    if is_strange:
+        return
+    true = _sums(db.rows(f"select {_KEYS}, {_SUMS} from charges c group by 1, 2, 3, 4", {})[1])
+    for place, part in _sums(db.rows(f"select {_KEYS}, {_SUMS} {_AFTER} group by 1, 2, 3, 4", {})[1]).items():
+        whole = true.get(place, _NOTHING)
+        true[place] = tuple(one - other for one, other in zip(whole, part, strict=True))
+    kept = _sums(db.each_as_is(f"select {', '.join((*KEY, *FIGURES))} from {TABLE}", {}))
+    for place in sorted(kept.keys() | true.keys(), key=str):
+        found, expected = kept.get(place, _NOTHING), true.get(place, _NOTHING)
+        if found != expected or (place in kept and not expected[0]):
+            columns = [name for name, one, other in zip(FIGURES, found, expected, strict=True) if one != other] or list(KEY)
+            what = f"{TABLE} {' '.join(map(str, place))} is not the sum of its charges"
+            yield {"what": what, "table": TABLE, "record_id": str(list(place)), "column": ", ".join(columns)}
+
+
+_NOTHING: "tuple[Any, ...]" = (0,) * len(FIGURES)
+
+
+def _sums(rows: "Iterable[Row]") -> "dict[tuple[Any, ...], tuple[Any, ...]]":
+    return {tuple(row[: len(KEY)]): tuple(row[len(KEY) :]) for row in rows}

@@ -1,0 +1,100 @@
+"""One word for how a run or a task stands, the same on every surface."""
+
+from datetime import timedelta
+from enum import StrEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from typing import Any
+
+
+class Status(StrEnum):
+    """How a run or a task stands, in the order of what a person looks at first."""
+
+    NEEDS_YOU = "needs you"
+    QUIET = "quiet"
+    RUNNING = "running"
+    IDLE = "idle"
+    HELD = "held"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def shape(self) -> str:
+        """A sign for the word, so that nothing is told by colour alone."""
+        return _SHAPES[self]
+
+
+_SHAPES = {
+    Status.NEEDS_YOU: "▲",
+    Status.QUIET: "✕",
+    Status.RUNNING: "▶",
+    Status.IDLE: "○",
+    Status.HELD: "‖",
+    Status.DONE: "✓",
+    Status.FAILED: "⊗",
+    Status.CANCELLED: "–",
+}
+_ENDED = {"completed": Status.DONE, "failed": Status.FAILED, "cancelled": Status.CANCELLED}
+# An entry as young as this shows that somebody works.
+FRESH = timedelta(minutes=2)
+# A run is quiet after three times its usual gap between entries, and never sooner than this.
+SHORTEST_SILENCE = timedelta(minutes=10)
+_GAPS = 3
+
+
+def silence_of(gap: timedelta) -> timedelta:
+    """Say how long a run may be silent that has such a gap between its entries."""
+    return max(SHORTEST_SILENCE, _GAPS * gap)
+
+
+def of_run(
+    state: str,
+    *,
+    needs_you: bool,
+    leases: "Sequence[datetime]",
+    tallies: "Mapping[str, int]",
+    silent: timedelta,
+    gap: timedelta,
+    steady_now: "datetime",
+) -> Status:
+    """Find the word for a run: by its record, what waits in it, its leases and tasks, and how long it has been silent."""
+    if state in _ENDED:
+        return _ENDED[state]
+    if needs_you:
+        return Status.NEEDS_YOU
+    if state == "paused":
+        return Status.HELD
+    can_go_on = tallies["pending"] + tallies["running"] > 0 or not any(tallies[name] for name in _STATES)
+    if any(until <= steady_now for until in leases) or (can_go_on and silent > silence_of(gap)):
+        return Status.QUIET
+    if leases or silent <= FRESH:
+        return Status.RUNNING
+    is_held = not can_go_on and tallies["waiting"] + tallies["blocked"] + tallies["paused"] > 0
+    return Status.HELD if is_held else Status.IDLE
+
+
+_STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
+
+
+def of_task(task: "Any", *, needs_you: bool, now: "datetime", steady_now: "datetime") -> Status:
+    """Find the word for a task; one that could be claimed is idle, and one that used up its attempts has failed."""
+    match str(task.state):
+        case "done":
+            return Status.DONE
+        case "abandoned":
+            return Status.CANCELLED
+    if needs_you:
+        return Status.NEEDS_YOU
+    match str(task.state):
+        case "running":
+            return Status.QUIET if task.leased_until <= steady_now else Status.RUNNING
+        case "pending":
+            waits = task.open_dependencies > 0 or (task.not_before is not None and task.not_before > now)
+            return Status.HELD if waits else Status.IDLE
+        case "blocked" if task.failures >= task.max_attempts:
+            return Status.FAILED
+    return Status.HELD

@@ -1,0 +1,80 @@
+"""The whole log in one sentence, and what proves it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from decklog.clock import to_text
+from decklog.figures import money
+from decklog.stores.overview.status import Status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from decklog.stores.overview.budgets import BudgetStanding
+    from decklog.stores.overview.run_facts import RunOverview
+    from decklog.stores.overview.waiting import WaitingItem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What goes on in a log. `waiting` and `runs` are the first of what `decisions` and `counts` count."""
+
+    at: datetime
+    sentence: str
+    decisions: int
+    waiting: "list[WaitingItem]"
+    counts: dict[str, int]
+    agents: int
+    runs: "list[RunOverview]"
+    spent_today: int
+    unpriced_today: int
+    budgets: "list[BudgetStanding]"
+    is_new: bool
+
+    def as_dict(self) -> "dict[str, Any]":
+        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("waiting", "runs", "budgets")}
+        return {**vars(self), "at": to_text(self.at), **lists}
+
+
+def sentence(
+    decisions: int, counts: "Mapping[str, int]", agents: int, today: int, budgets: "Sequence[BudgetStanding]", *, is_new: bool
+) -> str:
+    """Say it in one sentence or three: what waits, who works, and what it costs."""
+    if is_new:
+        return "Nothing has happened in this log yet."
+    waits = f"{many(decisions, 'decision')} {'waits' if decisions == 1 else 'wait'}" if decisions else "Nothing waits"
+    parts = [f"{waits} for you.", _work(counts, agents)]
+    if cost := _cost(today, budgets):
+        parts.append(cost)
+    return " ".join(parts)
+
+
+def many(count: int, noun: str) -> str:
+    """Write a number with its noun: `1 run`, `2 runs`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _work(counts: "Mapping[str, int]", agents: int) -> str:
+    quiet = counts.get(Status.QUIET, 0)
+    busy = counts.get(Status.RUNNING, 0) + counts.get(Status.NEEDS_YOU, 0)
+    if agents and busy:
+        said = f"{many(agents, 'agent')} {'works' if agents == 1 else 'work'} on {many(busy, 'run')}"
+    elif busy:
+        said = f"{many(busy, 'run')} {'is' if busy == 1 else 'are'} under way"
+    elif quiet:
+        return f"{many(quiet, 'run')} {'has' if quiet == 1 else 'have'} gone quiet."
+    else:
+        return "Nothing is running."
+    return f"{said}; {quiet:,} {'has' if quiet == 1 else 'have'} gone quiet." if quiet else f"{said}."
+
+
+def _cost(today: int, budgets: "Sequence[BudgetStanding]") -> str:
+    for budget in budgets:
+        if budget.scope == "all" and budget.unit == "microdollars":
+            if budget.period == "day":
+                return f"{money(today)} spent today of {money(budget.ceiling, whole=True)}."
+            span = "in all" if budget.period == "forever" else f"this {budget.period}"
+            return f"{money(today)} spent today, {money(budget.spent)} of {money(budget.ceiling, whole=True)} {span}."
+    return f"{money(today)} spent today." if today else ""

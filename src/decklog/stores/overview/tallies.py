@@ -1,0 +1,139 @@
+"""How many tasks of a run are in each state: kept up to a mark, and read from the entries after it.
+
+Kept up to date with every claim, a row of counts would cost each of them a page. From a mark on, whoever looks adds what a few
+entries say; when they are many, the mark is moved.
+"""
+
+from decklog.records import from_json
+from decklog.stores.journal.rows import HEAD, STREAM_SIZE, number_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from decklog.db.base import Database
+
+TABLE = "run_tallies"
+STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
+FIELDS = (*STATES, "failures")
+# So many entries are read by whoever looks; with more, the mark is moved first.
+MOST_BEHIND = 200
+_BATCH = 2000
+
+# What each task became after the mark, with what it was before.
+_MOVED = f"""
+select s.name, e.payload,
+       (select p.payload
+          from entries p
+         where p.record_table = 'tasks' and p.record_id = e.record_id and p.seq < e.seq
+         order by p.seq desc
+         limit 1)
+  from streams s
+  left join {TABLE} t on t.run_id = s.name
+  join entries e on e.pos > s.no * {STREAM_SIZE} + coalesce(t.seq, 0) and e.pos < (s.no + 1) * {STREAM_SIZE}
+ where s.name in ({{ids}}) and e.record_table = 'tasks'
+"""
+_MOVED_UP_TO = f"{_MOVED} and e.seq <= :end"
+_COUNTED = (
+    "select run_id, state, count(*), cast(sum(failures) as bigint) from tasks where run_id in ({ids}) group by run_id, state"
+)
+
+
+def nothing() -> "dict[str, int]":
+    return dict.fromkeys(FIELDS, 0)
+
+
+def placed(ids: "Sequence[str]", most: int) -> "tuple[str, dict[str, str]]":
+    """Write ids as parameters, always as many: one text of a statement serves every page."""
+    filled = [*ids, *([ids[-1] if ids else ""] * (most - len(ids)))]
+    bound = {f"id{place}": run_id for place, run_id in enumerate(filled)}
+    return ", ".join(f":{name}" for name in bound), bound
+
+
+def read(db: "Database", kept: "dict[str, dict[str, int]]", most: int) -> "dict[str, dict[str, int]]":
+    """Give the tallies of runs, none of which is far behind its mark, from what is kept of each."""
+    marks, bound = placed(list(kept), most)
+    found = {run_id: dict(tally) for run_id, tally in kept.items()}
+    for run_id, after, before in db.rows(_MOVED.format(ids=marks), bound)[1]:
+        _move(found[run_id], after, before)
+    return found
+
+
+def counted(db: "Database", ids: "Sequence[str]", most: int) -> "dict[str, dict[str, int]]":
+    """Count the tasks themselves: for those who may not move a mark that is far behind."""
+    marks, bound = placed(ids, most)
+    found = {run_id: nothing() for run_id in ids}
+    for run_id, state, count, failures in db.rows(_COUNTED.format(ids=marks), bound)[1]:
+        found[run_id][state] = count
+        found[run_id]["failures"] += failures or 0
+    return found
+
+
+def _move(tally: "dict[str, int]", after: str, before: str | None) -> None:
+    for payload, sign in ((before, -1), (after, 1)):
+        image = from_json(payload) if payload is not None else None
+        if image is not None and not image.get("removed"):
+            tally[image["state"]] += sign
+            tally["failures"] += sign * image["failures"]
+
+
+def catch_up(db: "Database", run_id: str) -> None:
+    """Move the mark of a run up to its last entry."""
+    while not db.write(lambda: _step(db, run_id)):
+        pass
+
+
+def _step(db: "Database", run_id: str) -> bool:
+    """Move a mark by so many entries; say whether it is at the end. The first one is made by counting the tasks."""
+    # Nobody appends until it is written: the counts are those of one entry.
+    number = db.lock_stream(run_id)
+    if number is None:
+        return True
+    head = db.one(HEAD, {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE})
+    mark = db.one(f"select seq, {', '.join(FIELDS)} from {TABLE} where run_id = :run_id", {"run_id": run_id})
+    assert head is not None
+    newest = head[0] % STREAM_SIZE
+    if mark is None:
+        _write(db, run_id, newest, counted(db, [run_id], 1)[run_id])
+        return True
+    end = min(newest, mark[0] + _BATCH)
+    tally = dict(zip(FIELDS, mark[1:], strict=True))
+    for _, after, before in db.rows(_MOVED_UP_TO.format(ids=":run_id"), {"run_id": run_id, "end": end})[1]:
+        _move(tally, after, before)
+    _write(db, run_id, end, tally)
+    return bool(end == newest)
+
+
+def _write(db: "Database", run_id: str, seq: int, tally: "dict[str, int]") -> None:
+    names = ("run_id", "seq", "hash", *FIELDS)
+    row = {"run_id": run_id, "seq": seq, "hash": hash_at(db, run_id, seq), **tally}
+    db.put(TABLE, names, ("run_id",), [row])
+
+
+def hash_at(db: "Database", stream: str, seq: int) -> str | None:
+    """Give the hash of an entry; None when there is no such entry."""
+    row = db.one("select hash from entries where pos = :pos", {"pos": (number_of(db, stream) or 0) * STREAM_SIZE + seq})
+    return None if row is None else str(row[0])
+
+
+def derive(db: "Database") -> None:
+    """Make all of them anew."""
+    db.count(f"delete from {TABLE}", {})
+    for (run_id,) in db.rows("select id from runs order by id", {})[1]:
+        _step(db, run_id)
+
+
+def audit(db: "Database") -> "Iterator[dict[str, Any]]":
+    """Name each tally that is not what the tasks were at its mark, as the fields of a problem."""
+    for run_id, seq, hash, *counts in list(db.each_as_is(f"select run_id, seq, hash, {', '.join(FIELDS)} from {TABLE}", {})):
+        where = {"table": TABLE, "record_id": str(run_id)}
+        if type(seq) is not int or hash_at(db, str(run_id), seq) != hash:
+            yield {"what": f"{TABLE} {run_id} is made up to an entry that is not in the journal", **where, "column": "seq, hash"}
+            continue
+        tally, true = dict(zip(FIELDS, counts, strict=True)), counted(db, [run_id], 1)[run_id]
+        for _, after, before in db.rows(_MOVED.format(ids=":id"), {"id": run_id})[1]:
+            _move(true, before or "null", after)
+        if wrong := [name for name in FIELDS if type(tally[name]) is not int or tally[name] != true[name]]:
+            what = f"{TABLE} {run_id} counts something else than its tasks"
+            yield {"what": what, **where, "column": ", ".join(wrong)}

@@ -1,0 +1,154 @@
+"""What waits for a person: questions, effects that nobody knows the outcome of, budgets that stop, evidence that went stale."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from decklog.clock import from_text, to_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+    from decklog.stores.overview.budgets import BudgetStanding
+
+
+class WaitingKind(StrEnum):
+    """What kind of thing waits."""
+
+    APPROVAL = "approval"
+    EFFECT = "effect"
+    QUESTION = "question"
+    BUDGET = "budget"
+    CRITERION = "criterion"
+    QUIET = "quiet"
+
+
+# Of each kind so many are looked at, the oldest first: whoever has more of them reads the lists of that kind.
+MOST = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingItem:
+    """One thing that waits: what it is, since when, until when, what happens if nobody says anything, and what to type."""
+
+    kind: WaitingKind
+    id: str
+    what: str
+    since: datetime
+    command: str
+    run_id: str | None = None
+    task_id: str | None = None
+    by: str | None = None
+    deadline: datetime | None = None
+    default: str | None = None
+    digest: str | None = None
+
+    @property
+    def is_decision(self) -> bool:
+        """Whether somebody has to say something; a quiet run only wants to be looked at."""
+        return self.kind is not WaitingKind.QUIET
+
+    @property
+    def holds_up(self) -> bool:
+        """Whether its run can't go on as it should before somebody answers."""
+        return self.kind not in (WaitingKind.QUIET, WaitingKind.CRITERION)
+
+    @property
+    def place(self) -> "tuple[str, str, str, str]":
+        """Where it stands in the list: what ends soonest first, then what has waited longest."""
+        return to_text(self.deadline) if self.deadline else "~", to_text(self.since), self.kind.value, self.id
+
+    def as_dict(self) -> "dict[str, Any]":
+        values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
+        return {**values, "kind": self.kind.value}
+
+
+_GOES_ON = "r.status in ('planning', 'active', 'paused')"
+# One statement for all kinds, each by an index of its own: kind, id, what and more of it, since when, run, task, by whom, until
+# when, what counts then, and the digest of the thing.
+_WAITING = f"""
+select * from (
+  select 'approval', a.id, a.question, null, a.asked_at, a.run_id, a.task_id, a.asked_by, a.expires_at, a.default_verdict,
+         a.subject_digest
+    from approvals a
+    join runs r on r.id = a.run_id
+   where a.state = 'open' and (a.expires_at is null or a.expires_at > :now) and {_GOES_ON}
+   order by a.asked_at, a.id
+   limit {MOST}
+) approvals
+union all
+select * from (
+  select 'effect', e.id, e.tool || ' in ' || e.step, e.note, e.intended_at, e.run_id, e.task_id, null, null, null, null
+    from effects e
+   -- The first condition is that of the index.
+   where (e.state = 'intended' or e.state = 'unknown') and e.state = 'unknown'
+   order by e.intended_at, e.id
+   limit {MOST}
+) effects
+union all
+select * from (
+  select 'question', m.id, m.body, null, m.received_at, m.run_id, m.task_id, m.from_handle, null, null, null
+    from messages m
+   -- What the manager asks is for agents to answer, and so is what names one of them.
+   where m.state in ('pending', 'seen') and m.severity in ('question', 'critical') and m.is_authorised = 0 and m.agent is null
+   order by m.received_at, m.id
+   limit {MOST}
+) questions
+union all
+select * from (
+  select 'criterion', c.run_id || '/' || c.number, c.criterion, c.stale_reason, c.updated_at, c.run_id, null, null, null, null,
+         null
+    from criteria c
+    join runs r on r.id = c.run_id
+   where c.is_stale = 1 and c.required = 1 and {_GOES_ON}
+   order by c.updated_at, c.run_id, c.number
+   limit {MOST}
+) criteria
+"""
+# What each kind is called in a list, and what to type.
+_SAID = {
+    WaitingKind.APPROVAL: ("{what}", "decklog approvals show {id}"),
+    WaitingKind.EFFECT: ("Did this happen? {what}", "decklog effects reconcile {id} yes|no --by NAME"),
+    WaitingKind.QUESTION: ("{what}", "decklog inbox answer {id} TEXT"),
+    WaitingKind.CRITERION: ("Evidence went stale: {what}", "decklog criteria find {run_id} --is-stale"),
+}
+
+
+def items(db: "Database", now: datetime, budgets: "Sequence[BudgetStanding]") -> list[WaitingItem]:
+    """List what waits for somebody to say something; what ends soonest comes first, then what has waited longest."""
+    _, rows = db.rows(_WAITING, {"now": to_text(now)})
+    return sorted([*map(_item, rows), *_budgets(budgets)], key=lambda item: item.place)
+
+
+def _item(row: "Row") -> WaitingItem:
+    kind, id, what, more, since, run_id, task_id, by, deadline, default, digest = row
+    said, command = _SAID[WaitingKind(kind)]
+    return WaitingItem(
+        kind=WaitingKind(kind),
+        id=id,
+        what=said.format(what=f"{what}: {more}" if more else what),
+        since=from_text(since),
+        command=command.format(id=id, run_id=run_id),
+        run_id=run_id,
+        task_id=task_id,
+        by=by,
+        deadline=from_text(deadline) if deadline else None,
+        default=default or ("expired" if deadline else None),
+        digest=digest,
+    )
+
+
+def _budgets(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
+    for budget in budgets:
+        if budget.stops:
+            yield WaitingItem(
+                kind=WaitingKind.BUDGET,
+                id=budget.id,
+                what=f"The budget of {budget.whose} is spent, and stops: {budget.said}",
+                since=budget.last_at,
+                command=f"decklog budgets get {budget.id}",
+                run_id=budget.run_id,
+            )

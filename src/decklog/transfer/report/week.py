@@ -1,0 +1,167 @@
+"""One week over all runs: what it cost, what was done, what was decided, and what waits for a person."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from decklog.clock import to_text
+from decklog.errors import Invalid
+from decklog.transfer.report.page import everything
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.stores.runs.run import Run
+    from decklog.stores.work.task import Task
+
+_SEVEN_DAYS = timedelta(days=7)
+_OVER = ("completed", "failed", "cancelled")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunWeek:
+    """One run's part of the week."""
+
+    id: str
+    goal: str
+    status: str
+    summary: str | None
+    spent_microdollars: int
+    tasks_done: int
+    tasks_open: int
+    tasks_blocked: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Week:
+    """A week, from Monday on in UTC, and what is to be told of it."""
+
+    start: datetime
+    end: datetime
+    spent_microdollars: int
+    spent_before_microdollars: int
+    calls: int
+    unpriced_calls: int
+    days: "list[dict[str, Any]]"
+    models: "list[dict[str, Any]]"
+    runs: "list[RunWeek]"
+    asked: "list[dict[str, Any]]"
+    decided: "list[dict[str, Any]]"
+    blocked: "list[dict[str, Any]]"
+    lessons: list[str]
+
+    @property
+    def title(self) -> str:
+        last = self.end - timedelta(days=1)
+        return f"Week {self.start.isocalendar().week}, {self.start.day} {self.start:%B} to {last.day} {last:%B %Y}"
+
+    @property
+    def tasks_done(self) -> int:
+        return sum(run.tasks_done for run in self.runs)
+
+    def as_dict(self) -> "dict[str, Any]":
+        data = {**vars(self), "title": self.title, "tasks_done": self.tasks_done, "runs": [vars(run) for run in self.runs]}
+        return {name: to_text(value) if isinstance(value, datetime) else value for name, value in data.items()}
+
+
+def week_of(log: "Decklog", day: date) -> Week:
+    """Read the week that a day is in."""
+    monday = day - timedelta(days=day.weekday())
+    start = datetime(monday.year, monday.month, monday.day, tzinfo=UTC)
+    return _Reader(log, start, start + _SEVEN_DAYS).read()
+
+
+def day_meant(text: str | None, today: date) -> date:
+    """Read which week is meant: by a day of it, as `last`, or the present one."""
+    if text is None:
+        return today
+    if text == "last":
+        return today - _SEVEN_DAYS
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise Invalid(f"{text!r} is no day", hint="Write it as 2026-11-15, or as `last`.", field="of") from None
+
+
+class _Reader:
+    """Asks the stores for what happened between two times."""
+
+    def __init__(self, log: "Decklog", start: datetime, end: datetime) -> None:
+        self._log = log
+        self._start = start
+        self._end = end
+        self._blocked: list[dict[str, Any]] = []
+
+    def read(self) -> Week:
+        spent, runs, questions = self._spent("model"), self._runs(), self._approvals()
+        total = spent["total"]
+        return Week(
+            start=self._start,
+            end=self._end,
+            spent_microdollars=total["cost_microdollars"],
+            spent_before_microdollars=self._spent("model", back=_SEVEN_DAYS)["total"]["cost_microdollars"],
+            calls=total["calls"],
+            unpriced_calls=total["unpriced_calls"],
+            days=self._days(),
+            models=spent["rows"],
+            runs=runs,
+            asked=[asked for asked in questions if asked["state"] == "open"],
+            decided=[asked for asked in questions if self._is_within(asked["decided_at"]) and asked["decided_by"]],
+            blocked=self._blocked,
+            lessons=self._lessons(),
+        )
+
+    def _spent(self, by: str, *, back: timedelta = timedelta()) -> "dict[str, Any]":
+        since, until = self._start - back, self._end - back - timedelta(microseconds=1)
+        found: dict[str, Any] = self._log.ledger.summary(by=by, since=since, until=until)  # type: ignore[arg-type]
+        return found
+
+    def _days(self) -> "list[dict[str, Any]]":
+        spent = {row["key"]: row["cost_microdollars"] for row in self._spent("day")["rows"]}
+        days = [f"{self._start + timedelta(days=number):%Y-%m-%d}" for number in range(7)]
+        return [{"day": day, "microdollars": spent.get(day, 0)} for day in days]
+
+    def _runs(self) -> "list[RunWeek]":
+        spent = {row["key"]: row["cost_microdollars"] for row in self._spent("run")["rows"]}
+        runs = everything(lambda after: self._log.runs.find(until=self._end, limit=200, after=after))
+        told = [self._run(run, spent.get(run.id, 0)) for run in runs if self._is_of_the_week(run, spent)]
+        return [run for run in told if run is not None]
+
+    def _is_of_the_week(self, run: "Run", spent: "dict[str, int]") -> bool:
+        """Leave out what was over before; of a run that goes on, its tasks tell whether anything happened."""
+        return run.id in spent or run.status not in _OVER or self._is_within(run.ended_at) or self._is_within(run.started_at)
+
+    def _run(self, run: "Run", spent: int) -> RunWeek | None:
+        tasks = everything(lambda after: self._log.tasks.find(run.id, limit=200, after=after))
+        done = [task for task in tasks if task.state == "done" and self._is_within(task.updated_at)]
+        blocked = [task for task in tasks if task.state == "blocked" and run.status not in _OVER]
+        self._blocked += [_of_blocked(task) for task in blocked]
+        if not (spent or done or self._is_within(run.started_at) or self._is_within(run.updated_at)):
+            return None
+        return RunWeek(
+            id=run.id,
+            goal=run.goal,
+            status=run.status.value,
+            summary=run.summary,
+            spent_microdollars=spent,
+            tasks_done=len(done),
+            tasks_open=sum(task.state not in ("done", "abandoned", "blocked") for task in tasks),
+            tasks_blocked=len(blocked),
+        )
+
+    def _approvals(self) -> "list[dict[str, Any]]":
+        found = everything(lambda after: self._log.approvals.find(limit=200, after=after))
+        names = ("id", "run_id", "question", "asked_by", "state", "decided_by", "decided_at", "asked_at", "rationale")
+        return [{name: getattr(one, name) for name in names} for one in found if one.asked_at < self._end]
+
+    def _lessons(self) -> list[str]:
+        since, until = self._start, self._end - timedelta(microseconds=1)
+        return [one.body for one in everything(lambda at: self._log.memory.find(since=since, until=until, limit=200, after=at))]
+
+    def _is_within(self, moment: datetime | None) -> bool:
+        return moment is not None and self._start <= moment < self._end
+
+
+def _of_blocked(task: "Task") -> "dict[str, Any]":
+    return {"run_id": task.run_id, "task_id": task.id, "title": task.title, "blocker": task.blocker or task.reason}

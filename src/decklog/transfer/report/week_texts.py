@@ -1,0 +1,126 @@
+"""A week in Markdown, for a chat or a mail, and as a page."""
+
+from html import escape
+
+from decklog.figures import counted, dollars, sparkline
+from decklog.transfer.report.document import figures, needs_you, table
+from decklog.transfer.report.page import toned
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from decklog.transfer.report.week import RunWeek, Week
+
+_MARKED = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
+
+
+def markdown(week: "Week") -> "Iterator[str]":
+    """Write the week as Markdown, line by line."""
+    yield f"# {week.title}"
+    yield ""
+    yield f"{_headline(week)}."
+    yield from _listed("Needs you", waiting(week))
+    if week.runs:
+        yield from (
+            "",
+            "## Runs",
+            "",
+            "| run | status | done this week | still open | spent |",
+            "| --- | --- | ---: | ---: | ---: |",
+        )
+        yield from (f"| {' | '.join(map(_plain, _cells(run)))} |" for run in week.runs)
+    yield from _listed("Answered", [_decision(one) for one in week.decided])
+    if week.calls:
+        yield from ("", "## Money", "", f"{_spent(week)}. By day, from Monday: `{_chart(week)}`", "")
+        yield from ("| model | calls | spent |", "| --- | ---: | ---: |")
+        yield from (f"| {_plain(name)} | {calls} | {spent} |" for name, calls, spent in _models(week))
+    yield from _listed("Learned", week.lessons)
+
+
+def page(week: "Week") -> "Iterator[str]":
+    """Give the parts of the week's page."""
+    yield f"<h1>{escape(week.title)}</h1>\n<p>{escape(_headline(week))}.</p>\n"
+    yield figures(_figures(week))
+    yield needs_you(waiting(week))
+    if week.runs:
+        yield "<h2>Runs</h2>\n"
+        heads = ("run", "status", "done this week", "still open", "spent")
+        rows = ((goal, toned(status), *rest) for goal, status, *rest in map(_cells, week.runs))
+        yield from table(heads, rows, numbers=heads[2:])
+    if week.decided:
+        yield "<h2>Answered</h2>\n"
+        yield f"<ul>{''.join(f'<li>{escape(_decision(one))}</li>' for one in week.decided)}</ul>\n"
+    if week.calls:
+        yield f'<h2>Money</h2>\n<p>{escape(_spent(week))}.</p>\n<p class="soft">By day, from Monday: {escape(_days(week))}</p>\n'
+        yield from table(("model", "calls", "spent"), _models(week), numbers=("calls", "spent"))
+    if week.lessons:
+        yield f"<h2>Learned</h2>\n<ul>{''.join(f'<li>{escape(lesson)}</li>' for lesson in week.lessons)}</ul>\n"
+
+
+def waiting(week: "Week") -> list[str]:
+    """Name what waits for a person: open questions and blocked tasks."""
+    questions = [f"{one['asked_by'] or 'An agent'} asks ({one['run_id']}): {_flat(one['question'])}" for one in week.asked]
+    return questions + [f"“{task['title']}” is blocked ({task['run_id']}): {_flat(task['blocker'])}" for task in week.blocked]
+
+
+def _headline(week: "Week") -> str:
+    ended = sum(run.status == "completed" for run in week.runs)
+    return (
+        f"{counted(len(week.runs), 'run')}, {ended} completed; {counted(week.tasks_done, 'task')} done; "
+        f"{dollars(week.spent_microdollars)} spent; {counted(len(waiting(week)), 'thing')} wait{_s(len(waiting(week)))} for you"
+    )
+
+
+def _s(number: int) -> str:
+    return "s" if number == 1 else ""
+
+
+def _figures(week: "Week") -> "Iterator[tuple[str, str]]":
+    yield dollars(week.spent_microdollars), f"spent; {dollars(week.spent_before_microdollars)} the week before"
+    yield str(week.tasks_done), "tasks done"
+    yield str(sum(run.status == "completed" for run in week.runs)), f"of {counted(len(week.runs), 'run')} completed"
+    yield str(len(waiting(week))), "waiting for you"
+
+
+def _cells(run: "RunWeek") -> tuple[str, ...]:
+    left = f"{run.tasks_open}{f' and {run.tasks_blocked} blocked' if run.tasks_blocked else ''}"
+    goal = f"{run.goal} ({run.summary})" if run.summary else run.goal
+    return _flat(goal), run.status, str(run.tasks_done), left, dollars(run.spent_microdollars)
+
+
+def _decision(one: "dict[str, object]") -> str:
+    why = f" ({_flat(str(one['rationale']))})" if one["rationale"] else ""
+    return f"{one['decided_by']}: {one['state']}, {_flat(str(one['question'] or ''))}{why}"
+
+
+def _spent(week: "Week") -> str:
+    unknown = f", {week.unpriced_calls} of them of unknown price" if week.unpriced_calls else ""
+    before = dollars(week.spent_before_microdollars)
+    return f"{dollars(week.spent_microdollars)} in {counted(week.calls, 'call')}{unknown}; {before} the week before"
+
+
+def _chart(week: "Week") -> str:
+    return sparkline([int(day["microdollars"]) for day in week.days])
+
+
+def _days(week: "Week") -> str:
+    return " · ".join(dollars(int(day["microdollars"])) for day in week.days)
+
+
+def _models(week: "Week") -> "Iterator[tuple[str, str, str]]":
+    return ((row["key"], f"{row['calls']:,}", dollars(row["cost_microdollars"])) for row in week.models)
+
+
+def _listed(title: str, items: list[str]) -> "Iterator[str]":
+    if items:
+        yield from ("", f"## {title}", "", *(f"- {_plain(_flat(item))}" for item in items))
+
+
+def _plain(text: str) -> str:
+    """Keep what agents wrote from being read as Markdown."""
+    return text.translate(_MARKED)
+
+
+def _flat(text: str | None) -> str:
+    return " ".join((text or "").split())

@@ -1,0 +1,216 @@
+"""Entries told in words, for people who were not there: a tool call is its command and its outcome, a charge its amount."""
+
+import json
+import shlex
+from dataclasses import dataclass
+
+from decklog.figures import counted, dollars
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Image = dict[str, Any]
+
+_TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
+# What a tool is mostly about, by the argument that names it.
+_OBJECTS = ("path", "pattern", "symbol", "name", "query", "url", "mark", "process_id")
+_LONGEST_PAYLOAD = 200
+_TASK_NOTES = (
+    "claimed by ",
+    "failed: ",
+    "blocked: ",
+    "released: ",
+    "waits: ",
+    "paused: ",
+    "abandoned: ",
+    "lease expired",
+    "resumed",
+)
+
+
+@dataclass(frozen=True)
+class Told:
+    """An entry as a sentence. `tone` is good, bad or money where it matters; bookkeeping is for whoever unfolds it."""
+
+    text: str
+    tone: str = ""
+    is_bookkeeping: bool = False
+
+
+def told(entry: "dict[str, Any]") -> Told:
+    """Tell one entry, given by its columns."""
+    payload = _loaded(entry["payload"])
+    if entry["record_table"]:
+        tell = _RECORDS.get(entry["record_table"], _of_any)
+        return tell(entry, payload if isinstance(payload, dict) else {})
+    if entry["kind"] == "tool":
+        return _of_tool(entry, payload)
+    return _of_saying(entry, payload)
+
+
+def _loaded(text: "Any") -> "Any":
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
+
+
+def _of_saying(entry: "dict[str, Any]", payload: "Any") -> Told:
+    subtype = (entry["subtype"] or "").replace("_", " ")
+    text = entry["body"] or _brief(payload) or _kept_apart(entry)
+    if entry["kind"] == "event":
+        text = ": ".join(part for part in (subtype, text) if part)
+        is_bad = subtype.startswith(("budget overdrawn", "budget passed", "trust.refused"))
+        return Told(text, "bad" if is_bad else "", subtype.startswith("imported"))
+    label = entry["phase"] or subtype
+    return Told(f"{label.capitalize()}: {text}" if label else text)
+
+
+def _brief(payload: "Any") -> str:
+    """Write a payload as words: the values that are plain, by their names."""
+    if isinstance(payload, dict):
+        plain = [f"{name} {value}" for name, value in payload.items() if isinstance(value, (str, int, float))]
+        return _cut(", ".join(plain) or f"({counted(len(payload), 'value')})" if payload else "")
+    return _cut(", ".join(map(str, payload))) if isinstance(payload, list) else _cut(str(payload or ""))
+
+
+def _cut(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LONGEST_PAYLOAD else flat[: _LONGEST_PAYLOAD - 1] + "…"
+
+
+def _kept_apart(entry: "dict[str, Any]") -> str:
+    digest = entry["body_digest"] or entry["payload_digest"]
+    return f"(a long text, kept apart or dropped; SHA-256 {digest})" if digest else "(no words)"
+
+
+# Tools
+
+
+def _of_tool(entry: "dict[str, Any]", payload: "Any") -> Told:
+    call = payload if isinstance(payload, dict) else {}
+    did = _deed(entry, call)
+    if did is None:
+        return Told(entry["body"] or _brief(payload) or _kept_apart(entry))
+    outcome, tone = _outcome(call)
+    return Told(f"{did} → {outcome}" if outcome else did, tone)
+
+
+def _deed(entry: "dict[str, Any]", call: "Image") -> str | None:
+    """Name what a tool was asked to do: a command as it would be typed, else the tool and its object."""
+    arguments = call.get("arguments") if isinstance(call.get("arguments"), dict) else call
+    assert isinstance(arguments, dict)
+    command = arguments.get("command") or arguments.get("cmd")
+    if isinstance(command, list):
+        command = shlex.join(map(str, command))
+    if command:
+        return f"$ {command}"
+    tool = call.get("tool") or (entry["subtype"] if call else None)
+    if not tool:
+        return None
+    what = next((str(arguments[name]) for name in _OBJECTS if arguments.get(name)), "")
+    return f"{tool} {what}".strip()
+
+
+def _outcome(call: "Image") -> tuple[str, str]:
+    """Say how a call ended, and whether that is bad."""
+    took = _took(call.get("duration_ms"))
+    error, result = call.get("error"), call.get("result")
+    if error:
+        said = error.get("message", error) if isinstance(error, dict) else error
+        return f"refused or failed: {_cut(str(said))}", "bad"
+    code = result.get("exit_code") if isinstance(result, dict) else call.get("exit_code")
+    if isinstance(code, int):
+        return f"exit {code}{took}", "bad" if code else "good"
+    if isinstance(result, dict) and result.get("signal"):
+        return f"ended by {result['signal']}{took}", "bad"
+    return (f"done{took}", "good") if "result" in call else ("", "")
+
+
+def _took(milliseconds: "Any") -> str:
+    if not isinstance(milliseconds, (int, float)) or milliseconds < 100:
+        return ""
+    return f" in {milliseconds / 1000:.1f} s"
+
+
+# Records
+
+
+def _of_run(entry: "dict[str, Any]", image: "Image") -> Told:
+    if entry["subtype"] == "added":
+        return Told(f"The run began: {image.get('goal', '')}")
+    status = image.get("status")
+    if status in ("completed", "failed", "cancelled") and image.get("ended_at"):
+        summary = image.get("summary")
+        return Told(f"The run is {status}{f': {summary}' if summary else ''}", "good" if status == "completed" else "bad")
+    return Told(f"The run was changed: {entry['body']}" if entry["body"] else "The run was changed", is_bookkeeping=True)
+
+
+def _of_task(entry: "dict[str, Any]", image: "Image") -> Told:
+    title, note = f"“{image.get('title', entry['record_id'])}”", entry["body"] or ""
+    if entry["subtype"] == "added":
+        return Told(f"Planned: {title}")
+    if note.startswith("claimed by "):
+        number = image.get("attempts", 1)
+        return Told(f"{image.get('worker')} took on {title}{f', attempt {number}' if number > 1 else ''}")
+    if image.get("state") == "done" and image.get("outcome") == "done":
+        return Told(f"Done: {title}{f': {note}' if note != 'done' else ''}", "good")
+    if note.startswith(_TASK_NOTES):
+        is_bad = note.startswith(("failed", "blocked", "abandoned", "lease expired"))
+        return Told(f"{title} {note}", "bad" if is_bad else "")
+    return Told(f"{title}: {note or 'kept on'}", is_bookkeeping=True)
+
+
+def _of_charge(entry: "dict[str, Any]", image: "Image") -> Told:
+    cost, tokens = image.get("cost_microdollars"), sum(image.get(name) or 0 for name in _TOKENS)
+    amount = "an unknown amount" if cost is None else dollars(cost)
+    who = image.get("agent") or entry["agent"]
+    late = ", after the task was lost" if image.get("is_late") else ", past its budget" if image.get("overdrew") else ""
+    spent = f"{who} spent {amount}" if who else f"Spent {amount}"
+    return Told(f"{spent} on {image.get('model')} ({counted(tokens, 'token')}){late}", "bad" if late else "money")
+
+
+def _of_approval(entry: "dict[str, Any]", image: "Image") -> Told:
+    question, state = image.get("question") or image.get("source") or entry["record_id"], image.get("state")
+    if entry["body"] == "used":
+        return Told(f"The approval was used: {question}", is_bookkeeping=True)
+    if entry["subtype"] == "added" and state == "open":
+        return Told(f"{image.get('asked_by') or 'Somebody'} asked: {question}", "bad")
+    who = image.get("decided_by") or "Nobody"
+    why = f" ({image['rationale']})" if image.get("rationale") else ""
+    return Told(f"{who} answered {state}: {question}{why}", "good" if state == "granted" else "bad")
+
+
+def _of_criterion(entry: "dict[str, Any]", image: "Image") -> Told:
+    text, status = image.get("criterion", entry["record_id"]), image.get("status", "pending")
+    if entry["subtype"] == "added":
+        return Told(f"To be shown: {text}")
+    proof = f" ({image.get('evidence') or image.get('actual')})" if image.get("evidence") or image.get("actual") else ""
+    if image.get("is_stale"):
+        return Told(f"No longer proven: {text}: {image.get('stale_reason')}", "bad")
+    return Told(f"Criterion {status}: {text}{proof}", "good" if status == "met" else "bad" if status != "pending" else "")
+
+
+def _of_artifact(entry: "dict[str, Any]", image: "Image") -> Told:
+    return Told(f"Made {image.get('kind', 'a file')}: {image.get('path') or entry['record_id']}")
+
+
+def _of_phase(entry: "dict[str, Any]", image: "Image") -> Told:
+    return Told(f"Phase “{image.get('name', '')}” is {image.get('status', entry['subtype'])}")
+
+
+def _of_any(entry: "dict[str, Any]", _image: "Image") -> Told:
+    what = f"{entry['record_table']} {entry['record_id']} {entry['subtype']}"
+    return Told(f"{what}: {_cut(entry['body'])}" if entry["body"] else what, is_bookkeeping=True)
+
+
+_RECORDS = {
+    "runs": _of_run,
+    "tasks": _of_task,
+    "charges": _of_charge,
+    "approvals": _of_approval,
+    "criteria": _of_criterion,
+    "artifacts": _of_artifact,
+    "phases": _of_phase,
+}

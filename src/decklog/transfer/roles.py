@@ -1,0 +1,8 @@
+"""The roles that a log on PostgreSQL is shared by, as SQL for its owner to run."""
+
+
+def roles_sql(place: str = "public") -> str:
+    """Give the statements that make the roles of readers, agents and managers, for a log in this schema."""
+    from decklog.db.postgres.roles import statements
+
+    return statements(place)

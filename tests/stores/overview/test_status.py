@@ -1,0 +1,113 @@
+"""One word for how a run or a task stands."""
+
+import pytest
+
+from decklog import Decklog, ManualClock, Status
+
+
+def word(log: Decklog, run_id: str = "run_1") -> str:
+    return log.overview.run(run_id).status.value
+
+
+def test_a_run_that_somebody_works_on_is_running(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "one")
+    log.tasks.claim(run_id, worker="ada", lease_seconds=3600)
+    clock.advance(minutes=5)
+    assert word(log) == "running"
+
+
+def test_an_entry_of_the_last_minutes_shows_that_a_run_is_running(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    assert word(log) == "running"
+    clock.advance(minutes=5)
+    assert word(log) == "idle"
+
+
+def test_a_run_is_quiet_after_three_of_its_usual_gaps_and_ten_minutes_at_least(
+    log: Decklog, run_id: str, clock: ManualClock
+) -> None:
+    log.tasks.add(run_id, "one")
+    clock.advance(minutes=11)
+    assert word(log) == "quiet"
+    for _ in range(10):
+        log.journal.append(run_id, "slow work")
+        clock.advance(minutes=30)
+    assert word(log) == "idle"
+    clock.advance(minutes=61)
+    assert word(log) == "quiet"
+
+
+def test_a_lease_that_ended_and_that_nobody_took_up_makes_a_run_quiet(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "one", task_id="one")
+    log.tasks.claim(run_id, worker="ada", lease_seconds=60)
+    clock.advance(seconds=61)
+    assert word(log) == "quiet"
+    assert log.overview.task("one")["status"] == "quiet"
+    [item] = log.overview.waiting()
+    assert item.kind == "quiet"
+    assert "the lease of ada on one ended" in item.what
+
+
+def test_an_open_question_goes_before_everything_else_until_the_run_ends(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    asked = log.approvals.ask(run_id, "Push?", by="ada", about="git push")
+    clock.advance(hours=2)
+    assert word(log) == "needs you"
+    log.runs.finish(run_id)
+    assert word(log) == "done"
+    assert list(log.overview.waiting()) == []
+    assert asked.state == "open"
+
+
+@pytest.mark.parametrize(("status", "expected"), [("completed", "done"), ("failed", "failed"), ("cancelled", "cancelled")])
+def test_the_word_of_a_run_that_is_over_is_its_end(log: Decklog, run_id: str, status: str, expected: str) -> None:
+    log.runs.finish(run_id, status=status)  # type: ignore[arg-type]
+    assert word(log) == expected
+
+
+def test_a_run_is_held_when_it_is_paused_or_all_that_is_left_of_it_is(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "one", task_id="one")
+    log.tasks.pause("one", reason="later")
+    clock.advance(hours=1)
+    assert word(log) == "held"
+    log.tasks.resume("one")
+    log.runs.update(run_id, status="paused")  # type: ignore[arg-type]
+    assert word(log) == "held"
+
+
+def test_a_run_with_nothing_left_to_do_is_idle_however_long_it_is_silent(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "one")
+    claim = log.tasks.claim(run_id, worker="ada")
+    assert claim is not None
+    claim.finish()
+    clock.advance(days=3)
+    assert word(log) == "idle"
+
+
+def task_word(log: Decklog, task_id: str) -> object:
+    return log.overview.task(task_id)["status"]
+
+
+def test_every_task_has_a_word(log: Decklog, run_id: str) -> None:
+    for priority, name in enumerate(("given-up", "asking", "failing", "ready")):
+        log.tasks.add(run_id, name, task_id=name, max_attempts=1, priority=priority)
+    log.tasks.add(run_id, "waits", task_id="waits", priority=0, depends_on=["ready"])
+    assert task_word(log, "ready") == "idle"
+    assert task_word(log, "waits") == "held"
+    log.tasks.abandon("given-up", reason="no use")
+    assert task_word(log, "given-up") == "cancelled"
+    log.approvals.ask(run_id, "May I?", by="ada", about="x", task_id="asking")
+    assert task_word(log, "asking") == "needs you"
+    for _ in range(2):
+        claim = log.tasks.claim(run_id, worker="ada")
+        assert claim is not None
+        assert task_word(log, claim.task.id) == "running"
+        if claim.task.id == "ready":
+            claim.finish()
+        else:
+            claim.fail("broken")
+    assert task_word(log, "ready") == "done"
+    assert task_word(log, "failing") == "failed"
+    assert task_word(log, "waits") == "idle"
+
+
+def test_every_word_has_a_shape_of_its_own() -> None:
+    assert len({status.shape for status in Status}) == len(Status) == 8

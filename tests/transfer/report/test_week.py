@@ -1,0 +1,72 @@
+"""A week over all runs, as a manager forwards it."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog, Invalid, ManualClock
+from decklog.transfer.report.week import day_meant, week_of
+from decklog.transfer.report.week_texts import markdown
+from tests.cli.conftest import Program
+from tests.pictures import sample_log
+
+
+@pytest.fixture
+def week_text(log: Decklog, clock: ManualClock) -> str:
+    sample_log.write(log, clock)
+    return "\n".join(markdown(week_of(log, clock.now().date())))
+
+
+def test_a_week_tells_money_work_answers_lessons_and_what_waits(week_text: str) -> None:
+    for said in (
+        "2 runs, 1 completed; 5 tasks done; $16.40 spent; 2 things wait for you.",
+        "- bo asks (commas): May I push the branch trailing-commas?",
+        "- “Write it down” is blocked (commas): The style guide does not say how to write grammars",
+        "| Teach the parser to read trailing commas | active | 4 | 1 and 1 blocked | $14.09 |",
+        "- ana: granted, May the grammar be changed in a minor release? (It only reads more than before)",
+        "| opus | 5 | $16.40 |",
+        "- Change the lexer before the parser",
+    ):
+        assert said in week_text
+
+
+def test_the_next_week_has_only_what_still_waits(log: Decklog, clock: ManualClock) -> None:
+    sample_log.write(log, clock)
+    clock.advance(days=7)
+    found = week_of(log, clock.now().date())
+    assert (found.runs, found.spent_microdollars, found.decided, found.lessons) == ([], 0, [], [])
+    assert found.spent_before_microdollars == 16_397_284
+    assert [asked["asked_by"] for asked in found.asked] == ["bo"]
+    assert [task["title"] for task in found.blocked] == ["Write it down"]
+
+
+def test_an_empty_log_has_a_week(log: Decklog) -> None:
+    assert (
+        list(markdown(week_of(log, date(2026, 11, 15))))[2]
+        == "0 runs, 0 completed; 0 tasks done; $0.00 spent; 0 things wait for you."
+    )
+
+
+def test_what_agents_wrote_is_not_read_as_markup(log: Decklog) -> None:
+    log.runs.start("a | b\n# <script>", run_id="r")
+    written = "\n".join(markdown(week_of(log, log.clock.now().date())))
+    assert "| a \\| b \\# \\<script\\> |" in written
+
+
+def test_a_week_is_named_by_a_day_of_it() -> None:
+    today = date(2026, 11, 15)
+    assert [day_meant(text, today) for text in (None, "last", "2026-01-02")] == [today, date(2026, 11, 8), date(2026, 1, 2)]
+    with pytest.raises(Invalid, match="no day"):
+        day_meant("yesterday", today)
+
+
+def test_the_program_writes_markdown_a_page_or_data(decklog: Program, log_folder: Path) -> None:
+    assert "# Week " in decklog("report", "week").out
+    assert decklog("report", "week", "--html", "week.html").code == 0
+    page = (log_folder / "week.html").read_text()
+    assert "1 run, 0 completed" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert decklog("report", "week", "--html", "week.html").code == 5
+    assert decklog("report", "week", "--json").data["runs"][0]["id"] == "run_1"
+    assert decklog("report", "week", "--of", "soon").code == 1
