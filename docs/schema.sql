@@ -447,7 +447,7 @@ CREATE TABLE charges (
   overdrew            integer not null check (overdrew = 0 or overdrew = 1),
   is_late             integer not null check (is_late = 0 or is_late = 1),
   key                 text
-) strict;
+, answer_id text) strict;
 
 CREATE INDEX charges_by_time on charges (occurred_at, id);
 
@@ -1133,6 +1133,8 @@ CREATE INDEX notices_by_time on notices (made_at, id);
 CREATE INDEX runs_by_end on runs (ended_at, id) where ended_at is not null;
 
 CREATE INDEX tasks_blocked on tasks (updated_at, id) where state = 'blocked';
+
+CREATE INDEX charges_by_answer on charges (answer_id) where answer_id is not null;
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -2452,3 +2454,10 @@ create index notices_by_time on notices (made_at, id);
 -- What a rule looks for: runs by their end, and tasks that used up their attempts.
 create index runs_by_end on runs (ended_at, id) where ended_at is not null;
 create index tasks_blocked on tasks (updated_at, id) where state = 'blocked';
+
+-- 0007_answers
+
+-- The provider's own id of an answer: told by a hook, a transcript, an editor or an import, in whatever run, it is paid for once. Logs
+-- that were kept apart may each have it, so it is no constraint: they can still be brought together.
+alter table charges add column answer_id text collate "C";
+create index charges_by_answer on charges (answer_id) where answer_id is not null;

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.cli.locate import without_password
+from decklog.place.locate import without_password
 from tests.cli.conftest import Program
 
 

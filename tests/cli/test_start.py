@@ -24,7 +24,8 @@ weakref
 _BESIDE = "importlib importlib._abc importlib.machinery importlib.util org org.python org.python.core runpy warnings"
 _OURS = """
 decklog decklog.app decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import
-decklog.cli.locate decklog.cli.parameters decklog.cli.shape decklog.cli.show decklog.cli.table decklog.cli.terminal decklog.clock
+decklog.place decklog.place.locate
+decklog.cli.parameters decklog.cli.shape decklog.cli.show decklog.cli.table decklog.cli.terminal decklog.clock
 decklog.db decklog.db.base decklog.db.callers decklog.db.forks decklog.db.schema decklog.db.sqlite
 decklog.db.sqlite.checkpoints decklog.db.sqlite.clock decklog.db.sqlite.connections decklog.db.sqlite.database
 decklog.db.sqlite.errors decklog.db.sqlite.fair_lock decklog.db.sqlite.file decklog.db.sqlite.group_commit

@@ -133,6 +133,7 @@ class AsyncRuns:
         branch: str | None = ...,
         worktree: str | None = ...,
         metadata: dict[str, object] | None = ...,
+        parent_run_id: str | None = ...,
         started_at: datetime | None = ...,
     ) -> Run:
         """Start a run. With an id or a key that is known already, that run comes back as it is."""
@@ -830,6 +831,7 @@ class AsyncLedger:
         reservation_id: str | None = ...,
         enforce: bool = ...,
         key: str | None = ...,
+        answer_id: str | None = ...,
     ) -> Charge:
         """Charge one call to a model: its tokens, and its cost, given or by the prices of the day."""
     async def get(self, charge_id: str) -> Charge:

@@ -41,8 +41,8 @@ def run(arguments: list[str]) -> int:
         return run_hook(arguments[1])
     if arguments[:1] == ["bazinga"] and arguments[1:2] != ["take-over"]:
         # Its words are its own: --db and --json mean there what they mean to bazinga-db.
-        from decklog.cli.locate import found_above
         from decklog.compat.bazinga.program.program import run as run_bazinga
+        from decklog.place.locate import found_above
 
         return run_bazinga(arguments[1:], found_above)
     from decklog.cli.call import Call

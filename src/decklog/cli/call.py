@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from decklog.app import Decklog
-    from decklog.cli.locate import Place
+    from decklog.place.locate import Place
 
 # Verbs that a person needs in another form than the signature gives; they live in `commands/STORE.py`.
 HAND_WRITTEN = {
@@ -127,6 +127,6 @@ class Call:
 
     def place(self) -> "Place":
         """Find the log this call is about."""
-        from decklog.cli.locate import locate
+        from decklog.place.locate import locate
 
         return locate(self.db)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO, Any
 
-    from decklog.cli.locate import Place
+    from decklog.place.locate import Place
 
 HELD = 2
 # Only recorded: they wait in the spool for the next event that takes them in.
@@ -67,7 +67,7 @@ class Hook:
 
     def _place(self) -> "Place | None":
         """Find the log of the session's folder; where there is none, nothing is recorded."""
-        from decklog.cli.locate import locate, users_own
+        from decklog.place.locate import locate, users_own
 
         folder = self.told.get("cwd")
         place = locate(None, folder if isinstance(folder, str) and os.path.isdir(folder) else None, self._environment)
@@ -106,7 +106,7 @@ def spool_folder(place: "Place") -> str:
         return f"{place.path}-spool"
     import hashlib
 
-    from decklog.cli.locate import users_own
+    from decklog.place.locate import users_own
 
     name = hashlib.sha256(place.target.encode()).hexdigest()[:16]
     return os.path.join(os.path.dirname(users_own().target), f"spool-{name}")

@@ -25,8 +25,8 @@ def bazinga(call: Call, words: tuple[str, ...]) -> int:
     if words[:1] == (_TAKE_OVER,):
         name = f"decklog bazinga {_TAKE_OVER}"
         return int(take_over.main(list(words[1:]), prog_name=name, obj=call, standalone_mode=False) or 0)
-    from decklog.cli.locate import found_above
     from decklog.compat.bazinga.program.program import run
+    from decklog.place.locate import found_above
 
     return run([*(["--db", call.db] if call.db else []), *words], found_above)
 

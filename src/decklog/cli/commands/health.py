@@ -4,10 +4,10 @@ import click
 
 from decklog.cli.call import Call
 from decklog.cli.exits import print_json
-from decklog.cli.locate import locate
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.errors import Damaged, Invalid
+from decklog.place.locate import locate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

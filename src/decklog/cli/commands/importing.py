@@ -77,8 +77,8 @@ def import_gaia(call: Call, directory: str, run_id: str, dry_run: bool, seconds:
 @contextmanager
 def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
     """Open the log that gets the records. What only asks what would happen makes none, nor does a source that is not there."""
-    from decklog.cli.locate import locate
     from decklog.errors import NotFound
+    from decklog.place.locate import locate
 
     if not os.path.exists(source):
         raise NotFound(f"there is no {source} to import", path=source)

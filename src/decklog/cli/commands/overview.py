@@ -13,20 +13,19 @@ _NARROW = 80
 
 
 @click.command()
-@click.option("--brief", is_flag=True, help="only the sentence")
 @click.option("--limit", type=click.IntRange(1, 200), default=12, metavar="N", help="list so many of each, default 12")
 @click.pass_obj
-def now(call: Call, brief: bool, limit: int) -> int:
+def now(call: Call, limit: int) -> int:
     """Say what needs a person, what runs, what has gone quiet and what it costs.
 
     Exit code 0 when nothing waits for a decision, 7 when something does: `decklog now --brief` fits a shell prompt.
     """
     with call.open(writing=False) as log:
         summary = log.overview.now(limit=limit)
-        strips = None if call.json or brief else log.overview.pulse([run.id for run in summary.runs])
+        strips = None if call.json or call.brief else log.overview.pulse([run.id for run in summary.runs])
     if call.json:
-        show(_brief(summary.as_dict()) if brief else summary, as_json=True)
-    elif brief:
+        show(_brief(summary.as_dict()) if call.brief else summary, as_json=True)
+    elif call.brief:
         terminal.say(summary.sentence)
     else:
         say(screen(summary, terminal.width(_NARROW), strips))

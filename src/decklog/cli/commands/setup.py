@@ -7,10 +7,10 @@ import click
 
 from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
-from decklog.cli.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, repository, users_own
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
 from decklog.errors import Conflict, NotAccepted
+from decklog.place.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, repository, users_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

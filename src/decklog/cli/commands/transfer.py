@@ -3,10 +3,10 @@
 import click
 
 from decklog.cli.call import Call, Usage
-from decklog.cli.locate import Place, locate
 from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
+from decklog.place.locate import Place, locate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

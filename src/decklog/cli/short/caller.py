@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from decklog import Decklog, Task
     from decklog.cli.call import Call
-    from decklog.cli.locate import Place
+    from decklog.place.locate import Place
 
 GET_ONE = "Get one: decklog next"
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.cli.locate import Place
     from decklog.cli.short.worker import Worker
+    from decklog.place.locate import Place
 
 _FOLDER = "claims"
 _NAME_LENGTH = 16
@@ -137,7 +137,7 @@ class _Lock:
 
 def folder_beside(place: "Place") -> str:
     """Say where the claims of a log are remembered: beside its file, beside the address that led to it, or by the user."""
-    from decklog.cli.locate import FOLDER, data_home
+    from decklog.place.locate import FOLDER, data_home
 
     if not place.is_server:
         return f"{os.path.abspath(place.path)}-{_FOLDER}"

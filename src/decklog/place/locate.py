@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
-    from decklog.cli.accepted import Accepted
+    from decklog.place.accepted import Accepted
 
 FOLDER = ".decklog"
 FILE = "decklog.db"
@@ -67,7 +67,7 @@ class Place:
         known = self.check()
         log = Decklog.open(self.target, **settings)
         if known is not None:
-            from decklog.cli.accepted import check_made
+            from decklog.place.accepted import check_made
 
             try:
                 check_made(self._inside, known, log)
@@ -80,7 +80,7 @@ class Place:
         """Refuse a log in a folder that this user never said yes to; what was named needs no other yes."""
         if self.folder is None:
             return None
-        from decklog.cli.accepted import check
+        from decklog.place.accepted import check
 
         address = os.path.join(self._inside, ADDRESS)
         has_address = os.path.isfile(address)
@@ -89,7 +89,7 @@ class Place:
     def accept(self) -> None:
         """Remember that this user said yes to the log that the folder has now."""
         from decklog.app import Decklog
-        from decklog.cli.accepted import accept
+        from decklog.place.accepted import accept
 
         if os.path.isfile(os.path.join(self._inside, ADDRESS)):
             accept(self._inside, self.target, "-")
