@@ -279,7 +279,9 @@ class Transactions:
             if connection.in_transaction:
                 connection.execute("commit")
         except apsw.Error as problem:
-            raise errors.translate(problem, self._connections.path) from problem
+            # SQLite says once more at the end what it said when a damaged page was met; the read is over all the same.
+            if not isinstance(problem, apsw.CorruptError) or connection.in_transaction:
+                raise errors.translate(problem, self._connections.path) from problem
 
     # Life
 
