@@ -42,12 +42,14 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres_databases(postgres_server: str) -> Databases:
+def postgres_databases(postgres_server: str) -> Iterator[Databases]:
     """Databases with the schema in place; migrating once is ten times cheaper."""
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute("create database decklog_template")
     Decklog.open(named(postgres_server, "decklog_template"), migrate=True).close()
-    return Databases(postgres_server, "decklog_template")
+    databases = Databases(postgres_server, "decklog_template")
+    yield databases
+    databases.close()
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,8 @@ class Databases:
         self._template = template
         self._numbers = count(1)
         self._spare: list[str] = []
+        # To each that was used once, to empty it again: connecting is most of what that takes.
+        self._connections: dict[str, psycopg.Connection[tuple[object, ...]]] = {}
         with psycopg.connect(named(server, template), autocommit=True) as connection:
             self._tables = [name for (name,) in connection.execute(_TABLES)]
             self._filled = " union all ".join(f"select '{name}' where exists (select 1 from {name})" for name in self._tables)
@@ -58,8 +60,13 @@ class Databases:
         if self._empty(name):
             self._spare.append(name)
         else:
+            self._connections.pop(name).close()
             with psycopg.connect(self._server, autocommit=True) as connection:
                 connection.execute(f"drop database {name} with (force)".encode())
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
 
     def _make(self) -> str:
         name = f"{self._template}_{next(self._numbers)}"
@@ -70,16 +77,27 @@ class Databases:
 
     def _empty(self, name: str) -> bool:
         """Take the rows out; say whether that is all there is to do."""
-        with psycopg.connect(named(self._server, name), autocommit=True) as connection:
-            connection.execute(_OTHERS)
-            altered = connection.execute("select command from watch.altered limit 1").fetchone()
-            if altered is not None or _bytes(connection) > self._most_bytes:
-                return False
-            filled = [name for (name,) in connection.execute(self._filled.encode())]
-            parts = ["set session_replication_role = replica", *(f"delete from {name}" for name in filled)]
-            parts += [f"insert into {name} select * from watch.{name}" for name in self._seeded]
-            connection.execute(";".join(parts).encode())
+        connection = self._connection(name)
+        altered = connection.execute("select command from watch.altered limit 1").fetchone()
+        if altered is not None or _bytes(connection) > self._most_bytes:
+            return False
+        filled = [name for (name,) in connection.execute(self._filled.encode())]
+        parts = [*(f"delete from {name}" for name in filled)]
+        parts += [f"insert into {name} select * from watch.{name}" for name in self._seeded]
+        connection.execute(";".join(parts).encode())
         return True
+
+    def _connection(self, name: str) -> "psycopg.Connection[tuple[object, ...]]":
+        """Give our own connection to a database, which nobody else has one to any more."""
+        try:
+            self._connections[name].execute(_OTHERS)
+        except (KeyError, psycopg.OperationalError):
+            if name in self._connections:
+                self._connections[name].close()  # a test ended all there were
+            connection = self._connections[name] = psycopg.connect(named(self._server, name), autocommit=True)
+            connection.execute("set session_replication_role = replica")
+            connection.execute(_OTHERS)
+        return self._connections[name]
 
 
 def _bytes(connection: "psycopg.Connection[tuple[object, ...]]") -> int:

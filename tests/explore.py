@@ -24,7 +24,7 @@ def main() -> int:
         rounds += 1
         seed = dice.randrange(2**32)
         print(f"Round {rounds}, seed {seed}", flush=True)
-        code, said = _search(seed, asked.tests)
+        code, said = _search(seed, asked.tests, asked.processes)
         if code:
             print(said)
             print(_replay(seed, said, asked.tests) if code != NO_TESTS else "None of these tests searches.")
@@ -36,12 +36,13 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, help="begin no round after so many minutes; without it, search on")
+    parser.add_argument("--processes", type=int, default=2, help="search in so many processes at a time; 0 for this one alone")
     parser.add_argument("tests", nargs="*", default=["tests"], help="files or tests to search in; all of them unless named")
     return parser.parse_args()
 
 
-def _search(seed: int, tests: list[str]) -> tuple[int, str]:
-    words = [sys.executable, "-m", "pytest", "-n", "2", "-m", "hypothesis", "-rfE", *_how(seed), *tests]
+def _search(seed: int, tests: list[str], processes: int) -> tuple[int, str]:
+    words = [sys.executable, "-m", "pytest", "-n", str(processes), "-m", "hypothesis", "-rfE", *_how(seed), *tests]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return done.returncode, done.stdout
 

@@ -1,23 +1,18 @@
-"""Runs jobs in real processes: `together` forks them from one that has everything imported and nothing open."""
+"""Runs jobs in real processes: those of `together` are forked from one that has everything imported and nothing open."""
 
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from decklog.cli.agents import VARIABLES
+from tests import prepared
+from tests.prepared import ROOT, environment
 
-ROOT = Path(__file__).parent.parent.parent
+__all__ = ["ROOT", "alone", "environment", "fork_all", "hear", "say", "start", "together", "unmeasured"]
+
 Job = Callable[..., Any]
-
-
-def environment(**more: str) -> dict[str, str]:
-    """Give a child process the same code that this one tests, and nothing of the user's own settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DECKLOG_") and name not in VARIABLES}
-    return {**kept, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PYTHONWARNINGS": "default", **more}
 
 
 def unmeasured() -> dict[str, str]:
@@ -27,12 +22,11 @@ def unmeasured() -> dict[str, str]:
 
 def together(job: str, count: int, *arguments: Any, timeout: float = 300) -> list[Any]:
     """Run a job of `tests.db.jobs` in so many processes that start at the same instant; give what each returned."""
-    words = [sys.executable, "-m", "tests.db.processes", job, str(count), json.dumps(arguments)]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=timeout, check=False)
-    assert done.returncode == 0, done.stderr
-    if done.stderr:
-        print(done.stderr)  # pytest shows it when the test fails
-    results: list[Any] = json.loads(done.stdout)
+    done = prepared.run(__name__, [job, count, arguments], timeout=timeout)
+    assert done.code == 0, done.err.decode()
+    if done.err:
+        print(done.err.decode())  # pytest shows it when the test fails
+    results: list[Any] = json.loads(done.out)
     return results
 
 
@@ -43,7 +37,7 @@ def alone(job: str, *arguments: Any, timeout: float = 120) -> Any:
 
 def start(job: str, *arguments: Any) -> "subprocess.Popen[str]":
     """Start a job whose lines can be read while it runs; it is the caller's to end."""
-    words = [sys.executable, "-m", "tests.db.processes", job, "0", json.dumps(arguments)]
+    words = [sys.executable, "-m", "tests.db.processes", job, json.dumps(arguments)]
     return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
 
 
@@ -96,16 +90,18 @@ def _fork(number: int, job: Job, gate: int, opener: int) -> tuple[int, int]:
     os._exit(0)
 
 
-def _main() -> None:
+def prepare() -> Callable[..., None]:
+    """Import the jobs, and give what runs one in several processes."""
     from tests.db import jobs
 
-    name, count, arguments = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
-    job: Job = getattr(jobs, name)
-    if count == 0:
-        job(*arguments)
-    else:
+    def run(name: str, count: int, arguments: list[Any]) -> None:
+        job: Job = getattr(jobs, name)
         print(json.dumps(fork_all(count, lambda number: job(number, *arguments))))
+
+    return run
 
 
 if __name__ == "__main__":
-    _main()
+    from tests.db import jobs
+
+    getattr(jobs, sys.argv[1])(*json.loads(sys.argv[2]))

@@ -14,7 +14,7 @@ from tests.machines.tasks import TaskMachine
 pytestmark = pytest.mark.hypothesis
 
 # A program takes three times as long on a server.
-PROGRAMS = {"sqlite": 25, "postgres": 8}
+PROGRAMS = {"sqlite": 12, "postgres": 4}
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ class Altered:
 
     def __init__(self, folder: Path) -> None:
         self.package = folder / "decklog"
-        shutil.copytree(Path(decklog.__file__).parent, self.package, ignore=shutil.ignore_patterns("__pycache__"))
+        # With what Python has compiled of it, which is as old as the files and so is taken for theirs until one is changed.
+        shutil.copytree(Path(decklog.__file__).parent, self.package)
 
     def write(self, name: str, text: str) -> None:
         """Add a file."""

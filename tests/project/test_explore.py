@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Path:
 
 def explore(project: Path, text: str) -> "subprocess.CompletedProcess[str]":
     (project / "test_claim.py").write_text(text)
-    return run(project, "-m", "tests.explore", "--minutes", "0.001", ".")
+    return run(project, "-m", "tests.explore", "--minutes", "0.001", "--processes", "0", ".")
 
 
 def run(project: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -75,8 +75,14 @@ def test_this_run_is_one_of_the_two_kinds() -> None:
 def has_no_seed(node: ast.AST) -> bool:
     """Tell whether a use of chance leaves it open what comes."""
     if isinstance(node, ast.Call):
-        return not node.args and ast.unparse(node.func) in {"Random", "random.Random"}
-    return isinstance(node, ast.Attribute) and ast.unparse(node.value) == "random" and node.attr != "Random"
+        return not node.args and (is_of_random(node.func, "Random") or getattr(node.func, "id", None) == "Random")
+    return is_of_random(node) and not is_of_random(node, "Random")
+
+
+def is_of_random(node: ast.AST, name: str | None = None) -> bool:
+    if not isinstance(node, ast.Attribute) or getattr(node.value, "id", None) != "random":
+        return False
+    return name is None or node.attr == name
 
 
 def left_to_chance(text: str) -> list[str]:

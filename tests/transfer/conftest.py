@@ -1,5 +1,6 @@
 """A log with something of everything that travels: records, removed ones, keys, long texts, many streams."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -47,9 +48,27 @@ def exported(log: Decklog, folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+class Filled:
+    """A log that was filled once, for each who needs one to copy."""
+
+    def __init__(self, path: Path, **runs: int) -> None:
+        clock = ManualClock()
+        with Decklog.open(path, clock=clock) as log:
+            for run, entries in runs.items():
+                fill(log, clock, entries=entries, run=run)
+        self._path, self._until = path, clock.now()
+
+    def copied(self, path: Path, clock: ManualClock) -> Path:
+        """Give a copy, and move a clock to when it was filled."""
+        clock.advance(seconds=(self._until - clock.now()).total_seconds())
+        return Path(shutil.copy(self._path, path))
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Filled:
+    return Filled(tmp_path_factory.mktemp("filled") / "source.db", **{"run_1": 300, "Run/../2☃": 60})
+
+
 @pytest.fixture
-def source(tmp_path: Path, clock: ManualClock) -> Decklog:
-    log = Decklog.open(tmp_path / "source.db", clock=clock)
-    fill(log, clock)
-    fill(log, clock, entries=60, run="Run/../2☃")
-    return log
+def source(filled: Filled, tmp_path: Path, clock: ManualClock) -> Decklog:
+    return Decklog.open(filled.copied(tmp_path / "source.db", clock), clock=clock)

@@ -13,7 +13,7 @@ from decklog.errors import Damaged
 from decklog.stores.journal.blobs import keep
 from decklog.transfer.move import table_check
 from decklog.transfer.move.move import Move
-from tests.transfer.conftest import exported, fill
+from tests.transfer.conftest import Filled, exported
 
 # Takes the place of a row: SQLite and PostgreSQL check a statement's keys row by row, so they pass through a free one.
 SWAP = [
@@ -136,15 +136,19 @@ def run_apart(program: str, *arguments: object) -> int:
     return subprocess.run([sys.executable, "-c", program, *map(str, arguments)], env=environment, check=False).returncode
 
 
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Filled:
+    """A log that takes two steps to move."""
+    return Filled(tmp_path_factory.mktemp("large") / "source.db", run_1=12_000, other=60)
+
+
 @pytest.mark.parametrize(
     ("phase", "calls"), [("moving blobs", 1), ("moving entries", 1), ("moving entries", 2), ("verifying the target", 1)]
 )
 def test_a_move_that_is_killed_in_any_phase_goes_on(
-    phase: str, calls: int, tmp_path: Path, target: str, clock: ManualClock
+    phase: str, calls: int, large: Filled, tmp_path: Path, target: str, clock: ManualClock
 ) -> None:
-    with Decklog.open(tmp_path / "source.db", clock=clock) as source:
-        fill(source, clock, entries=12_000)
-        fill(source, clock, entries=60, run="other")
+    large.copied(tmp_path / "source.db", clock)
     assert run_apart(KILLED, tmp_path / "source.db", target, phase, calls) == -signal.SIGKILL
     with Decklog.open(tmp_path / "source.db", read_only=True) as source, Decklog.open(target, clock=clock) as log:
         assert log.journal.verify().ok

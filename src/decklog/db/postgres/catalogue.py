@@ -1,9 +1,9 @@
 """What a PostgreSQL log's schema is made of, as the server's own catalogue tells it."""
 
 import os
-from functools import lru_cache
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from decklog.db import schema
 from decklog.db.postgres import errors
@@ -74,12 +74,13 @@ select 'function', '', proname,
  group by proname
 """
 _OF_THE_LOG = _OBJECTS.format(place="(select relnamespace from pg_class where oid = to_regclass('schema_steps'))")
+_known: "dict[tuple[tuple[str, str], ...], Objects]" = {}
 _SETTING = ("setting", "", "session_replication_role")
 
 
 def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
     """Name what is not as the migrations made it. A role that may not make a schema to compare with is told so."""
-    expected = expected_objects(url)
+    expected = _expected_objects(url)
     found = _objects_in(database.rows(_OF_THE_LOG, {})[1])
     tables = {table for _, table, _ in expected}
     ours = {key: text for key, text in found.items() if key in expected or key[1] in tables - {""}}
@@ -89,13 +90,16 @@ def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
     yield from schema.step_differences(applied, "postgres")
 
 
-@lru_cache
-def expected_objects(url: str) -> "Objects":
+def _expected_objects(url: str) -> "Objects":
     """Give what the migrations make on this server: they are applied to a schema of its own, which is never committed."""
-    try:
-        return {**_made(url, f"decklog_reference_{os.getpid()}"), _SETTING: "origin"}
-    except psycopg.Error as problem:
-        raise errors.translate(problem) from problem
+    # Databases of one server are made alike, so that what one role was shown in one of them holds for the others.
+    place = tuple(sorted((name, str(value)) for name, value in conninfo_to_dict(url).items() if name != "dbname"))
+    if place not in _known:
+        try:
+            _known[place] = {**_made(url, f"decklog_reference_{os.getpid()}"), _SETTING: "origin"}
+        except psycopg.Error as problem:
+            raise errors.translate(problem) from problem
+    return _known[place]
 
 
 def _made(url: str, name: str) -> "Objects":

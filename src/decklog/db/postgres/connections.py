@@ -16,7 +16,7 @@ from decklog.errors import Closed, ReadOnly
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, Self
 
     Connection = psycopg.Connection[Any]
     Pool = ConnectionPool["PatientConnection"]
@@ -38,6 +38,13 @@ class PatientConnection(psycopg.Connection["Any"]):
         super().__init__(*args, **kwargs)
         # Of the transaction that is open on it.
         self.undoing = Undoing()
+
+    @classmethod
+    def connect(  # type: ignore[override]
+        cls, conninfo: str = "", *, reached: "list[Self] | None" = None, **how: "Any"
+    ) -> "Self":
+        """Connect, or take the connection that has reached the server already."""
+        return reached.pop() if reached else super().connect(conninfo, **how)
 
     def wait(self, gen: "Any", *args: "Any", **kwargs: "Any") -> "Any":
         if self.patience_seconds is None:
@@ -90,6 +97,8 @@ class Connections:
         """Start with no connection at all, as a new process does."""
         self._opening = Lock()
         self._pool: Pool | None = None
+        # The connection by which the server was first reached, until the pool takes it.
+        self._reached: list[PatientConnection] = []
         self._listening: Connection | None = None
 
     def pool(self) -> "Pool":
@@ -97,7 +106,7 @@ class Connections:
         with self._opening:
             self.check_open()
             if self._pool is None:
-                self.reach()
+                self._reached = [self._connected()]
                 self._pool = self._make_pool()
             return self._pool
 
@@ -108,10 +117,13 @@ class Connections:
             max_size=self.pool_size,
             timeout=self.busy_seconds,
             connection_class=PatientConnection,
-            kwargs={"autocommit": True, "connect_timeout": self._connect_seconds(), **_KEEP_ALIVE},
+            kwargs={"reached": self._reached, **self._how()},
             configure=self._configure,
             open=True,
         )
+
+    def _how(self) -> "dict[str, Any]":
+        return {"autocommit": True, "connect_timeout": self._connect_seconds(), **_KEEP_ALIVE}
 
     @property
     def was_reached(self) -> bool:
@@ -132,19 +144,26 @@ class Connections:
 
     def reach(self) -> None:
         """Connect once without the pool, which would take a server that does not answer for one that is busy."""
+        self._connected().close()
+
+    def _connected(self) -> PatientConnection:
         try:
-            psycopg.connect(self.url, connect_timeout=self._connect_seconds()).close()
+            return PatientConnection.connect(self.url, **self._how())
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
 
     def _configure(self, connection: "Connection") -> None:
-        # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
-        connection.execute(f"set lock_timeout = {int(self.busy_seconds * 1000)}")
-        # A client that was frozen in the middle of a transaction must not keep its run from all others.
-        connection.execute(f"set idle_in_transaction_session_timeout = {int(self.idle_seconds * 1000)}")
-        connection.execute("set client_min_messages = warning")
+        settings = {
+            # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
+            "lock_timeout": int(self.busy_seconds * 1000),
+            # A client that was frozen in the middle of a transaction must not keep its run from all others.
+            "idle_in_transaction_session_timeout": int(self.idle_seconds * 1000),
+            "client_min_messages": "warning",
+        }
         if self._durability != "full":
-            connection.execute("set synchronous_commit = off")
+            settings["synchronous_commit"] = "off"
+        # One way to the server and back for all of them.
+        connection.execute("; ".join(f"set {name} = {value}" for name, value in settings.items()))
         self._set_clock(connection)
 
     def _set_clock(self, connection: "Connection") -> None:
@@ -170,9 +189,11 @@ class Connections:
         self._is_closed = True
         if self._pool is not None:
             self._pool.close()
+        while self._reached:
+            self._reached.pop().close()
 
     def leave_to_parent(self) -> None:
         """Forget in a forked child what its parent has open."""
         # The parent's sockets are in this process too; they are kept and never touched, so that closing can't reach the server.
-        self._forgotten.append((self._pool, self._listening))
+        self._forgotten.append((self._pool, self._reached, self._listening))
         self._reset()

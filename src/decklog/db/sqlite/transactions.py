@@ -54,6 +54,10 @@ class Transactions:
         """Say whether the caller is inside of the transaction that is open."""
         return self.owner == get_ident() or self.is_held()
 
+    def is_reading(self) -> bool:
+        """Say whether the caller is inside of a read, and of no transaction that writes."""
+        return not self.is_mine() and self._connections.readers.mine().reading
+
     def _check_free(self) -> None:
         if (block := self._block) is not None:
             block.check_free()
@@ -267,14 +271,17 @@ class Transactions:
                 return job()
             finally:
                 reader.reading = False
-                self._end_read(reader.connection)
+                if not reader.is_closed:
+                    self._end_read(reader.connection)
 
     def _end_read(self, connection: apsw.Connection) -> None:
         try:
             if connection.in_transaction:
                 connection.execute("commit")
         except apsw.Error as problem:
-            raise errors.translate(problem, self._connections.path) from problem
+            # SQLite says once more at the end what it said when a damaged page was met; the read is over all the same.
+            if not isinstance(problem, apsw.CorruptError) or connection.in_transaction:
+                raise errors.translate(problem, self._connections.path) from problem
 
     # Life
 

@@ -1,11 +1,12 @@
-"""Holding a full-text index against what it was made of.
+"""Holding a full-text index of SQLite against what it was made of.
 
-SQLite's index keeps no texts, only where each word stands. It is copied into a temporary one that has the texts to look at, and
-SQLite compares the two itself: word by word, and the lengths that ranking goes by. A second copy is emptied row by row, since a
-row that could not be taken out again would outlive its text. Where the index differs, every word of both is listed to find out
-whose it is.
+SQLite's index keeps no texts, only where each word stands, and its own check adds up figures in which two wrong words can cancel
+each other out. So a second index is made of the texts, both are merged into one piece, and the pieces are compared byte by byte:
+what they hold decides how they are written down. Another copy is emptied row by row, since a row that could not be taken out
+again would outlive its text. Where the index differs, every word of both is listed to find out whose it is.
 """
 
+from decklog.db.text import index_structure
 from decklog.errors import Damaged
 
 TYPE_CHECKING = False
@@ -18,8 +19,10 @@ _MOST = 20
 # How the number of a page is made: of its segment, whether and how high it stands in a tree, and its place.
 _PAGE_BITS, _SEGMENT_BITS = 37, 16
 _LEAVES = f"id >= {1 << _PAGE_BITS} and id < {1 << (_PAGE_BITS + _SEGMENT_BITS)} and (id >> 31) & 63 = 0"
-_PARTS = {"data": "id, block", "idx": "segid, term, pgno", "docsize": "id, sz", "config": "k, v"}
-_TEMPORARY = ("checked_whole", "checked_emptied", "checked_fresh", "checked_there", "checked_told_words", "checked_emptied_words")
+# A row of our own: an index that is in one piece already is not merged.
+_LAST_ROW = 2**63 - 1
+_PARTS = {"data": "id, block", "idx": "segid, term, pgno", "docsize": "id, sz, origin", "config": "k, v"}
+_TEMPORARY = ("checked_copy", "checked_emptied", "checked_fresh", "checked_there", "checked_told_words", "checked_emptied_words")
 
 
 class IndexCheck:
@@ -35,9 +38,13 @@ class IndexCheck:
     def flaws(self) -> "Iterator[tuple[int | None, str | None]]":
         """Give the rows whose words are not those they should be, each with the column; no row where it can't be said which."""
         try:
+            self._make("checked_fresh")
+            self._run(
+                f"insert into temp.checked_fresh (rowid, {self._columns}) select no, {self._columns} from temp.{self._told}"
+            )
             if not self._is_whole():
                 yield from self._differing() or [(None, None)]
-            elif self._pages_with_words() != self._pages_listed() or self._leftovers():
+            elif self._pages_with_words() != self._pages_listed() or not self._is_listed_right() or self._leftovers():
                 yield None, None
         except Damaged:
             yield None, None
@@ -45,12 +52,22 @@ class IndexCheck:
             self._clear()
 
     def _is_whole(self) -> bool:
-        self._copy("checked_whole", f"content = '{self._told}', content_rowid = 'no'", _PARTS)
         try:
-            self._run("insert into temp.checked_whole (checked_whole, rank) values ('integrity-check', 1)")
+            self._copy("checked_copy")
+            for name in ("checked_fresh", "checked_copy"):
+                self._run(f"insert into temp.{name} (rowid) values ({_LAST_ROW})")
+                self._run(f"insert into temp.{name} ({name}) values ('optimize')")
         except Damaged:
             return False
-        return True
+        pages = f"select id >> {_PAGE_BITS} > 0 as is_page, id & {(1 << _PAGE_BITS) - 1} as no, block from temp.{{}}_data"
+        return self._are_equal(f"{pages} where id <> {index_structure.ID}", "is_page, no", "block") and self._are_equal(
+            "select id, sz from temp.{}_docsize", "id", "sz"
+        )
+
+    def _are_equal(self, select: str, key: str, value: str) -> bool:
+        one, other = select.format("checked_fresh"), select.format("checked_copy")
+        sql = f"select 1 from ({one}) one full join ({other}) other using ({key}) where one.{value} is not other.{value} limit 1"
+        return self._db.one(sql, {}) is None
 
     def _pages_with_words(self) -> set[tuple[int, int]]:
         """List the pages on which a word begins, as segment and page."""
@@ -67,23 +84,26 @@ class IndexCheck:
         listed = self._db.each(f"select segid, pgno / 2 from main.{self._index}_idx", {})
         return {(segment, page) for segment, page in listed if page >= first.get(segment, 0)}
 
+    def _is_listed_right(self) -> bool:
+        """Say whether the list of segments is as SQLite writes it, and counts the rows that there are."""
+        row = self._db.one(f"select block from main.{self._index}_data where id = {index_structure.ID}", {})
+        counts = self._db.each(f"select origin, count(*) from main.{self._index}_docsize group by origin", {})
+        return row is not None and index_structure.fits(row[0], dict(counts))
+
     def _leftovers(self) -> int:
         """Count the words that are left when every row was taken out."""
-        self._copy("checked_emptied", "content = '', contentless_delete = 1", {**_PARTS, "docsize": "id, sz, origin"})
+        self._copy("checked_emptied")
         self._run("delete from temp.checked_emptied")
         self._list("checked_emptied_words", "temp", "checked_emptied")
         row = self._db.one("select count(*) from temp.checked_emptied_words", {})
         return int(row[0]) if row else 0
 
     def _differing(self) -> "list[tuple[int | None, str | None]]":
-        kind = f"{self._columns}, content = '', contentless_delete = 1{self._options}"
-        self._run(f"create virtual table temp.checked_fresh using fts5({kind})")
-        self._run(f"insert into temp.checked_fresh (rowid, {self._columns}) select no, {self._columns} from temp.{self._told}")
         self._list("checked_told_words", "temp", "checked_fresh")
         self._list("checked_there", "main", self._index)
         lacking, foreign = "temp.checked_told_words", "temp.checked_there"
         words = "select doc, col, term, offset from {} except select doc, col, term, offset from {}"
-        lengths = "select id, sz from {} except select id, sz from {}"
+        lengths = f"select id, sz from {{}} where id <> {_LAST_ROW} except select id, sz from {{}}"
         docsize, fresh = f"main.{self._index}_docsize", "temp.checked_fresh_docsize"
         _, rows = self._db.rows(
             f"""
@@ -100,9 +120,13 @@ class IndexCheck:
         )
         return [(row, column) for row, column in rows]
 
-    def _copy(self, name: str, kind: str, parts: "dict[str, str]") -> None:
-        self._run(f"create virtual table temp.{name} using fts5({self._columns}, {kind}{self._options})")
-        for part, columns in parts.items():
+    def _make(self, name: str) -> None:
+        kind = f"{self._columns}, content = '', contentless_delete = 1{self._options}"
+        self._run(f"create virtual table temp.{name} using fts5({kind})")
+
+    def _copy(self, name: str) -> None:
+        self._make(name)
+        for part, columns in _PARTS.items():
             self._run(f"delete from temp.{name}_{part}")
             self._run(f"insert into temp.{name}_{part} ({columns}) select {columns} from main.{self._index}_{part}")
 

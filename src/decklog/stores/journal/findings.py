@@ -73,15 +73,34 @@ class Verification:
 
     @contextmanager
     def checking(self, db: "Database", what: str, **where: "Any") -> "Iterator[None]":
-        """Make it a problem, and go on with the next check, when what is looked at can't be read."""
-        db.rows("savepoint checking", {})
+        """Make it a problem, and go on with the next check, when what is looked at can't be read; only inside of `resumable`."""
         try:
             yield
         except _DAMAGE as damage:
-            # On PostgreSQL a statement that failed takes the transaction with it.
-            db.rows("rollback to checking", {})
+            _resume(db)
             self.bad(f"{what} can't be checked: {damage or type(damage).__name__}", **where)
-        db.rows("release checking", {})
+
+
+@contextmanager
+def resumable(db: "Database") -> "Iterator[None]":
+    """Make a read one that can go on after a statement failed, which on PostgreSQL takes the transaction with it."""
+    # One mark for all checks: none of them writes, so there is nothing that going back to it could undo.
+    db.rows("savepoint checking", {})
+    yield
+    db.rows("release checking", {})
+
+
+@contextmanager
+def passing_over(db: "Database") -> "Iterator[None]":
+    """Leave a block where something can't be read, and say nothing of it: what it would have been is found in another way."""
+    try:
+        yield
+    except _DAMAGE:
+        _resume(db)
+
+
+def _resume(db: "Database") -> None:
+    db.rows("rollback to checking", {})
 
 
 def object_of(text: object) -> "dict[str, Any] | None":

@@ -1,33 +1,25 @@
 """Proving a log: the chains link, every row is what its newest entry says, and what is derived is what it is derived from."""
 
 from decklog.errors import Denied, NotFound, ReadOnly
-from decklog.stores.journal import chain
 from decklog.stores.journal.anchors import Anchors
-from decklog.stores.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw
-from decklog.stores.journal.findings import MOST_PROBLEMS, Problem, Verification
+from decklog.stores.journal.findings import MOST_PROBLEMS, Problem, Verification, resumable
 from decklog.stores.journal.projections import Projections
-from decklog.stores.journal.rows import COLUMNS, SELECT, STREAM_SIZE, heads, number_of
+from decklog.stores.journal.rows import STREAM_SIZE, heads, number_of
 from decklog.stores.journal.texts import Texts
+from decklog.stores.journal.walk import Stream, Walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from decklog.db.base import Database, Row
+    from decklog.db.base import Database
     from decklog.records import Record
 
     # Name what is in the log and should not be, each as the fields of a problem; each goes by the name of what it looks at.
     Audit = Callable[[dict[str, type[Record]]], Iterator[dict[str, Any]]]
 
 __all__ = ["Problem", "Verification", "Verifier"]
-
-_WRONG = {
-    "hash": "the entry does not match its hash",
-    "body": "the body does not match its digest",
-    "payload": "the payload does not match its digest",
-}
-_TEXTS = tuple((name, COLUMNS.index(name), COLUMNS.index(f"{name}_digest")) for name in ("body", "payload"))
 
 
 class Verifier:
@@ -44,130 +36,70 @@ class Verifier:
 
     def run(self, stream: str | None, anchor: str | None) -> Verification:
         anchors = Anchors(anchor) if anchor else None
-        self._db.read(lambda: self._check(stream, anchors))
+        self._read(lambda: self._check(stream, anchors))
         if anchors is not None and self.result.ok:
             anchors.keep(self._db.read(lambda: heads(self._db)))
         return self.result
 
     def run_chains(self) -> Verification:
         """Walk every stream, and leave the tables aside."""
-        self._db.read(self._check_chains)
+        self._read(self._check_chains)
         return self.result
 
     def run_tables(self) -> Verification:
         """Compare every table with the newest entries, and leave the chains aside."""
-        self._db.read(self._check_tables)
+        self._read(self._check_tables)
         return self.result
 
+    def _read(self, job: "Callable[[], None]") -> None:
+        """Check in one consistent read, which goes on where something can't be read."""
+
+        def check() -> None:
+            with resumable(self._db):
+                job()
+
+        self._db.read(check)
+
     def _check(self, stream: str | None, anchors: "Anchors | None") -> None:
-        self._check_chains(stream)
         if stream is None:
+            self._check_chains()
             self._check_tables()
             self._check_derived()
         else:
-            Projections(self._db, self._classes, self.result, self.texts).check_stream(stream, number_of(self._db, stream) or 0)
+            self._check_stream(stream)
         if anchors is not None:
             self._check_anchors(anchors)
 
-    def _check_chains(self, stream: str | None = None) -> None:
-        streams = self._streams(stream)
-        self.result.streams = len(streams)
-        for name, row in streams.items():
-            with self.result.checking(self._db, f"the stream {name}", stream=name):
-                self._walk(name, *row)
-        if stream is None:
-            with self.result.checking(self._db, "the number of entries", table="entries"):
-                self._find_stray_entries()
+    def _check_chains(self) -> None:
+        streams, unreadable = self._streams()
+        Walk(self._db, self.result, self.texts).all(streams, unreadable)
 
     def _check_tables(self) -> None:
         Projections(self._db, self._classes, self.result, self.texts).check_all()
         with self.result.checking(self._db, "the table blobs", table="blobs"):
             self.texts.check_blobs()
 
-    def _streams(self, stream: str | None) -> "dict[str, tuple[Any, ...]]":
-        sql = "select name, no, created_at, in_order from streams order by no"
-        streams = {}
-        for name, *row in self._db.each_as_is(sql, {}):
-            if type(name) is str and type(row[0]) is int:
-                streams[name] = tuple(row)
+    def _streams(self) -> "tuple[list[Stream], set[object]]":
+        """List the streams in the order of their numbers, and the numbers of those whose names can't be read."""
+        streams: list[Stream] = []
+        unreadable: set[object] = set()
+        for row in self._db.each_as_is("select name, no, created_at, in_order from streams order by no", {}):
+            stream = Stream(*row)
+            if type(stream.name) is str and type(stream.number) is int:
+                streams.append(stream)
             else:
-                where = {"table": "streams", "record_id": str(name), "column": "name"}
-                self.result.bad(f"the stream {name!r} can't be read", **where)
+                unreadable.add(stream.number)
+                where = {"table": "streams", "record_id": str(stream.name), "column": "name"}
+                self.result.bad(f"the stream {stream.name!r} can't be read", **where)
+        return streams, unreadable
+
+    def _check_stream(self, name: str) -> None:
+        """Walk one stream, and compare the records that it tells of."""
+        stream = next((one for one in self._streams()[0] if one.name == name), None)
         if stream is None:
-            return streams
-        if stream not in streams:
-            raise NotFound(f"there is no stream {stream!r}")
-        return {stream: streams[stream]}
-
-    # The chain
-
-    def _find_stray_entries(self) -> None:
-        """Look for entries in no stream that is known; removing a stream's row must not hide its entries."""
-        row = self._db.one("select count(*) from entries", {})
-        if row is None or row[0] <= self.result.entries:
-            return
-        strays = self._db.each_as_is(
-            f"""
-            select stream, seq
-              from entries
-             where pos / {STREAM_SIZE} not in (select no from streams)
-             order by pos
-             limit {MOST_PROBLEMS}
-            """,
-            {},
-        )
-        for stream, seq in strays:
-            self.result.bad("the entry belongs to no known stream", stream=stream, seq=seq, table="entries")
-
-    def _walk(self, stream: str, number: int, created_at: object, in_order: object) -> None:
-        previous, expected, latest, start = chain.START, 1, "", number * STREAM_SIZE
-        first: object = None
-        backwards: int | None = None
-        named: list[tuple[int, str, str, str, object]] = []
-        sql = f"{SELECT} where pos >= :start and pos < :end order by pos"
-        for row in self._db.each_as_is(sql, {"start": start, "end": start + STREAM_SIZE}):
-            seq, at = row[SEQ], row[AT]
-            self.result.entries += 1
-            if type(seq) is not int or type(at) is not str:
-                # A page that was cut off or overwritten gives rows of anything.
-                self._bad_entry("the entry can't be read", stream, expected)
-                previous, expected = str(row[HASH]), expected + 1
-                continue
-            if row[STREAM] != stream:
-                self._bad_entry(f"the entry names another stream, {row[STREAM]}", stream, seq, column="stream")
-            if row[0] != start + seq:
-                self._bad_entry(f"the entry stands at position {row[0]}", stream, seq, column="pos")
-            if seq != expected:
-                self._bad_entry(f"entries {expected} to {seq - 1} are missing", stream, expected)
-            if (what := flaw(previous, row)) is not None:
-                self._bad_entry(_WRONG[what], stream, seq, column=None if what == "hash" else what)
-            if row[BODY_DIGEST] is not None or row[PAYLOAD_DIGEST] is not None:
-                named += _named_by(row)
-            if at < latest:
-                backwards = backwards or seq
-            if first is None:
-                first = at
-            previous, expected, latest = row[HASH], seq + 1, at
-        self._check_stream(stream, first, created_at, in_order, backwards)
-        if named:
-            self.texts.check_entries(number, stream, named)
-
-    def _bad_entry(self, what: str, stream: str, seq: int, column: str | None = None) -> None:
-        self.result.bad(what, stream=stream, seq=seq, table="entries", record_id=f"{stream}:{seq}", column=column)
-
-    def _check_stream(self, stream: str, first: object, created_at: object, in_order: object, backwards: int | None) -> None:
-        """Compare a stream's own row with its entries."""
-        where: dict[str, Any] = {"stream": stream, "table": "streams", "record_id": stream}
-        if first is None:
-            self.result.bad(f"the stream {stream} has no entry", **where)
-        elif created_at != first:
-            what = f"the stream {stream} is said to have begun at {created_at}, and its first entry is of {first}"
-            self.result.bad(what, **where, column="created_at")
-        if in_order == 1 and backwards is not None:
-            what = "the stream is said to be in order of time, and is not"
-            self.result.bad(what, **where, seq=backwards, column="in_order")
-        elif in_order != 1 and (in_order != 0 or (backwards is None and first is not None)):
-            self.result.bad("the stream is said not to be in order of time, and is", **where, column="in_order")
+            raise NotFound(f"there is no stream {name!r}")
+        Walk(self._db, self.result, self.texts).one(stream)
+        Projections(self._db, self._classes, self.result, self.texts).check_stream(name, stream.number)
 
     # What is derived, and the schema
 
@@ -208,9 +140,5 @@ class Verifier:
             elif row[0] != expected:
                 self._bad_entry("the entry is not the one that was anchored", stream, seq)
 
-
-def _named_by(row: "Row") -> "Iterator[tuple[int, str, str, str, object]]":
-    """Give the texts that an entry has only the digest of: number, time, kind, column and digest."""
-    for name, text, digest in _TEXTS:
-        if row[text] is None and row[digest] is not None:
-            yield row[SEQ], row[AT], row[KIND], name, row[digest]
+    def _bad_entry(self, what: str, stream: str, seq: int) -> None:
+        self.result.bad(what, stream=stream, seq=seq, table="entries", record_id=f"{stream}:{seq}")

@@ -1,0 +1,135 @@
+"""Processes forked from one that has everything imported and nothing open: importing is most of what a short one costs."""
+
+import array
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from decklog.cli.agents import VARIABLES
+
+ROOT = Path(__file__).parent.parent
+_TOO_LONG = 1000
+
+# Runs in the forked process, and ends it.
+Act = Callable[..., Any]
+
+
+class Done(NamedTuple):
+    """How a process ended."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Give a child process the same code that this one tests, and nothing of the user's own settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DECKLOG_") and name not in VARIABLES}
+    return {**kept, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PYTHONWARNINGS": "default", **more}
+
+
+def run(
+    module: str,
+    arguments: list[Any],
+    *,
+    cwd: Path | None = None,
+    variables: dict[str, str] | None = None,
+    stdin: bytes = b"",
+    timeout: float = 60,
+) -> Done:
+    """Fork a process that calls what `prepare` of a module gave, with these arguments; give what came of it."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        where = {"cwd": str(cwd or Path.cwd()), "environment": environment(**(variables or {}))}
+        code = _prepared(module).order({"arguments": arguments, "timeout": timeout, **where}, [given, out, err])
+        out.seek(0)
+        err.seek(0)
+        return Done(code, out.read(), err.read())
+
+
+class _Prepared:
+    """A process that forks a child for each order."""
+
+    def __init__(self, module: str) -> None:
+        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        words = [sys.executable, "-m", "tests.prepared", module, str(theirs.fileno())]
+        self._process = subprocess.Popen(words, env=environment(), pass_fds=[theirs.fileno()])
+        theirs.close()
+
+    def order(self, order: dict[str, Any], files: list[Any]) -> int:
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file.fileno() for file in files]))]
+        self._ours.sendmsg([json.dumps(order).encode()], rights)
+        answer = self._ours.recv(64)
+        assert answer, f"the prepared process ended with {self._process.wait(10)}"
+        code = int(answer)
+        if code == _TOO_LONG:
+            raise subprocess.TimeoutExpired(str(order["arguments"]), order["timeout"])
+        return code
+
+
+@cache
+def _prepared(module: str) -> _Prepared:
+    return _Prepared(module)
+
+
+def _serve(act: Act, orders: socket.socket) -> None:
+    while True:
+        message, rights, *_ = orders.recvmsg(1 << 20, socket.CMSG_SPACE(3 * array.array("i").itemsize))
+        if not message:
+            return
+        files = array.array("i")
+        for _, _, data in rights:
+            files.frombytes(data[: len(data) - len(data) % files.itemsize])
+        order = json.loads(message)
+        child = os.fork()
+        if not child:
+            orders.close()
+            _act(act, order, list(files))
+        for file in files:
+            os.close(file)
+        orders.send(str(_ended(child, order["timeout"])).encode())
+
+
+def _act(act: Act, order: dict[str, Any], files: list[int]) -> None:
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    act(*order["arguments"])
+    sys.exit()
+
+
+def _ended(child: int, timeout: float) -> int:
+    """Wait for a child as long as it may take; give its exit code as `subprocess` does."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, timeout)
+    try:
+        _, status = os.waitpid(child, 0)
+        return os.waitstatus_to_exitcode(status)
+    except TimeoutError:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return _TOO_LONG
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[2])) as orders:
+        _serve(import_module(sys.argv[1]).prepare(), orders)
