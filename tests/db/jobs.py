@@ -1,11 +1,13 @@
 """What the processes of the tests do. Each job gets its number first, then the arguments of the test, and returns JSON."""
 
+import json
 import os
 import random
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -242,6 +244,58 @@ def fork_inside_transaction(_number: int, target: str) -> dict[str, Any]:
         log.journal.append("run_1", "parent, after the fork")
     result = log.journal.verify()
     return {"status": status, "ok": result.ok, "entries": result.entries}
+
+
+def fork_inside_transaction_and_write(_number: int, target: str) -> dict[str, Any]:
+    """Fork inside of a transaction: the child tries to use the log, as it is and opened anew, once the parent has committed."""
+    told, teller = os.pipe()
+    gate, opener = os.pipe()
+    log = Decklog.open(target, busy_seconds=2)
+    with log.transaction():
+        log.journal.append("run_1", "by the parent")
+        child = os.fork()
+        if child == 0:
+            os.read(gate, 1)
+            os.write(teller, json.dumps([_refusal(act) for act in _ways_to_use(log, target)]).encode())
+            os._exit(0)
+    os.write(opener, b"x")
+    os.waitpid(child, 0)
+    again = log.journal.append("run_1", "by the parent again").seq
+    return {"child": json.loads(os.read(told, 4096)), "again": again, "ok": log.journal.verify().ok}
+
+
+def _ways_to_use(log: Decklog, target: str) -> list[Callable[[], object]]:
+    return [lambda: log.journal.append("run_1", "by the child"), lambda: log.journal.heads(), lambda: Decklog.open(target)]
+
+
+def _refusal(act: Callable[[], object]) -> str:
+    try:
+        return repr(act())
+    except DecklogError as refusal:
+        return refusal.code
+
+
+def outlive_the_parents_read(_number: int, target: str) -> dict[str, Any]:
+    """Fork inside of a read: the child writes when its parent has closed the log."""
+    told, teller = os.pipe()
+    gate, opener = os.pipe()
+    log = Decklog.open(target)
+
+    def read() -> int:
+        log.db.rows("select count(*) from entries", {})
+        child = os.fork()
+        if child == 0:
+            os.read(gate, 1)
+            os.write(teller, str(log.journal.append("run_1", "by the child").seq).encode())
+            os._exit(0)
+        return child
+
+    child = log.db.read(read)
+    log.close()
+    os.write(opener, b"x")
+    os.waitpid(child, 0)
+    with Decklog.open(target) as after:
+        return {"child": os.read(told, 99).decode(), "entries": len(after.journal.find("run_1")), "ok": after.journal.verify().ok}
 
 
 def give_up_and_fork(target: str) -> None:

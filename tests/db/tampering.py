@@ -20,10 +20,8 @@ _numbers = itertools.count(1)
 
 # What no entry tells and nothing can be held against; `docs/security.md` says why.
 UNCOVERED = {("schema_steps", "applied_at")}
-# The index of the memory, which catches up with the lessons when someone asks, and is made anew by `memory reindex`.
-_OF_THE_MEMORY = {"lesson_places", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_text"}
-# Full-text tables show what their own tables hold.
-_SHOWN = {"entry_text", "lesson_words", *_OF_THE_MEMORY}
+# Full-text tables of SQLite show what their own tables hold.
+_SHOWN = {"entry_text", "lesson_text", "lesson_terms"}
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ class SqliteLog:
         names = [str(name) for (name,) in database.execute("select name from sqlite_schema where type = 'table'")]
         found = {name: [str(row[1]) for row in database.execute(f"pragma table_info({name})")] for name in names}
         database.close()
-        return {name: columns for name, columns in found.items() if name not in _SHOWN and not name.startswith("lesson_text")}
+        return {name: columns for name, columns in found.items() if name not in _SHOWN}
 
     def attempt(self, dice: random.Random, table: str, column: str) -> Outcome | None:
         """Change one value of a column, and see; None when the dice gave a change that is none."""
@@ -252,6 +250,7 @@ _EXPRESSIONS = {
         "'x' || coalesce({0}, '')",
     ],
     "bigint": ["{0} + 1", "{0} - 1", "null", "coalesce({0}, 0) + 1000"],
+    "integer": ["{0} + 1", "{0} - 1", "null"],
     "double precision": ["{0} + 0.125", "null"],
     "bytea": ["set_bit({0}, 3, 1 - get_bit({0}, 3))", "'\\x'::bytea"],
     "tsvector": ["{0} || 'zyzzyva:9'::tsvector", "''::tsvector"],
@@ -277,7 +276,7 @@ class PostgresLog:
     def columns(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for table, column in self._types:
-            if table != "listeners" and table not in _OF_THE_MEMORY:
+            if table != "listeners":
                 found.setdefault(table, []).append(column)
         return found
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
+from decklog.stores.journal.replication import Replication
 from decklog.stores.journal.verify import Problem, Verification
 from decklog.transfer.jsonl.export import JsonlExport
 from decklog.transfer.jsonl.load import JsonlImport
@@ -170,6 +171,16 @@ def test_an_entry_can_not_be_hidden_from_a_search(told: Decklog, change: Change,
     assert {problem.table for problem in result.problems} <= {"entry_text", "entry_text_marks"}
 
 
+@pytest.mark.parametrize("by", [-1, -2])
+def test_a_mark_that_was_moved_is_named(told: Decklog, change: Change, by: int) -> None:
+    told.journal.search("words")
+    told.journal.append("run_1", "not indexed yet")
+    assert change(f"update entry_text_marks set pos = pos + ({by})") == 1
+    assert "entry_text_marks" in {problem.table for problem in told.journal.verify().problems}
+    assert change(f"update entry_text_marks set pos = pos - ({by}) + 1") == 1
+    assert "entry_text_marks" in {problem.table for problem in told.journal.verify().problems}
+
+
 def test_the_entry_that_was_hidden_is_named(told: Decklog, change: Change) -> None:
     told.journal.search("words")
     change(f"delete from entry_text where {'rowid' if told.db.engine == 'sqlite' else 'entry_pos'} % 4294967296 = 4")
@@ -206,6 +217,79 @@ def test_a_vector_that_was_exchanged_is_found(taught: Decklog, change: Change) -
     other = "zeroblob(32)" if taught.db.engine == "sqlite" else "array_fill(0.5::real, array[8])"
     assert change(f"update lesson_vectors set vector = {other}") == 2
     assert first(taught.journal.verify()).table == "lesson_vectors"
+
+
+LESSON_INDEX = {
+    "sqlite": {
+        "a lesson hidden": ("delete from lesson_text where rowid = 1", "lesson_text"),
+        "its words exchanged": (
+            "update lesson_text_data set block = cast(replace(cast(block as text), 'heron', 'gooses') as blob) where id > 10",
+            "lesson_text",
+        ),
+        "its place gone": ("delete from lesson_places where no = 1", "lesson_places"),
+        "the place of another": ("update lesson_places set no = no + 7 where no = 1", "lesson_places"),
+        "another length": ("update lesson_places set length = length + 1 where no = 1", "lesson_places"),
+    },
+    "postgres": {
+        "a lesson hidden": ("delete from lesson_text where no = (select min(no) from lesson_text)", "lesson_text"),
+        "its words exchanged": ("update lesson_terms set term = 'gooses' where term = 'heron'", "lesson_terms"),
+        "its words gone": ("delete from lesson_terms where lesson_no = (select min(no) from lesson_text)", "lesson_text"),
+        "one word counted more": ("update lesson_terms set times = 9 where term = 'heron'", "lesson_terms"),
+        "words of nobody": ("insert into lesson_terms (term, lesson_no, times) values ('heron', 77, 1)", "lesson_terms"),
+        "another topic": ("update lesson_text set topic = 'ideas' where no = (select min(no) from lesson_text)", "lesson_text"),
+        "another project": ("update lesson_text set project = 'p' where no = (select min(no) from lesson_text)", "lesson_text"),
+        "another length": ("update lesson_text set length = 900 where no = (select min(no) from lesson_text)", "lesson_text"),
+    },
+}
+ANY_INDEX = {
+    "more lessons counted": ("update lesson_sums set lessons = lessons + 1", "lesson_sums"),
+    "fewer terms counted": ("update lesson_sums set terms = terms - 1", "lesson_sums"),
+    "nothing counted": ("delete from lesson_sums", "lesson_sums"),
+    "the mark lowered": ("update lesson_marks set seq = seq - 1", "lesson_marks"),
+    "the mark raised": ("update lesson_marks set seq = seq + 1", "lesson_marks"),
+    "the mark gone": ("delete from lesson_marks", "lesson_marks"),
+    "the mark of others": ("update lesson_marks set name = 'terms of another day'", "lesson_marks"),
+}
+LESSONS = [pytest.param(e, way, id=f"{e}: {way}") for e in LESSON_INDEX for way in LESSON_INDEX[e] | ANY_INDEX]
+
+
+@pytest.mark.parametrize(("target", "way"), LESSONS, indirect=["target"])
+def test_a_lesson_can_not_be_hidden_from_a_question(taught: Decklog, change: Change, way: str) -> None:
+    statement, table = (LESSON_INDEX[taught.db.engine] | ANY_INDEX)[way]
+    assert change(statement) >= 1
+    assert table in {problem.table for problem in taught.journal.verify().problems}
+    taught.derive()
+    assert taught.journal.verify().ok
+    assert [hit.body for hit in taught.memory.peek("where do herons fish")][:1] == ["Herons fish alone before dawn"]
+
+
+@pytest.fixture
+def behind(taught: Decklog, tmp_path: Path) -> Decklog:
+    """A log that got entries of another one and was stopped before it indexed them: a lesson is new, and one no longer holds."""
+    with Decklog.open(tmp_path / "other.db", clock=taught.clock) as other:
+        Move(taught, other).run()
+        known = other.journal.heads()
+        sparrows, herons = other.memory.find(oldest_first=True)
+        other.memory.supersede(sparrows.id, herons.id)
+        other.memory.remember("task_outcomes", "Owls hunt when nobody sees them")
+        [reached] = [head["seq"] for head in known if head["stream"] == "@memory"]
+        Replication.of(taught).receive(Replication.of(other).given_out("@memory", after=reached))
+    return taught
+
+
+def test_lessons_that_are_yet_to_be_indexed_are_no_fault_of_the_index(behind: Decklog) -> None:
+    assert behind.journal.verify().ok
+    behind.memory.embedder = None
+    assert [hit.body for hit in behind.memory.peek("when do owls hunt")] == ["Owls hunt when nobody sees them"]
+    assert behind.memory.peek("sparrows") == []
+    assert behind.journal.verify().ok
+
+
+def test_a_lesson_that_went_on_since_it_was_indexed_has_its_former_words_and_no_others(behind: Decklog, change: Change) -> None:
+    sqlite = "update lesson_text_data set block = cast(replace(cast(block as text), 'sparrow', 'buzzard') as blob) where id > 10"
+    assert change(sqlite if behind.db.engine == "sqlite" else "update lesson_terms set times = 5 where term = 'sparrow'") >= 1
+    assert {problem.table for problem in behind.journal.verify().problems} <= {"lesson_text", "lesson_terms"}
+    assert not behind.journal.verify().ok
 
 
 def test_moved_lessons_are_recalled_in_their_new_home(taught: Decklog, tmp_path: Path) -> None:
@@ -387,19 +471,23 @@ def test_a_role_that_may_not_compare_the_schema_is_told_so(postgres_url: str) ->
         ("schema_steps", "name", "7"),
         ("budget_days", "day", "cast(x'ff41' as text)"),
         ("entry_text_marks", "pos", "'far'"),
+        ("ready_tags", "task_id", "cast(x'ff41' as text)"),
+        ("ready_tags", "created_at", "cast(x'ff41' as text)"),
+        ("ready_tags", "tag", "x'00'"),
     ],
 )
 def test_a_value_of_another_kind_is_a_finding_and_no_traceback(tmp_path: Path, table: str, column: str, value: str) -> None:
     path = str(tmp_path / "log.db")
     with Decklog.open(path, clock=ManualClock()) as log:
         log.runs.start("goal", run_id="run_1")
-        log.tasks.add("run_1", "one", task_id="task_1")
+        log.tasks.add("run_1", "one", task_id="task_1", tags=["t"])
         log.journal.append("run_1", LONG)
         log.budgets.set("all", limit_microdollars=9)  # type: ignore[arg-type]
         log.ledger.charge("m", cost_microdollars=1, run_id="run_1")
         log.journal.search("one")
     victim = SqliteVictim(path)
+    newest = "" if table == "ready_tags" else f"where rowid = (select max(rowid) from {table})"
     with victim.relaxed(table):
-        assert victim.change(f"update {table} set {column} = {value} where rowid = (select max(rowid) from {table})") == 1
+        assert victim.change(f"update {table} set {column} = {value} {newest}") == 1
     found = victim.verify()
     assert table in {problem.table for problem in found.problems}

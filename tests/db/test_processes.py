@@ -200,6 +200,19 @@ def test_a_fork_inside_a_transaction_leaves_it_to_the_parent(started: str) -> No
     assert alone("fork_inside_transaction", started) == {"status": 0, "ok": True, "entries": 3}
 
 
+def test_a_child_that_was_forked_inside_a_transaction_goes_on_or_is_told_why_not_and_harms_nothing(started: str) -> None:
+    result = alone("fork_inside_transaction_and_write", started)
+    assert result["ok"]
+    if "://" in started:
+        assert result["again"] == 4
+    else:
+        assert (result["child"], result["again"]) == (["conflict"] * 3, 3)
+
+
+def test_what_a_child_that_was_forked_inside_a_read_writes_outlives_its_parent(started: str) -> None:
+    assert alone("outlive_the_parents_read", started) == {"child": "2", "entries": 2, "ok": True}
+
+
 def test_an_interrupted_wait_does_not_stop_later_writes(started: str) -> None:
     told = alone("interrupt_a_waiting_write", started, timeout=60)
     assert told[0] == "interrupted" or told[0].isdigit()

@@ -206,7 +206,7 @@ def test_a_renamed_stream_is_found(victim: Victim) -> None:
     victim.change("update streams set name = 'run_3' where name = 'run_2'")
     first = victim.verify().first
     assert first is not None
-    assert first.seq == 1
+    assert (first.table, first.record_id, first.column) == ("streams", "run_3", "name")
     assert "run_2" in first.what
 
 

@@ -73,6 +73,11 @@ class Database(ABC):
     def is_in_transaction(self) -> bool:
         """Whether the caller holds a `transaction()` of this log open."""
 
+    @property
+    @abstractmethod
+    def is_reading(self) -> bool:
+        """Whether the caller is inside of a `read`, which sees one moment whatever is written meanwhile."""
+
     @abstractmethod
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
         """Run one statement; give its column names and all its rows."""
@@ -136,8 +141,8 @@ class Database(ABC):
         return standing_in_for(deputy)
 
     @abstractmethod
-    def prepare_search(self, stream_no: int | None) -> None:
-        """Make sure that `search` will see everything committed so far, in one stream or in all."""
+    def prepare_search(self, stream_no: int | None) -> bool:
+        """Index everything committed so far, in one stream or in all; False where nothing can be written at the moment."""
 
     @abstractmethod
     def search(
@@ -151,8 +156,13 @@ class Database(ABC):
         oldest_first: bool,
         limit: int,
         after: int | None,
+        stream_no: int | None,
+        is_indexed: bool,
     ) -> "tuple[tuple[str, ...], list[Row]]":
-        """Find entries that have all the words and tags and meet a condition; `select` says which columns of them."""
+        """Find entries that have all the words and tags and meet a condition; `select` says which columns of them.
+
+        What is not indexed yet is looked through.
+        """
 
     @abstractmethod
     def can_compare_vectors(self) -> bool:

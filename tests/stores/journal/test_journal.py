@@ -394,6 +394,28 @@ def test_what_a_record_became_is_written_without_its_nulls(log: Decklog, run_id:
     assert log.journal.verify().ok
 
 
+@pytest.mark.parametrize("was_indexed", [True, False])
+def test_whoever_can_index_nothing_finds_what_is_not_indexed_too(
+    log: Decklog, run_id: str, target: str, was_indexed: bool
+) -> None:
+    log.journal.append(run_id, "first words", kind="tool")
+    if was_indexed:
+        log.journal.search("words")
+    log.journal.append(run_id, "second words", kind="tool")
+    log.journal.append(run_id, "third words", kind="event")
+    with Decklog.open(target, read_only=True) as reader:
+        for found in (lambda ask: ask(reader.journal), lambda ask: log.db.read(lambda: ask(log.journal))):
+            assert [entry.body for entry in found(lambda journal: journal.find(kind="tool"))] == ["second words", "first words"]
+            assert [entry.body for entry in found(lambda journal: journal.find(run_id, kind="event"))] == ["third words"]
+            assert [entry.body for entry in found(lambda journal: journal.search("words", limit=2))] == [
+                "third words",
+                "second words",
+            ]
+            page = found(lambda journal: journal.search("words", limit=2))
+            assert [entry.body for entry in found(lambda journal: journal.search("words", after=page.next))] == ["first words"]  # noqa: B023
+    assert log.journal.verify().ok
+
+
 def test_a_log_that_was_searched_before_much_was_indexed_is_whole(log: Decklog, run_id: str) -> None:
     dice, runs, long = random.Random(1), [run_id, "run_2", "run_3"], "parser " * 10_000
     log.journal.append(run_id, long)

@@ -82,6 +82,10 @@ class PostgresDatabase(Database):
     def is_in_transaction(self) -> bool:
         return self._transactions.is_held()
 
+    @property
+    def is_reading(self) -> bool:
+        return self._transactions.is_reading()
+
     def close(self) -> None:
         self._listener.close()
         self._transactions.close()
@@ -229,12 +233,11 @@ class PostgresDatabase(Database):
 
     # Search
 
-    def prepare_search(self, stream_no: int | None) -> None:
+    def prepare_search(self, stream_no: int | None) -> bool:
         from decklog.db.postgres import search
         from decklog.db.text import marks
 
-        if not self.read_only:
-            marks.catch_up(self, stream_no, search.INDEX)
+        return marks.catch_up(self, stream_no, search.INDEX)
 
     def forget_text(self, positions: "list[int]") -> None:
         from decklog.db.postgres import search

@@ -32,6 +32,8 @@ def search(
     oldest_first: bool,
     limit: int,
     after: int | None,
+    stream_no: int | None,  # noqa: ARG001 - the condition says so too
+    is_indexed: bool,
 ) -> "tuple[tuple[str, ...], list[Row]]":
     """Find entries. Each word is a phrase of its parts; `word*` is a prefix."""
     query, parts = _query(words)
@@ -40,8 +42,8 @@ def search(
     if after is not None:
         inside.append("entry_pos > :after" if oldest_first else "entry_pos < :after")
     found = f"pos in (select entry_pos from entry_text where {' and '.join([f'words @@ ({query})', *inside])})"
-    if database.read_only:
-        # Whoever may not index what is new has to look through it.
+    if not is_indexed:
+        # Whoever can't index what is new has to look through it.
         after_mark = f"pos > coalesce((select m.pos from entry_text_marks m where m.stream_no = entries.pos / {SIZE}), 0)"
         newer = [after_mark, f"{_WORDS} @@ ({query})", *(clause.replace("entry_pos", "pos") for clause in inside)]
         found = f"({found} or ({' and '.join(newer)}))"

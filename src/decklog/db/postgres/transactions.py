@@ -253,7 +253,15 @@ class Transactions:
 
     def _read(self, job: "Callable[[], T]") -> "T":
         with self.block(READ) as connection, self._at_work(connection, {}):
-            return job()
+            self.local.is_reading = True
+            try:
+                return job()
+            finally:
+                self.local.is_reading = False
+
+    def is_reading(self) -> bool:
+        """Say whether the caller is inside of a read."""
+        return getattr(self.local, "is_reading", False)
 
     # Life
 

@@ -9,10 +9,13 @@ from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.checkpoints import Checkpoints
 from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.readers import Readers
-from decklog.errors import Closed, FileReplaced, ReadOnly
+from decklog.errors import Closed, Conflict, FileReplaced, ReadOnly
 
 _STATEMENTS_KEPT = 300
 _SECONDS_BETWEEN_LOOKS = 0.5
+# Files in which a transaction was open when this process was forked, by device and inode. SQLite keeps its locks in one list for
+# the whole process: to a child that list says for ever that the file is being written.
+_held_by_parent: set[tuple[int, int]] = set()
 
 
 class Connections:
@@ -67,9 +70,18 @@ class Connections:
                 status = os.stat(self.path)
                 self._identity = status.st_dev, status.st_ino
             self.check_in_place()
+            self._check_own()
         except BaseException:
             connection.close()
             raise
+
+    def _check_own(self) -> None:
+        if self._identity in _held_by_parent:
+            raise Conflict(
+                f"this process was forked inside of a transaction of {self.path}, and can't use the log",
+                hint="Fork before the transaction begins, or start what is to be done as a program of its own.",
+                path=self.path,
+            )
 
     def check_in_place(self) -> None:
         """Refuse to go on with a file that is no longer the one at its path: what is written to it, nobody would find."""
@@ -171,6 +183,7 @@ class Connections:
         # A transaction of the forking thread itself stays the parent's: closing its connection here would roll it back.
         if self.writer is not None:
             self._forgotten += [self.writer, self.cursor]
-        # So does its read.
-        self._forgotten += self.readers.remaining()
+            if self._identity is not None:
+                _held_by_parent.add(self._identity)
+        self.readers.leave_to_parent()
         self.reset()

@@ -73,6 +73,10 @@ class SqliteDatabase(Database):
     def is_in_transaction(self) -> bool:
         return self._transactions.is_held()
 
+    @property
+    def is_reading(self) -> bool:
+        return self._transactions.is_reading()
+
     def close(self) -> None:
         self._transactions.close()
 
@@ -227,12 +231,11 @@ class SqliteDatabase(Database):
 
     # Search
 
-    def prepare_search(self, stream_no: int | None) -> None:
+    def prepare_search(self, stream_no: int | None) -> bool:
         from decklog.db.sqlite import search
         from decklog.db.text import marks
 
-        if not self.read_only:
-            marks.catch_up(self, stream_no, search.INDEX)
+        return marks.catch_up(self, stream_no, search.INDEX)
 
     def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
         from decklog.db.sqlite import search

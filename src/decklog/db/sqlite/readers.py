@@ -4,11 +4,11 @@ from _thread import _local, allocate_lock
 from contextlib import contextmanager
 from weakref import WeakSet
 
+import apsw
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import apsw
 
 
 class Reader:
@@ -31,6 +31,12 @@ class Reader:
         with self.lock:
             self.is_closed = True
             self.connection.close()
+
+    def leave(self) -> None:
+        """Close it in the middle of a read, and leave the write-ahead log as it is."""
+        self.is_closed = True
+        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        self.connection.close(True)
 
 
 class Readers:
@@ -73,9 +79,15 @@ class Readers:
     def thaw(self) -> None:
         self._opening.release()
 
-    def remaining(self) -> "list[apsw.Connection]":
-        """Give the connections that are still open."""
-        return [reader.connection for reader in self._all if not reader.is_closed]
+    def leave_to_parent(self) -> None:
+        """Close in a forked child what its parent goes on reading with.
+
+        Left open, it would make SQLite believe that this process has the locks of its parent: nobody would see this one at work,
+        and whoever closed the file would take its write-ahead log away.
+        """
+        for reader in self._all:
+            if not reader.is_closed:
+                reader.leave()
 
     def _close_all(self, *, but: Reader | None = None) -> None:
         for reader in list(self._all):

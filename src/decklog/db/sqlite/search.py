@@ -1,6 +1,8 @@
 """Full-text search on SQLite: an FTS5 index of words and tags."""
 
-from decklog.db.text.marks import SIZE
+from contextlib import contextmanager
+
+from decklog.db.text.marks import SIZE, not_indexed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,19 +38,40 @@ def search(
     oldest_first: bool,
     limit: int,
     after: int | None,
+    stream_no: int | None,
+    is_indexed: bool,
 ) -> "tuple[tuple[str, ...], list[Row]]":
     """Find entries. A common word together with a rare condition is looked up entry by entry."""
-    clauses = ["entry_text match :match", *([condition] if condition else [])]
+    clauses = ["{index} match :match", *([condition] if condition else [])]
     if after is not None:
-        clauses.append("entry_text.rowid > :after" if oldest_first else "entry_text.rowid < :after")
+        clauses.append("{index}.rowid > :after" if oldest_first else "{index}.rowid < :after")
     sql = f"""
         {select}
-          join entry_text on entry_text.rowid = entries.pos
+          join {{index}} on {{index}}.rowid = entries.pos
          where {" and ".join(clauses)}
-         order by entry_text.rowid {"asc" if oldest_first else "desc"}
+         order by {{index}}.rowid {"asc" if oldest_first else "desc"}
          limit :limit
     """
-    return database.rows(sql, {**bound, "match": match_for(words, tags), "after": after, "limit": limit})
+    parameters = {**bound, "match": match_for(words, tags), "after": after, "limit": limit}
+    names, rows = database.rows(sql.replace("{index}", "entry_text"), parameters)
+    if is_indexed:
+        return names, rows
+    with _rest_indexed(database, stream_no):
+        more_names, more = database.rows(sql.replace("{index}", "unindexed_text"), parameters)
+    # The position of an entry comes first.
+    return names or more_names, sorted([*rows, *more], key=lambda row: row[0], reverse=not oldest_first)[:limit]
+
+
+@contextmanager
+def _rest_indexed(database: "Database", stream_no: int | None) -> "Iterator[None]":
+    """Index for ourselves what is not indexed yet, where nothing can be written to the log."""
+    database.rows("create virtual table temp.unindexed_text using fts5(words, tags, content = '')", {})
+    try:
+        for _, mark, newest in not_indexed(database, stream_no):
+            database.rows(INDEX.replace("entry_text", "temp.unindexed_text"), {"mark": mark, "end": newest})
+        yield
+    finally:
+        database.rows("drop table temp.unindexed_text", {})
 
 
 def match_for(words: str, tags: "Mapping[str, str]") -> str:

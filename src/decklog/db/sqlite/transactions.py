@@ -54,6 +54,10 @@ class Transactions:
         """Say whether the caller is inside of the transaction that is open."""
         return self.owner == get_ident() or self.is_held()
 
+    def is_reading(self) -> bool:
+        """Say whether the caller is inside of a read, and of no transaction that writes."""
+        return not self.is_mine() and self._connections.readers.mine().reading
+
     def _check_free(self) -> None:
         if (block := self._block) is not None:
             block.check_free()
@@ -267,7 +271,8 @@ class Transactions:
                 return job()
             finally:
                 reader.reading = False
-                self._end_read(reader.connection)
+                if not reader.is_closed:
+                    self._end_read(reader.connection)
 
     def _end_read(self, connection: apsw.Connection) -> None:
         try:

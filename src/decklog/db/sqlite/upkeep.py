@@ -9,16 +9,19 @@ import apsw
 
 from decklog.db import schema
 from decklog.db.sqlite import errors, file
+from decklog.db.text import index_structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from decklog.db.base import Database
     from decklog.db.schema import Objects
     from decklog.db.sqlite.connections import Connections
 
+# How often a migration sets something of a text index; an index that was made anew counts none.
+_MOST_SET = 1
 # SQLite's own statistics, which `analyze` makes, change no answer.
 OBJECTS = "select type, tbl_name, name, sql from sqlite_schema where name not like 'sqlite_stat%'"
 
@@ -91,7 +94,7 @@ def expected_objects() -> "Objects":
 def settings_differences(database: "Database") -> "Iterator[dict[str, Any]]":
     """Name the settings of the text indexes that are not as the migrations left them."""
     for index, expected in _expected_settings().items():
-        found: dict[Any, Any] = dict(database.each_as_is(f"select k, v from {index}", {}))
+        found = _settings_in(database.each_as_is, index)
         for name in sorted({*found, *expected}, key=str):
             if found.get(name) != expected.get(name):
                 what = f"the text index has {name} set to {found.get(name)}, and not to {expected.get(name)}"
@@ -102,7 +105,15 @@ def settings_differences(database: "Database") -> "Iterator[dict[str, Any]]":
 def _expected_settings() -> "dict[str, dict[str, Any]]":
     with _migrated() as connection:
         names = [name for kind, _, name in expected_objects() if kind == "table" and name.endswith("_config")]
-        return {name: dict(connection.execute(f"select k, v from {name}")) for name in names}
+        return {name: _settings_in(connection.execute, name) for name in names}
+
+
+def _settings_in(execute: "Callable[[str, dict[str, Any]], Iterable[Any]]", index: str) -> "dict[str, Any]":
+    """Read the settings of an index, and whether it counts them as set a few times at most: readers look when that changes."""
+    settings: dict[str, Any] = dict(execute(f"select k, v from {index}", {}))
+    pages = index.removesuffix("config") + "data"
+    [(times,)] = execute(f"select hex(substr(block, 1, 4)) from {pages} where id = {index_structure.ID}", {})
+    return settings | {"its count of changes": int(times, 16) <= _MOST_SET}
 
 
 def placed(complaint: str) -> "dict[str, Any]":

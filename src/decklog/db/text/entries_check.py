@@ -22,6 +22,7 @@ def findings(db: "Database", flaws: "Iterator[Flaw]") -> "Iterator[Finding]":
         whose = f"the words of {stream}:{seq}" if stream else f"words at position {pos}" if pos else "words"
         where = {"stream": stream, "seq": seq, "table": "entry_text", "record_id": pos and str(pos), "column": column}
         yield {"what": f"the text index has not {whose} as the entries have them", **where}
+        yield from _moved_mark(db, pos)
 
 
 def _marks(db: "Database") -> "Iterator[Finding]":
@@ -36,6 +37,14 @@ def _marks(db: "Database") -> "Iterator[Finding]":
         if newest is None or not number * SIZE < pos <= newest:
             where = {"table": "entry_text_marks", "record_id": str(number), "column": "pos" if newest else "stream_no"}
             yield {"what": f"the text index says that it has stream {number} up to {pos}, which ends at {newest}", **where}
+
+
+def _moved_mark(db: "Database", pos: int | None) -> "Iterator[Finding]":
+    """Name a mark just before which words are lacking, or behind which there are some: it may be the mark that was moved."""
+    sql = "select m.pos from entry_text_marks m where m.stream_no = :number and m.pos in (:pos, :before)"
+    if pos is not None and db.one(sql, {"number": pos // SIZE, "pos": pos, "before": pos - 1}) is not None:
+        what = f"the text index ends elsewhere than its mark in stream {pos // SIZE} says, or words at the mark were changed"
+        yield {"what": what, "table": "entry_text_marks", "record_id": str(pos // SIZE), "column": "pos"}
 
 
 def _entry_of(db: "Database", pos: int | None) -> "tuple[str | None, int | None]":

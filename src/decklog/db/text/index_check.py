@@ -1,12 +1,15 @@
-"""Holding a full-text index against what it was made of.
+"""Holding a full-text index of SQLite against what it was made of.
 
-SQLite's index keeps no texts, only where each word stands. It is copied into a temporary one that has the texts to look at, and
-SQLite compares the two itself: word by word, and the lengths that ranking goes by. A second copy is emptied row by row, since a
-row that could not be taken out again would outlive its text. Where the index differs, every word of both is listed to find out
-whose it is.
+SQLite's index keeps no texts, only where each word stands, and its own check adds up figures in which two wrong words can cancel
+each other out. So a second index is made of the texts, both are merged into one piece, and the pieces are compared byte by byte:
+what they hold decides how they are written down. Another copy is emptied row by row, since a row that could not be taken out
+again would outlive its text. Where the index differs, every word of both is listed to find out whose it is.
 """
 
-from decklog.errors import Damaged
+from itertools import zip_longest
+
+from decklog.db.text import index_structure
+from decklog.errors import Conflict, Damaged, Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,11 +18,14 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
 
 _MOST = 20
+# What SQLite says when it merges pages that hold anything: that they can't be read, or that something is there twice.
+_DAMAGE = (Damaged, Conflict, Invalid)
 # How the number of a page is made: of its segment, whether and how high it stands in a tree, and its place.
 _PAGE_BITS, _SEGMENT_BITS = 37, 16
-_LEAVES = f"id >= {1 << _PAGE_BITS} and id < {1 << (_PAGE_BITS + _SEGMENT_BITS)} and (id >> 31) & 63 = 0"
-_PARTS = {"data": "id, block", "idx": "segid, term, pgno", "docsize": "id, sz", "config": "k, v"}
-_TEMPORARY = ("checked_whole", "checked_emptied", "checked_fresh", "checked_there", "checked_told_words", "checked_emptied_words")
+# A row of our own: an index that is in one piece already is not merged.
+_LAST_ROW = 2**63 - 1
+_PARTS = {"data": "id, block", "idx": "segid, term, pgno", "docsize": "id, sz, origin", "config": "k, v"}
+_TEMPORARY = ("checked_copy", "checked_emptied", "checked_fresh", "checked_there", "checked_told_words", "checked_emptied_words")
 
 
 class IndexCheck:
@@ -35,55 +41,82 @@ class IndexCheck:
     def flaws(self) -> "Iterator[tuple[int | None, str | None]]":
         """Give the rows whose words are not those they should be, each with the column; no row where it can't be said which."""
         try:
+            self._make("checked_fresh")
+            self._fill("checked_fresh", "config")
+            self._run(
+                f"insert into temp.checked_fresh (rowid, {self._columns}) select no, {self._columns} from temp.{self._told}"
+            )
             if not self._is_whole():
                 yield from self._differing() or [(None, None)]
-            elif self._pages_with_words() != self._pages_listed() or self._leftovers():
+            elif not self._is_listed_right() or self._leftovers():
                 yield None, None
-        except Damaged:
+        except _DAMAGE:
             yield None, None
         finally:
             self._clear()
 
     def _is_whole(self) -> bool:
-        self._copy("checked_whole", f"content = '{self._told}', content_rowid = 'no'", _PARTS)
         try:
-            self._run("insert into temp.checked_whole (checked_whole, rank) values ('integrity-check', 1)")
-        except Damaged:
+            self._copy("checked_copy")
+            for name in ("checked_fresh", "checked_copy"):
+                self._run(f"insert into temp.{name} (rowid) values ({_LAST_ROW})")
+                self._run(f"insert into temp.{name} ({name}) values ('optimize')")
+        except _DAMAGE:
             return False
-        return True
+        page = f"id >> {_PAGE_BITS} > 0, id & {(1 << _PAGE_BITS) - 1}"
+        pages = f"select {page}, block from temp.{{}}_data where id <> {index_structure.ID} order by 1, 2"
+        return self._are_equal(pages) and self._are_equal("select id, sz from temp.{}_docsize order by id")
+
+    def _are_equal(self, select: str) -> bool:
+        one, other = (self._db.each(select.format(name), {}) for name in ("checked_fresh", "checked_copy"))
+        return all(row == its for row, its in zip_longest(one, other))
 
     def _pages_with_words(self) -> set[tuple[int, int]]:
         """List the pages on which a word begins, as segment and page."""
-        rows = self._db.each(f"select id, length(block), substr(block, 3, 2) from main.{self._index}_data where {_LEAVES}", {})
+        rows = self._db.each(
+            f"""
+            select id, length(block), substr(block, 3, 2)
+              from main.{self._index}_data
+             where id >= {1 << _PAGE_BITS}
+               and id < {1 << (_PAGE_BITS + _SEGMENT_BITS)}
+               and (id >> 31) & 63 = 0
+            """,
+            {},
+        )
         # Where the words end and the list of their places begins stands in the third and fourth byte.
         pages = (id for id, length, end in rows if int.from_bytes(end, "big") < length)
         return {(id >> _PAGE_BITS, id & 0x7FFFFFFF) for id in pages}
 
-    def _pages_listed(self) -> set[tuple[int, int]]:
-        """List the pages that a search may begin on. SQLite's own check misses the last one of a segment."""
-        # While segments are merged step by step, the pages that were taken over are gone and still listed; none is looked at.
-        sql = f"select id >> {_PAGE_BITS}, min(id & 2147483647) from main.{self._index}_data where {_LEAVES} group by 1"
-        first: dict[int, int] = dict(self._db.rows(sql, {})[1])
+    def _is_listed_right(self) -> bool:
+        """Say whether the list of segments counts the rows that there are, and the pages that a search may begin on are listed.
+
+        SQLite's own check misses the last one of a segment.
+        """
+        row = self._db.one(f"select block from main.{self._index}_data where id = {index_structure.ID}", {})
+        structure = index_structure.read(row[0]) if row else None
+        if structure is None:
+            return False
+        rows = self._db.each(f"select origin, count(*) from main.{self._index}_docsize group by origin", {})
+        # A merge takes pages from the beginning of a segment, and leaves them listed until it is done.
+        first = {segment.id: segment.first_page for segment in structure.segments}
         listed = self._db.each(f"select segid, pgno / 2 from main.{self._index}_idx", {})
-        return {(segment, page) for segment, page in listed if page >= first.get(segment, 0)}
+        pages = {(segment, page) for segment, page in listed if page >= first.get(segment, 0)}
+        return index_structure.counts(structure, dict(rows)) and pages == self._pages_with_words()
 
     def _leftovers(self) -> int:
         """Count the words that are left when every row was taken out."""
-        self._copy("checked_emptied", "content = '', contentless_delete = 1", {**_PARTS, "docsize": "id, sz, origin"})
+        self._copy("checked_emptied")
         self._run("delete from temp.checked_emptied")
         self._list("checked_emptied_words", "temp", "checked_emptied")
         row = self._db.one("select count(*) from temp.checked_emptied_words", {})
         return int(row[0]) if row else 0
 
     def _differing(self) -> "list[tuple[int | None, str | None]]":
-        kind = f"{self._columns}, content = '', contentless_delete = 1{self._options}"
-        self._run(f"create virtual table temp.checked_fresh using fts5({kind})")
-        self._run(f"insert into temp.checked_fresh (rowid, {self._columns}) select no, {self._columns} from temp.{self._told}")
         self._list("checked_told_words", "temp", "checked_fresh")
         self._list("checked_there", "main", self._index)
         lacking, foreign = "temp.checked_told_words", "temp.checked_there"
         words = "select doc, col, term, offset from {} except select doc, col, term, offset from {}"
-        lengths = "select id, sz from {} except select id, sz from {}"
+        lengths = f"select id, sz from {{}} where id <> {_LAST_ROW} except select id, sz from {{}}"
         docsize, fresh = f"main.{self._index}_docsize", "temp.checked_fresh_docsize"
         _, rows = self._db.rows(
             f"""
@@ -100,9 +133,17 @@ class IndexCheck:
         )
         return [(row, column) for row, column in rows]
 
-    def _copy(self, name: str, kind: str, parts: "dict[str, str]") -> None:
-        self._run(f"create virtual table temp.{name} using fts5({self._columns}, {kind}{self._options})")
-        for part, columns in parts.items():
+    def _make(self, name: str) -> None:
+        kind = f"{self._columns}, content = '', contentless_delete = 1{self._options}"
+        self._run(f"create virtual table temp.{name} using fts5({kind})")
+
+    def _copy(self, name: str) -> None:
+        self._make(name)
+        self._fill(name, *_PARTS)
+
+    def _fill(self, name: str, *parts: str) -> None:
+        for part in parts:
+            columns = _PARTS[part]
             self._run(f"delete from temp.{name}_{part}")
             self._run(f"insert into temp.{name}_{part} ({columns}) select {columns} from main.{self._index}_{part}")
 

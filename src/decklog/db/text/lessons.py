@@ -21,6 +21,11 @@ K1, B = 1.2, 0.75
 _TAGS = 2
 
 
+def length_of(terms: "Sequence[str]") -> int:
+    """Say how long a lesson counts as, with its two tags."""
+    return len(terms) + _TAGS
+
+
 def lesson_search(db: "Database") -> "LessonSearch":
     """Give the index of a database."""
     return SqliteLessons(db) if db.engine == "sqlite" else PostgresLessons(db)
@@ -36,7 +41,7 @@ class LessonSearch(ABC):
         """Index a lesson, anew if it was there."""
         self.drop(lesson_id)
         self._put(lesson_id, topic, project, terms)
-        self._sum(1, len(terms) + _TAGS)
+        self._sum(1, length_of(terms))
 
     def drop(self, lesson_id: str) -> None:
         """Take a lesson out."""
@@ -45,9 +50,10 @@ class LessonSearch(ABC):
             self._sum(-1, -length)
 
     def clear(self) -> None:
-        """Take all lessons out."""
+        """Begin anew with nothing, whatever was there."""
         self._clear()
-        self._db.count("update lesson_sums set lessons = 0, terms = 0 where id = 1", {})
+        self._db.count("delete from lesson_sums", {})
+        self._db.count("insert into lesson_sums (id, lessons, terms) values (1, 0, 0)", {})
 
     def size(self) -> int:
         """Say how many lessons there are, those that no longer hold included."""
@@ -100,7 +106,7 @@ class SqliteLessons(LessonSearch):
     def _put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
         row = self._db.one(
             "insert into lesson_places (lesson_id, length) values (:lesson_id, :length) returning no",
-            {"lesson_id": lesson_id, "length": len(terms) + _TAGS},
+            {"lesson_id": lesson_id, "length": length_of(terms)},
         )
         assert row is not None
         self._db.count(
@@ -108,7 +114,7 @@ class SqliteLessons(LessonSearch):
             {
                 "no": row[0],
                 "terms": " ".join(terms),
-                "tags": f"{_tag('topic', topic)} {_tag('project', project)}",
+                "tags": tags_of(topic, project),
             },
         )
 
@@ -122,7 +128,8 @@ class SqliteLessons(LessonSearch):
         return length
 
     def _clear(self) -> None:
-        self._db.count("delete from lesson_text", {})
+        # Deleting its rows would keep pages of it, and one that is damaged stays so.
+        self._db.count("insert into lesson_text (lesson_text) values ('delete-all')", {})
         self._db.count("delete from lesson_places", {})
 
     def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
@@ -161,6 +168,17 @@ class SqliteLessons(LessonSearch):
             {"match": f"terms : ({whole}) AND {tags}", "limit": limit},
         )
         return [row[0] for row in rows]
+
+
+def tags_of(topic: str, project: str | None) -> str:
+    """Write a lesson's topic and project as the two words that it is found by."""
+    return f"{_tag('topic', topic)} {_tag('project', project)}"
+
+
+def all_of(terms: "Sequence[str]", topic: str, project: str | None) -> str:
+    """Ask for a lesson that has all the terms, and is of just this topic and project."""
+    tags = [f"tags : {_quoted(tag)}" for tag in tags_of(topic, project).split()]
+    return " AND ".join([f"terms : ({' AND '.join(map(_quoted, dict.fromkeys(terms)))})", *tags])
 
 
 def _any(terms: "Mapping[str, float] | Sequence[str]") -> str:
@@ -202,7 +220,7 @@ class PostgresLessons(LessonSearch):
                 "lesson_id": lesson_id,
                 "topic": topic,
                 "project": project,
-                "length": len(terms) + _TAGS,
+                "length": length_of(terms),
                 "terms": list(times),
                 "times": list(times.values()),
             },
@@ -213,6 +231,7 @@ class PostgresLessons(LessonSearch):
         return row[0] if row else None
 
     def _clear(self) -> None:
+        self._db.count("delete from lesson_terms", {})
         self._db.count("delete from lesson_text", {})
 
     def _counts(self, terms: "Sequence[str]") -> dict[str, int]:

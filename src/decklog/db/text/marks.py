@@ -11,15 +11,21 @@ _BATCH = 5000
 SIZE = 2**32
 
 
-def catch_up(database: "Database", stream_no: int | None, insert: str) -> None:
-    """Bring the index up to date, for one stream or for all; `insert` indexes the entries from :mark to :end."""
-    while behind := database.read(lambda: _behind(database, stream_no)):
+def catch_up(database: "Database", stream_no: int | None, insert: str) -> bool:
+    """Bring the index up to date, for one stream or for all; `insert` indexes the entries from :mark to :end.
+
+    False where that can't be: a log that is only read, or inside of a read, which would never see it done.
+    """
+    if database.read_only or database.is_reading:
+        return False
+    while behind := database.read(lambda: not_indexed(database, stream_no)):
         for number, mark, newest in behind:
             end = min(newest, mark + _BATCH)
             database.write(lambda number=number, end=end: _index(database, number, end, insert))  # type: ignore[misc]
+    return True
 
 
-def _behind(database: "Database", stream_no: int | None) -> "list[tuple[int, int, int]]":
+def not_indexed(database: "Database", stream_no: int | None) -> "list[tuple[int, int, int]]":
     """List streams with entries after their mark: number, mark and newest position."""
     _, rows = database.rows(
         f"""

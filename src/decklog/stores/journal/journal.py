@@ -154,11 +154,11 @@ class Journal:
         if stream is not None and (number := self._db.read(lambda: number_of(self._db, stream))) is None:
             return Page()
         if search.text is not None:
-            self._db.prepare_search(number)
+            search.is_indexed = self._db.prepare_search(number)
         page = self._db.read(lambda: self._find(where, number, (since, until), search))
         if page is None:
             # The index is brought up to date outside of the read, which sees only one moment.
-            self._db.prepare_search(number)
+            search.is_indexed = self._db.prepare_search(number)
             search.text = ""
             page = self._db.read(lambda: self._find(where, number, (None, None), search))
             assert page is not None
@@ -184,13 +184,15 @@ class Journal:
         """Find by the cheapest way that holds all there is; None when that is the text index, and it was not prepared."""
         tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
         if search.text is not None:
-            return self._by_search(where, tags, search)
+            return self._by_search(where, tags, number, search)
         if not tags or not self._db.finds_tags_by_search or _INDEXED & where.bound.keys():
             return self._in_order(where, search)
         recent = self._recent(where, number, search)
         return recent if len(recent) > search.limit else None
 
-    def _by_search(self, where: Where, tags: "dict[str, str]", search: "_Search") -> "list[tuple[Entry, int]]":
+    def _by_search(
+        self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search"
+    ) -> "list[tuple[Entry, int]]":
         _, rows = self._db.search(
             SELECT,
             search.text or "",
@@ -200,6 +202,8 @@ class Journal:
             oldest_first=search.oldest_first,
             limit=search.limit + 1,
             after=search.after,
+            stream_no=number,
+            is_indexed=search.is_indexed,
         )
         return self._loaded(rows)
 
@@ -353,3 +357,5 @@ class _Search:
         self.oldest_first = oldest_first
         self.limit = limit
         self.after = after
+        # Whether the text index holds all that there is to find.
+        self.is_indexed = True

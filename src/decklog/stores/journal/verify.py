@@ -124,6 +124,7 @@ class Verifier:
         first: object = None
         backwards: int | None = None
         named: list[tuple[int, str, str, str, object]] = []
+        others: list[tuple[int, object]] = []
         sql = f"{SELECT} where pos >= :start and pos < :end order by pos"
         for row in self._db.each_as_is(sql, {"start": start, "end": start + STREAM_SIZE}):
             seq, at = row[SEQ], row[AT]
@@ -134,7 +135,7 @@ class Verifier:
                 previous, expected = str(row[HASH]), expected + 1
                 continue
             if row[STREAM] != stream:
-                self._bad_entry(f"the entry names another stream, {row[STREAM]}", stream, seq, column="stream")
+                others.append((seq, row[STREAM]))
             if row[0] != start + seq:
                 self._bad_entry(f"the entry stands at position {row[0]}", stream, seq, column="pos")
             if seq != expected:
@@ -148,12 +149,23 @@ class Verifier:
             if first is None:
                 first = at
             previous, expected, latest = row[HASH], seq + 1, at
+        self._check_name(stream, others, expected - 1)
         self._check_stream(stream, first, created_at, in_order, backwards)
         if named:
             self.texts.check_entries(number, stream, named)
 
     def _bad_entry(self, what: str, stream: str, seq: int, column: str | None = None) -> None:
         self.result.bad(what, stream=stream, seq=seq, table="entries", record_id=f"{stream}:{seq}", column=column)
+
+    def _check_name(self, stream: str, others: "list[tuple[int, object]]", newest: int) -> None:
+        """Tell entries that name another stream from a stream that has another name than all its entries say."""
+        names = {name for _, name in others}
+        if len(others) == newest and len(names) == 1:
+            where: dict[str, Any] = {"stream": stream, "table": "streams", "record_id": stream, "column": "name"}
+            self.result.bad(f"the stream {stream} is {names.pop()} to all its entries", **where)
+            return
+        for seq, name in others:
+            self._bad_entry(f"the entry names another stream, {name}", stream, seq, column="stream")
 
     def _check_stream(self, stream: str, first: object, created_at: object, in_order: object, backwards: int | None) -> None:
         """Compare a stream's own row with its entries."""

@@ -23,7 +23,10 @@ STREAM = "@memory"
 _STREAM_SIZE = 2**32
 _BATCH = 1000
 _MOST_LINES = 20
-_MARK = f"terms, {SPELLING}"
+# What a mark is called: how the terms were made, and the hash of the entry that it has come to. So it shows when it was moved.
+MARK = f"terms, {SPELLING}, up to "
+# What marks were called that say nothing of their entry; what was made by them is made anew.
+FORMER_MARKS = ("terms, stems 1",)
 
 
 class LessonIndex:
@@ -34,8 +37,8 @@ class LessonIndex:
         self._search = lesson_search(db)
 
     def catch_up(self) -> None:
-        """Index what came since the mark, in steps; where nothing may be written, leave it as it is."""
-        if self._db.read_only:
+        """Index what came since the mark, in steps; where nothing can be written, leave it as it is."""
+        if self._db.read_only or self._db.is_reading:
             return
         while self._db.read(self._is_behind):
             self._db.write(self._step)
@@ -56,25 +59,24 @@ class LessonIndex:
 
     def put(self, lesson: Lesson) -> None:
         """Index a lesson by its terms if it holds, and in any case by its essence: it must be known when it is learned again."""
-        terms = list(lesson_terms(lesson)) if lesson.holds else []
-        self._search.put(lesson.id, lesson.topic, lesson.project, [*terms, essence_term(lesson.body)])
+        self._search.put(lesson.id, lesson.topic, lesson.project, terms_in_index(lesson))
 
     def forget(self) -> None:
         """Take everything out, to be indexed anew."""
         self._search.clear()
-        self._db.count("delete from lesson_marks where name = :name", {"name": _MARK})
+        self._db.count("delete from lesson_marks", {})
 
     def _span(self) -> "tuple[int, int]":
         """Give the number of the last entry that is indexed, and of the last that there is."""
         row = self._db.one(
             f"""
-            select coalesce((select seq from lesson_marks where name = :name), -1),
+            select coalesce((select max(seq) from lesson_marks where substr(name, 1, {len(MARK)}) = :mark), -1),
                    coalesce((select max(pos) % {_STREAM_SIZE} from entries
                               where pos >= s.no * {_STREAM_SIZE} and pos < (s.no + 1) * {_STREAM_SIZE}), 0)
               from streams s
              where s.name = :stream
             """,
-            {"name": _MARK, "stream": STREAM},
+            {"mark": MARK, "stream": STREAM},
         )
         return (row[0], row[1]) if row else (0, 0)
 
@@ -109,10 +111,21 @@ class LessonIndex:
         return [Lesson.from_row(names, row) for row in rows]
 
     def _move(self, seq: int) -> None:
-        self._db.count(
-            "insert into lesson_marks (name, seq) values (:name, :seq) on conflict (name) do update set seq = excluded.seq",
-            {"name": _MARK, "seq": seq},
-        )
+        at = f"""
+            from entries e
+            join streams s on s.name = :stream and e.pos = s.no * {_STREAM_SIZE} + :seq
+        """
+        bound = {"mark": MARK, "stream": STREAM, "seq": seq}
+        mine = f"substr(name, 1, {len(MARK)}) = :mark"
+        moved = f"update lesson_marks set seq = :seq, name = (select :mark || e.hash {at}) where {mine}"
+        if seq and not self._db.count(moved, bound):
+            self._db.count("delete from lesson_marks", {})
+            self._db.count(f"insert into lesson_marks (name, seq) select :mark || e.hash, :seq {at}", bound)
+
+
+def terms_in_index(lesson: Lesson) -> list[str]:
+    """List what a lesson is indexed by: one that no longer holds only by what it says in essence."""
+    return [*(lesson_terms(lesson) if lesson.holds else ()), essence_term(lesson.body)]
 
 
 def lesson_terms(lesson: Lesson) -> "Iterator[str]":

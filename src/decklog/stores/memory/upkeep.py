@@ -199,8 +199,12 @@ class LessonUpkeep(LessonWriter):
         return len(pairs)
 
     def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
-        """Name vectors that are not those whose digests were told, and a place to wait that is gone."""
+        """Name vectors that are not those whose digests were told, and whatever is wrong with the index."""
+        from decklog.stores.memory.index_audit import IndexAudit
+
         yield from self._only("lesson_desk", "id", [1])
+        yield from self._only("lesson_sums", "id", [1])
+        yield from IndexAudit(self._db).findings()
         told: dict[tuple[str, str], str] = {}
         sql = "select payload from entries where subtype = :subtype and kind <> 'change' and stream = '@memory' order by pos"
         for (payload,) in self._db.each_as_is(sql, {"subtype": EMBEDDED}):
@@ -210,6 +214,9 @@ class LessonUpkeep(LessonWriter):
             if told.get((embedder, lesson_id)) != digest:
                 where = {"table": "lesson_vectors", "record_id": to_json([str(embedder), str(lesson_id)]), "column": "vector"}
                 yield {"what": f"the vector of lesson {lesson_id} by {embedder} is not the one that was made", **where}
+
+    def derive(self) -> None:
+        self.reindex()
 
     @writes
     def adopt(

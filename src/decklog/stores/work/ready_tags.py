@@ -23,11 +23,11 @@ select id, tags, run_id, -priority, created_at
 
 def audit(db: "Database") -> "Iterator[dict[str, Any]]":
     """Name each task that is found by other tags than its own, or not found, as the fields of a problem."""
-    kept = groupby(db.each(_KEPT, {}), key=lambda row: row[0])
+    kept = groupby(db.each_as_is(_KEPT, {}), key=lambda row: row[0])
     # In one pass over both, in the same order: there may be more of them than fit into memory.
     waiting = next(kept, None)
     for task_id, true in _true(db):
-        while waiting is not None and waiting[0] < task_id:
+        while waiting is not None and _in_bytes(waiting[0]) < _in_bytes(task_id):
             yield _wrong(waiting[0])
             waiting = next(kept, None)
         found = []
@@ -39,6 +39,11 @@ def audit(db: "Database") -> "Iterator[dict[str, Any]]":
     while waiting is not None:
         yield _wrong(waiting[0])
         waiting = next(kept, None)
+
+
+def _in_bytes(task_id: object) -> bytes:
+    """Give an id as it is sorted by, also where it is no text."""
+    return task_id if isinstance(task_id, bytes) else str(task_id).encode()
 
 
 def _true(db: "Database") -> "Iterator[tuple[str, list[tuple[Any, ...]]]]":
