@@ -154,14 +154,14 @@ class TaskWorld:
         return work.state == HELD and work.fence == holder.fence
 
     def runs_with_work(self, created: "dict[str, datetime]") -> list[str]:
-        """Name the runs that go on and have tasks that are ready or running, the most urgent first."""
+        """Name the runs that go on and have tasks that are ready or running, by what each would give out first.
+
+        What is being worked on makes a run no more urgent; those with nothing else come last.
+        """
         order = []
         for name, run in self.runs.items():
-            near = [
-                work
-                for work in run.tasks.values()
-                if work.state == HELD or (work.state == "pending" and not run.open_needs(work))
-            ]
-            if near and run.goes_on:
-                order.append((-max(work.priority for work in near), min(created[work.id] for work in near), name))
+            ready = [work for work in run.tasks.values() if work.state == "pending" and not run.open_needs(work)]
+            first = min(((-work.priority, created[work.id]) for work in ready), default=None)
+            if run.goes_on and (ready or any(work.state == HELD for work in run.tasks.values())):
+                order.append((first is None, first or (), name))
         return [name for _, _, name in sorted(order)]

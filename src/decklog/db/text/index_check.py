@@ -6,8 +6,10 @@ what they hold decides how they are written down. Another copy is emptied row by
 again would outlive its text. Where the index differs, every word of both is listed to find out whose it is.
 """
 
+from itertools import zip_longest
+
 from decklog.db.text import index_structure
-from decklog.errors import Damaged
+from decklog.errors import Conflict, Damaged, Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
 
 _MOST = 20
+# What SQLite says when it merges pages that hold anything: that they can't be read, or that something is there twice.
+_DAMAGE = (Damaged, Conflict, Invalid)
 # How the number of a page is made: of its segment, whether and how high it stands in a tree, and its place.
 _PAGE_BITS, _SEGMENT_BITS = 37, 16
-_LEAVES = f"id >= {1 << _PAGE_BITS} and id < {1 << (_PAGE_BITS + _SEGMENT_BITS)} and (id >> 31) & 63 = 0"
 # A row of our own: an index that is in one piece already is not merged.
 _LAST_ROW = 2**63 - 1
 _PARTS = {"data": "id, block", "idx": "segid, term, pgno", "docsize": "id, sz, origin", "config": "k, v"}
@@ -39,14 +42,15 @@ class IndexCheck:
         """Give the rows whose words are not those they should be, each with the column; no row where it can't be said which."""
         try:
             self._make("checked_fresh")
+            self._fill("checked_fresh", "config")
             self._run(
                 f"insert into temp.checked_fresh (rowid, {self._columns}) select no, {self._columns} from temp.{self._told}"
             )
             if not self._is_whole():
                 yield from self._differing() or [(None, None)]
-            elif self._pages_with_words() != self._pages_listed() or not self._is_listed_right() or self._leftovers():
+            elif not self._is_listed_right() or self._leftovers():
                 yield None, None
-        except Damaged:
+        except _DAMAGE:
             yield None, None
         finally:
             self._clear()
@@ -57,38 +61,47 @@ class IndexCheck:
             for name in ("checked_fresh", "checked_copy"):
                 self._run(f"insert into temp.{name} (rowid) values ({_LAST_ROW})")
                 self._run(f"insert into temp.{name} ({name}) values ('optimize')")
-        except Damaged:
+        except _DAMAGE:
             return False
-        pages = f"select id >> {_PAGE_BITS} > 0 as is_page, id & {(1 << _PAGE_BITS) - 1} as no, block from temp.{{}}_data"
-        return self._are_equal(f"{pages} where id <> {index_structure.ID}", "is_page, no", "block") and self._are_equal(
-            "select id, sz from temp.{}_docsize", "id", "sz"
-        )
+        page = f"id >> {_PAGE_BITS} > 0, id & {(1 << _PAGE_BITS) - 1}"
+        pages = f"select {page}, block from temp.{{}}_data where id <> {index_structure.ID} order by 1, 2"
+        return self._are_equal(pages) and self._are_equal("select id, sz from temp.{}_docsize order by id")
 
-    def _are_equal(self, select: str, key: str, value: str) -> bool:
-        one, other = select.format("checked_fresh"), select.format("checked_copy")
-        sql = f"select 1 from ({one}) one full join ({other}) other using ({key}) where one.{value} is not other.{value} limit 1"
-        return self._db.one(sql, {}) is None
+    def _are_equal(self, select: str) -> bool:
+        one, other = (self._db.each(select.format(name), {}) for name in ("checked_fresh", "checked_copy"))
+        return all(row == its for row, its in zip_longest(one, other))
 
     def _pages_with_words(self) -> set[tuple[int, int]]:
         """List the pages on which a word begins, as segment and page."""
-        rows = self._db.each(f"select id, length(block), substr(block, 3, 2) from main.{self._index}_data where {_LEAVES}", {})
+        rows = self._db.each(
+            f"""
+            select id, length(block), substr(block, 3, 2)
+              from main.{self._index}_data
+             where id >= {1 << _PAGE_BITS}
+               and id < {1 << (_PAGE_BITS + _SEGMENT_BITS)}
+               and (id >> 31) & 63 = 0
+            """,
+            {},
+        )
         # Where the words end and the list of their places begins stands in the third and fourth byte.
         pages = (id for id, length, end in rows if int.from_bytes(end, "big") < length)
         return {(id >> _PAGE_BITS, id & 0x7FFFFFFF) for id in pages}
 
-    def _pages_listed(self) -> set[tuple[int, int]]:
-        """List the pages that a search may begin on. SQLite's own check misses the last one of a segment."""
-        # While segments are merged step by step, the pages that were taken over are gone and still listed; none is looked at.
-        sql = f"select id >> {_PAGE_BITS}, min(id & 2147483647) from main.{self._index}_data where {_LEAVES} group by 1"
-        first: dict[int, int] = dict(self._db.rows(sql, {})[1])
-        listed = self._db.each(f"select segid, pgno / 2 from main.{self._index}_idx", {})
-        return {(segment, page) for segment, page in listed if page >= first.get(segment, 0)}
-
     def _is_listed_right(self) -> bool:
-        """Say whether the list of segments is as SQLite writes it, and counts the rows that there are."""
+        """Say whether the list of segments counts the rows that there are, and the pages that a search may begin on are listed.
+
+        SQLite's own check misses the last one of a segment.
+        """
         row = self._db.one(f"select block from main.{self._index}_data where id = {index_structure.ID}", {})
-        counts = self._db.each(f"select origin, count(*) from main.{self._index}_docsize group by origin", {})
-        return row is not None and index_structure.fits(row[0], dict(counts))
+        structure = index_structure.read(row[0]) if row else None
+        if structure is None:
+            return False
+        rows = self._db.each(f"select origin, count(*) from main.{self._index}_docsize group by origin", {})
+        # A merge takes pages from the beginning of a segment, and leaves them listed until it is done.
+        first = {segment.id: segment.first_page for segment in structure.segments}
+        listed = self._db.each(f"select segid, pgno / 2 from main.{self._index}_idx", {})
+        pages = {(segment, page) for segment, page in listed if page >= first.get(segment, 0)}
+        return index_structure.counts(structure, dict(rows)) and pages == self._pages_with_words()
 
     def _leftovers(self) -> int:
         """Count the words that are left when every row was taken out."""
@@ -126,7 +139,11 @@ class IndexCheck:
 
     def _copy(self, name: str) -> None:
         self._make(name)
-        for part, columns in _PARTS.items():
+        self._fill(name, *_PARTS)
+
+    def _fill(self, name: str, *parts: str) -> None:
+        for part in parts:
+            columns = _PARTS[part]
             self._run(f"delete from temp.{name}_{part}")
             self._run(f"insert into temp.{name}_{part} ({columns}) select {columns} from main.{self._index}_{part}")
 

@@ -22,7 +22,7 @@ class Segment:
     """One piece of an index: where it begins and ends, from which origins its rows are, and how many there are."""
 
     def __init__(self, numbers: list[int]) -> None:
-        _, _, _, self.first_origin, self.last_origin, _, self.dropped, self.rows = numbers
+        self.id, self.first_page, _, self.first_origin, self.last_origin, _, self.dropped, self.rows = numbers
 
 
 class Structure:
@@ -39,20 +39,22 @@ class Structure:
         self.is_read_whole = next(numbers, None) is None
 
 
-def fits(block: bytes, rows_by_origin: "Mapping[int, int]") -> bool:
-    """Say whether the list can be read to its end, and each segment has as many rows as there are of its origins."""
+def read(block: bytes) -> Structure | None:
+    """Read the list; None where it is not as SQLite writes it."""
     if block[_COOKIE : _COOKIE + len(_MARK)] != _MARK:
-        return False
+        return None
     try:
         structure = Structure(block)
-    except (StopIteration, RuntimeError, ValueError):
-        return False
-    # While a merge goes on, rows are counted where they were and where they will be.
-    return structure.is_read_whole and (structure.merging > 0 or _are_counted(structure.segments, rows_by_origin))
+    except (StopIteration, ValueError):
+        return None
+    return structure if structure.is_read_whole else None
 
 
-def _are_counted(segments: "list[Segment]", rows_by_origin: "Mapping[int, int]") -> bool:
-    in_order = sorted(segments, key=lambda segment: segment.first_origin)
+def counts(structure: Structure, rows_by_origin: "Mapping[int, int]") -> bool:
+    """Say whether each segment has as many rows as there are of its origins."""
+    if structure.merging:
+        return True  # until a merge is done, rows are counted where they were and where they will be
+    in_order = sorted(structure.segments, key=lambda segment: segment.first_origin)
     if any(one.last_origin >= other.first_origin for one, other in pairwise(in_order)):
         return False
     if any(not 1 <= one.first_origin <= one.last_origin for one in in_order):
