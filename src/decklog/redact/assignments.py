@@ -11,6 +11,7 @@ from decklog.redact.view import Found, View
 
 _QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
 _BARE = Pattern(r"<[^<>\n\"']*>[^\s\"'`]*|[^\s\"'`]*")
+_LINE = Pattern(r"[^\n]*")
 _ELEMENT = Pattern(r"(?:[^<\n]|<[^/\n])*")
 _LONGEST_DOUBT = 256
 _LONGEST_KNOWN = 160
@@ -37,7 +38,9 @@ _HEAD = Pattern(
     rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*=[ \t]*[\w.]{{1,40}}\([ \t]*{_ANY_QUOTE}[\w.-]{{1,64}}{_ANY_QUOTE}[ \t]*,[ \t]*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     r"|:[ \t]*[|>][+-]?\n[ \t]+"
-    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?::{{1,3}}=|\?=|=>|={{1,3}}|:|\|\||\?\?)"
+    rf"|[ \t]*[:=]?=?[ \t]*%s\s?{_ANY_QUOTE}[ \t,]+{_ANY_QUOTE}"
+    rf"|[ \t]*:?=[ \t]*(?:new[ \t]+)?[\w.\[\]]{{1,40}}\([ \t]*[bfru]{{0,2}}{_ANY_QUOTE}"
+    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?:<{{1,2}}-|:{{1,3}}=|\?=|=>|={{1,3}}|:|\|\||\?\?)"
     rf"(?:\s*(?:string\(\d+\)[ \t]*)?[bfru@$]{{0,2}}{_ANY_QUOTE}{{1,3}}|[ \t]*)"
     rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:(?:value|default)[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
     rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
@@ -48,15 +51,17 @@ _HEAD = Pattern(
     r"|[ \t]+is[ \t:]+"
     r"|[ \t]+for[ \t]+[\w.@-]+[ \t]*:[ \t]*"
     r"|[ \t]+\|[ \t]+)\S"
-    r"|>[^\s<]))"
+    rf"|{_ANY_QUOTE}?>[^\s<]))"
 )
 _HEAD_PARTS = re.compile(
     r"(?is)(?:(env|arg|setx|set -\w+|set(?=[ \t]+[\w-]+[:/])|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
     r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
 )
 # The ways of giving a value that are not a sign between the two.
-_ROUNDABOUT = re.compile(r"(?i)value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
+_ROUNDABOUT = re.compile(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
 _LONGEST_HEAD = 160
+_CALLED = re.compile(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
+_BLOCK = re.compile(r"[|>][+-]?\n[ \t]+$")
 
 
 class Head(NamedTuple):
@@ -103,7 +108,9 @@ def _parse_head(source: str) -> Head | None:
     is_set = bool(setter) or name.startswith("-")
     is_quoted = tie[:1] in ('"', "'", "`") and not is_given
     # A makefile's `?=` and `::=` assign as `=` does.
-    tie_sign = "=" if bare.strip() in ("?=", "::=", ":::=") else bare.strip()
+    tie_sign = "=" if bare.strip() in ("?=", "::=", ":::=", "<-", "<<-") else bare.strip()
+    if not is_given and _CALLED.search(tie):
+        tie_sign = "call"
     return Head(kind, name, ":" if is_given else tie_sign, quote, marks, bare[:1].isspace(), is_quoted, is_set)
 
 
@@ -129,7 +136,7 @@ def find(view: View) -> Iterator[Found]:
         head = read_head(text[start:position])
         if head is None or _is_no_assignment(text, start, position):
             continue
-        reader = _reader(text[position - 1])
+        reader = _LINE if _BLOCK.search(text, start, position) else _reader(text[position - 1])
         end = _value_end(view, reader, position, min(size, position + _LONGEST_DOUBT))
         if reader is _ELEMENT and text[end : end + 2] != "</":
             continue
@@ -241,14 +248,15 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
     """Decide whether a named value is a secret, given what follows it and whether its name starts the line."""
     following, after = after, after[:1]
     is_jumble = values.is_jumble(value) and not values.is_example(value)
-    if not is_jumble and values.is_harmless(value):
+    if not is_jumble and values.is_harmless(value) and not (head.kind == "password" and values.is_passphrase(value)):
         return False
     if head.quote:
         return _is_opened(head, value, following) and _quoted_is_secret(head, value)
     if after == "(" or (after == "[" and following != "[re") or following == "...":
         return False
     if head.tie == ">":
-        return is_jumble or _quoted_is_secret(head, value)
+        is_odd = not head.is_quoted or (_has_oddity(value) and " " not in value)
+        return is_jumble or (is_odd and _quoted_is_secret(head, value))
     if not is_jumble and values.is_code(value, after) and (not head.is_setting or values.is_reference(value)):
         return False
     return (is_jumble and bool(head.tie or head.is_set)) or _bare_is_secret(head, value, after, starts_line)
@@ -271,6 +279,9 @@ def _is_opened(head: Head, value: str, following: str) -> bool:
 
 
 def _quoted_is_secret(head: Head, value: str) -> bool:
+    if head.tie == "call":
+        # Most calls take the name of a secret and give the secret back.
+        return values.looks_random(value) and not values.is_field_name(value)
     if (head.tie == "" and not head.is_set) or head.tie.startswith(("is", "was", "to", "for", ",", "==")):
         # Words that merely stand near each other: only a value that is no word counts.
         is_odd = _has_oddity(value) if head.kind == "password" else values.is_random_or_odd(value) and head.kind not in _DOUBTFUL

@@ -1,23 +1,29 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
+import re
 from collections.abc import Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
-from decklog.redact.finder import find_all, find_marked, find_placed
+from decklog.redact.finder import find_all, find_as_written, find_marked, find_placed
 from decklog.redact.rules.table import RULES
-from decklog.redact.view import Found, View, looked_through
+from decklog.redact.view import Found, View, looked_through, plain
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
 # Their marks are ordinary words too, so the next line has to look like a token's rest.
 _DOUBTFUL_KINDS = frozenset(rule.name for rule in RULES if rule.random)
 _MOST_ROUNDS = 4
 _SHORT = 65_536
+# A shorter value stands in other words by chance; a longer one is no password.
+_SHORTEST_AGAIN, _LONGEST_AGAIN = 8, 256
+# Each is looked for once in the whole text, so their number bounds the work.
+_MOST_AGAIN = 64
+_WRITTEN = re.compile(r"(?i)net us(?:e|er)[ \t]")
 
 
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
-    redacted, changed = text, False
+    redacted, changed = _as_written(text)
     for _ in range(_MOST_ROUNDS):
         redacted, touches = _scan_once(redacted)
         changed = changed or touches is not None
@@ -25,6 +31,15 @@ def scan(text: str) -> tuple[str, bool]:
         if touches is None or not (touches or len(redacted) < _SHORT):
             break
     return redacted, changed
+
+
+def _as_written(text: str) -> tuple[str, bool]:
+    """Replace what stands in commands whose backslashes are no escapes, before escapes are undone."""
+    if not _WRITTEN.search(text):
+        return text, False
+    view = plain(text)
+    found = find_as_written(view)
+    return (_marked(text, view, found)[0], True) if found else (text, False)
 
 
 def _scan_once(text: str) -> tuple[str, bool | None]:
@@ -39,7 +54,26 @@ def _scan_once(text: str) -> tuple[str, bool | None]:
             found += [secret for secret in _across_lines(view.text, together) if secret.start not in starts]
     if not found:
         return text, None
+    found += _repeated(view.text, found)
     return _marked(text, view, found)
+
+
+def _repeated(text: str, found: list[Found]) -> list[Found]:
+    """Find the other places of what was found: a value that is a secret once is one wherever the text has it again."""
+    known = dict[str, str]()
+    for secret in found:
+        value = text[secret.start : secret.end]
+        if _SHORTEST_AGAIN <= len(value) <= _LONGEST_AGAIN and not value.isalpha() and not value.isdigit():
+            known.setdefault(value, secret.kind)
+        if len(known) >= _MOST_AGAIN:
+            break
+    again = []
+    for value, kind in known.items():
+        place = text.find(value)
+        while place >= 0:
+            again.append(Found(place, place + len(value), kind))
+            place = text.find(value, place + len(value))
+    return again
 
 
 def _unwrapped(text: str, found: list[Found]) -> list[Found]:

@@ -7,7 +7,7 @@ from decklog.redact import assignments, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
-from decklog.redact.rules.table import PLACED, PREFIXED, SHAPED
+from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED
 from decklog.redact.view import Found, View
 
 _MOST_KNOWN = 4_096
@@ -167,7 +167,7 @@ def is_real(rule: Rule, secret: str) -> bool:
             return False
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
-    if rule.name == "authorization" and secret[0] == "{":
+    if rule.name == "authorization" and (secret[0] in "{+.&" or values.is_field_name(secret.replace("-", "_"))):
         return False
     if rule.name == "api-key":
         return is_jumble or values.is_jumbled_key(secret[3:])
@@ -179,11 +179,17 @@ def is_real(rule: Rule, secret: str) -> bool:
 _PREFIXED = MarkedSet(PREFIXED, _start)
 _SHAPED = RuleSet(SHAPED, _whole)
 _PLACED = RuleSet(PLACED, _start)
+_AS_WRITTEN = RuleSet(AS_WRITTEN, _start)
 
 
 def find_all(view: View) -> list[Found]:
     """Find every secret in a view."""
     return [*find_marked(view), *find_placed(view)]
+
+
+def find_as_written(view: View) -> list[Found]:
+    """Find the secrets beside names in which a backslash is no escape."""
+    return list(_AS_WRITTEN.find(view))
 
 
 def find_marked(view: View) -> list[Found]:

@@ -28,7 +28,7 @@ _PASS_WORDS = word_set(
     """
     pass pwd pw psk dbpass userpass storepass keypass sshpass smtppass rootpass adminpass mypass mypwd dbpwd
     userpwd mysqlpwd requirepass masterauth pgpass ftppass mailpass emailpass senha passw pswd psw passwrd
-    pword
+    pword authtok
     """
 )
 _KEY_OWNERS = word_set(

@@ -12,7 +12,7 @@ _PLACEHOLDER = re.compile(
     | ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
     | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
     | ^[\#@]\{ | ^\$[({] | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
-    | \{[a-z_][a-z_.]*(?:\[[^\[\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}  # a field of a format
+    | \{[a-z_][a-z_.]*(?:\[[^\[\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}(?!\d[a-z]|[a-z]\d)  # a field of a format
     | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
     | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
@@ -43,6 +43,7 @@ _CONVERSION = re.compile(r"(?<=[A-Za-z])[24](?=[A-Za-z])")
 _VARIABLE_END = re.compile(r"[\[(]|:(?!:)")
 _OPENING = re.compile(r"[(\[<]")
 _CLOSING = re.compile(r"[)\]>]")
+_NUMBER_BEHIND = re.compile(r"[)\]>]\d")
 _GROUPED = re.compile(r"[,.*&:=<>()\[\]-]")
 _SIGNS = frozenset("!@#$%^&*+~?|")
 _LEADING_SIGNS = "&*!~-@"
@@ -82,6 +83,14 @@ def is_placeholder(value: str) -> bool:
 def is_harmless(value: str) -> bool:
     """Tell whether a value is no secret whatever its name: a placeholder, a path, an address, a sentence."""
     return is_placeholder(value) or is_path(value) or is_url(value) or is_prose(value)
+
+
+def is_passphrase(value: str) -> bool:
+    """Tell whether a value is some words with a number among them, which no sentence is made of."""
+    tokens = value[:300].split()
+    if len(tokens) < 3 or not any(map(str.isdigit, tokens)) or STOP_WORDS.intersection(map(str.lower, tokens)):
+        return False
+    return all(map(str.isalnum, tokens))
 
 
 def is_identifier(text: str) -> bool:
@@ -139,6 +148,8 @@ def _is_opened_code(text: str, opening: int, after: str) -> bool:
     """Tell whether a text with a bracket is a call, a subscript or the beginning of a group."""
     inner = text[opening + 1 :]
     if inner and inner[-1] != "," and after in ("", "\n") and not _CLOSING.search(inner):
+        return False
+    if not opening and _NUMBER_BEHIND.search(text):
         return False
     if not opening:
         return all(not part or part.isdigit() or is_identifier(part) for part in _GROUPED.split(inner.rstrip(_TRAILING_SIGNS)))

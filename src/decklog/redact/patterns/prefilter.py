@@ -25,6 +25,7 @@ _MARKS_TEXT = """
     codecov 11 semgrep scalr ico- endr+ expo pmak- pmat- rdme_ rootly_ dvc_ unkey_ vtwn_ tr_ signkey- _auth
     ntn_ secret_ pat fig cfpat- sk.eyj pk.eyj tk.eyj aaaaaaaaaaaaaaaaaaaa igq wpl_ap act. sl. cflt tfp_
     zapier ifttt fio-u- skprod sb- _mmk s-s4t2 rgapi- monday sat. hmac= pak_ pat_ key_ tok_ token_ api_ eyj
+    aio_ atta pat-na pat-eu
     xprv yprv zprv tprv -----begin ----begin aws4 bearer basic digest argon2 bcrypt pbkdf2 scrypt
 """
 MARKS = tuple(_MARKS_TEXT.split())
@@ -36,7 +37,7 @@ _NAMES = {
     "secret": (),
     "token": (),
     "key": (),
-    "auth": ("orization", "token", "key"),
+    "auth": ("orization", "tok", "key"),
     "cred": ("ential", "s"),
     "jwt": (),
     "psk": (),
@@ -47,10 +48,13 @@ _NAMES = {
     "identified": (),
     "cookie": (),
     "bearer": (),
+    "pin": (),
+    "hmac": (),
 }
 _COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
     *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring", "sudo -s", "chpasswd"),
+    *("lftp", "snmp", "ssh-keygen", "etcdctl", "cqlsh", "winexe", "ipmitool", "isql", "exec"),
     *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "usermod", "rar ", "openssl"),
 )
 # What comes before a password with nothing but a blank between.
@@ -69,7 +73,44 @@ _DIRECTIVES = (
         "/p:",
         "secret ",
     ),
-    *("bindpasswd ", "password ", "setx "),
+    *(
+        "bindpasswd ",
+        "password ",
+        "passphrase ",
+        "passcode ",
+        "setx ",
+        "net user",
+        "rocommunity",
+        "rwcommunity",
+        "<<<",
+        "pass ",
+        "auth ",
+        "masterauth",
+        "samba-tool",
+        "/rp ",
+        "identify ",
+        "expect ",
+    ),
+)
+# Calls that take a password by its place.
+_CALLS = (
+    "@tcp(",
+    "@unix(",
+    "@udp(",
+    "pdo",
+    "mysqli",
+    "getconnection(",
+    "connect(",
+    "imap_open(",
+    "login(",
+    "_bind",
+    "fernet(",
+    "aesgcm(",
+    "keyspec(",
+    "cipheriv(",
+    "crypt(",
+    "jwt.",
+    "hmac",
 )
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
@@ -190,15 +231,19 @@ def _is_followed(text: str, low: str, start: int, end: int) -> bool:
 
 def _has_place(text: str, low: str) -> bool:
     """Tell whether the text has a place where secrets stand without a name: a URL, a command, a hash."""
-    if "@" in text and ("://" in text or "oracle:" in low or "sqlplus" in low):
+    if "@" in text and ("://" in text or "impacket" in low or ".py " in low or "oracle:" in low or "sqlplus" in low):
         return True
     if "$" in text and any(map(text.__contains__, ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc"))):
         return True
     if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
         return True
+    if '" "' in text or " * " in text or "<key>" in text:
+        return True
     if (count := text.count(":")) > 3 and _has_port(text):
         return True
     if count > 1 and _has_port_and_user(text):
+        return True
+    if "(" in text and any(map(low.__contains__, _CALLS)):
         return True
     return " -" in text and any(map(low.__contains__, _COMMANDS))
 

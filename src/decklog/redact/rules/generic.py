@@ -27,7 +27,12 @@ KEY_BLOCKS: tuple[Rule, ...] = (
         r"PuTTY-User-Key-File-\d:(?:[A-OQ-Za-z0-9+/=\s:,.@_-]|P[^u\"'\\]|Pu[^T\"'\\])*?"
         r"(?:Private-MAC: [0-9a-f]+|Private-Lines: \d+[A-Za-z0-9+/=\s]*)",
     ),
-    rule("jwt", "eyj", r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}"),
+    rule(
+        "jwt",
+        "eyj",
+        r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}",
+        glued=True,
+    ),
     rule(
         "jwk-private",
         '"d" "dp" "dq" "qi" "k" "p" "q"',
@@ -55,7 +60,7 @@ PLACES: tuple[Rule, ...] = (
         "url-password",
         "://",
         r"[^\s\"'<>`/?#]{1,512}",
-        keep=_USER,
+        keep=r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s/@:\"'<>?#]{0,64}@?[^\s/@:\"'<>?#]{0,64}:",
         until=rf"@(?:[$%{{*<\[]|{_HOST})",
     ),
     # Signs that end a host are allowed in a password too, as long as a host comes after it.
@@ -159,7 +164,86 @@ PLACES: tuple[Rule, ...] = (
         until=r"[\"']?[ \t]*(?m:$)",
         glued=True,
     ),
-    rule("directive-password", "community", r"[^\s\"']+", keep=r"(?i:snmp-server[ \t]+community[ \t]+)"),
+    rule(
+        "directive-password", "community", r"[^\s\"']+", keep=r"(?i:(?:snmp-server[ \t]+community|r[ow]community6?)[ \t]+[\"']?)"
+    ),
+    # What a person reads in a message: a word with a number in its middle is no word of the sentence.
+    rule(
+        "told-password",
+        "password passphrase passcode",
+        r"(?:[A-Za-z]+[0-9]{2,}[A-Za-z0-9!@#$%^&*]{2,}|[0-9]+[A-Za-z]{2,}[0-9][A-Za-z0-9]{2,})",
+        keep=r"(?i:(?:with|using|and|the|new|temporary|initial|default)[ \t]+(?:password|passphrase|passcode)[ \t]+[\"']?)",
+    ),
+    rule(
+        "told-password",
+        "password passphrase",
+        r"[^\s\"',;.]{4,}[^\s\"',;]*",
+        keep=r"(?i:(?:password|passphrase)[^\n.:=\"']{0,40}[ \t](?:reset|set|changed|rotated)[ \t]+to[ \t:]+[\"']?)",
+        random=True,
+    ),
+    rule(
+        "typed-password",
+        "pass",
+        r"[^\"'\n]+",
+        keep=r"(?i:\.(?:fill|type|send_?keys)\([ \t]*[\"'][^\"'\n]{0,80}pass[^\"'\n]{0,40}[\"'],[ \t]*[\"'])",
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        "<key>",
+        r"[^<\n]+",
+        keep=r"(?i:<key>[^<\n]{0,40}(?:password|passphrase|secret|token)</key>\s{0,40}<string>)",
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        "*",
+        r"[^\s\"'*]+",
+        keep=r"(?m:^)[\"']?[\w.@\\-]{1,64}[\"']? +\* +[\"']?",
+        until=r"[\"']?[ \t]+\*",
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        '"',
+        r"[^\s\"]{8,}",
+        keep=r"(?m:^)\"[\w.-]{1,64}\" \"",
+        until=r"\"[ \t]*(?m:$)",
+        random=True,
+        glued=True,
+    ),
+    rule(
+        "protocol-password",
+        "login",
+        r"[^\s\"']{4,}",
+        keep=r"(?m:^|[ >])[A-Za-z]{0,2}\d{1,4}[ \t]LOGIN +[\"']?[\w.@+-]+[\"']? +[\"']?",
+        glued=True,
+    ),
+    rule(
+        "protocol-password",
+        "auth",
+        r"[^\s\"']{8,}",
+        keep=r"(?m:^)(?:>[ \t]*|\d[\d.:]*>[ \t]*)?AUTH[ \t]+",
+        random=True,
+        glued=True,
+    ),
+    rule(
+        "typed-password",
+        "pass pwd",
+        r"[^\"'\n]+",
+        keep=r"(?i:(?:password|passwd|passphrase|passwort|pass|pwd)[\w-]{0,24}[\"'\])]{1,4}"
+        r"\.(?:send_?keys|fill|type|set_?value|input|press_sequentially)\([ \t]*[\"'])",
+        glued=True,
+    ),
+    rule(
+        "pin",
+        "pin",
+        r"\d{4,12}",
+        keep=r"(?i:(?:door|card|sim|atm|bank|login|user|access|unlock|device|phone|safe|alarm|gate|puk|admin|security)[ _-]?"
+        r"pin(?:[ _-]?code)?[\"']?[ \t]*(?:[:=]|is)[ \t]*[\"']?)",
+        until=r"(?:[^\w.:/-]|$)",
+    ),
+    rule("pin", "pin", r"\d{6,8}", keep=r"(?i:pin(?:[ _-]?code)?[\"']?[ \t]*(?:[:=]|is)[ \t]*[\"']?)", until=r"(?:[^\w.:/-]|$)"),
     rule("directive-password", "wpa-psk", r"[^\s\"']+", keep=r"(?i:wpa-psk[ \t]+[\"']?)"),
     rule("directive-secret", "secret", r"[^\s\"';]{12,}", keep=r"(?m:^)[ \t]*secret[ \t]+[\"']?", random=True, glued=True),
     rule(
@@ -184,13 +268,93 @@ PLACES: tuple[Rule, ...] = (
 # A bounded gap: an open one would make every hit on a long line look to the end of that line.
 _QUIET = r"[^\n|;&]{0,120}?\s"
 
-COMMANDS: tuple[Rule, ...] = (
+# Passwords that are told apart by their place among the arguments of a call.
+CALLS: tuple[Rule, ...] = (
+    rule(
+        "signing-secret",
+        "jwt.",
+        r"[^\"'\n]{6,}",
+        keep=r"(?i:jwt\.(?:sign|verify|encode|decode)\([^,\n\"']{1,80},[ \t]*b?[\"'])",
+    ),
+    rule(
+        "signing-secret",
+        "hmac cipher",
+        r"[^\"'\n]{6,}",
+        keep=r"(?:createHmac|createCipheriv|createDecipheriv)\([ \t]*[\"'][\w-]{1,32}[\"'],[ \t]*[\"']",
+    ),
+    rule(
+        "signing-secret",
+        "hmac.new fernet aesgcm secretkeyspec",
+        r"[^\"'\n]{8,}",
+        keep=r"(?:hmac\.new|Fernet|AESGCM|SecretKeySpec)\([ \t]*b?[\"']",
+    ),
+    rule("signing-secret", "crypt(", r"[^\"'\n]{6,}", keep=r"AES\.(?:en|de)crypt\([^,\n]{1,80},[ \t]*[\"']"),
+    rule(
+        "connection-password",
+        "construct( pdo( connect( getconnection( imap_open( mysql( mysqli(",
+        r"[^\"'\n]{4,}",
+        keep=r"(?:PDO(?:->__construct)?|mysqli?(?:_connect)?|getConnection|pymysql\.connect|MySQLdb\.connect|imap_open)\([ \t]*"
+        r"[\"'][^\"'\n]{1,160}[\"'],[ \t]*[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"']",
+    ),
+    rule(
+        "connection-password",
+        "login( ldap_bind( ftp_login( simple_bind credential passwordauth usernamepassword",
+        r"[^\"'\n]{4,}",
+        keep=r"(?:(?:smtp|imap|ftp|server|client|conn|session|mail)\w*\.login|ldap_bind|ftp_login|simple_bind_s|NetworkCredential"
+        r"|UsernamePasswordCredentials|UsernamePasswordAuthenticationToken|PasswordAuthentication|Credentials\.basic)\([ \t]*"
+        r"(?:\$?\w+,[ \t]*)?[\"'][^\"'\n]{1,96}[\"'],[ \t]*[\"']",
+    ),
+)
+
+# Names of users there have backslashes, which are no escapes: they are looked for in the text as it is.
+AS_WRITTEN: tuple[Rule, ...] = (
     rule(
         "command-password",
-        "curl wget http xh hurl",
+        "net",
+        r"[^\s\"'/\\-][^\s\"'\\]*",
+        keep=r"(?i:net use[ \t]+(?:[^\n]{0,120}?/user:\S+|(?:(?:\w:|\*)[ \t]+)?\\+\S+)[ \t]+\\*[\"']?)",
+    ),
+    rule("command-password", "net", _SIGNED, keep=r"(?i:net user[ \t]+[\w.\\-]+[ \t]+\\*[\"']?)"),
+)
+
+COMMANDS: tuple[Rule, ...] = (
+    rule("command-password", "lftp", r"[^\s\"',]+", keep=rf"lftp\b{_QUIET}-u[ \t]*[\"']?[^\s,\"']+,"),
+    rule("command-password", "snmp", r"[^\s\"'-][^\s\"']*", keep=rf"snmp\w+\b{_QUIET}-[AXc][ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "kinit cryptsetup passwd gpg ssh-add sudo su",
+        r"[^\s\"']+",
+        keep=rf"(?:kinit|cryptsetup|(?:ch)?passwd|gpg|ssh-add|sudo|su)\b(?:{_QUIET}|[ \t]+)"
+        r"<<<[ \t]*[\"']?(?:[a-z][\w-]{0,31}:)?",
+    ),
+    rule("command-password", "ssh-keygen", r"[^\s\"'-][^\s\"']*", keep=rf"ssh-keygen\b{_QUIET}-[NP][ \t]+[\"']?"),
+    rule("command-password", "schtasks", r"[^\s\"'/-][^\s\"']*", keep=rf"(?i:schtasks)\b{_QUIET}/(?i:rp)[ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "samba-tool",
+        r"[^\s\"'-][^\s\"']*",
+        keep=r"samba-tool[ \t]+user[ \t]+(?:create|add)[ \t]+[^\s-]\S*[ \t]+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "exec dump impacket",
+        r"[^\s\"'@]+",
+        keep=r"(?:impacket-\w+|(?:\w+exec|secretsdump)\.py)[ \t]+[\w.-]+/[\w.$-]+:",
+        until="@",
+    ),
+    rule(
+        "command-password",
+        "expect",
+        r"[^\s\"'\\}]{4,}",
+        keep=r"(?i:expect[^\n]{0,40}pass(?:word|phrase)[^\n]{0,40}send[ \t]+(?:--[ \t]+)?[\"{])",
+    ),
+    rule("command-password", "identify", r"[^\s\"']{4,}", keep=r"(?i:nickserv[ \t:]+identify[ \t]+)"),
+    rule(
+        "command-password",
+        "curl wget http xh hurl etcdctl",
         r"[^\s\"'\\]+",
-        keep=rf"(?:curl|wget|https?|xh|hurl)[ \t](?:{_QUIET})?"
-        r"(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
+        keep=rf"(?:curl|wget|https?|xh|hurl|etcdctl)[ \t](?:{_QUIET})?"
+        r"(?:-[a-zA-Z]{0,5}u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
     ),
     rule("command-password", "sshpass", r"[^\s\"'-][^\s\"']*", keep=r"sshpass\s+-p\s*[\"']?"),
     rule(
@@ -214,29 +378,23 @@ COMMANDS: tuple[Rule, ...] = (
     rule("command-password", "ldap", r"[^\s\"'-][^\s\"']*", keep=rf"ldap\w+\b{_QUIET}-w\s+[\"']?"),
     rule(
         "command-password",
-        "sqlcmd zip bcp",
+        "sqlcmd zip bcp isql ipmitool",
         r"[^\s\"'-][^\s\"']*",
-        keep=rf"(?:sqlcmd|bcp|zip|unzip)\b{_QUIET}-P\s+[\"']?",
+        keep=rf"(?:sqlcmd|bcp|zip|unzip|t?isql|ipmitool)\b{_QUIET}-P\s+[\"']?",
     ),
     rule("command-password", "7z", r"[^\s\"'-][^\s\"']*", keep=rf"7za?\b{_QUIET}-p[\"']?"),
     rule(
         "command-password",
-        "smb rpcclient mount",
+        "smb rpcclient mount winexe",
         r"[^\s\"'-][^\s\"']*",
-        keep=rf"(?:smbclient|rpcclient|mount)\b{_QUIET}-U\s+[\"']?[^\s%\"']+%",
+        keep=rf"(?:smbclient|smbget|rpcclient|mount|winexe)\b{_QUIET}-U\s+[\"']?[^\s%\"']+%",
     ),
     rule(
         "command-password",
-        "net",
-        r"[^\s\"'/-][^\s\"']*",
-        keep=r"(?i:net use[ \t]+(?:[^\n]{0,120}?/user:\S+|(?:\w:[ \t]+)?\\+\S+)[ \t]+[\"']?)",
-    ),
-    rule("command-password", "net", _SIGNED, keep=r"(?i:net user[ \t]+\w+[ \t]+[\"']?)"),
-    rule(
-        "command-password",
-        "rdesktop psexec winrm hydra mosquitto_ useradd usermod",
+        "rdesktop psexec winrm hydra mosquitto_ useradd usermod cqlsh crackmapexec netexec",
         r"[^\s\"'-][^\s\"']*",
-        keep=rf"(?:rdesktop|psexec|evil-winrm|hydra|mosquitto_(?:pub|sub)|useradd|usermod)\b{_QUIET}-[pP][ \t]+[\"']?",
+        keep=rf"(?:rdesktop|psexec|evil-winrm|hydra|mosquitto_(?:pub|sub)|useradd|usermod"
+        rf"|cqlsh|crackmapexec|netexec)\b{_QUIET}-[pP][ \t]+[\"']?",
     ),
     rule("command-password", "rar", r"[^\s\"'-][^\s\"']*", keep=rf"(?:un)?rar\b{_QUIET}-h?p[\"']?"),
     rule("command-password", "freerdp", r"[^\s\"'-][^\s\"']*", keep=rf"[wx]?l?freerdp\b{_QUIET}/p:[\"']?"),
@@ -281,9 +439,9 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "command-password",
-        "requirepass",
+        "requirepass masterauth",
         r"[^\s\"']+",
-        keep=r"requirepass\s+[\"']?",
+        keep=r"(?:requirepass|masterauth)\s+[\"']?",
     ),
     rule(
         "command-password",
@@ -295,7 +453,7 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "echo printf",
         r"[^\s\"'|][^\"'|\n]{0,120}?",
-        keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?",
+        keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"']%s\s?[\"'][ \t]+)?[\"']?",
         until=r"[\"']?[ \t]*\|[ \t]*(?:sudo -S|chpasswd|passwd\b"
         r"|(?:docker|podman|helm|oras|skopeo|crane)\b[^\n|]{0,120}--password-stdin)",
     ),

@@ -91,7 +91,7 @@ CLOUDS: tuple[Rule, ...] = (
 )
 
 MODELS: tuple[Rule, ...] = (
-    rule("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{16,}"),
+    rule("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{16,}", glued=True),
     rule("openrouter-key", "sk-or-", r"sk-or-[\w-]{20,}"),
     rule("langfuse-key", "sk-lf-", r"sk-lf-[\w-]{20,}"),
     rule("openai-key", "sk-", r"sk-(?:proj|svcacct|admin|None|service)-[\w-]{20,}"),

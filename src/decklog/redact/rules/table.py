@@ -18,6 +18,10 @@ _MARKED: tuple[Rule, ...] = (
 # A rule that keeps what comes before the secret is found by that, not by a mark of the secret's own.
 PREFIXED: tuple[Rule, ...] = tuple(rule for rule in _MARKED if not rule.keep)
 SHAPED: tuple[Rule, ...] = shapes.SHAPES
-PLACED: tuple[Rule, ...] = generic.KEY_BLOCKS + tuple(rule for rule in _MARKED if rule.keep) + generic.PLACES + generic.COMMANDS
+PLACED: tuple[Rule, ...] = (
+    generic.KEY_BLOCKS + tuple(rule for rule in _MARKED if rule.keep) + generic.PLACES + generic.CALLS + generic.COMMANDS
+)
 
-RULES: tuple[Rule, ...] = PREFIXED + SHAPED + PLACED
+AS_WRITTEN: tuple[Rule, ...] = generic.AS_WRITTEN
+
+RULES: tuple[Rule, ...] = PREFIXED + SHAPED + PLACED + AS_WRITTEN

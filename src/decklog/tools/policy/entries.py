@@ -41,6 +41,8 @@ class Program:
     """Options with which, and without operands, it only shows something; none at all is one of them where any is listed."""
     dry: frozenset[str] = frozenset()
     """Options, as written, with which it only says what it would do."""
+    adds: frozenset[str] = frozenset()
+    """Subcommands that add the packages they are given."""
     level: bool = False
     """Whether the entry is only a word between a program and subcommands that have entries of their own."""
     reading: re.Pattern[str] | None = None

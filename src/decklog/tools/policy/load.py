@@ -110,6 +110,7 @@ class Tables:
             interactive=frozenset(words(entry.get("interactive", ()))),
             shows=frozenset(words(entry.get("shows", ()))),
             dry=frozenset(words(entry.get("dry", ()))),
+            adds=frozenset(part.strip() for part in entry.get("adds", "").split(",") if part),
             level=entry.get("level", False),
             reading=re.compile(entry["reading"]) if "reading" in entry else None,
             groups=frozenset(words(entry.get("groups", ()))),

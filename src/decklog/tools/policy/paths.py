@@ -92,6 +92,8 @@ class Paths:
             return "device"
         if globs["scratch"].match(path):
             return "scratch"
+        if path in ("/home", "/Users"):
+            return "home"
         if path.count("/") == 1:
             return "scratch-top" if path in self.policy.names["scratch_tops"] else "system"
         first = path.split("/")[1]

@@ -25,6 +25,10 @@ _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 _NEGATIONS = ("no-", "skip-", "without-", "ignore-", "disable-", "exclude-")
 # A shorter word stands in too many names by chance.
 _TELLING = 4
+# A tool of a compiler for another machine, such as `arm-none-eabi-size`.
+_FOR_TARGET = re.compile(
+    r"(?:[a-z0-9_]+-)+(gcc|g\+\+|cpp|ld|as|ar|nm|objcopy|objdump|size|strip|readelf|ranlib|gdb|strings|addr2line)(?:-\d+)?"
+)
 _VERSION = re.compile(r"[-_]?v?\d+(\.\d+)*$")
 
 
@@ -71,7 +75,8 @@ class Policy:
         for candidate in (name, name.lower(), _VERSION.sub("", name), name.split(".")[0]):
             if candidate in self.programs:
                 return candidate
-        return name
+        found = _FOR_TARGET.fullmatch(name)
+        return found[1] if found and found[1] in self.programs else name
 
     def option_role(self, program: Program, option: str) -> str:
         """Give the role of an option's value: what the program's entry says, else what the words of its name tell."""

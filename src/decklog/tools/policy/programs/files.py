@@ -106,7 +106,7 @@ def check_cmake(judge: Judge, use: Use) -> None:
     inner = use.call.argv[texts.index("-E") + 1 :]
     likes = dict(pair.split("=") for pair in judge.policy.names["cmake_tools"])
     if inner and inner[0].text in likes:
-        judge.review(use.call.inner([Word(likes[inner[0].text]), *inner[1:]]), use.scope)
+        use.printed = judge.review(use.call.inner([Word(likes[inner[0].text]), *inner[1:]]), use.scope)
     else:
         judge.report("option-runs-program", use.call.text)
 

@@ -198,13 +198,16 @@ def check_debugger(judge: Judge, use: Use) -> None:
     """Judge a debugger: the commands it is given, and the program that it starts with arguments of its own."""
     texts = [word.text for word in use.call.argv]
     place = next((texts.index(mark) for mark in ("--args", "--") if mark in texts), len(texts))
-    inner = use.call.argv[place + 1 :]
-    if not inner:
+    start, inner = start_of(use.call.argv[1:place], use.program), use.call.argv[place + 1 :]
+    for code in start.code:
+        if not judge.policy.patterns["debugger_command"].fullmatch(code.text):
+            judge.run_text("other", code, use.scope, use.call)
+    if inner:
+        judge.review(use.call.inner(inner), use.scope)
+    elif not start.code:
         check_code_program(judge, use)
-        return
-    for code in start_of(use.call.argv[1:place], use.program).code:
-        judge.run_text("other", code, use.scope, use.call)
-    judge.review(use.call.inner(inner), use.scope)
+    for word in start.rest:
+        judge.run_file(word, use.scope, use.call)
 
 
 def _check_deno(judge: Judge, use: Use, start: Start) -> None:

@@ -27,6 +27,8 @@ _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-he
 _CODE = Program(finding=Finding(Decision.ALLOW, "allowed", ""))
 _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "function"}
 _INTERPRETERS = {"shell", "python", "code", "debugger"}
+# A package's name, with its version and extras behind it.
+_PACKAGE = re.compile(r"(@?[A-Za-z0-9][\w./-]*)(?:\[[\w,-]*\])?(?:(?:@|[=<>~!^]=?)[\w.*^~<>=-]*)?$")
 _SHEBANG = re.compile(r"#!\S*?(?:env\s+(?:-S\s+)?)?(\w+?)[\d.]*\s")
 _LANGUAGES = {"python": "python", "node": "other", "ruby": "other", "perl": "other", "php": "other"}
 _RUNS = {"argv": "argv", "shell": "shell-line"}
@@ -198,8 +200,9 @@ class Judging:
             return Word(UNKNOWN)
         if "network" in use.stdin_taint and name in self.policy.names["takes_in"]:
             self.report("network-host", call.text)
-        self._decide(use)
-        self._rules(use)
+        if not self._only_adds_common(use):
+            self._decide(use)
+            self._rules(use)
         self._roles(use)
         special = CHECKS.get(program.kind or _RUNS.get(program.runs or "", ""))
         if special is not None:
@@ -265,6 +268,15 @@ class Judging:
             return True
         shows = use.program.shows
         return bool(shows) and not use.arguments.operands and shows.issuperset(use.arguments.flags)
+
+    def _only_adds_common(self, use: Use) -> bool:
+        """Tell whether a package manager is only told to add packages that so many use that nobody need be asked."""
+        words = [word.text for word in use.arguments.operands]
+        sub = next((sub for sub in use.program.adds if words[: len(sub.split())] == sub.split()), None)
+        if sub is None or not set(use.arguments.flags) <= self.policy.names["adding_options"]:
+            return False
+        packages = [_PACKAGE.match(word) for word in words[len(sub.split()) :]]
+        return bool(packages) and all(found and found[1].lower() in self.policy.names["common_packages"] for found in packages)
 
     def _only_reads(self, use: Use) -> bool:
         """Tell whether the verb of a client is one that only reads: the first word that is no group of verbs."""

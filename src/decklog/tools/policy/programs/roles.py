@@ -89,6 +89,8 @@ def _check_setting(judge: Judge, use: Use, word: Word) -> None:
         if not word.text.startswith("-"):
             _as(judge, use, "load", word)
         return
+    if found[1] in judge.policy.names["harmless_settings"]:
+        return
     # The kind of a setting may be written behind its name, as in `NAME:PATH=value`.
     value = found[2].partition("=")[2] if "=" in found[2] and "/" not in found[2].partition("=")[0] else found[2]
     first = value.split(maxsplit=1)[0] if _COMMAND_LINE.search(value.strip()) else ""

@@ -31,6 +31,7 @@ CHECKS: dict[str, Check] = {
     "trap": wrappers.check_trap,
     "alias": wrappers.check_alias,
     "package-runner": wrappers.check_package_runner,
+    "container": wrappers.check_container,
     "runner": wrappers.check_runner,
     "packages": wrappers.check_packages,
     "shell": interpreters.check_shell_program,

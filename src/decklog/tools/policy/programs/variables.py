@@ -1,10 +1,14 @@
 """Judging of environment variables that a command sets."""
 
+import re
+
 from decklog.tools.policy.programs.use import Judge
 from decklog.tools.policy.shell.scope import Scope
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
+# A variable of this kind stands for an option of its program.
+_OPTION = re.compile(r"(?i)^(?:npm_config|pnpm_config|yarn|pip|uv|cargo|bundle|poetry)_+")
 _ROLES = {"load", "place", "write", "settings", "program"}
 _SAFE_PATH_CLASSES = {"inside", "top", "home-part", "home-deep", "startup", "system", "parent"}
 
@@ -17,8 +21,9 @@ def check_variable(judge: Judge, name: str, word: Word, call: Call, scope: Scope
     known = judge.policy.variables.get(name)
     if known is None:
         # A name that the script alone sees decides nothing; one that a program sees may.
-        role = judge.policy.role_by_name(name) if call.argv else "text"
-        if role in _ROLES and word.is_known:
+        option = _OPTION.sub("", name)
+        role = judge.policy.role_by_name(option) if call.argv else "text"
+        if (role in _ROLES or (role == "value" and option != name)) and word.is_known:
             judge.role(role, word, call, scope)
     elif isinstance(known, str):
         if word.text.strip():

@@ -192,6 +192,23 @@ def check_package_runner(judge: Judge, use: Use) -> None:
         judge.report("package-runner", use.call.text)
 
 
+_REGISTRY = re.compile(r"[\w-]+[.:][^/]*/|localhost/")
+
+
+def check_container(judge: Judge, use: Use) -> None:
+    """Judge what a new container runs: the image by where it comes from, what it is given of the repository, and the command."""
+    operands = use.arguments.operands
+    mounted = [word for option, word in use.arguments.values if use.program.options.get(option) == "mounted"]
+    for word in mounted:
+        judge.path("subject" if word.text.endswith(":ro") else "write", Word(word.text.split(":")[0]), use.scope, use.call.text)
+    image = operands[0].text if operands else UNKNOWN
+    publisher = image.partition("/")[0] if "/" in image else "library"
+    if UNKNOWN in image or _REGISTRY.match(image) or publisher not in judge.policy.names["image_publishers"]:
+        judge.report("package-runner", use.call.text)
+    if operands[1:]:
+        use.printed = judge.review(use.call.inner(operands[1:]), use.scope)
+
+
 # What runs a file that is named without its interpreter.
 _RUN_BY = {"py": "python", "rb": "ruby"}
 

@@ -180,6 +180,10 @@ class Expander:
             return Word(operator.lstrip(":+").strip("\"'"))
         if operator.startswith((":?", "?")):
             return word
+        if operator == "@P":
+            # A prompt is expanded once more, with the commands in it.
+            self._run_hidden(word.text)
+            return Word(UNKNOWN, word.taint | self.taint)
         replaced = _REPLACED.fullmatch(operator)
         if replaced and word.is_known:
             old, new = (part.strip("\"'") for part in (replaced[2], replaced[3] or ""))
