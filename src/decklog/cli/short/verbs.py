@@ -4,7 +4,6 @@ from decklog import ReasoningPhase
 from decklog.cli.short.answer import DONE, PENDING, REFUSED, Answer, approval_data, one_line, said_of, task_answer
 from decklog.cli.short.caller import GET_ONE, LEASE_SECONDS, Caller
 from decklog.errors import LeaseLost, NotFound, StillPending
-from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -232,8 +231,10 @@ def spend(
             enforce=False,
             key=key,
         )
+    from decklog.figures import dollars
+
     known = charge.cost_microdollars is not None
-    amount = dollars(charge.cost_microdollars or 0) if known else "an unknown price"
+    amount = dollars(charge.cost_microdollars or 0, exact=True) if known else "an unknown price"
     over = "; a budget is overdrawn: stop, and ask" if charge.overdrew else ""
     data: dict[str, Any] = {"charge": charge.id, "tokens": charge.tokens, "cost_microdollars": charge.cost_microdollars}
     text = f"spent: {amount}, {charge.tokens} tokens of {charge.model}{over}"
