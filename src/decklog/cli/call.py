@@ -76,7 +76,7 @@ class Call:
             return self.brief
         from decklog.cli.agents import is_agent
 
-        return is_agent() or any(word.partition("=")[0] == "--agent" for word in self.words)
+        return self.agent is not None or is_agent()
 
     def take_agent(self, words: list[str], known: "Container[str]") -> list[str]:
         """Take `--agent` and `--agent-id` out of a verb's words, where they are not options of its own."""

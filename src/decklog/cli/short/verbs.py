@@ -34,6 +34,8 @@ def next_(
     When there is none, the reason: exit 7 if something may come, 0 if all is over.
     A worker that was killed and starts again under its name has its task back.
     """
+    if me.is_given_a_task:
+        return _given(me, lease)
     with me.claims.alone(wait + _PATIENCE_SECONDS):
         task, notes = _go_on(me, lease)
         if task is not None:
@@ -44,6 +46,19 @@ def next_(
             me.keep(me.of_task(claim.task, claim.task.fence, lease))
             return task_answer(claim.task, _answers(me, claim.task), notes)
     return _none(me, wanted, notes)
+
+
+def _given(me: Caller, lease: float) -> Answer:
+    """Show the task that was claimed for the worker; once it is done there is nothing else for it to do."""
+    claim = me.must_have()
+    try:
+        task = me.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=lease)
+    except LeaseLost as problem:
+        if problem.details["state"] != "done":
+            raise
+        reason = {"code": "task_done", "message": f"task {claim.task_id} is done", "hint": "Nothing else was given to you."}
+        return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, reason=reason)
+    return task_answer(task, list(me.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS)))
 
 
 def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
