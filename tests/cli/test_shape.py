@@ -66,6 +66,7 @@ def test_an_agent_gets_brief_answers_without_asking(decklog: Program, task: str,
 def test_others_get_all_of_it_unless_they_name_an_agent(decklog: Program, task: str) -> None:
     assert list(decklog("tasks", "get", task, "--json").envelope) == FULL
     assert "left_out" in decklog("runs", "count-cycle", "run_1", "--agent", "qa", "--json").envelope
+    assert list(decklog("journal", "find", "run_1", "--agent", "qa", "--json").envelope) == FULL, "here it is what is looked for"
 
 
 def test_errors_and_empty_answers_stay_what_they_are(decklog: Program, log_folder: Path) -> None:

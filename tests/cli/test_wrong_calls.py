@@ -50,8 +50,6 @@ def next_call(words: list[str], said: Said) -> list[str]:
     cause, step = said.err.splitlines()
     near = re.search(r"Did you mean (.+?)\?", step)
     if near is None:
-        if step.strip().startswith("There are: "):
-            return [words[0], words[1], "--help"]
         found = re.findall(r"decklog ((?:[\w@:/.<>-]+|\"[^\"]*\"| )+)", step.rstrip("."))
         assert found, step
         return shlex.split(found[0])

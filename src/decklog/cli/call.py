@@ -19,6 +19,8 @@ HAND_WRITTEN = {
 }
 # The commands of the short way, which find run, task, worker and fence by themselves; `short/verbs.py` has them.
 SHORT_WAY = ("next", "done", "fail", "block", "note", "ask", "spend", "recall", "remember", "plan")
+# What every command takes, wherever it stands, with a value behind it. The policy of agents' commands knows them too.
+WITH_VALUE = ("--db", "--fields")
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
 
 
@@ -50,10 +52,9 @@ class Call:
                 self.json = True
             elif word in ("--brief", "--no-brief"):
                 self.brief = word == "--brief"
-            elif word == "--db" or word.startswith("--db="):
-                self.db = word[5:] if "=" in word else next(words, "")
-            elif word == "--fields" or word.startswith("--fields="):
-                self.fields = word[9:] if "=" in word else next(words, "")
+            elif word.partition("=")[0] in WITH_VALUE:
+                flag, equals, value = word.partition("=")
+                setattr(self, flag[2:], value if equals else next(words, ""))
             else:
                 self.words.append(word)
 
@@ -75,7 +76,7 @@ class Call:
             return self.brief
         from decklog.cli.agents import is_agent
 
-        return is_agent() or any(word.partition("=")[0] == "--agent" for word in self.words)
+        return self.agent is not None or is_agent()
 
     def take_agent(self, words: list[str], known: "Container[str]") -> list[str]:
         """Take `--agent` and `--agent-id` out of a verb's words, where they are not options of its own."""

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 from decklog.app import store_class
 from decklog.cli.call import HAND_WRITTEN, Call, Usage
+from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.operations import Operation, operations_of
 
@@ -39,6 +40,7 @@ def run_operation(call: Call) -> int:
     parameters = parameters_of(operation)
     flags = {parameter.flag for parameter in parameters}
     words = call.take_agent(words, flags)
+    use_shape_of(call)
     if operation.manager_only:
         words = call.take_key(words, flags)
     arguments = read_words(parameters, words)

@@ -56,7 +56,7 @@ _FIRST = (
     ("next", "agents: get a task, or see the one you have"),
     ('done "WHAT"', 'agents: end it; or fail "WHY", block "WHY"'),
     ('ask "QUESTION"', 'agents: ask a person; also note "TEXT", recall WORDS, remember "LESSON", spend MODEL'),
-    ("watch [RUN]", "follow what happens; search WORDS finds it again"),
+    ("now", "what needs a person, what runs and what it costs; watch follows it, search WORDS finds it again"),
     ("runs show RUN", "what became of a run, and what it cost"),
     ("verify", "prove that nothing was changed"),
     ("help all", "every command; COMMAND --help tells what one takes"),

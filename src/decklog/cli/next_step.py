@@ -8,15 +8,16 @@ if TYPE_CHECKING:
     from decklog.cli.call import Call
 
 # A hint with one of these already names something to type.
-_TYPED = ("decklog ", "Did you mean ", " --", "There are: ", "It can: ", "pip install", "chmod")
+_TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "chmod")
 
 
 def add_next_step(problem: BaseException, call: "Call") -> None:
     """Put a command behind the hint of an error that names nothing to type."""
     if not isinstance(problem, errors.DecklogError) or problem.retryable:
         return
-    if not any(typed in f" {problem.hint or ''}" for typed in _TYPED):
-        problem.hint = " ".join(part for part in (problem.hint, _step(problem, call)) if part) or None
+    said = (problem.hint or "").removesuffix(".")
+    if not any(typed in said for typed in _TYPED):
+        problem.hint = ". ".join(part for part in (said, _step(problem, call)) if part) or None
 
 
 def _step(problem: errors.DecklogError, call: "Call") -> str | None:

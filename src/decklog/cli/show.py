@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
 from decklog.cli.table import cut, fitted, in_dollars, plain
-from decklog.figures import dollars
 from decklog.records import Page, Record
 
 TYPE_CHECKING = False
@@ -118,6 +117,8 @@ def _untold(entry: "Any") -> str:
     if "model" not in image:
         return ""
     cost = image.get("cost_microdollars")
+    from decklog.figures import dollars
+
     return f"{'price unknown' if cost is None else dollars(cost)}, {image['model']}"
 
 

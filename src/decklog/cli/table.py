@@ -3,7 +3,6 @@
 import re
 
 from decklog.cli import terminal
-from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,6 +113,8 @@ def in_dollars(value: "Any") -> "Any":
 
 def _amount(name: str, value: "Any", is_of_unit: bool) -> "Any":
     if type(value) is int and (is_of_unit or name.endswith(_SMALL)):
+        from decklog.figures import dollars
+
         return dollars(value)
     return "dollars" if (name, value) == ("unit", _SMALL) else in_dollars(value)
 

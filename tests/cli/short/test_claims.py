@@ -151,6 +151,9 @@ def test_a_claim_that_somebody_else_made_is_named_by_task_and_fence(decklog: Pro
     assert decklog("done", "--task", "one", "--fence", "99").code == 5
     assert decklog("done", **given).out.startswith("done: one")
     assert decklog("done", **given).out.startswith("done already: one")
+    over = decklog("next", **given)
+    assert (over.code, over.out) == (0, "Nothing: task one is done. Nothing else was given to you.\n")
+    assert decklog("tasks", "get", "two", "--json").data["state"] == "pending"
 
 
 def test_two_scripts_of_one_terminal_have_a_task_each(agent: Start, tasks: Path) -> None:

@@ -34,6 +34,11 @@ class Caller:
         self._task_id = _given(options, "task", "DECKLOG_TASK_ID")
         self._fence = _given(options, "fence", "DECKLOG_FENCE") if self._task_id else None
 
+    @property
+    def is_given_a_task(self) -> bool:
+        """Whether somebody else claimed a task for this worker, and so decides what it does next."""
+        return self._fence is not None
+
     # What it has
 
     def claim(self, *, or_ended: bool = False) -> Remembered | None:

@@ -4,7 +4,6 @@ from decklog import ReasoningPhase
 from decklog.cli.short.answer import DONE, PENDING, REFUSED, Answer, approval_data, one_line, said_of, task_answer
 from decklog.cli.short.caller import GET_ONE, LEASE_SECONDS, Caller
 from decklog.errors import LeaseLost, NotFound, StillPending
-from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ def next_(
     When there is none, the reason: exit 7 if something may come, 0 if all is over.
     A worker that was killed and starts again under its name has its task back.
     """
+    if me.is_given_a_task:
+        return _given(me, lease)
     with me.claims.alone(wait + _PATIENCE_SECONDS):
         task, notes = _go_on(me, lease)
         if task is not None:
@@ -45,6 +46,19 @@ def next_(
             me.keep(me.of_task(claim.task, claim.task.fence, lease))
             return task_answer(claim.task, _answers(me, claim.task), notes)
     return _none(me, wanted, notes)
+
+
+def _given(me: Caller, lease: float) -> Answer:
+    """Show the task that was claimed for the worker; once it is done there is nothing else for it to do."""
+    claim = me.must_have()
+    try:
+        task = me.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=lease)
+    except LeaseLost as problem:
+        if problem.details["state"] != "done":
+            raise
+        reason = {"code": "task_done", "message": f"task {claim.task_id} is done", "hint": "Nothing else was given to you."}
+        return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, reason=reason)
+    return task_answer(task, list(me.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS)))
 
 
 def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
@@ -232,8 +246,10 @@ def spend(
             enforce=False,
             key=key,
         )
+    from decklog.figures import dollars
+
     known = charge.cost_microdollars is not None
-    amount = dollars(charge.cost_microdollars or 0) if known else "an unknown price"
+    amount = dollars(charge.cost_microdollars or 0, exact=True) if known else "an unknown price"
     over = "; a budget is overdrawn: stop, and ask" if charge.overdrew else ""
     data: dict[str, Any] = {"charge": charge.id, "tokens": charge.tokens, "cost_microdollars": charge.cost_microdollars}
     text = f"spent: {amount}, {charge.tokens} tokens of {charge.model}{over}"

@@ -1,0 +1,15 @@
+"""Our own command, as an agent might call it: what only the manager may do is refused, wherever its settings stand."""
+
+import pytest
+
+from decklog.cli.call import WITH_VALUE
+from decklog.tools.policy import Decision, judge
+
+DECIDE = ["approvals", "decide", "apr_1", "granted", "--by", "em"]
+
+
+@pytest.mark.parametrize("setting", [*([flag, "x.db"] for flag in WITH_VALUE), ["--brief"], ["--no-brief"], ["--json"]])
+@pytest.mark.parametrize("place", range(len(DECIDE) - 1))
+def test_no_setting_hides_what_only_the_manager_may_do(setting: list[str], place: int) -> None:
+    words = ["decklog", *DECIDE[:place], *setting, *DECIDE[place:]]
+    assert judge(" ".join(words)).decision is not Decision.ALLOW
