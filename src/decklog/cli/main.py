@@ -22,6 +22,7 @@ COMMANDS = {
     "accept": ("setup", "Say yes to the log that was found for this folder and that you did not make there."),
     "migrate": ("setup", "Bring the log's schema up to date, and a SQLite file's journal mode back to WAL."),
     "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
+    "top": ("overview", "Show what `now` says live, on the whole terminal: move, open, read, approve or deny, quit."),
     "notify": ("notify", "Tell people what happened, by the rules of `decklog notices`."),
     "doctor": (
         "health",
