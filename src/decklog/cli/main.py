@@ -26,6 +26,7 @@ COMMANDS = {
         "Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.",
     ),
     "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
+    "top": ("overview", "Show what `now` says live, on the whole terminal: move, open, read, approve or deny, quit."),
     "notify": ("notify", "Tell people what happened, by the rules of `decklog notices`."),
     "doctor": (
         "health",

@@ -7,25 +7,30 @@ from contextlib import nullcontext
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from typing import Protocol
 
     from decklog.app import Decklog
 
+    class Asking(Protocol):
+        """Asks whoever sits at the terminal; what is hidden is not shown as it is typed."""
 
-def proving(log: "Decklog", key: str | None) -> "AbstractContextManager[None]":
+        def __call__(self, what: str, *, hidden: bool) -> str: ...
+
+
+def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> "AbstractContextManager[None]":
     """Ask for the manager's password, or for the passphrase of the key, where somebody can answer and one is needed."""
+    ask = ask or _prompted
     if key is not None:
-        return log.proving(key=key, passphrase=passphrase_of(key))
+        return log.proving(key=key, passphrase=passphrase_of(key, ask))
     shown = log.trust.show()
     if not shown["is_bound"] or "problem" in shown or not sys.stdin.isatty():
         return nullcontext()
     if shown["has_password"]:
-        return log.proving(password=asked(f"Password of {shown['manager']}"))
+        return log.proving(password=ask(f"Password of {shown['manager']}", hidden=True))
     path = key_path()
     if not os.path.exists(path):
-        import click
-
-        path = click.prompt(f"Key file of {shown['manager']}", err=True)
-    return log.proving(key=path, passphrase=passphrase_of(path))
+        path = ask(f"Key file of {shown['manager']}", hidden=False)
+    return log.proving(key=path, passphrase=passphrase_of(path, ask))
 
 
 def key_path() -> str:
@@ -34,7 +39,7 @@ def key_path() -> str:
     return os.path.join(settings, "decklog", "manager_ed25519")
 
 
-def passphrase_of(path: str) -> str | None:
+def passphrase_of(path: str, ask: "Asking | None" = None) -> str | None:
     """Give the passphrase of a key file: from DECKLOG_PASSPHRASE, or as it is typed; None where it has none."""
     given = os.environ.get("DECKLOG_PASSPHRASE")
     if given is not None or not sys.stdin.isatty():
@@ -44,7 +49,7 @@ def passphrase_of(path: str) -> str | None:
             is_locked = b"bcrypt" in _decoded(file.read())
     except (OSError, ValueError):
         return None  # whoever reads the key says what is wrong with it
-    return asked(f"Passphrase of {path}") if is_locked else None
+    return (ask or _prompted)(f"Passphrase of {path}", hidden=True) if is_locked else None
 
 
 def asked(what: str, *, twice: bool = False) -> str:
@@ -53,6 +58,12 @@ def asked(what: str, *, twice: bool = False) -> str:
 
     answer: str = click.prompt(what, hide_input=True, err=True, confirmation_prompt=twice)
     return answer
+
+
+def _prompted(what: str, *, hidden: bool) -> str:
+    import click
+
+    return asked(what) if hidden else str(click.prompt(what, err=True))
 
 
 def _decoded(armoured: bytes) -> bytes:

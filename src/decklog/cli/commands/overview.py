@@ -1,9 +1,13 @@
 """What goes on: once, for a person or a shell prompt, and live on the whole terminal."""
 
+import sys
+
 import click
 
 from decklog.cli import terminal
-from decklog.cli.call import Call
+from decklog.cli.call import Call, Usage
+from decklog.cli.derived import acting
+from decklog.cli.manager import for_the_manager
 from decklog.cli.screens.lines import say
 from decklog.cli.screens.now import screen
 from decklog.cli.show import show
@@ -30,6 +34,29 @@ def now(call: Call, limit: int) -> int:
     else:
         say(screen(summary, terminal.width(_NARROW), strips))
     return PENDING if summary.decisions else 0
+
+
+@for_the_manager
+@click.command()
+@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=2.0, metavar="X", help="read anew so often, default 2")
+@click.pass_obj
+def top(call: Call, seconds: float) -> int:
+    """Show what `now` says live, on the whole terminal: move, open, read, approve or deny, quit.
+
+    `?` shows the keys. An approval is decided with a reason and, where a manager is bound, the manager's password or key.
+    """
+    if not (sys.stdin.isatty() and terminal.is_terminal()):
+        raise Usage("top needs a terminal", hint="decklog now prints the same once.")
+    import curses
+
+    from decklog.cli.screens.top import run
+
+    with call.open() as log, acting(log, call):
+        try:
+            run(log, seconds=seconds)
+        except curses.error as problem:
+            raise Usage(f"this terminal can't show it: {problem}", hint="decklog now prints the same once.") from None
+    return 0
 
 
 def _brief(data: "dict[str, object]") -> "dict[str, object]":

@@ -1,0 +1,125 @@
+"""The pages of `decklog top`: a list of what waits and what runs, and what each of them is when it is opened."""
+
+from dataclasses import dataclass, field
+
+from decklog.cli.screens import approval as approvals
+from decklog.cli.screens.lines import DIM, LOUD, STRONG, Line, Piece, clipped, fit, span, wrapped
+from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
+from decklog.cli.show import entry_line
+from decklog.cli.terminal import revealed
+from decklog.figures import money
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog import RunOverview, Summary, WaitingItem
+    from decklog.app import Decklog
+
+KEYS = "j k move · Enter open · a approve · d deny · / find · ? help · q quit"
+HELP = (
+    "j, k, arrows   move, or scroll what is open",
+    "Enter, o       open what is marked",
+    "a              approve the approval that is marked or open; asks for a reason and the manager's proof",
+    "d              deny it; asks for a reason",
+    "/              show only what has a text; empty shows all",
+    "r              read anew now (it is read anew every two seconds)",
+    "Esc, q         back; q in the list ends",
+    "",
+    "▲ needs you   ✕ quiet   ▶ running   ○ idle   ‖ held   ✓ done   ⊗ failed   – cancelled",
+)
+SHOWN = 50
+_ENTRIES = 100
+
+
+@dataclass
+class Page:
+    """Lines to look at; `rows` names the line of each thing that can be marked."""
+
+    lines: list[Line] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    things: "list[WaitingItem | RunOverview]" = field(default_factory=list)
+
+    def add(self, line: Line, thing: "WaitingItem | RunOverview | None" = None) -> None:
+        if thing is not None:
+            self.rows.append(len(self.lines))
+            self.things.append(thing)
+        self.lines.append(line)
+
+
+def overview_page(summary: "Summary", strips: "dict[str, list[int]]", sought: str, width: int) -> Page:
+    """Write the list: the sentence, what needs a person, the runs with their strips, and the budgets."""
+    page = Page([[Piece(text, STRONG)] for text in wrapped(summary.sentence, width)])
+    if summary.is_new:
+        page.lines += [[], *([Piece(text)] for text in START)]
+        return page
+    waiting = [item for item in summary.waiting if _has(sought, item.what, item.run_id, item.by)]
+    runs = [run for run in summary.runs if _has(sought, run.goal, run.id, run.status.value, doing(run))]
+    if waiting:
+        page.lines += [[], [Piece("Needs you", STRONG)]]
+        for item in waiting:
+            page.add(_item_line(item, summary, width), item)
+    if runs:
+        page.lines += [[], [Piece("Runs", STRONG)]]
+        for run in runs:
+            page.add(run_line(run, summary.at, width, strips), run)
+    if sought:
+        page.lines += [[], [Piece(f"Only what has “{revealed(sought)}”; / and Enter shows all", DIM)]]
+    page.lines += money_lines(summary, width)
+    page.lines = [clipped(line, width) for line in page.lines]
+    return page
+
+
+def _has(sought: str, *texts: str | None) -> bool:
+    return not sought or any(sought.casefold() in (text or "").casefold() for text in texts)
+
+
+def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
+    told = facts(item, summary.at)
+    room = max(10, width - 2 - min(len(told), width // 2) - 2)
+    return [Piece("▲ ", LOUD), Piece(fit(item.what, room)), Piece("  " + fit(told, width - room - 4, right=True), DIM)]
+
+
+def thing_page(log: "Decklog", thing: "WaitingItem | RunOverview", width: int) -> Page:
+    """Write what something is that was opened."""
+    if hasattr(thing, "goal"):
+        return _run_page(log, thing.id, width)
+    item: Any = thing
+    if item.kind.value == "approval":
+        return Page(approvals.lines(log.approvals.show(item.id), log.clock.now(), width))
+    if item.kind.value == "quiet":
+        return _run_page(log, item.id, width)
+    texts = [part for text in revealed_lines(item.what) for part in wrapped(text, width)]
+    told = [[Piece(text, STRONG)] for text in texts]
+    return Page([*told, [Piece(facts(item, log.clock.now()), LOUD)], [], [Piece(item.command)]])
+
+
+def revealed_lines(text: str) -> list[str]:
+    return [revealed(line) for line in text.splitlines()] or [""]
+
+
+def _run_page(log: "Decklog", run_id: str, width: int) -> Page:
+    run, now = log.overview.run(run_id), log.clock.now()
+    entries = list(log.journal.find(run_id, limit=_ENTRIES))
+    head: list[Line] = [[Piece(text, STRONG)] for text in wrapped(run.goal, width)]
+    counts = ", ".join(f"{count} {name}" for name, count in run.tasks.items() if count)
+    spent = money(run.cost_microdollars) if run.calls else "nothing"
+    head += [
+        [
+            Piece(f"{run.status.shape} {run.status.value}", LOUD if run.status.value == "needs you" else STRONG),
+            Piece(f"   {run.id}"),
+        ],
+        [
+            Piece(
+                fit(
+                    f"tasks: {counts or 'none'}; spent: {spent}; {run.entries:,} entries, the last {span(now - run.last_at)} ago",
+                    width,
+                )
+            )
+        ],
+    ]
+    for task in run.working_on:
+        state = "lease ended" if task["lease_ended"] else task["stage"] or "at work"
+        head.append([Piece(fit(f"  {task['worker']}: {task['title']} ({state})", width), DIM)])
+    told = [[Piece(revealed(fit(entry_line(entry, of_one_stream=True), width)))] for entry in entries]
+    return Page([*head, [], [Piece("Latest entries first", STRONG)], *told])

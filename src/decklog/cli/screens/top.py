@@ -1,0 +1,277 @@
+"""`decklog top`: the overview live, on the whole terminal. What is decided here is decided as `approvals decide` does it."""
+
+import curses
+import locale
+import os
+import time
+
+from decklog.cli.proving import proving
+from decklog.cli.screens.lines import DIM, LOUD, STRONG, Line, Piece, cells, clipped, fit
+from decklog.cli.screens.pages import HELP, KEYS, SHOWN, Page, overview_page, thing_page
+from decklog.cli.terminal import revealed
+from decklog.errors import DecklogError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog import RunOverview, Summary, WaitingItem
+    from decklog.app import Decklog
+
+    Thing = WaitingItem | RunOverview
+
+_TICK_MILLISECONDS = 200
+_ESCAPE, _ENTER = "\x1b", ("\n", "\r")
+
+
+class Cancelled(Exception):
+    """Whoever was asked went back."""
+
+
+def run(log: "Decklog", *, seconds: float = 2.0) -> None:
+    """Show the overview until somebody ends it."""
+    locale.setlocale(locale.LC_ALL, "")
+    # Curses waits a second after Escape for what it might begin; nobody types that fast, and terminals send it at once.
+    os.environ.setdefault("ESCDELAY", "25")
+    curses.wrapper(lambda window: Top(log, window, seconds).loop())
+
+
+class Top:
+    """The state of the screen: what was read, what is marked, what is open."""
+
+    def __init__(self, log: "Decklog", window: "curses.window", seconds: float) -> None:
+        self._log = log
+        self._window = window
+        self._seconds = seconds
+        self._marked = 0
+        self._first = 0
+        self._sought = ""
+        self._said = ""
+        self._opened: Thing | None = None
+        self._is_help = False
+        self._read_at = 0.0
+        self._summary: Summary | None = None
+        self._strips: dict[str, list[int]] = {}
+        self._page = Page()
+        self._styles = _styles()
+
+    def loop(self) -> None:
+        """Read, draw and do what is typed, until it is over."""
+        self._window.timeout(_TICK_MILLISECONDS)
+        _cursor(0)
+        while True:
+            self._read()
+            self._draw()
+            key = self._key()
+            if key is not None and not self._do(key):
+                return
+
+    # Reading
+
+    def _read(self, *, now: bool = False) -> None:
+        if self._summary is not None and not now and time.monotonic() - self._read_at < self._seconds:
+            return
+        self._read_at = time.monotonic()
+        try:
+            self._summary = self._log.overview.now(limit=SHOWN)
+            self._strips = self._log.overview.pulse([run.id for run in self._summary.runs])
+        except DecklogError as problem:
+            # What was read before stays on the screen, with the reason why it is old.
+            self._said = f"not read: {problem.message}"
+
+    def _lay_out(self) -> None:
+        height, width = self._window.getmaxyx()
+        width = max(1, width - 1)
+        if self._is_help:
+            self._page = Page([[Piece(text)] for text in HELP])
+        elif self._opened is not None:
+            try:
+                self._page = thing_page(self._log, self._opened, width)
+            except DecklogError as problem:
+                self._page = Page([[Piece(problem.message, LOUD)], [Piece(problem.hint or "", DIM)]])
+        elif self._summary is not None:
+            self._page = overview_page(self._summary, self._strips, self._sought, width)
+            self._marked = max(0, min(self._marked, len(self._page.rows) - 1))
+            self._keep_in_sight(height - 1)
+        self._first = max(0, min(self._first, len(self._page.lines) - (height - 1)))
+
+    def _keep_in_sight(self, room: int) -> None:
+        if not self._page.rows or self._marked == 0:
+            self._first = 0
+            return
+        line = self._page.rows[self._marked]
+        self._first = min(max(self._first, line - room + 1), line)
+
+    # Drawing
+
+    def _draw(self) -> None:
+        self._lay_out()
+        height, width = self._window.getmaxyx()
+        self._window.erase()
+        marked = self._page.rows[self._marked] if self._page.rows and self._opened is None and not self._is_help else -1
+        for place, line in enumerate(self._page.lines[self._first : self._first + height - 1]):
+            self._put(place, line, is_marked=place + self._first == marked)
+        self._put(height - 1, self._foot(width - 1))
+        self._window.refresh()
+
+    def _foot(self, width: int) -> Line:
+        if self._said:
+            return [Piece(fit(self._said, width), STRONG)]
+        when = f"live, {self._summary.at:%H:%M:%S} UTC" if self._summary else "reading"
+        keys = "j k scroll · a approve · d deny · q back" if self._opened is not None or self._is_help else KEYS
+        return [Piece(fit(keys, max(0, width - len(when) - 1)), DIM), Piece(" " + when, DIM)]
+
+    def _put(self, place: int, line: Line, *, is_marked: bool = False) -> None:
+        height, width = self._window.getmaxyx()
+        if not 0 <= place < height:
+            return
+        column = 0
+        for piece in clipped(line, max(0, width - 1)):
+            style = self._styles[piece.style] | (curses.A_REVERSE if is_marked else 0)
+            try:
+                self._window.addstr(place, column, piece.text, style)
+            except curses.error:
+                return  # the window became smaller meanwhile; the next drawing knows
+            column += cells(piece.text)
+
+    # Typing
+
+    def _key(self) -> "str | int | None":
+        try:
+            return self._window.get_wch()
+        except curses.error:
+            return None  # nothing was typed
+        except KeyboardInterrupt:
+            return "q" if self._opened is None else _ESCAPE
+
+    def _do(self, key: "str | int") -> bool:
+        """Do what a key says; False ends it."""
+        self._said = ""
+        if key in ("q", _ESCAPE):
+            return self._back(key)
+        if key in ("j", curses.KEY_DOWN, "k", curses.KEY_UP):
+            self._move(1 if key in ("j", curses.KEY_DOWN) else -1)
+        elif key in (curses.KEY_NPAGE, " ", curses.KEY_PPAGE):
+            self._move(10 if key != curses.KEY_PPAGE else -10)
+        elif key in (*_ENTER, "o", curses.KEY_ENTER):
+            self._open()
+        elif key == "?":
+            self._is_help, self._first = True, 0
+        elif key == "r":
+            self._read(now=True)
+        elif key == "/":
+            self._find()
+        elif key in ("a", "d"):
+            self._decide("granted" if key == "a" else "denied")
+        return True
+
+    def _back(self, key: "str | int") -> bool:
+        if not self._is_help and self._opened is None:
+            return key != "q"
+        self._is_help, self._opened, self._first = False, None, 0
+        return True
+
+    def _move(self, steps: int) -> None:
+        if self._opened is not None or self._is_help:
+            self._first += steps
+        else:
+            self._marked = max(0, min(self._marked + steps, len(self._page.rows) - 1))
+
+    def _open(self) -> None:
+        if self._opened is None and not self._is_help and self._page.things:
+            self._opened, self._first = self._page.things[self._marked], 0
+
+    def _find(self) -> None:
+        try:
+            self._sought, self._marked = self._ask("Find", hidden=False).strip(), 0
+        except Cancelled:
+            self._sought = ""
+
+    # Deciding
+
+    def _decide(self, verdict: str) -> None:
+        thing = self._opened or (self._page.things[self._marked] if self._page.things else None)
+        if thing is None or getattr(thing, "kind", None) != "approval":
+            self._said = "Only an approval is approved or denied here; Enter shows what else to type."
+            return
+        # Nothing is decided by one key, nor unread: the thing itself is on the screen while the reason is typed.
+        self._opened, self._first = thing, 0
+        self._draw()
+        try:
+            decided = self._decided(thing.id, verdict)
+            self._said = f"{decided.state} by {decided.decided_by}" + ("" if decided.is_proven else ", unproven")
+            self._opened = None
+            self._read(now=True)
+        except Cancelled:
+            self._said = "Nothing was decided."
+        except DecklogError as problem:
+            self._said = f"Nothing was decided: {problem.message}"
+
+    def _decided(self, approval_id: str, verdict: str) -> "Any":
+        log = self._log
+        shown, trust = log.approvals.show(approval_id), log.trust.show()
+        wish = "Why do you approve (Esc goes back)" if verdict == "granted" else "Why do you deny (needed; Esc goes back)"
+        reason = self._ask(wish, hidden=False).strip()
+        if verdict == "denied" and not reason:
+            raise Cancelled
+        digest = shown["subject_digest"]
+        if verdict == "granted" and shown["about"]["check"] == "not in the log":
+            digest = self._ask("SHA-256 of what you looked at", hidden=False).strip()
+        name = str(trust["manager"]) if trust["is_bound"] else self._ask("Your name", hidden=False).strip()
+        with proving(log, None, self._ask):
+            return log.approvals.decide(
+                approval_id,
+                verdict,  # type: ignore[arg-type]
+                by=name,
+                rationale=reason or None,
+                digest=digest,
+            )
+
+    def _ask(self, what: str, *, hidden: bool) -> str:
+        """Ask in the last line; Escape goes back."""
+        typed = ""
+        _cursor(1)
+        try:
+            while True:
+                self._show_question(what, "•" * len(typed) if hidden else typed)
+                key = self._key()
+                if key is None or key == curses.KEY_RESIZE:
+                    continue
+                if key in _ENTER or key == curses.KEY_ENTER:
+                    return typed
+                if key in (_ESCAPE, "\x03"):
+                    raise Cancelled
+                if key in (curses.KEY_BACKSPACE, "\x7f", "\x08"):
+                    typed = typed[:-1]
+                elif isinstance(key, str) and key.isprintable():
+                    typed += key
+        finally:
+            _cursor(0)
+
+    def _show_question(self, what: str, typed: str) -> None:
+        height, width = self._window.getmaxyx()
+        self._draw()
+        room = max(1, width - 1 - cells(what) - 2)
+        shown = revealed(typed)
+        self._window.move(max(0, height - 1), 0)
+        self._window.clrtoeol()
+        self._put(height - 1, [Piece(f"{what}: ", LOUD), Piece(shown[-room:])])
+        self._window.refresh()
+
+
+def _styles() -> "dict[str, int]":
+    """Say how curses shows each style: in colour where there is one and it is wanted."""
+    loud = curses.A_BOLD
+    if curses.has_colors():
+        curses.use_default_colors()
+    if curses.has_colors() and not os.environ.get("NO_COLOR"):
+        curses.init_pair(1, curses.COLOR_YELLOW, -1)
+        loud |= curses.color_pair(1)
+    return {"plain": curses.A_NORMAL, LOUD: loud, DIM: curses.A_DIM, STRONG: curses.A_BOLD}
+
+
+def _cursor(visibility: int) -> None:
+    try:
+        curses.curs_set(visibility)
+    except curses.error:
+        return  # some terminals can't hide it

@@ -1,0 +1,84 @@
+"""A terminal of its own for a program, read as a screen."""
+
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pyte
+
+from tests.db.processes import environment
+
+
+class Terminal:
+    """Runs `decklog` on a terminal of a size, types, and gives what is to be seen."""
+
+    def __init__(self, *words: str, cwd: Path, columns: int = 100, lines: int = 30, **variables: str) -> None:
+        self._screen = pyte.Screen(columns, lines)
+        self._stream = pyte.ByteStream(self._screen)
+        self._ours, theirs = pty.openpty()
+        self._size(theirs, columns, lines)
+        own = {"HOME": str(cwd / "home"), "TERM": "linux", "LC_ALL": "C.UTF-8", **variables}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "decklog", *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=cwd,
+            env={name: value for name, value in environment(**own).items() if name not in ("COLUMNS", "LINES")},
+            start_new_session=True,
+        )
+        os.close(theirs)
+        os.set_blocking(self._ours, False)
+        self.sent = b""
+
+    @staticmethod
+    def _size(file: int, columns: int, lines: int) -> None:
+        fcntl.ioctl(file, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def resize(self, columns: int, lines: int) -> None:
+        self._screen.resize(lines, columns)
+        self._size(self._ours, columns, lines)
+        self.process.send_signal(signal.SIGWINCH)
+
+    def press(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    @property
+    def shown(self) -> str:
+        """Take in what came, and give the screen as text."""
+        while True:
+            try:
+                part = os.read(self._ours, 65536)
+            except (BlockingIOError, OSError):
+                break
+            if not part:
+                break
+            self.sent += part
+            self._stream.feed(part)
+        return "\n".join(line.rstrip() for line in self._screen.display)
+
+    def shows(self, *texts: str) -> bool:
+        seen = self.shown
+        return all(text in seen for text in texts)
+
+    def style_of(self, text: str) -> object:
+        """Give the character that a text begins with, with its colours."""
+        for number, line in enumerate(self._screen.display):
+            if (place := line.find(text)) >= 0:
+                return self._screen.buffer[number][place]
+        raise AssertionError(f"{text!r} is not on the screen:\n{self.shown}")
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(10)
+        os.close(self._ours)
