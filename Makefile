@@ -11,7 +11,7 @@ IN_MEMORY := if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 
 MINUTES :=
 PROGRAMS := 1000
 
-.PHONY: demo test test-agents explore programs coverage lint bench docs dist lock hooks clean
+.PHONY: demo test test-agents explore programs coverage lint bench docs site screenshots dist lock hooks clean
 
 demo: $(STAMP)
 	@$(BIN)/decklog demo
@@ -49,6 +49,16 @@ bench: $(STAMP)
 
 docs: $(STAMP)
 	@$(BIN)/python -m tests.generate
+
+# The documents as a site, in build/site: nothing in it is loaded from another host.
+site: $(STAMP)
+	@$(BIN)/python -c 'import mkdocs' 2>/dev/null || $(PIP) --editable '.[dev,site]'
+	@$(BIN)/mkdocs build --strict --clean --config-file site/mkdocs.yml
+	@$(BIN)/python -m tests.site build/site
+
+# What the documents show of the terminal and of reports, from real commands.
+screenshots: $(STAMP)
+	@$(BIN)/python -m tests.pictures
 
 # What is handed out, proven by installing it where nothing else is.
 dist: $(STAMP)

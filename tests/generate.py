@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tests.async_types import async_types
+from tests.reference import errors_md, python_md
 
 DOCS = Path(__file__).parent.parent / "docs"
 MANAGER = DOCS.parent / "src/decklog/tools/policy/manager.toml"
@@ -143,14 +144,16 @@ def documents() -> dict[Path, str]:
     return {
         DOCS / "schema.sql": schema_sql(),
         DOCS / "cli.md": cli_md(),
+        DOCS / "reference/errors.md": errors_md(),
+        DOCS / "reference/python.md": python_md(),
         MANAGER: manager_toml(),
         ASYNC_TYPES: async_types(),
     }
 
 
 def main() -> None:
-    DOCS.mkdir(exist_ok=True)
     for path, text in documents().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         sys.stdout.write(f"{path.relative_to(DOCS.parent)}: {len(text.splitlines())} lines\n")
 

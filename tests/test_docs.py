@@ -7,6 +7,7 @@ import pytest
 
 from decklog.operations import Operation
 from tests.generate import ASYNC_TYPES, DOCS, MANAGER, async_types, cli_md, documents, manager_toml, schema_sql
+from tests.reference import errors_md, python_md
 from tests.registry import named, operations
 
 
@@ -15,6 +16,8 @@ from tests.registry import named, operations
     [
         (schema_sql, DOCS / "schema.sql"),
         (cli_md, DOCS / "cli.md"),
+        (errors_md, DOCS / "reference/errors.md"),
+        (python_md, DOCS / "reference/python.md"),
         (manager_toml, MANAGER),
         (async_types, ASYNC_TYPES),
     ],

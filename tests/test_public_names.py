@@ -1,6 +1,7 @@
 """Nobody needs a deep import: what a program meets of a log has a name in `decklog`."""
 
 import ast
+import traceback
 from enum import Enum
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import decklog
 from decklog import errors
+from decklog.app import STORES
 from decklog.cli.parameters import parameters_of
 from tests.registry import operations, records
 
@@ -19,6 +21,24 @@ def test_every_record_is_exported() -> None:
 def test_every_error_is_exported() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.DecklogError)]
     assert [kind for kind in kinds if getattr(decklog, kind.__name__, None) is not kind] == []
+
+
+def test_every_error_says_what_it_means() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.DecklogError)]
+    assert [kind.__name__ for kind in kinds if not vars(kind).get("__doc__")] == []
+    assert len({kind.code for kind in kinds}) == len(kinds)
+
+
+def test_a_traceback_shows_what_to_do_next() -> None:
+    try:
+        raise errors.Busy("the log is busy", hint="Try again.")
+    except errors.Busy as problem:
+        shown = "".join(traceback.format_exception(problem))
+    assert shown.rstrip().endswith("the log is busy\nTry again.")
+
+
+def test_a_log_lists_its_stores(log: decklog.Decklog) -> None:
+    assert set(STORES) <= set(dir(log))
 
 
 def test_every_enumeration_that_a_verb_takes_is_exported() -> None:

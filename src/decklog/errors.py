@@ -64,18 +64,26 @@ class Unavailable(DecklogError):
 
 
 class TooLarge(Invalid):
+    """A value is larger than the log takes."""
+
     code = "too_large"
 
 
 class NotADatabase(Invalid):
+    """The file is no SQLite database, or one of another program."""
+
     code = "not_a_database"
 
 
 class SchemaTooNew(Invalid):
+    """The log was written by a newer Decklog than this one."""
+
     code = "schema_too_new"
 
 
 class SchemaTooOld(Invalid):
+    """The log lacks migrations of this Decklog."""
+
     code = "schema_too_old"
 
 
@@ -86,24 +94,34 @@ class SchemaDiffers(Invalid):
 
 
 class TimedOut(Conflict):
+    """It took longer than it was given."""
+
     code = "timed_out"
     retryable = True
 
 
 class StillPending(Conflict):
+    """The answer that was waited for has not come yet."""
+
     code = "pending"
     retryable = True
 
 
 class LeaseLost(Conflict):
+    """The task is no longer the caller's: its lease expired, or another worker has it."""
+
     code = "lease_lost"
 
 
 class ReadOnly(Denied):
+    """The log, or the role that uses it, is for reading only."""
+
     code = "read_only"
 
 
 class NetworkFilesystem(Denied):
+    """The file lies where several machines may write it, and SQLite can't keep them apart there."""
+
     code = "network_filesystem"
 
 
@@ -126,27 +144,39 @@ class NotAccepted(Denied):
 
 
 class BudgetExceeded(Refused):
+    """A budget has no room for this."""
+
     code = "budget_exceeded"
 
 
 class EngineTooOld(Unavailable):
+    """The SQLite or PostgreSQL that was found is older than what the log needs."""
+
     code = "engine_too_old"
 
 
 class Closed(Unavailable):
+    """The log was closed."""
+
     code = "closed"
 
 
 class Damaged(Unavailable):
+    """What is in the log can't be read, or is not what was written."""
+
     code = "damaged"
 
 
 class Busy(Unavailable):
+    """Somebody else holds what is needed; trying again helps."""
+
     code = "busy"
     retryable = True
 
 
 class DiskFull(Unavailable):
+    """There is no room left to write; nothing of the write was kept."""
+
     code = "disk_full"
     retryable = True
 

@@ -1,6 +1,6 @@
 """A week of two runs, as a team might have it: work, a crash, a question, a blocker, money and proof. All of it is made up."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -85,14 +85,14 @@ def _work(
             call = {"tool": "run", "arguments": {"command": command}, "duration_ms": seconds * 1000}
             log.journal.append(run_id, kind="tool", subtype="run", payload={**call, "result": {"exit_code": code}})
             clock.advance(minutes=4)
-        log.ledger.charge("opus", input_tokens=cost // 60, output_tokens=cost // 400, cost_microdollars=cost, run_id=run_id)
+        log.ledger.charge("a-model", input_tokens=cost // 60, output_tokens=cost // 400, cost_microdollars=cost, run_id=run_id)
         claim.finish(summary)
     clock.advance(seconds=40)
 
 
-def made(folder: Path) -> tuple[Path, ManualClock]:
-    """Make the log in a folder; give its path and the clock it ended at."""
-    path, clock = folder / "decklog.db", ManualClock(datetime(2026, 11, 10, 9, 12, tzinfo=UTC))
+def made(folder: Path, start: datetime) -> tuple[Path, ManualClock]:
+    """Make the log in a folder, from a time on; give its path and the clock that it ended at."""
+    path, clock = folder / "decklog.db", ManualClock(start)
     with Decklog.open(path, clock=clock) as log:
         write(log, clock)
     return path, clock

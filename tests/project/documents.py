@@ -17,11 +17,13 @@ NOT_RUN = {
     "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
 }
 # Pages that are written from the code, and held against it by tests/test_docs.py.
-GENERATED = {"docs/cli.md"}
+GENERATED = {"docs/cli.md", "docs/reference/errors.md", "docs/reference/python.md"}
 # Lines of a console block that would leave the machine.
 LEAVES_THE_MACHINE = ("pip install ",)
 
-PYTHON, CONSOLE = "python", "console"
+PYTHON, CONSOLE, TOML = "python", "console", "toml"
+# A block that begins with the name of a file is that file for the console blocks after it.
+_FILE = re.compile(r"# ([\w-]+\.(?:py|toml))$")
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _INDENTED = re.compile(r"(?:\A|\n\n)((?: {4}\S[^\n]*(?:\n|\Z)|\n(?= {4}))+)")
 _TIME, _DIGEST, _ID = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?", r"\b[0-9a-f]{64}\b", r"\b[a-z]+_01\w+"
@@ -44,8 +46,19 @@ class Block:
         return self.text.strip().splitlines()[0].strip()
 
     @property
+    def file_name(self) -> str | None:
+        """The file that a reader saves it as; None where it is run by itself."""
+        found = _FILE.match(self.first_line) if self.language in (PYTHON, TOML) else None
+        return found and found[1]
+
+    @property
     def is_run(self) -> bool:
-        return self.language in (PYTHON, CONSOLE)
+        return self.language in (PYTHON, CONSOLE) or self.file_name is not None
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is run by itself: what it prints stands beside its prints."""
+        return self.language == PYTHON and self.file_name is None
 
     @property
     def begins_a_story(self) -> bool:

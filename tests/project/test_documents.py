@@ -12,7 +12,6 @@ from tests.project.documents import (
     CONSOLE,
     GENERATED,
     NOT_RUN,
-    PYTHON,
     Block,
     answers,
     blocks_of,
@@ -29,10 +28,10 @@ PROJECT = "/home/you/project"
 
 
 def stories() -> list[list[Block]]:
-    """Give the console blocks that are run in one folder, one after the other."""
+    """Give the console blocks that are run in one folder, one after the other, with the files that are saved there."""
     told: list[list[Block]] = []
     for block in BLOCKS:
-        if block.language == CONSOLE:
+        if block.language == CONSOLE or block.file_name:
             if not told or told[-1][-1].page != block.page or block.begins_a_story:
                 told.append([])
             told[-1].append(block)
@@ -48,7 +47,7 @@ def name(block: Block) -> str:
     return f"{block.page}:{block.line}"
 
 
-@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == PYTHON], ids=name)
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.is_program], ids=name)
 def test_an_example_in_python_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
     words = [sys.executable, "-W", "error", "-c", block.text]
     done = subprocess.run(words, cwd=tmp_path, env=variables(tmp_path), capture_output=True, text=True, timeout=300, check=False)
@@ -74,6 +73,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("story", stories(), ids=lambda story: name(story[0]))
 def test_commands_answer_as_the_page_shows(story: list[Block], folder: Path, empty_postgres_url: str) -> None:
     for block in story:
+        if block.file_name:
+            (folder / block.file_name).write_text(block.text, encoding="utf-8")
+            continue
         here = Block(block.page, block.line, block.language, block.text.replace(POSTGRES, f"'{empty_postgres_url}'"))
         steps = steps_of(here)
         for step, (code, said) in zip(steps, answers(steps, folder, folder.parent / "home"), strict=True):

@@ -41,7 +41,7 @@ def _line(budget: "dict[str, Any]", size: int) -> str:
     if budget["unpriced_calls"]:
         facts.append(f"{budget['unpriced_calls']} calls of unknown price")
     if budget["renews_at"]:
-        facts.append(f"renews {str(budget['renews_at'])[:16]}")
+        facts.append(f"renews {str(budget['renews_at'])[:16].replace('T', ' ')}")
     days = sparkline([int(day["spent"]) for day in budget["days"]])
     shown = f"{bar(float(budget['percent']))} {budget['percent']:>4} %  {days}"
     head, tail = f"{_what(budget):<{size}}  {shown}", f"{', '.join(facts)}  [{budget['state']}]"
