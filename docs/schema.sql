@@ -251,7 +251,7 @@ CREATE TABLE tasks (
   reservation_id    text,
   key               text,
   created_at        text not null,
-  updated_at        text not null,
+  updated_at        text not null, assigned_to text,
   check ((state = 'running') = (worker is not null)),
   check ((state = 'running') = (leased_until is not null))
 ) strict;
@@ -267,7 +267,8 @@ CREATE UNIQUE INDEX tasks_by_key on tasks (run_id, key) where key is not null;
 CREATE TABLE dependencies (
   run_id     text not null references runs (id),
   task_id    text not null references tasks (id),
-  depends_on text not null references tasks (id),
+  depends_on text not null references tasks (id), kind text not null default 'blocks'
+  check (kind = 'blocks' or kind = 'parent' or kind = 'related' or kind = 'discovered-from'),
   primary key (task_id, depends_on),
   check (task_id <> depends_on)
 ) strict;
@@ -1135,6 +1136,54 @@ CREATE INDEX runs_by_end on runs (ended_at, id) where ended_at is not null;
 CREATE INDEX tasks_blocked on tasks (updated_at, id) where state = 'blocked';
 
 CREATE INDEX charges_by_answer on charges (answer_id) where answer_id is not null;
+
+CREATE INDEX tasks_assigned on tasks (run_id, assigned_to) where assigned_to is not null;
+
+CREATE UNIQUE INDEX dependencies_one_parent on dependencies (task_id) where kind = 'parent';
+
+CREATE TABLE task_comments (
+  id         text not null primary key,
+  run_id     text not null references runs (id),
+  task_id    text not null references tasks (id),
+  author     text not null,
+  body       text not null,
+  created_at text not null
+) strict;
+
+CREATE INDEX task_comments_by_task on task_comments (task_id, created_at, id);
+
+CREATE TABLE templates (
+  name        text not null,
+  version     integer not null check (version >= 1),
+  description text not null,
+  tasks       text not null,
+  created_at  text not null,
+  primary key (name, version)
+) strict;
+
+CREATE TABLE schedules (
+  id              text not null primary key,
+  run_id          text not null references runs (id),
+  name            text not null,
+  rule            text not null,
+  zone            text not null,
+  catch_up        text not null check (catch_up = 'none' or catch_up = 'one' or catch_up = 'all'),
+  catch_up_limit  integer not null check (catch_up_limit between 1 and 100),
+  late_seconds    integer not null check (late_seconds >= 0),
+  task            text,
+  template        text,
+  template_values text not null,
+  next_at         text,
+  last_at         text,
+  occurrences     integer not null check (occurrences >= 0),
+  reason          text,
+  created_at      text not null,
+  updated_at      text not null,
+  unique (run_id, name),
+  check ((task is null) <> (template is null))
+) strict;
+
+CREATE INDEX schedules_due on schedules (run_id, next_at) where next_at is not null;
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -2461,3 +2510,63 @@ create index tasks_blocked on tasks (updated_at, id) where state = 'blocked';
 -- that were kept apart may each have it, so it is no constraint: they can still be brought together.
 alter table charges add column answer_id text collate "C";
 create index charges_by_answer on charges (answer_id) where answer_id is not null;
+
+-- 0008_planning
+
+-- Only the worker that a task is assigned to gets it. Whoever waits for work looks here whether anything is meant for somebody; the
+-- index says nothing of states, so that claims and ends do not touch it.
+alter table tasks add column assigned_to text collate "C";
+
+create index tasks_assigned on tasks (run_id, assigned_to) where assigned_to is not null;
+
+-- How one task is linked with another. Only `blocks` holds it back; with `parent` the second is whole only with the first.
+alter table dependencies add column kind text collate "C" not null default 'blocks'
+  check (kind = 'blocks' or kind = 'parent' or kind = 'related' or kind = 'discovered-from');
+
+create unique index dependencies_one_parent on dependencies (task_id) where kind = 'parent';
+
+create table task_comments (
+  id         text collate "C" not null primary key,
+  run_id     text collate "C" not null references runs (id),
+  task_id    text collate "C" not null references tasks (id),
+  author     text collate "C" not null,
+  body       text collate "C" not null,
+  created_at text collate "C" not null
+);
+
+create index task_comments_by_task on task_comments (task_id, created_at, id);
+
+-- Sets of tasks that are planned again and again. A version is never changed: what was made from it can be told by it.
+create table templates (
+  name        text collate "C" not null,
+  version     bigint not null check (version >= 1),
+  description text collate "C" not null,
+  tasks       text collate "C" not null,
+  created_at  text collate "C" not null,
+  primary key (name, version)
+);
+
+-- What a run is to do again and again. `next_at` is when a claim, or whoever looks, next makes tasks of it; none while it is paused.
+create table schedules (
+  id              text collate "C" not null primary key,
+  run_id          text collate "C" not null references runs (id),
+  name            text collate "C" not null,
+  rule            text collate "C" not null,
+  zone            text collate "C" not null,
+  catch_up        text collate "C" not null check (catch_up = 'none' or catch_up = 'one' or catch_up = 'all'),
+  catch_up_limit  bigint not null check (catch_up_limit between 1 and 100),
+  late_seconds    bigint not null check (late_seconds >= 0),
+  task            text collate "C",
+  template        text collate "C",
+  template_values text collate "C" not null,
+  next_at         text collate "C",
+  last_at         text collate "C",
+  occurrences     bigint not null check (occurrences >= 0),
+  reason          text collate "C",
+  created_at      text collate "C" not null,
+  updated_at      text collate "C" not null,
+  unique (run_id, name),
+  check ((task is null) <> (template is null))
+);
+
+create index schedules_due on schedules (run_id, next_at) where next_at is not null;

@@ -75,7 +75,8 @@ def table_text(engine: str, table: str) -> str:
     whole = "\n".join(schema.text_of(step, engine) for step in schema.steps(engine))
     start = re.search(rf"create table {table} \(", whole)
     assert start, f"no migration makes {table}"
-    return balanced(whole, start.end() - 1)
+    added = re.findall(rf"alter table {table} add column ([^;]*);", whole)
+    return "\n".join([balanced(whole, start.end() - 1), *added])
 
 
 def balanced(text: str, start: int) -> str:

@@ -112,7 +112,9 @@ if TYPE_CHECKING:
     from decklog.stores.work.criteria import Criterion, CriterionStatus
     from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
     from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase
-    from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, Task, TaskState
+    from decklog.stores.work.schedules import CatchUp, Schedule
+    from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, LinkKind, Task, TaskComment, TaskState
+    from decklog.stores.work.templates import Template
     from decklog.tools.calls.guard import Unrestricted
     from decklog.tools.calls.tool import Tool
     from decklog.tools.policy.policy import Policy
@@ -181,7 +183,9 @@ _NAMES = {
     "stores.work.criteria": "Criterion CriterionStatus",
     "stores.work.groups": "Group GroupStatus GroupTier MergeStatus ReviewStatus",
     "stores.work.plans": "PhaseStatus Plan PlanPhase",
-    "stores.work.task": "Attempt AttemptOutcome Dependency Task TaskState",
+    "stores.work.schedules": "CatchUp Schedule",
+    "stores.work.task": "Attempt AttemptOutcome Dependency LinkKind Task TaskComment TaskState",
+    "stores.work.templates": "Template",
     "tools.calls.guard": "Unrestricted",
     "tools.calls.tool": "Tool",
     "tools.policy.policy": "Policy",
@@ -208,6 +212,7 @@ __all__ = [
     "BudgetStanding",
     "BudgetUnit",
     "Busy",
+    "CatchUp",
     "ChangeKind",
     "Charge",
     "Checkpoint",
@@ -259,6 +264,7 @@ __all__ = [
     "LearningState",
     "LeaseLost",
     "Lesson",
+    "LinkKind",
     "ManualClock",
     "MergeStatus",
     "Message",
@@ -305,6 +311,7 @@ __all__ = [
     "RunSnapshot",
     "RunStatus",
     "Sandbox",
+    "Schedule",
     "SchemaDiffers",
     "SchemaTooNew",
     "SchemaTooOld",
@@ -322,8 +329,10 @@ __all__ = [
     "StrategyTopic",
     "Summary",
     "Task",
+    "TaskComment",
     "TaskSnapshot",
     "TaskState",
+    "Template",
     "TestingMode",
     "TimedOut",
     "TooLarge",

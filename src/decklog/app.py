@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from decklog.stores.work.criteria import Criteria
     from decklog.stores.work.groups import Groups
     from decklog.stores.work.plans import Plans
+    from decklog.stores.work.schedules import Schedules
     from decklog.stores.work.tasks import Tasks
+    from decklog.stores.work.templates import Templates
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -136,7 +138,26 @@ class Decklog:
         """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
         from decklog.stores.work.tasks import Tasks
 
-        return Tasks(self.parts, reservations=lambda: self.reservations, lessons=lambda: self.memory)
+        return Tasks(
+            self.parts,
+            reservations=lambda: self.reservations,
+            lessons=lambda: self.memory,
+            schedules=lambda: self.schedules,
+        )
+
+    @cached_property
+    def templates(self) -> "Templates":
+        """Keeps sets of tasks that are planned again and again, and makes tasks of them."""
+        from decklog.stores.work.templates import Templates
+
+        return Templates(self.parts, tasks=lambda: self.tasks)
+
+    @cached_property
+    def schedules(self) -> "Schedules":
+        """Keeps what a run does again and again; its tasks appear when their time has come and somebody claims or looks."""
+        from decklog.stores.work.schedules import Schedules
+
+        return Schedules(self.parts, tasks=lambda: self.tasks, templates=lambda: self.templates)
 
     @cached_property
     def plans(self) -> "Plans":

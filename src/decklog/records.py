@@ -261,6 +261,10 @@ class Record:
     is_guarded = False
     # The column with the digest of bytes that are kept beside the row; with a second one, only where that is empty.
     keeps = ()  # type: tuple[str, ...]
+    # The columns that undo may give the value they had before; a record that names none is never taken back.
+    restores = ()  # type: tuple[str, ...]
+    # Those that may have changed with them, and go on from what they are.
+    kept_on_undo = ("updated_at",)  # type: tuple[str, ...]
     # True on what an idempotent verb gives back when there was nothing left to do.
     already = False
 
@@ -406,6 +410,11 @@ class Record:
     def needs_proof(cls, _before: "Mapping[str, Any] | None", _after: "Mapping[str, Any]") -> bool:
         """Tell whether only the manager makes a record of what it was before, if anything, into what an entry says."""
         return cls.is_managed
+
+    @classmethod
+    def why_not_undone(cls, _before: "Mapping[str, Any]", _after: "Mapping[str, Any]", _db: "Any") -> "str | None":
+        """Say why what a record became can't be taken back, although all that changed could be restored; None when it can."""
+        return None
 
     @classmethod
     def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ import psycopg  # noqa: F401 - imported before the fork, where it is paid for on
 import psycopg_pool  # noqa: F401
 
 from decklog import Clock, Decklog
-from decklog.errors import Busy, DecklogError, LeaseLost
+from decklog.errors import Busy, Conflict, DecklogError, LeaseLost
 from decklog.stores.journal import journal, tail, verify  # noqa: F401
 from tests.db.processes import say
 
@@ -508,3 +509,62 @@ def extend_with_a_clock_ahead(_number: int, target: str, hours: float, task_id: 
     _set_clock(hours)
     with Decklog.open(target) as log:
         return log.tasks.extend(task_id, fence=fence, lease_seconds=seconds).state.value
+
+
+# Plans that change while others work
+
+
+def edit_and_claim(number: int, target: str, run_id: str, count: int) -> dict[str, Any]:
+    """Edit every task that can be, or claim every one: half of the processes do either."""
+    with Decklog.open(target) as log:
+        if number % 2:
+            edited = []
+            for place in range(count):
+                with suppress(Conflict):
+                    log.tasks.edit(f"t{place}", reason="a race", title="after")
+                    edited.append(f"t{place}")
+            return {"edited": edited}
+        claimed = {}
+        while (claim := log.tasks.claim(run_id, worker=f"w{number}")) is not None:
+            claimed[claim.task.id] = claim.task.title
+        return {"claimed": claimed}
+
+
+def assign_and_claim(number: int, target: str, run_id: str, count: int) -> dict[str, Any]:
+    """Keep a share of the tasks for oneself, then claim what is to be had, until all are taken."""
+    claimed = []
+    with Decklog.open(target) as log:
+        for place in range(number, count, 8):
+            if log.tasks.get(f"t{place}").state == "pending":
+                log.tasks.assign(f"t{place}", f"w{number}")
+            if (claim := log.tasks.claim(run_id, worker=f"w{number}")) is not None:
+                claimed.append(claim.task.id)
+        while log.tasks.find(run_id, state="pending", limit=1):  # type: ignore[arg-type]
+            if (claim := log.tasks.claim(run_id, worker=f"w{number}")) is not None:
+                claimed.append(claim.task.id)
+    return {"claimed": claimed}
+
+
+def undepend_and_work(number: int, target: str, run_id: str, count: int) -> int:
+    """Take dependencies off while others finish what is waited for, then do what is left."""
+    with Decklog.open(target) as log:
+        for place in range(count) if number % 2 else ():
+            with suppress(Conflict):
+                log.tasks.undepend(f"t{place}", "first")
+    return work(number, target, run_id, 60.0, 0.0)["done"]
+
+
+def claim_what_is_due(number: int, target: str, run_id: str, at: str) -> list[str]:
+    """Claim all there is at a moment; give the keys of what came."""
+    from decklog import ManualClock
+
+    found = []
+    with Decklog.open(target, clock=ManualClock(datetime.fromisoformat(at))) as log:
+        while (claim := log.tasks.claim(run_id, worker=f"w{number}")) is not None:
+            found.append(str(claim.finish().key))
+    return found
+
+
+def use_template(_number: int, target: str, run_id: str, values: dict[str, object]) -> list[str]:
+    with Decklog.open(target) as log:
+        return [task.id for task in log.templates.use("release", run_id, values=values, key="one")]

@@ -35,6 +35,7 @@ class Work:
     failures: int = 0
     blocker: str | None = None
     repeats: int = 0
+    assigned: str | None = None
     tries: tuple[Try, ...] = ()
 
     def taken(self, worker: str, until: datetime) -> "Work":
@@ -109,13 +110,17 @@ class Run:
     def open_needs(self, work: Work) -> int:
         return sum(self.tasks[title].state != "done" for title in work.needs)
 
-    def ready(self, now: datetime) -> list[str]:
-        """Name the tasks that can be claimed."""
-        return [title for title, work in self.tasks.items() if self.goes_on and self.is_ready(work, now)]
+    def ready(self, now: datetime, worker: str) -> list[str]:
+        """Name the tasks that a worker can claim."""
+        return [title for title, work in self.tasks.items() if self.is_ready(work, now, worker)]
 
-    def is_ready(self, work: Work, now: datetime) -> bool:
+    def is_ready(self, work: Work, now: datetime, worker: str) -> bool:
         waits = work.not_before is not None and work.not_before > now
-        return work.state == "pending" and not waits and not self.open_needs(work)
+        return self.goes_on and self.is_near(work, worker) and not waits
+
+    def is_near(self, work: Work, worker: str | None) -> bool:
+        """Tell whether a worker can claim a task, but for the time."""
+        return work.state == "pending" and not self.open_needs(work) and work.assigned in (None, worker)
 
     def lapse(self, now: datetime) -> None:
         """Take expired leases back, as every claim does."""
@@ -153,15 +158,12 @@ class TaskWorld:
         work = self.runs[holder.run].tasks[holder.title]
         return work.state == HELD and work.fence == holder.fence
 
-    def runs_with_work(self, created: "dict[str, datetime]") -> list[str]:
-        """Name the runs that go on and have tasks that are ready or running, by what each would give out first.
-
-        What is being worked on makes a run no more urgent; those with nothing else come last.
-        """
+    def runs_with_work(self, created: "dict[str, datetime]", worker: str) -> list[str]:
+        """Name the runs that go on and have tasks that are ready or running, the most urgent for a worker first."""
         order = []
         for name, run in self.runs.items():
-            ready = [work for work in run.tasks.values() if work.state == "pending" and not run.open_needs(work)]
-            first = min(((-work.priority, created[work.id]) for work in ready), default=None)
-            if run.goes_on and (ready or any(work.state == HELD for work in run.tasks.values())):
-                order.append((first is None, first or (), name))
-        return [name for _, _, name in sorted(order)]
+            tasks = run.tasks.values()
+            if run.goes_on and any(run.is_near(work, work.assigned) or work.state == HELD for work in tasks):
+                near = [(-work.priority, created[work.id], work.id) for work in tasks if run.is_near(work, worker)]
+                order.append((not near, [first[:2] for first in sorted(near)[:1]], name))
+        return [name for *_, name in sorted(order)]

@@ -113,6 +113,48 @@ class TaskMachine(LogMachine[TaskWorld]):
             act()
             run.tasks[title] = replace(work, needs=work.needs | {needed})
 
+    @rule(which=WHICH, other=WHICH)
+    def undepend(self, which: int, other: int) -> None:
+        run, title = self.a_task(which, "pending")
+        work = run.tasks[title]
+        needed = pick(other, sorted(work.needs) or list(run.tasks))
+        act = partial(self.log.tasks.undepend, work.id, run.tasks[needed].id)
+        if needed not in work.needs:
+            assert act().already
+        elif work.state in ENDED_TASK:
+            self.refused(Conflict, act)
+        else:
+            act()
+            run.tasks[title] = replace(work, needs=work.needs - {needed})
+
+    @rule(which=WHICH, priority=st.integers(0, 2), max_attempts=st.integers(1, 3), relied_on=st.booleans())
+    def edit(self, which: int, priority: int, max_attempts: int, relied_on: bool) -> None:
+        run, title = self.a_task(which, *OPEN, "paused")
+        work = run.tasks[title]
+        edited = replace(work, priority=priority, max_attempts=max_attempts)
+        more = {"objective": f"as of step {self.steps}"} if relied_on else {}
+        act = partial(self.log.tasks.edit, work.id, reason="x", priority=priority, max_attempts=max_attempts, **more)
+        if edited == work and not relied_on:
+            assert act().already
+        elif work.state in ENDED_TASK or (work.state == HELD and relied_on):
+            self.refused(Conflict, act)
+        else:
+            act()
+            run.tasks[title] = edited
+
+    @rule(which=WHICH, worker=st.one_of(st.none(), WORKERS))
+    def assign(self, which: int, worker: str | None) -> None:
+        run, title = self.a_task(which, *OPEN, "paused")
+        work = run.tasks[title]
+        act = partial(self.log.tasks.assign, work.id, worker)
+        if work.assigned == worker:
+            assert act().already
+        elif work.state in ENDED_TASK:
+            self.refused(Conflict, act)
+        else:
+            act()
+            run.tasks[title] = replace(work, assigned=worker)
+
     @rule(which=WHICH, include_running=st.booleans())
     def replan(self, which: int, include_running: bool) -> None:
         name, run = self.a_run(which)
@@ -135,16 +177,28 @@ class TaskMachine(LogMachine[TaskWorld]):
         self.claim_one(worker, None if any_run else self.a_run(which)[0])
 
     def claim_one(self, worker: str, name: str | None) -> None:
-        expected = self.next_task([name] if name is not None else self.urgent_runs())
+        expected = self.next_task([name] if name is not None else self.urgent_runs(worker), worker)
         claim = self.log.tasks.claim(name, worker=worker, lease_seconds=LEASE)
         assert (claim and (claim.run_id, claim.title)) == expected
         if claim is not None:
             self.hold(claim, worker)
 
-    def urgent_runs(self) -> list[str]:
-        return self.world.runs_with_work({task.id: task.created_at for task in self.tasks().values()})
+    @rule(worker=WORKERS, which=WHICH)
+    def claim_by_id(self, worker: str, which: int) -> None:
+        run, title = self.a_task(which, "pending", HELD)
+        act = partial(self.log.tasks.claim, task_id=run.tasks[title].id, worker=worker, lease_seconds=LEASE)
+        run.lapse(self.clock.now())
+        if run.is_ready(run.tasks[title], self.clock.now(), worker):
+            claim = act()
+            assert claim is not None
+            self.hold(claim, worker)
+        else:
+            self.refused(Conflict, act)
 
-    def next_task(self, names: list[str]) -> tuple[str, str] | None:
+    def urgent_runs(self, worker: str) -> list[str]:
+        return self.world.runs_with_work({task.id: task.created_at for task in self.tasks().values()}, worker)
+
+    def next_task(self, names: list[str], worker: str) -> tuple[str, str] | None:
         """Take expired leases back run by run, and say which task comes next."""
         tasks = self.tasks()
         for name in names:
@@ -154,7 +208,7 @@ class TaskMachine(LogMachine[TaskWorld]):
                 title: (-run.tasks[title].priority, tasks[run.tasks[title].id].created_at, run.tasks[title].id)
                 for title in run.tasks
             }
-            if ready := run.ready(self.clock.now()):
+            if ready := run.ready(self.clock.now(), worker):
                 return name, min(ready, key=rank.__getitem__)
         return None
 
@@ -251,7 +305,7 @@ class TaskMachine(LogMachine[TaskWorld]):
         worker = run.tasks[holder.title].worker
         assert worker is not None
         run.tasks[holder.title] = self.ended(run.tasks[holder.title], "finish", None, 0)
-        expected = self.next_task([holder.run])
+        expected = self.next_task([holder.run], worker)
         found = act()
         assert (found and (found.run_id, found.title)) == expected
         if found is not None:
@@ -494,6 +548,7 @@ def shown(task: Task) -> tuple[Work, int]:
         failures=task.failures,
         blocker=task.blocker,
         repeats=task.blocker_repeats,
+        assigned=task.assigned_to,
     ), task.open_dependencies
 
 

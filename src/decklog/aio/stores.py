@@ -145,6 +145,8 @@ class Changes:
 
         The first time it returns at once: what was committed before anybody watched is found by looking once more.
         """
+        if step.queue != self._queue:
+            self._leave_queue()
         if step.queue is not None and not self._is_first and not await self._in_queue(step):
             return
         if self._stop is None:
@@ -168,11 +170,15 @@ class Changes:
     def stop(self) -> None:
         if self._stop is not None:
             self._stop()
+        self._leave_queue()
+
+    def _leave_queue(self) -> None:
+        """Let those behind come forward."""
         if self._turns is not None:
             if self._is_first:
                 self._turns.give_back()
             self._store._calls.queues.leave(self._queue)
-            self._turns = None
+            self._turns, self._is_first = None, False
 
 
 class Following:

@@ -55,7 +55,9 @@ from decklog.stores.runs.snapshot import RunSnapshot
 from decklog.stores.work.criteria import Criterion, CriterionStatus
 from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
 from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase
-from decklog.stores.work.task import Attempt, Task, TaskState
+from decklog.stores.work.schedules import CatchUp, Schedule
+from decklog.stores.work.task import Attempt, LinkKind, Task, TaskComment, TaskState
+from decklog.stores.work.templates import Template
 
 class AsyncJournal:
     async def append(
@@ -117,6 +119,8 @@ class AsyncJournal:
     @overload
     async def at(self, table: type[R], record_id: str, when: str) -> R:
         """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
+    async def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = ...) -> Record:
+        """Take the last change of a record back, with an entry that says so; undone once more, the change is there again."""
     async def verify(self, stream: str | None = ..., *, anchor: str | None = ...) -> Verification:
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong."""
 
@@ -320,17 +324,43 @@ class AsyncTasks:
         state_name: str | None = ...,
         trace_file: str | None = ...,
         loop_version: int | None = ...,
+        assigned_to: str | None = ...,
+        parent_id: str | None = ...,
         key: str | None = ...,
     ) -> Task:
         """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
     async def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]:
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
-    async def depend(self, task_id: str, depends_on: str) -> Task:
-        """Make a pending task wait for another one; a circle is refused."""
-    async def dependencies(self, task_id: str) -> list[str]:
-        """List the tasks that a task depends on."""
+    async def edit(
+        self,
+        task_id: str,
+        *,
+        reason: str,
+        title: str | None = ...,
+        objective: str | None = ...,
+        group_id: str | None = ...,
+        priority: int | None = ...,
+        role: str | None = ...,
+        tags: list[str] | None = ...,
+        acceptance: list[str] | None = ...,
+        verification: list[str] | None = ...,
+        allowed_paths: list[str] | None = ...,
+        inputs: dict[str, object] | None = ...,
+        not_before: datetime | None = ...,
+        max_attempts: int | None = ...,
+        stage: str | None = ...,
+        state_name: str | None = ...,
+        trace_file: str | None = ...,
+        loop_version: int | None = ...,
+        clear: list[str] | None = ...,
+    ) -> Task:
+        """Change what is given of a task and keep the rest; `clear` names fields to empty."""
+    async def assign(self, task_id: str, worker: str | None = ..., *, reason: str | None = ...) -> Task:
+        """Keep a task for one worker, whose claims alone then get it; without a worker, give it free again."""
     async def get(self, task_id: str) -> Task:
         """Get a task."""
+    async def view(self, task_id: str) -> dict[str, Any]:
+        """Show a task with all that belongs to it: its links, how far its parts are, its attempts, and the latest comments."""
     async def find(
         self,
         run_id: str,
@@ -345,7 +375,13 @@ class AsyncTasks:
     ) -> Page[Task]:
         """List a run's tasks in the order they were added."""
     async def why_none(
-        self, run_id: str | None = ..., *, group_id: str | None = ..., role: str | None = ..., tag: str | None = ...
+        self,
+        run_id: str | None = ...,
+        *,
+        worker: str | None = ...,
+        group_id: str | None = ...,
+        role: str | None = ...,
+        tag: str | None = ...,
     ) -> dict[str, Any]:
         """Say why a claim gets nothing, as a code and in words, and what would help."""
     async def ready(self, run_id: str, *, limit: int = ...) -> dict[str, Any]:
@@ -364,11 +400,24 @@ class AsyncTasks:
         """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
     async def attempts(self, task_id: str) -> list[Attempt]:
         """List the attempts at a task, oldest first, as the journal tells them."""
+    async def depend(self, task_id: str, depends_on: str, *, kind: LinkKind = ...) -> Task:
+        """Link a task with another of its run: make it wait for it (`blocks`), or a part of it (`parent`), or just say so."""
+    async def undepend(self, task_id: str, depends_on: str, *, reason: str | None = ...) -> Task:
+        """Take the link between two tasks off, of whichever kind; one that waited for nothing else becomes ready."""
+    async def dependencies(self, task_id: str, *, kind: LinkKind = ...) -> list[str]:
+        """List the tasks that a task waits for, or is linked with in another way."""
+    async def subtasks(self, task_id: str) -> dict[str, Any]:
+        """Tell how far the parts of a task are, and their parts: a state, a progress, and each of them."""
+    async def comment(self, task_id: str, body: str, *, author: str | None = ...) -> TaskComment:
+        """Say something of a task, whatever its state; without an author, in the name of the agent that acts."""
+    async def comments(self, task_id: str, *, limit: int = ..., after: str | None = ...) -> Page[TaskComment]:
+        """List what was said of a task, oldest first."""
     async def claim(
         self,
         run_id: str | None = ...,
         *,
         worker: str,
+        task_id: str | None = ...,
         group_id: str | None = ...,
         role: str | None = ...,
         tag: str | None = ...,
@@ -419,6 +468,66 @@ class AsyncTasks:
         """Give a task back unharmed: it is ready again, and no attempt is used."""
     async def park(self, task_id: str, *, fence: int, reason: str) -> Task:
         """Set a task aside while it waits for something outside, such as CI or an answer; `resume` makes it ready again."""
+
+class AsyncTemplates:
+    async def save(self, name: str, tasks: list[dict[str, object]], *, description: str = ...) -> Template:
+        """Keep a set of tasks under a name; one that is known gets a new version, unless nothing differs."""
+    async def get(self, name: str, *, version: int | None = ...) -> Template:
+        """Get a template, the newest version of it or a certain one."""
+    async def find(self, *, limit: int = ..., after: str | None = ...) -> Page[Template]:
+        """List templates by their names, every version."""
+    async def use(
+        self, name: str, run_id: str, *, values: dict[str, object] | None = ..., version: int | None = ..., key: str | None = ...
+    ) -> list[Task]:
+        """Add the tasks of a template to a run, with its places filled in; all of them or none."""
+
+class AsyncSchedules:
+    async def add(
+        self,
+        run_id: str,
+        name: str,
+        when: str,
+        *,
+        zone: str = ...,
+        title: str | None = ...,
+        task: dict[str, object] | None = ...,
+        template: str | None = ...,
+        values: dict[str, object] | None = ...,
+        catch_up: CatchUp = ...,
+        catch_up_limit: int = ...,
+        late_seconds: int = ...,
+    ) -> Schedule:
+        """Have a task, or those of a template, come again and again: `every day 06:00`, `every monday 09:00`, `30 6 * * 1-5`."""
+    async def get(self, schedule_id: str) -> Schedule:
+        """Get a schedule."""
+    async def find(self, run_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Schedule]:
+        """List a run's schedules by their names."""
+    async def preview(self, when: str, *, zone: str = ..., count: int = ...) -> list[str]:
+        """Show when a rule next comes, by the clocks of its zone."""
+    async def edit(
+        self,
+        schedule_id: str,
+        *,
+        reason: str,
+        when: str | None = ...,
+        zone: str | None = ...,
+        title: str | None = ...,
+        task: dict[str, object] | None = ...,
+        template: str | None = ...,
+        values: dict[str, object] | None = ...,
+        catch_up: CatchUp | None = ...,
+        catch_up_limit: int | None = ...,
+        late_seconds: int | None = ...,
+    ) -> Schedule:
+        """Change what is given of a schedule and keep the rest; with another rule or zone, it next comes by that."""
+    async def pause(self, schedule_id: str, *, reason: str) -> Schedule:
+        """Let a schedule rest; what would have come meanwhile does not come later."""
+    async def resume(self, schedule_id: str) -> Schedule:
+        """Have a paused schedule go on from now."""
+    async def remove(self, schedule_id: str, *, reason: str) -> Schedule:
+        """Take a schedule away; the tasks that it made stay."""
+    async def run_due(self, run_id: str | None = ...) -> list[Task]:
+        """Add the tasks of all that is due, of a run or of all that go on; a claim does so by itself."""
 
 class AsyncPlans:
     async def record(
@@ -1575,6 +1684,8 @@ class Stores:
     runs: AsyncRuns
     groups: AsyncGroups
     tasks: AsyncTasks
+    templates: AsyncTemplates
+    schedules: AsyncSchedules
     plans: AsyncPlans
     criteria: AsyncCriteria
     approvals: AsyncApprovals

@@ -219,9 +219,9 @@ def test_finishing_and_claiming_the_next_is_one_step(log: Decklog, run_id: str) 
 
 def test_adding_again_with_the_same_key_or_id_gives_the_first(log: Decklog, run_id: str) -> None:
     first = log.tasks.add(run_id, "x", key="k", depends_on=[])
-    assert log.tasks.add(run_id, "y", key="k") == first
-    assert log.tasks.add(run_id, "y", key="k").already
-    assert log.tasks.add(run_id, "z", task_id=first.id).already
+    assert log.tasks.add(run_id, "x", key="k") == first
+    assert log.tasks.add(run_id, "x", key="k").already
+    assert log.tasks.add(run_id, "x", task_id=first.id).already
     assert len(log.tasks.find(run_id)) == 1
 
 

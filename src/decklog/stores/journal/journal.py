@@ -307,6 +307,22 @@ class Journal:
             raise NotFound(f"there was no {table} {record_id!r} at {when}")
         return record_class.from_image(image)
 
+    @writes
+    def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = None) -> Record:
+        """Take the last change of a record back, with an entry that says so; undone once more, the change is there again.
+
+        Runs, groups, plans and tasks allow it for what was edited; tasks also for being paused, resumed or abandoned. Leases,
+        money, approvals, trust and what is evidence stay as they are. With `entry`, the number of the change that is meant,
+        it is refused when another came after it.
+        """
+        from decklog.stores.journal.undo import Undo
+
+        record_class = self._class_of(table)
+        if not reason.strip():
+            raise Invalid("to take a change back, give a reason", field="reason")
+        undo = Undo(self._db, self._writer, record_class)
+        return undo.run(self._stream_of(table, record_id), record_id, reason, entry)
+
     def _stream_of(self, table: str, record_id: str) -> str:
         """Name the stream that tells of a record; refuse one that none tells of."""
         row = self._db.one(

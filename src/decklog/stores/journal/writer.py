@@ -68,6 +68,10 @@ class Writer:
 
         return known_keys.find(self._db, batch)
 
+    def now(self) -> str:
+        """Tell the time as columns hold it."""
+        return to_text(self._clock.now())
+
     def change(
         self,
         *,

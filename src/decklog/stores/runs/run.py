@@ -35,6 +35,7 @@ class Run(Record):
     """One undertaking of agents, from its goal to its end; its journal is a stream of its own."""
 
     table = "runs"
+    restores = ("goal", "summary", "repo", "branch", "worktree", "current_task_id", "metadata")
     references = (("current_task_id", "tasks"),)
 
     id: str

@@ -111,6 +111,10 @@ class Group(Record):
 
     table = "groups"
     identity = ("run_id", "group_id")
+    restores = (
+        *("name", "assigned_to", "feature_branch", "complexity", "initial_tier", "context_references", "specializations"),
+        *("item_count", "security_sensitive", "component_path", "speckit_task_ids"),
+    )
     references = (("context_references", "packages"),)
 
     run_id: str

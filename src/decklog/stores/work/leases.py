@@ -4,15 +4,24 @@ A lease has a number that only grows. Whoever comes with an older number has los
 """
 
 from datetime import timedelta
-from functools import cache
 
 from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost, NotFound
 from decklog.operations import calling, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
-from decklog.stores.work.claimable import EXPIRED, GOES_ON, Patience, is_late, is_ready, narrowed, spelled_tag, take_next
-from decklog.stores.work.task import AttemptOutcome, Task, TaskState
+from decklog.stores.work.claimable import (
+    EXPIRED,
+    FINISH,
+    OVERDUE,
+    Patience,
+    held_update,
+    look,
+    narrowed,
+    runs_with_work,
+    take_next,
+)
+from decklog.stores.work.task import AttemptOutcome, LinkKind, Task, TaskState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,13 +57,12 @@ if TYPE_CHECKING:
 
         def recall(self, query: str) -> list[Any]: ...
 
+    class Scheduling(Protocol):
+        """Schedules that make tasks when their time has come."""
 
-# The task of a run that is given out first. Each run is asked for its own by the index, however many tasks there are.
-_FIRST = """
-where tasks.run_id = runs.id and state = 'pending' and open_dependencies = 0
-order by priority desc, tasks.created_at, tasks.id
-limit 1
-"""
+        def make_due(self, run_id: str) -> list[Task]: ...
+
+
 DEFAULT_LEASE_SECONDS = 300.0
 LONGEST_SECONDS = 366 * 86400.0
 
@@ -62,10 +70,18 @@ LONGEST_SECONDS = 366 * 86400.0
 class Leases(Store):
     """Gives tasks to workers, lets them extend, finish, fail or give back what they have, and takes it back when they died."""
 
-    def __init__(self, parts: "Parts", *, reservations: "Callable[[], Reserving]", lessons: "Callable[[], Recalling]") -> None:
+    def __init__(
+        self,
+        parts: "Parts",
+        *,
+        reservations: "Callable[[], Reserving]",
+        lessons: "Callable[[], Recalling]",
+        schedules: "Callable[[], Scheduling]",
+    ) -> None:
         super().__init__(parts)
         self._reservations = reservations
         self._lessons = lessons
+        self._schedules = schedules
 
     @waits_to_write
     def claim(
@@ -73,6 +89,7 @@ class Leases(Store):
         run_id: str | None = None,
         *,
         worker: str,
+        task_id: str | None = None,
         group_id: str | None = None,
         role: str | None = None,
         tag: str | None = None,
@@ -85,7 +102,8 @@ class Leases(Store):
         """Take the most urgent, oldest ready task; None when there is none.
 
         The task is yours until the lease ends: extend it, and show its fence with every later call. With `wait_seconds`, wait
-        so long for a task to become ready.
+        so long for a task to become ready. With `task_id`, take that one or none: whatever stands in the way is told
+        (`Conflict`).
 
         With `reserve_…`, that much of the budgets is reserved in the same transaction, or nothing is claimed; it is settled when
         the task ends and free again when the lease expires. With `recall`, lessons from work like this come along.
@@ -94,6 +112,11 @@ class Leases(Store):
             raise Invalid("a worker needs a name", field="worker")
         check_span(lease_seconds, "lease_seconds")
         wanted = {"group_id": group_id, "role": role, "tag": tag}
+        if task_id is not None:
+            from decklog.stores.work.unclaimed import refuse_claim, run_of
+
+            found = yield reading(lambda: run_of(self._fetch(Task, task_id), run_id, wanted))
+            run_id, wanted = found, {"id": task_id}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         patience = Patience(wait_seconds) if wait_seconds > 0 else None
 
@@ -104,7 +127,9 @@ class Leases(Store):
         claim: Claim | None = None
         while claim is None:
             claim = yield writing(claim_one, undo=self._unclaim)
-            if claim is None and (patience is None or not (yield from self._awaited(run_id, wanted, patience))):
+            if claim is None and (patience is None or not (yield from self._awaited(run_id, worker, wanted, patience))):
+                if task_id is not None:
+                    yield reading(lambda: refuse_claim(self._db, self._fetch(Task, task_id), worker, self._times()))
                 return None
         if recall:
             about = f"{claim.task.title} {claim.task.objective}"
@@ -126,23 +151,18 @@ class Leases(Store):
         """Do this should the transaction that the caller is in be undone."""
         self._db.if_undone(act)
 
-    def _awaited(self, run_id: str | None, wanted: "dict[str, str | None]", patience: "Patience") -> "Generator[Step, Any, bool]":
+    def _awaited(
+        self, run_id: str | None, worker: str, wanted: "dict[str, str | None]", patience: "Patience"
+    ) -> "Generator[Step, Any, bool]":
         """Wait until there may be a task to take. Looking is free for all; only those who see one go and lock the run."""
-        queue = ("claim", run_id, *wanted.values())
-        while not patience.over():
+        asked = narrowed({**wanted, "run_id": run_id, "worker": worker})
+        is_ready, is_shared = False, True
+        while not is_ready and not patience.over():
+            # What is assigned, the first of those who wait may not see for the others: then each looks for itself.
+            queue = ("claim", run_id, *wanted.values(), None if is_shared else worker)
             yield waiting(patience.left(), run_id, queue=queue, patience=patience.whole())
-            if (yield reading(lambda: self._is_any_ready(run_id, wanted))):
-                return True
-        return False
-
-    def _is_any_ready(self, run_id: str | None, wanted: "dict[str, str | None]") -> bool:
-        asked = narrowed({**wanted, "run_id": run_id})
-        bound, _ = self._db.values.bind({**asked, "now": self._now(), "steady_now": self._steady_now()})
-        if self._db.one(is_ready(tuple(asked)), bound) is not None:
-            return True
-        if "tag" in bound:
-            bound["tag"] = spelled_tag(bound["tag"])
-        return self._db.one(is_late(tuple(asked)), bound) is not None
+            is_ready, is_shared = yield reading(lambda: look(self._db, asked, self._times()))
+        return is_ready
 
     def _claim(
         self,
@@ -153,8 +173,8 @@ class Leases(Store):
         amounts: "dict[str, int | None] | None" = None,
     ) -> Task | None:
         now = self._now()
-        for run in [run_id] if run_id is not None else self._runs_with_work():
-            self._take_back(run, now)
+        for run in [run_id] if run_id is not None else runs_with_work(self._db, worker, now):
+            self._put_in_order(run, now)
             if (task := self._take(run, worker, wanted, now, lease_seconds)) is not None:
                 until = now + timedelta(seconds=lease_seconds)
                 return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
@@ -177,31 +197,20 @@ class Leases(Store):
         )
         return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
 
-    def _runs_with_work(self) -> list[str]:
-        """Name the runs that go on and have tasks that are ready or running, in order of what each would give out first."""
-        _, rows = self._db.rows(
-            f"""
-            select id,
-                   (select priority from tasks {_FIRST}) as urgency,
-                   (select created_at from tasks {_FIRST}) as oldest
-              from runs
-             where {GOES_ON}
-               and (exists (select 1 from tasks where run_id = runs.id and state = 'pending' and open_dependencies = 0)
-                    or exists (select 1 from tasks where run_id = runs.id and state = 'running'))
-             order by urgency desc nulls last, oldest, id
-            """,
-            {},
-        )
-        return [row[0] for row in rows]
+    def _times(self) -> "dict[str, datetime]":
+        """Tell the time, by the wall and by the clock of leases."""
+        return {"now": self._now(), "steady_now": self._steady_now()}
 
-    def _take_back(self, run_id: str, now: "datetime") -> None:
+    def _put_in_order(self, run_id: str, now: "datetime") -> None:
+        """Take back what is leased no more, and add what schedules say is due; mostly one look says that there is nothing."""
         steady_now = self._steady_now()
-        bound, _ = self._db.values.bind({"run_id": run_id, "now": steady_now})
-        late = self._db.one(
-            "select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :now limit 1", bound
-        )
-        if late is not None:
+        bound, _ = self._db.values.bind({"run_id": run_id, "now": now, "steady_now": steady_now})
+        overdue = self._db.one(OVERDUE, bound)
+        assert overdue is not None
+        if overdue[0]:
             self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, now=now, steady_now=steady_now)
+        if overdue[1]:
+            self._schedules().make_due(run_id)
 
     def _take(
         self, run_id: str, worker: str, wanted: "dict[str, str | None]", now: "datetime", lease_seconds: float
@@ -316,27 +325,52 @@ class Leases(Store):
             raise
 
     def _finish(self, task_id: str, fence: int, summary: str | None, result: object) -> Task:
-        task = self._change_held(_FINISH, task_id, fence, note=summary or "done", summary=summary, result=result)
+        task = self._change_held(FINISH, task_id, fence, note=summary or "done", summary=summary, result=result)
         self._free_dependents(task_id)
         return task
 
     def _free_dependents(self, task_id: str) -> None:
-        bound = {"task_id": task_id}
-        _, runs = self._db.rows("select distinct run_id from dependencies where depends_on = :task_id order by run_id", bound)
-        for (run_id,) in runs:
-            self._change_all(
-                Task,
-                """
-                update tasks set open_dependencies = open_dependencies - 1, updated_at = :now
-                 where id in (select task_id from dependencies where depends_on = :task_id and run_id = :run_id)
-                   and open_dependencies > 0
-                returning *
-                """,
-                note=f"{task_id} is done",
+        """Let those go on that waited for a task; what has open parts itself is not done."""
+        _, links = self._db.rows("select run_id, kind from dependencies where depends_on = :task_id", {"task_id": task_id})
+        for run_id, kind in sorted(set(links)):
+            if kind == LinkKind.PARENT:
+                self._check_parts(task_id)
+            elif kind == LinkKind.BLOCKS:
+                self._free(run_id, task_id)
+
+    def _check_parts(self, task_id: str) -> None:
+        _, rows = self._db.rows(
+            """
+            select t.id, t.state from dependencies d join tasks t on t.id = d.task_id
+             where d.depends_on = :task_id and d.kind = 'parent' and t.state <> 'done' and t.state <> 'abandoned'
+             order by t.id
+            """,
+            {"task_id": task_id},
+        )
+        if rows:
+            parts = ", ".join(f"{name} ({state})" for name, state in rows[:10])
+            raise Conflict(
+                f"task {task_id} has {len(rows)} open subtasks and can't be done before them: {parts}",
+                hint="Finish or abandon them, or take one off: decklog tasks undepend SUBTASK TASK. To let others do them, "
+                f"release it: decklog tasks release {task_id} --fence N",
                 task_id=task_id,
-                run_id=run_id,
-                now=self._now(),
+                open=[name for name, _ in rows],
             )
+
+    def _free(self, run_id: str, task_id: str) -> None:
+        self._change_all(
+            Task,
+            """
+            update tasks set open_dependencies = open_dependencies - 1, updated_at = :now
+             where id in (select task_id from dependencies where depends_on = :task_id and run_id = :run_id and kind = 'blocks')
+               and open_dependencies > 0
+            returning *
+            """,
+            note=f"{task_id} is done",
+            task_id=task_id,
+            run_id=run_id,
+            now=self._now(),
+        )
 
     @writes
     def fail(
@@ -416,7 +450,7 @@ class Leases(Store):
     def _held(self, task_id: str, fence: int, changes: "dict[str, Any]", note: str | None = None) -> Task:
         """Change fields of a task only if this worker still has it."""
         new = {f"new_{name}": value for name, value in changes.items()}
-        return self._change_held(_held_update(tuple(changes)), task_id, fence, note=note, **new)
+        return self._change_held(held_update(tuple(changes)), task_id, fence, note=note, **new)
 
     def _change_held(self, sql: str, task_id: str, fence: int, *, note: str | None, **parameters: "Any") -> Task:
         """Run an update that meets a task only if this worker still has it."""
@@ -441,33 +475,6 @@ def lease_check(task_id: str, fence: int) -> "Callable[[Database], None]":
             raise _lost(task, fence)
 
     return check
-
-
-_FINISH = """
-update tasks set
-  state = 'done',
-  outcome = 'done',
-  worker = null,
-  leased_until = null,
-  summary = :summary,
-  result = :result,
-  blocker = null,
-  blocker_repeats = 0,
-  updated_at = :now
-where id = :id and fence = :fence and state = 'running'
-returning *
-"""
-
-
-@cache
-def _held_update(names: "tuple[str, ...]") -> str:
-    """Write the update that changes these fields of a task which is still the worker's own."""
-    assignments = ", ".join(f"{name} = :new_{name}" for name in names)
-    return f"""
-    update tasks set {assignments}, updated_at = :now
-     where id = :id and fence = :fence and state = 'running'
-    returning *
-    """
 
 
 def check_span(seconds: float, field: str) -> None:

@@ -30,6 +30,7 @@ class Plan(Record):
 
     table = "plans"
     identity = ("run_id",)
+    restores = ("original_prompt", "plan_text", "current_phase", "metadata")
 
     run_id: str
     original_prompt: str
@@ -47,6 +48,7 @@ class PlanPhase(Record):
 
     table = "phases"
     identity = ("run_id", "number")
+    restores = ("name", "status", "progress_percent", "started_at", "completed_at", "extra")
 
     run_id: str
     number: int

@@ -6,13 +6,13 @@ from datetime import datetime
 from enum import StrEnum
 
 from decklog.clock import to_text
-from decklog.errors import Invalid
+from decklog.errors import Conflict, Invalid
 from decklog.records import Record
 from decklog.stores.checks import filled, mapping, moment, text, texts, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 
@@ -26,6 +26,15 @@ class TaskState(StrEnum):
     ABANDONED = "abandoned"
 
 
+class LinkKind(StrEnum):
+    """How a task is linked with another: only what it is blocked by holds it back."""
+
+    BLOCKS = "blocks"
+    PARENT = "parent"
+    RELATED = "related"
+    DISCOVERED_FROM = "discovered-from"
+
+
 class AttemptOutcome(StrEnum):
     """How an attempt ended."""
 
@@ -37,6 +46,27 @@ class AttemptOutcome(StrEnum):
     PAUSED = "paused"
     PARKED = "parked"
     ABANDONED = "abandoned"
+
+
+# What may be edited, and of that what a worker who has the task does not rely on.
+EDITABLE = (
+    *("title", "objective", "group_id", "priority", "role", "tags", "acceptance", "verification", "allowed_paths", "inputs"),
+    *("not_before", "max_attempts", "stage", "state_name", "trace_file", "loop_version"),
+)
+EDITABLE_WHILE_RUNNING = ("priority", "role", "tags", "not_before", "max_attempts")
+# What each field that can be cleared is then.
+CLEARED: "dict[str, Any]" = {
+    **dict.fromkeys(("group_id", "role", "not_before", "stage", "state_name", "trace_file", "loop_version")),
+    "objective": "",
+    **{name: [] for name in ("tags", "acceptance", "verification", "allowed_paths")},
+    "inputs": {},
+}
+
+
+_DONE_PARENT = """
+select t.id from dependencies d join tasks t on t.id = d.depends_on
+ where d.task_id = :id and d.kind = 'parent' and t.state = 'done'
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +112,27 @@ class Task(Record):
     snapshot: dict[str, object] | None = None
     reservation_id: str | None = None
     key: str | None = None
+    assigned_to: str | None = None
+
+    restores = (*EDITABLE, "assigned_to", "state", "reason", "snapshot", "failures")
+    # A fence only grows: whoever had an older one must still find that out.
+    kept_on_undo = ("fence", "updated_at")
 
     @classmethod
     def task_of(cls, values: "Mapping[str, Any]") -> str | None:
         return str(values["id"])
+
+    @classmethod
+    def why_not_undone(cls, before: "Mapping[str, Any]", after: "Mapping[str, Any]", db: "Any") -> str | None:
+        """Refuse to take back what a worker was given or has done, and to open again what others were done without."""
+        if TaskState.RUNNING in (before["state"], after["state"]):
+            return "a worker was given it, or gave it back, and a lease is not restored"
+        if TaskState.DONE in (before["state"], after["state"]):
+            return "what is done stays done"
+        if after["state"] != TaskState.ABANDONED or before["state"] == TaskState.ABANDONED:
+            return None
+        row = db.one(_DONE_PARENT, {"id": after["id"]})
+        return None if row is None else f"task {row[0]}, of which it is a part, is done since"
 
     @classmethod
     def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
@@ -99,7 +146,8 @@ class Task(Record):
     def fitted(cls, images: "list[dict[str, Any]]", told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
         """Let each wait for just those that are not done: nobody will say so again of one that is."""
         open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
-        waits = Counter(link["task_id"] for link in told.get(Dependency.table, ()) if link["depends_on"] in open_ones)
+        links = [link for link in told.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
+        waits = Counter(link["task_id"] for link in links if link["depends_on"] in open_ones)
         return [{**image, "open_dependencies": waits[image["id"]]} for image in images]
 
     @property
@@ -112,7 +160,7 @@ class Task(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Dependency(Record):
-    """One task waits for another to be done."""
+    """One task is linked with another: it waits for it to be done, is a part of it, came of it, or has to do with it."""
 
     table = "dependencies"
     identity = ("task_id", "depends_on")
@@ -121,6 +169,22 @@ class Dependency(Record):
     run_id: str
     task_id: str
     depends_on: str
+    kind: LinkKind = LinkKind.BLOCKS
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskComment(Record):
+    """What somebody had to say of a task."""
+
+    table = "task_comments"
+    references = (("task_id", "tasks"),)
+
+    id: str
+    run_id: str
+    task_id: str
+    author: str
+    body: str
+    created_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,31 +231,47 @@ def attempts_from(versions: list[Task]) -> list[Attempt]:
     return list(attempts.values())
 
 
-_LISTS = ("tags", "acceptance", "verification", "allowed_paths", "depends_on")
-_NAMES = ("task_id", "group_id", "role", "stage", "state_name", "trace_file", "key")
-
-
 def checked(fields: "dict[str, Any]") -> "dict[str, Any]":
     """Check the fields of one task; give them as they are kept."""
-    if not text("title", fields["title"]).strip():
-        raise Invalid("a task needs a title", field="title")
-    text("objective", fields["objective"])
-    _number("priority", fields["priority"], "it goes from 0 to 100", 0, 100)
-    _number("max_attempts", fields["max_attempts"], "a task needs at least one", 1)
-    lists = {name: list(dict.fromkeys(texts(name, fields[name] or []))) for name in _LISTS}
-    for name in _NAMES:
-        if fields[name] is not None:
-            filled(name, fields[name])
-    if fields["loop_version"] is not None:
-        whole("loop_version", fields["loop_version"])
-    inputs = mapping("inputs", fields["inputs"]) if fields["inputs"] is not None else {}
-    start = fields["not_before"]
-    return {**fields, **lists, "inputs": inputs, "not_before": None if start is None else moment("not_before", start)}
+    return {name: _CHECKS[name](name, value) for name, value in fields.items()}
 
 
-def _number(name: str, value: object, bounds: str, low: int, high: int | None = None) -> None:
-    if type(value) is not int or value < low or (high is not None and value > high):
-        raise Invalid(f"{name} is {value!r}; {bounds}", field=name)
+def _title(name: str, value: object) -> str:
+    if not text(name, value).strip():
+        raise Invalid("a task needs a title", field=name)
+    return text(name, value)
+
+
+def _bounded(bounds: str, low: int, high: int | None = None) -> "Callable[[str, Any], int]":
+    def check(name: str, value: object) -> int:
+        if type(value) is not int or value < low or (high is not None and value > high):
+            raise Invalid(f"{name} is {value!r}; {bounds}", field=name)
+        return value
+
+    return check
+
+
+def _list(name: str, value: object) -> list[str]:
+    return list(dict.fromkeys(texts(name, value or [])))
+
+
+def _or_none(check: "Callable[[str, Any], Any]") -> "Callable[[str, Any], Any]":
+    return lambda name, value: None if value is None else check(name, value)
+
+
+_CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
+    "title": _title,
+    "objective": text,
+    "priority": _bounded("it goes from 0 to 100", 0, 100),
+    "max_attempts": _bounded("a task needs at least one", 1),
+    **dict.fromkeys(("tags", "acceptance", "verification", "allowed_paths", "depends_on"), _list),
+    **dict.fromkeys(
+        ("task_id", "group_id", "role", "stage", "state_name", "trace_file", "key", "assigned_to", "parent_id"), _or_none(filled)
+    ),
+    "loop_version": _or_none(whole),
+    "inputs": lambda name, value: {} if value is None else mapping(name, value),
+    "not_before": _or_none(moment),
+}
 
 
 def listed(tasks: object) -> "list[dict[str, Any]]":
@@ -205,3 +285,27 @@ def listed(tasks: object) -> "list[dict[str, Any]]":
         if "run_id" in task:
             raise Invalid(f"task {number} names a run; all tasks are of the run that is given once", field="run_id")
     return tasks
+
+
+def in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+    """Order tasks so that each comes after those of the list it depends on; refuse a circle, naming it."""
+    named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
+    ordered: list[dict[str, Any]] = []
+    done: set[int] = set()
+
+    def visit(task: "dict[str, Any]", path: list[str]) -> None:
+        if id(task) in done:
+            return
+        name = str(task.get("task_id") or "")
+        if name and name in path:
+            circle = [*path[path.index(name) :], name]
+            raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
+        for needed in task.get("depends_on") or []:
+            if needed in named:
+                visit(named[needed], [*path, name])
+        done.add(id(task))
+        ordered.append(task)
+
+    for task in tasks:
+        visit(task, [])
+    return ordered

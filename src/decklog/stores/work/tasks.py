@@ -6,11 +6,26 @@ from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, from_json
-from decklog.stores.of_run import check_run
+from decklog.stores.checks import filled
+from decklog.stores.of_run import check_run, cleared, given_of
 from decklog.stores.work import ready_tags
 from decklog.stores.work.claimable import GOES_ON, TAGGED, spelled_tag
-from decklog.stores.work.leases import Leases
-from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, Task, TaskState, attempts_from, checked, listed
+from decklog.stores.work.links import Links
+from decklog.stores.work.task import (
+    CLEARED,
+    EDITABLE_WHILE_RUNNING,
+    Attempt,
+    AttemptOutcome,
+    Dependency,
+    LinkKind,
+    Task,
+    TaskComment,
+    TaskState,
+    attempts_from,
+    checked,
+    in_order,
+    listed,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,10 +45,10 @@ _CLAIMABLE = f"""
 """
 
 
-class Tasks(Leases):
+class Tasks(Links):
     """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
 
-    records = (Task, Dependency)
+    records = (Task, Dependency, TaskComment)
     derived = (ready_tags.TABLE,)
 
     def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
@@ -67,11 +82,17 @@ class Tasks(Leases):
         state_name: str | None = None,
         trace_file: str | None = None,
         loop_version: int | None = None,
+        assigned_to: str | None = None,
+        parent_id: str | None = None,
         key: str | None = None,
     ) -> Task:
-        """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
+        """Add a task to a run. With an id or key that is known already, that task comes back as it is.
+
+        One that is known, and was added as something else, is a `Conflict` that names the fields. With `parent_id`, it is a
+        subtask of that one, which can't be done before it.
+        """
         given = checked({name: value for name, value in locals().items() if name not in ("self", "run_id")})
-        needed, now = given.pop("depends_on"), self._now()
+        needed, parent, now = given.pop("depends_on"), given.pop("parent_id"), self._now()
         identity = given.pop("task_id") or self._ids.new("task")
         task = self._add_once(
             run_id,
@@ -86,11 +107,36 @@ class Tasks(Leases):
                 **given,
             ),
         )
-        if not task.already:
-            self._check_goes_on(run_id)
-            for other in needed:
-                self._add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
+        links = {**dict.fromkeys(needed, LinkKind.BLOCKS), **({} if parent is None else {parent: LinkKind.PARENT})}
+        if task.already:
+            self._check_same(task, {**given, **({} if task_id is None else {"id": task_id})}, links)
+            return task
+        self._check_goes_on(run_id)
+        for other in needed:
+            self._add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
+        if parent is not None:
+            self.depend(task.id, parent, kind=LinkKind.PARENT)
         return task
+
+    def _check_same(self, task: Task, given: "dict[str, Any]", links: "dict[str, LinkKind]") -> None:
+        """Refuse to add a task again as something that it is not, and was not when it was added."""
+        first = self._db.one(
+            "select payload from entries where record_table = 'tasks' and record_id = :id order by seq limit 1", {"id": task.id}
+        )
+        defaults = Task._column_defaults()
+        added = {} if first is None else Task.upcast(from_json(first[0]))
+        bound, _ = self._db.values.bind(given)
+        now, _ = self._db.values.bind({name: getattr(task, name) for name in given})
+        # What has its default was hardly given; and what was edited since is no reason to refuse the one who added it.
+        differing = [name for name in bound if bound[name] not in (now[name], added.get(name), defaults[name])]
+        differing += sorted({"depends_on" if kind == LinkKind.BLOCKS else "parent_id" for kind in self._never(task.id, links)})
+        if differing:
+            raise Conflict(
+                f"task {task.id} is there already, with another {' and another '.join(differing)}",
+                hint=f"Change it: decklog tasks edit {task.id}. Or give the new task an id and a key of its own.",
+                task_id=task.id,
+                fields=differing,
+            )
 
     def add_record(self, **fields: "Any") -> Task:
         """Insert a task as it is given. Importers use it; others use `add`."""
@@ -130,85 +176,109 @@ class Tasks(Leases):
         found = self._select(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
         return found[0] if found else None
 
-    def _count_open(self, run_id: str, needed: list[str]) -> int:
-        """Count what a task has to wait for: tasks of its own run, since a run is moved, forked and kept by itself."""
-        count = 0
-        for task_id in needed:
-            found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
-            if not found:
-                raise NotFound(f"there is no task {task_id} to depend on", task_id=task_id)
-            if found[0].run_id != run_id:
-                raise Invalid(
-                    f"task {task_id} is of run {found[0].run_id}; a task depends on tasks of its own run, {run_id}",
-                    hint="Wait for another run with not_before, or by parking the task until it is done.",
-                    field="depends_on",
-                )
-            count += found[0].state != TaskState.DONE
-        return count
-
     @writes
     def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]:
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
-        return [self.add(run_id, **task) for task in _in_order(listed(tasks))]
+        whole = in_order(listed(tasks))
+        added = [self.add(run_id, **{name: value for name, value in task.items() if name != "parent_id"}) for task in whole]
+        # A parent may wait for its own parts: it is linked once all of them are there.
+        for task, given in zip(added, whole, strict=True):
+            if given.get("parent_id") is not None:
+                self.depend(task.id, filled("parent_id", given["parent_id"]), kind=LinkKind.PARENT)
+        return added
 
     @writes
-    def depend(self, task_id: str, depends_on: str) -> Task:
-        """Make a pending task wait for another one; a circle is refused."""
-        task = self._fetch(Task, task_id)
-        # Two that are added at once may close a circle together: a run's plan is changed by one at a time.
-        self._db.lock_stream(task.run_id)
-        self._select(
-            Task,
-            "select * from tasks where id = :one or id = :other order by id for update",
-            one=task_id,
-            other=depends_on,
-            run_id=task.run_id,
-        )
-        circle = self._path(depends_on, task_id)
-        if circle is not None:
-            raise Conflict(f"this would be a circle: {' -> '.join([task_id, *circle])}", circle=[task_id, *circle])
-        if self._seek(Dependency, (task_id, depends_on)) is not None:
+    def edit(
+        self,
+        task_id: str,
+        *,
+        reason: str,
+        title: str | None = None,
+        objective: str | None = None,
+        group_id: str | None = None,
+        priority: int | None = None,
+        role: str | None = None,
+        tags: list[str] | None = None,
+        acceptance: list[str] | None = None,
+        verification: list[str] | None = None,
+        allowed_paths: list[str] | None = None,
+        inputs: dict[str, object] | None = None,
+        not_before: datetime | None = None,
+        max_attempts: int | None = None,
+        stage: str | None = None,
+        state_name: str | None = None,
+        trace_file: str | None = None,
+        loop_version: int | None = None,
+        clear: list[str] | None = None,
+    ) -> Task:
+        """Change what is given of a task and keep the rest; `clear` names fields to empty.
+
+        Of a task that is being worked on, only what its worker does not rely on: priority, role, tags, not_before and
+        max_attempts. What is done or abandoned stays as it is.
+        """
+        given = checked(given_of(locals(), "task_id", "reason", "clear"))
+        changes = given | {name: CLEARED[name] for name in cleared(clear, tuple(CLEARED), given)}
+        if not changes:
+            raise Invalid("nothing to change was given", field="task_id")
+        return self._set(task_id, changes, f"edited {', '.join(changes)}: {filled('reason', reason)}")
+
+    @writes
+    def assign(self, task_id: str, worker: str | None = None, *, reason: str | None = None) -> Task:
+        """Keep a task for one worker, whose claims alone then get it; without a worker, give it free again.
+
+        Whoever has it at this moment keeps it.
+        """
+        to = None if worker is None else filled("worker", worker)
+        note = f"assigned to {to}" if to is not None else "assigned to nobody"
+        return self._set(task_id, {"assigned_to": to}, f"{note}: {reason}" if reason else note)
+
+    def _set(self, task_id: str, changes: "dict[str, Any]", note: str) -> Task:
+        """Set fields of a task that is not over; of one that is being worked on only some."""
+        (task,) = self._select(Task, "select * from tasks where id = :id for update", id=task_id) or [self._fetch(Task, task_id)]
+        new, old = (self._db.values.bind(values)[0] for values in (changes, {name: getattr(task, name) for name in changes}))
+        differing = {name: value for name, value in changes.items() if new[name] != old[name]}
+        if not differing:
             return task.marked_already()
-        still_open = self._count_open(task.run_id, [depends_on])
-        self._add(Dependency, run_id=task.run_id, task_id=task_id, depends_on=depends_on)
-        return self._change(
+        relied_on = [name for name in differing if name not in (*EDITABLE_WHILE_RUNNING, "assigned_to")]
+        also = "" if relied_on else " or state = 'running'"
+        assignments = ", ".join(f"{name} = :new_{name}" for name in differing)
+        changed = self._change_all(
             Task,
-            task_id,
-            """
-            update tasks set open_dependencies = open_dependencies + :more, updated_at = :now
-             where id = :id and state = 'pending'
+            f"""
+            update tasks set {assignments}, updated_at = :now
+             where id = :id
+               and (state = 'pending' or state = 'waiting' or state = 'blocked' or state = 'paused'{also})
             returning *
             """,
-            note=f"waits for {depends_on}",
-            more=still_open,
+            note=note,
+            id=task_id,
             now=self._now(),
+            **{f"new_{name}": value for name, value in differing.items()},
         )
-
-    def _path(self, start: str, goal: str) -> list[str] | None:
-        """Find how one task depends on another, if it does."""
-        paths, seen = [[start]], {start}
-        while paths:
-            path = paths.pop()
-            if path[-1] == goal:
-                return path
-            for needed in self.dependencies(path[-1]):
-                if needed not in seen:
-                    seen.add(needed)
-                    paths.append([*path, needed])
-        return None
-
-    @reads
-    def dependencies(self, task_id: str) -> list[str]:
-        """List the tasks that a task depends on."""
-        _, rows = self._db.rows(
-            "select depends_on from dependencies where task_id = :task_id order by depends_on", {"task_id": task_id}
-        )
-        return [row[0] for row in rows]
+        if not changed:
+            raise _not_editable(task, relied_on)
+        return changed[0]
 
     @reads
     def get(self, task_id: str) -> Task:
         """Get a task."""
         return self._fetch(Task, task_id)
+
+    @reads
+    def view(self, task_id: str) -> "dict[str, Any]":
+        """Show a task with all that belongs to it: its links, how far its parts are, its attempts, and the latest comments."""
+        task = self.get(task_id)
+        where = Where(TaskComment)
+        where.equal(task_id=task_id)
+        said = self._page(TaskComment, where, order=("created_at", "id"), limit=20, after=None, descending=True)
+        links = self._linked(task_id)
+        return {
+            "task": task.as_dict(),
+            "links": links,
+            "progress": self.subtasks(task_id) if "subtasks" in links else None,
+            "attempts": [attempt.as_dict() for attempt in self.attempts(task_id)],
+            "comments": [comment.as_dict() for comment in reversed(said)],
+        }
 
     @reads
     def find(
@@ -235,25 +305,38 @@ class Tasks(Leases):
 
     @reads
     def why_none(
-        self, run_id: str | None = None, *, group_id: str | None = None, role: str | None = None, tag: str | None = None
+        self,
+        run_id: str | None = None,
+        *,
+        worker: str | None = None,
+        group_id: str | None = None,
+        role: str | None = None,
+        tag: str | None = None,
     ) -> "dict[str, Any]":
         """Say why a claim gets nothing, as a code and in words, and what would help."""
         from decklog.stores.work.unclaimed import explain
 
         if run_id is not None:
             check_run(self._db, run_id)
-        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        wanted = {"group_id": group_id, "role": role, "tag": tag, "worker": worker}
         return explain(self._db, run_id, wanted, self._now(), self._steady_now())
 
     @reads
     def ready(self, run_id: str, *, limit: int = 20) -> "dict[str, Any]":
         """List what could be claimed now, most urgent first, and why the rest can't."""
+        from decklog.stores.work.unclaimed import why_not
+
         check_run(self._db, run_id)
-        now = self._now()
+        now, steady_now = self._now(), self._steady_now()
         return {
             "ready": [task.as_dict() for task in self._open(run_id, _CLAIMABLE, now, limit)],
             "not_ready": [
-                {"id": task.id, "title": task.title, "state": task.state.value, "why": self._reason(task, now)}
+                {
+                    "id": task.id,
+                    "title": task.title,
+                    "state": task.state.value,
+                    "why": why_not(self._db, task, now, steady_now)[1],
+                }
                 for task in self._open(run_id, f"not {_CLAIMABLE}", now, limit)
             ],
         }
@@ -272,34 +355,6 @@ class Tasks(Leases):
             now=now,
             steady_now=self._steady_now(),
         )
-
-    def _reason(self, task: Task, now: datetime) -> str:
-        """Say why a task can't be claimed."""
-        match task.state:
-            case TaskState.RUNNING if task.leased_until is not None:
-                left = task.leased_until - self._steady_now()
-                if left.total_seconds() < 0:
-                    return f"the lease of {task.worker} expired, and all {task.max_attempts} attempts are used"
-                return f"{task.worker} has it until {now + left:%H:%M:%S}"
-            case TaskState.PENDING if task.open_dependencies:
-                return f"waits for {', '.join(self._unfinished(task.id))}"
-            case TaskState.PENDING if task.not_before is not None and task.not_before > now:
-                return f"not before {task.not_before:%Y-%m-%d %H:%M:%S}"
-            case TaskState.PENDING:
-                return f"run {task.run_id} is paused or over"
-        return f"{task.state}: {task.reason}" if task.reason else str(task.state)
-
-    def _unfinished(self, task_id: str) -> list[str]:
-        _, rows = self._db.rows(
-            """
-            select d.depends_on, t.state
-              from dependencies d join tasks t on t.id = d.depends_on
-             where d.task_id = :task_id and t.state <> 'done'
-             order by d.depends_on
-            """,
-            {"task_id": task_id},
-        )
-        return [f"{name} ({state})" for name, state in rows]
 
     # What a person, or the loop above the workers, does
 
@@ -423,25 +478,13 @@ class Tasks(Leases):
         return sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.task_id))
 
 
-def _in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
-    """Order tasks so that each comes after those of the list it depends on; refuse a circle, naming it."""
-    named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
-    ordered: list[dict[str, Any]] = []
-    done: set[int] = set()
-
-    def visit(task: "dict[str, Any]", path: list[str]) -> None:
-        if id(task) in done:
-            return
-        name = str(task.get("task_id") or "")
-        if name and name in path:
-            circle = [*path[path.index(name) :], name]
-            raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
-        for needed in task.get("depends_on") or []:
-            if needed in named:
-                visit(named[needed], [*path, name])
-        done.add(id(task))
-        ordered.append(task)
-
-    for task in tasks:
-        visit(task, [])
-    return ordered
+def _not_editable(task: Task, relied_on: list[str]) -> Conflict:
+    if task.state != TaskState.RUNNING:
+        return Conflict(f"task {task.id} is {task.state}, and stays what it was", task_id=task.id, state=task.state.value)
+    return Conflict(
+        f"{task.worker} works on task {task.id} and relies on its {', '.join(relied_on)}",
+        hint=f"Take it back first: decklog tasks pause {task.id} --reason WHY, then edit and resume it.",
+        task_id=task.id,
+        state=task.state.value,
+        fields=relied_on,
+    )

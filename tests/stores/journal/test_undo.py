@@ -1,0 +1,122 @@
+"""The last change of a record can be taken back, with an entry that says so; what others rely on can't."""
+
+import pytest
+
+from decklog import Conflict, Decklog, Denied, Invalid, LinkKind, NotFound, Record, Task
+
+
+@pytest.fixture
+def task(log: Decklog, run_id: str) -> Task:
+    log.tasks.add(run_id, "Read words", task_id="t1", tags=["slow"])
+    return log.tasks.edit("t1", reason="clearer", title="Read all words", priority=90)
+
+
+def test_a_task_is_what_it_was_before_its_edit_and_the_journal_says_so(log: Decklog, run_id: str, task: Task) -> None:
+    back = log.journal.undo("tasks", "t1", reason="it was clear enough")
+    assert isinstance(back, Task)
+    assert (back.title, back.priority, back.tags) == ("Read words", 50, ["slow"])
+    assert log.tasks.get("t1").title == "Read words"
+    entry = log.journal.history("tasks", "t1")[-1]
+    assert entry.body == "undone (title, priority): it was clear enough"
+    assert log.tasks.claim(run_id, worker="w", tag="slow") is not None
+    assert log.journal.verify().ok
+
+
+def test_an_undo_is_undone_as_any_change(log: Decklog, task: Task) -> None:
+    for title in ("Read words", "Read all words", "Read words"):
+        assert log.journal.undo("tasks", "t1", reason="to and fro").title == title  # type: ignore[attr-defined]
+    assert len(log.journal.history("tasks", "t1")) == 5
+
+
+def test_a_task_that_was_paused_or_given_up_is_taken_up_again(log: Decklog, run_id: str, task: Task) -> None:
+    log.tasks.pause("t1", reason="lunch")
+    log.tasks.abandon("t1", reason="a slip")
+    before = log.tasks.get("t1").fence
+    back = log.journal.undo("tasks", "t1", reason="not that one")
+    assert (back.state, back.reason, back.fence) == ("paused", "lunch", before)  # type: ignore[attr-defined]
+    log.tasks.resume("t1")
+    log.journal.undo("tasks", "t1", reason="not yet")
+    assert log.tasks.claim(run_id, worker="w") is None
+    log.tasks.assign("t1", "ana")
+    assert log.journal.undo("tasks", "t1", reason="x").assigned_to is None  # type: ignore[attr-defined]
+    assert log.journal.verify().ok
+
+
+def test_leases_and_what_is_done_stay(log: Decklog, run_id: str, task: Task) -> None:
+    claim = log.tasks.claim(run_id, worker="w")
+    assert claim is not None
+    for end in (lambda: None, claim.release):
+        end()
+        with pytest.raises(Conflict, match="a lease is not restored"):
+            log.journal.undo("tasks", "t1", reason="x")
+    with log.tasks.claim(run_id, worker="w"):  # type: ignore[union-attr]
+        pass
+    with pytest.raises(Conflict, match="a lease is not restored"):
+        log.journal.undo("tasks", "t1", reason="x")
+
+
+def test_what_depends_on_a_change_since_is_a_conflict(log: Decklog, run_id: str, task: Task) -> None:
+    log.tasks.add(run_id, "other", task_id="t2")
+    log.tasks.depend("t1", "t2")
+    with pytest.raises(Conflict, match="open_dependencies too, on which others rely"):
+        log.journal.undo("tasks", "t1", reason="x")
+    log.tasks.depend("t2", "t1", kind=LinkKind.RELATED)
+    whole = log.tasks.add(run_id, "whole", task_id="whole")
+    log.tasks.add(run_id, "part", task_id="part", parent_id=whole.id)
+    log.tasks.abandon("part", reason="x")
+    with log.tasks.claim(task_id="whole", worker="w"):  # type: ignore[union-attr]
+        pass
+    with pytest.raises(Conflict, match="whole, of which it is a part, is done since"):
+        log.journal.undo("tasks", "part", reason="x")
+
+
+def test_only_the_change_that_is_meant_is_undone(log: Decklog, task: Task) -> None:
+    seq = log.journal.history("tasks", "t1")[-1].seq
+    log.tasks.edit("t1", reason="x", priority=1)
+    with pytest.raises(Conflict, match="is not its last change"):
+        log.journal.undo("tasks", "t1", reason="x", entry=seq)
+    assert log.journal.undo("tasks", "t1", reason="x", entry=seq + 1).priority == 90  # type: ignore[attr-defined]
+
+
+def test_runs_groups_and_plans_can_be_undone_too(log: Decklog, run_id: str) -> None:
+    log.runs.update(run_id, goal="Another goal")
+    log.groups.add(run_id, "A", name="Lexer")
+    log.groups.update(run_id, "A", name="Parser")
+    log.plans.record(run_id, "do", "it", ["first"])
+    assert log.journal.undo("runs", run_id, reason="x").goal == "Make the parser faster"  # type: ignore[attr-defined]
+    assert log.journal.undo("groups", f'["{run_id}","A"]', reason="x").name == "Lexer"  # type: ignore[attr-defined]
+    log.runs.update(run_id, status="paused")
+    with pytest.raises(Conflict, match="status too"):
+        log.journal.undo("runs", run_id, reason="x")
+    assert log.journal.verify().ok
+
+
+def test_what_was_only_added_or_does_not_exist_has_nothing_to_go_back_to(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "new", task_id="t1")
+    with pytest.raises(Conflict, match="only just added"):
+        log.journal.undo("tasks", "t1", reason="x")
+    with pytest.raises(NotFound):
+        log.journal.undo("tasks", "nobody", reason="x")
+    for wrong in ({"table": "nothing", "reason": "x"}, {"table": "tasks", "reason": " "}):
+        with pytest.raises(Invalid):
+            log.journal.undo(record_id="t1", **wrong)
+
+
+def test_money_decisions_and_evidence_are_never_undone(log: Decklog, run_id: str) -> None:
+    budget = log.budgets.set("all", limit_microdollars=5)  # type: ignore[arg-type]
+    log.budgets.set("all", limit_microdollars=9)  # type: ignore[arg-type]
+    asked = log.approvals.ask(run_id, "May I?", by="dev", about="x")
+    log.approvals.decide(asked.id, "granted", by="ana")  # type: ignore[arg-type]
+    for record in (budget, asked):
+        with pytest.raises(Denied, match="is not undone: only the manager"):
+            log.journal.undo(record.table, record.id, reason="x")
+    never = {table for table, record in log.record_classes().items() if not record.restores}
+    assert never >= {"charges", "reservations", "proofs", "criteria", "dependencies", "effects", "lessons", "trust_contract"}
+    managed = {table for table, record in log.record_classes().items() if record.is_managed or record.is_guarded}
+    assert managed <= never
+
+
+def test_every_column_that_can_go_back_is_one(log: Decklog) -> None:
+    for record in log.record_classes().values():
+        assert set(record.restores) <= set(record.columns()), record
+        assert issubclass(record, Record)
