@@ -3,7 +3,7 @@
 import click
 
 from decklog.cli.call import Call
-from decklog.cli.exits import print_json
+from decklog.cli.findings import Trouble, print_findings
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.errors import Damaged, Invalid
@@ -18,19 +18,6 @@ class NotWhole(Invalid):
     code = "not_whole"
 
 
-class Trouble(Invalid):
-    code = "trouble"
-
-
-def _print_findings(data: "dict[str, object]", problem: Invalid | None) -> int:
-    """Print the data of a check; when something was found it is an error too, in the place where errors are."""
-    envelope: dict[str, object] = {"ok": problem is None, "data": data, "next": None, "warnings": []}
-    if problem is not None:
-        envelope["error"] = problem.as_dict()
-    print_json(envelope)
-    return 0 if problem is None else 1
-
-
 @click.command()
 @click.argument("stream", required=False)
 @click.option("--anchor", metavar="FILE", help="a file outside the log that keeps the heads, so that a cut-off tail shows")
@@ -40,7 +27,7 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
     with call.open(writing=False) as log:
         result = log.journal.verify(stream, anchor=anchor)
     if call.json:
-        return _print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}") if result.first else None)
+        return print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}") if result.first else None)
     for problem in result.problems:
         place = f"{problem.stream}:{problem.seq}  " if problem.stream else ""
         say(f"WRONG  {place}{problem.what}")
@@ -52,14 +39,23 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
 
 
 @click.command()
+@click.argument("part", required=False, type=click.Choice(["agents"]))
 @click.option("--deep", is_flag=True, help="also walk every hash chain, as verify does")
 @click.pass_obj
-def doctor(call: Call, deep: bool) -> int:
-    """Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it."""
+def doctor(call: Call, part: str | None, deep: bool) -> int:
+    """Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.
+
+    `decklog doctor agents` looks at the programs of agents instead: which are installed and set up, whether an event of theirs
+    arrives in the log, and what their guard is worth.
+    """
+    if part == "agents":
+        from decklog.cli.commands.agent_doctor import examine
+
+        return examine(call)
     facts, findings = _examine(call, deep)
     if call.json:
         first = findings[0] if findings else None
-        return _print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
+        return print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
     show({name: value for name, value in facts.items() if name != "steps"}, as_json=False)
     for finding in findings:
         say(f"TROUBLE  {finding['what']}\n         {finding['mend']}")

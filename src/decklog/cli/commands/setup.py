@@ -1,6 +1,7 @@
 """Making a log, finding it, and bringing it up to date."""
 
 import os
+import sys
 from contextlib import suppress
 
 import click
@@ -9,7 +10,7 @@ from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
-from decklog.errors import Conflict, NotAccepted
+from decklog.errors import Conflict, DecklogError, NotAccepted
 from decklog.place.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, repository, users_own
 
 TYPE_CHECKING = False
@@ -26,8 +27,9 @@ PENDING = 7
 @click.option("--switch", is_flag=True, help="Have the folder use the log of --db from now on instead of the one it has.")
 @click.option("--user", is_flag=True, help="Make the log for everything outside of repositories and folders with a log.")
 @click.option("--outside", is_flag=True, help="Keep the file in your own data folder, where no command of an agent can write.")
+@click.option("--agents-md/--no-agents-md", default=None, help="Write the commands for agents into AGENTS.md; or do not ask.")
 @click.pass_obj
-def init(call: Call, folder: str | None, switch: bool, user: bool, outside: bool) -> int:
+def init(call: Call, folder: str | None, switch: bool, user: bool, outside: bool, agents_md: bool | None) -> int:
     """Make a log for this repository or folder, or adopt the one that it has.
 
     Without FOLDER it serves the whole repository, or outside of one this folder and everything below it.
@@ -43,12 +45,38 @@ def init(call: Call, folder: str | None, switch: bool, user: bool, outside: bool
     if has is not None:
         # Making a log is no yes to one that came with the folder.
         has.check()
-    if outside:
-        return _lay_outside(call, home, has)
+    code = _lay_outside(call, home, has) if outside else _lay_inside(call, home, has, switch=switch)
+    _offer_notes(call, home, agents_md)
+    return code
+
+
+def _lay_inside(call: Call, home: str, has: Place | None, *, switch: bool) -> int:
     meant = _named(call) or has or Place(os.path.join(home, FOLDER, FILE), f"made in {os.path.join(home, FOLDER)}")
     if has is not None and call.db and not _same(has, meant) and not switch:
         raise _has_another(has, meant, home)
     return _make(call, meant, lambda: _point(meant, has, home, switch=bool(call.db)))
+
+
+def _offer_notes(call: Call, home: str, agents_md: bool | None) -> None:
+    """Write the commands for agents into the files that they read, if that was asked for, or a person at a terminal says yes."""
+    may_ask = agents_md is None and not call.json and terminal.is_terminal() and terminal.is_terminal(sys.stdin)
+    if not (agents_md or may_ask):
+        return
+    from decklog.agents.setup.notes import agents_md as notes
+    from decklog.cli.commands.agent_setup import installer
+
+    try:
+        steps = [step for step in installer().putting_in(notes(home)) if step.is_change]
+    except DecklogError:
+        if agents_md:
+            raise
+        # Nobody asked for it, and the log itself was made.
+        return
+    names = ", ".join(step.path for step in steps)
+    if steps and (agents_md or click.confirm(f"Write the commands for agents into {names}?", default=False)):
+        installer().carry_out(steps)
+        if not call.json:
+            terminal.say(f"Written: {names}")
 
 
 def _make(call: Call, meant: Place, settle: "Callable[[], list[str]]" = list) -> int:

@@ -1,0 +1,165 @@
+"""The trust that Codex asks for before it runs a hook: the hash of each has to stand in its settings.
+
+Only Codex knows how the hash is made, so Codex is asked; what it answers is written down when the user said yes.
+"""
+
+import json
+import re
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from threading import Timer
+
+from decklog.agents.setup import files
+from decklog.agents.setup.parts import Part, program_called
+from decklog.errors import Conflict, Invalid, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import IO, Any
+
+    from decklog.agents.setup.json_text import Insertion
+
+BY_HAND = "Start codex, type /hooks, and trust those of Decklog."
+_SECONDS = 20.0
+_MARK = "# decklog: trusted with `decklog setup codex --trust`"
+_TABLE = re.compile(
+    r"(?:\r?\n)?^" + re.escape(_MARK) + r'\r?\n\[hooks\.state\.("(?:[^"\\]|\\.)*")\]\r?\n((?:[A-Za-z_][^\r\n]*(?:\r?\n|\Z))*)',
+    re.M,
+)
+
+
+@dataclass(frozen=True)
+class ListedHook:
+    """A hook as Codex sees it."""
+
+    key: str
+    hash: str
+    path: str
+    is_trusted: bool
+    is_of_plugin: bool = False
+
+
+def listed(executable: str, project: str, environment: "Mapping[str, str]") -> list[ListedHook]:
+    """Ask Codex which hooks of ours it knows in a project."""
+    try:
+        process = subprocess.Popen(
+            [executable, "app-server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=project,
+            env=dict(environment),
+        )
+    except OSError as problem:
+        raise Unavailable(f"{executable} can't be run: {problem.strerror}", hint=BY_HAND) from None
+    assert process.stdin is not None
+    assert process.stdout is not None
+    # One that does not answer is ended, which ends the reading.
+    limit = Timer(_SECONDS, process.kill)
+    limit.start()
+    try:
+        answer = _asked(process.stdin, process.stdout, project)
+    except (OSError, ValueError) as problem:
+        raise Unavailable(f"{executable} app-server did not list its hooks: {problem}", hint=BY_HAND) from None
+    finally:
+        limit.cancel()
+        process.kill()
+        process.communicate()
+    return [hook for folder in answer.get("data", ()) for hook in map(_hook, folder.get("hooks", ())) if hook]
+
+
+def _asked(to: "IO[bytes]", back: "IO[bytes]", project: str) -> "dict[str, Any]":
+    client = {"name": "decklog", "title": "Decklog", "version": "1"}
+    for message in (
+        {"id": 1, "method": "initialize", "params": {"clientInfo": client}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [project]}},
+    ):
+        to.write(json.dumps(message).encode() + b"\n")
+    to.flush()
+    for line in back:
+        said = json.loads(line)
+        if isinstance(said, dict) and said.get("id") == 2 and "method" not in said:
+            if isinstance(result := said.get("result"), dict):
+                return result
+            raise ValueError(str(said.get("error"))[:200])
+    raise ValueError("it ended without an answer")
+
+
+def _hook(told: "Any") -> ListedHook | None:
+    # A plugin's hooks find out by themselves who calls.
+    if not isinstance(told, dict) or program_called({"command": told.get("command")}) not in ("codex", "$program"):
+        return None
+    is_trusted = told.get("trustStatus") in ("trusted", "managed")
+    return ListedHook(
+        str(told["key"]), str(told["currentHash"]), str(told.get("sourcePath")), is_trusted, bool(told.get("pluginId"))
+    )
+
+
+@dataclass(frozen=True)
+class Trust(Part):
+    """Tables of Codex's settings, one for each of our hooks in a file; comments and everything else stay as they are."""
+
+    path: str
+    hooks_file: str
+    hashes: dict[str, str]
+
+    @property
+    def owner(self) -> str:
+        return self.hooks_file
+
+    @property
+    def wanted(self) -> "Any":
+        return self.hashes
+
+    def present(self, text: str) -> "Any":
+        self.states(text)
+        found = ((json.loads(match[1]), tomllib.loads(match[2])) for match in _TABLE.finditer(text) if self._is_own(match))
+        return {key: state.get("trusted_hash") for key, state in found}
+
+    def _is_own(self, table: "re.Match[str]") -> bool:
+        return str(json.loads(table[1])).startswith(f"{self.hooks_file}:")
+
+    def insertions(self, text: str | None) -> "list[Insertion]":
+        base = text or ""
+        known = self.states(base)
+        if stale := [key for key in self.hashes if key in known]:
+            raise Conflict(
+                f"{self.path} has its own word on {stale[0]}, for a hook that is another one now",
+                hint=f"{BY_HAND} Nothing was changed there.",
+                path=self.path,
+            )
+        tables = "".join(
+            f"\n{_MARK}\n[hooks.state.{json.dumps(key, ensure_ascii=False)}]\ntrusted_hash = {json.dumps(value)}\n"
+            for key, value in self.hashes.items()
+        )
+        gap = "\n" if base and not base.endswith("\n") else ""
+        added = (gap + tables).replace("\n", "\r\n") if "\r\n" in base else gap + tables
+        return [(len(base), added)] if tables else []
+
+    def without(self, text: str) -> str | None:
+        return _TABLE.sub(lambda table: "" if self._is_own(table) else table[0], text)
+
+    def states(self, text: str) -> "dict[str, Any]":
+        """Give what Codex's settings say of hooks; refuse a file that it could not read."""
+        try:
+            hooks = tomllib.loads(text.removeprefix("\ufeff")).get("hooks", {})
+        except tomllib.TOMLDecodeError as problem:
+            hint = "Mend it by hand and try again. Nothing was changed there."
+            raise Invalid(f"{self.path} is no TOML: {problem}", hint=hint, path=self.path) from None
+        state = hooks.get("state", {}) if isinstance(hooks, dict) else {}
+        return state if isinstance(state, dict) else {}
+
+
+def trust_of(path: str, hooks: list[ListedHook], hooks_file: str) -> Trust | None:
+    """Give what Codex's settings should say of our hooks in a file, leaving to others what they said; None when it lists none."""
+    ours = {hook.key: hook.hash for hook in hooks if files.real(hook.path) == files.real(hooks_file)}
+    if not ours:
+        return None
+    text = files.read(files.real(path)) or ""
+    empty = Trust(path, next(iter(ours)).rsplit(":", 3)[0], {})
+    others = empty.states(empty.without(text) or "")
+    said = {key: state.get("trusted_hash") for key, state in others.items() if isinstance(state, dict)}
+    return Trust(path, empty.hooks_file, {key: value for key, value in ours.items() if said.get(key) != value})

@@ -1,0 +1,157 @@
+"""Looks whether agents' programs are set up, and proves with an event of its own that what they tell arrives in the log."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+import uuid
+
+from decklog.agents.setup import files
+from decklog.agents.setup.codex_trust import BY_HAND, listed
+from decklog.agents.setup.installing import State, state_of
+from decklog.agents.setup.programs import Program, Scope, Setting, has_plugin
+from decklog.agents.spool import DROPPED
+from decklog.errors import DecklogError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from decklog.agents.spool import Spool
+    from decklog.app import Decklog
+
+_SECONDS = 10.0
+_SESSION = "decklog-doctor"
+# A probe belongs to no task, whatever the caller works on.
+_OF_A_TASK = ("DECKLOG_RUN", "DECKLOG_RUN_ID", "DECKLOG_TASK", "DECKLOG_TASK_ID", "DECKLOG_FENCE")
+
+
+class Findings:
+    """What was found, each with what mends it."""
+
+    def __init__(self) -> None:
+        self.all: list[dict[str, str]] = []
+
+    def add(self, about: str, what: str, mend: str) -> None:
+        self.all.append({"about": about, "what": what, "mend": mend})
+
+
+def version_of(executable: str) -> str | None:
+    """Ask a program for its version; None when it does not answer in time."""
+    try:
+        done = subprocess.run(
+            [executable, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = done.stdout.decode(errors="replace").strip().splitlines()
+    return lines[0][:80] if done.returncode == 0 and lines else None
+
+
+def registered(program: Program, settings: dict[Scope, Setting], findings: Findings) -> dict[str, str]:
+    """Say for each scope how the program's files stand to what should be in them."""
+    return {scope.value: _registered(program, settings[scope], findings) for scope in program.scopes}
+
+
+def _registered(program: Program, setting: Setting, findings: Findings) -> str:
+    try:
+        found = [(part, state_of(part)) for part in program.parts(setting)]
+        is_plugin = program.name == "claude" and has_plugin(setting)
+    except DecklogError as problem:
+        findings.add(program.name, problem.message, problem.hint or "Mend the file by hand.")
+        return "can't be read"
+    for part, state in found:
+        if state is State.DIFFERS:
+            again = f"decklog setup {program.name} --{setting.scope.value}"
+            findings.add(program.name, f"{part.path} has other entries of ours than this version writes", again)
+        for warning in part.warnings(files.read(files.real(part.path)) or "{}") if state is not State.MISSING else ():
+            findings.add(program.name, warning, "Take the comments out of it.")
+    state = _worst([state for _, state in found])
+    return "plugin" if is_plugin and state is State.MISSING else state.value
+
+
+def _worst(states: list[State]) -> State:
+    for state in (State.DIFFERS, State.MISSING):
+        if state in states and (state is State.DIFFERS or set(states) == {State.MISSING}):
+            return state
+    return State.DIFFERS if State.MISSING in states else State.INSTALLED
+
+
+def codex_trust(executable: str, project: str, environment: "Mapping[str, str]", findings: Findings) -> str:
+    """Say how many of our hooks Codex trusts."""
+    try:
+        hooks = listed(executable, project, environment)
+    except DecklogError as problem:
+        findings.add("codex", problem.message, problem.hint or BY_HAND)
+        return "unknown"
+    trusted = sum(hook.is_trusted for hook in hooks)
+    if trusted < len(hooks):
+        what = f"Codex trusts {trusted} of {len(hooks)} hooks of ours; it runs no other, and says nothing"
+        findings.add("codex", what, f"{BY_HAND} Or: decklog setup codex --trust")
+    return f"{trusted} of {len(hooks)}" + (", by a plugin" if any(hook.is_of_plugin for hook in hooks) else "")
+
+
+def probe(program: str, setting: Setting, log: "Decklog", spool: "Spool", findings: Findings) -> bool:
+    """Send an event as a program does, and look for it in the log."""
+    mark = f"probe {uuid.uuid4().hex}"
+    # A start takes in what waits before it answers, so what was told before it is in the log by then.
+    for event, fields in (("Notification", {"message": mark}), ("SessionStart", {"source": "startup"})):
+        problem = _send(program, setting, event, fields)
+        if problem is not None:
+            findings.add(program, f"`decklog hook {program}` failed: {problem}", "Run `decklog doctor` for the log itself.")
+            return False
+    arrived = _is_there(log, f"{program}-{_SESSION}", mark, spool)
+    _send(program, setting, "SessionEnd", {"reason": "other"})
+    if not arrived:
+        findings.add(program, f"an event of {program} did not come into the log", "Run `decklog doctor` for the log itself.")
+    return arrived
+
+
+def _send(program: str, setting: Setting, event: str, fields: dict[str, str]) -> str | None:
+    told = {"session_id": _SESSION, "hook_event_name": event, "cwd": setting.project, **fields}
+    environment = {name: value for name, value in setting.environment.items() if name not in _OF_A_TASK}
+    try:
+        done = subprocess.run(
+            [*setting.call, "hook", program],
+            input=json.dumps(told).encode(),
+            capture_output=True,
+            cwd=setting.project,
+            env=environment,
+            timeout=3 * _SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return str(problem)
+    return None if done.returncode == 0 else (done.stderr.decode(errors="replace").strip() or f"exit {done.returncode}")
+
+
+def _is_there(log: "Decklog", run_id: str, mark: str, spool: "Spool") -> bool:
+    """Look for an entry, waiting a while for somebody else who takes events in just now."""
+    end = time.monotonic() + _SECONDS
+    while True:
+        try:
+            if any(entry.body == mark for entry in log.journal.find(run_id, limit=20)):
+                return True
+        except DecklogError:
+            # The run itself comes with its first event.
+            pass
+        if time.monotonic() > end or spool.is_empty:
+            return False
+        time.sleep(0.05)
+
+
+def waiting_in(spool: "Spool", findings: Findings) -> dict[str, int]:
+    """Count the events that wait beside the log, and those that found no room."""
+    counts = {name: len(spool.read(name)[0]) for name in spool.waiting()}
+    dropped = counts.pop(DROPPED, 0)
+    if dropped:
+        findings.add(
+            "spool", f"{dropped} events found no room in {spool.folder}", "Transcripts fill it in: decklog import claude"
+        )
+    return {"waiting": sum(counts.values()), "dropped": dropped}
+
+
+def found_program(program: Program, environment: "Mapping[str, str]") -> str | None:
+    """Give the path of a program that is installed."""
+    return shutil.which(program.executable, path=environment.get("PATH", os.defpath)) if program.executable else None

@@ -1,0 +1,151 @@
+"""Reads and replaces files that belong to other programs: whole or not at all, and never one that is not ours to change."""
+
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
+
+from decklog.errors import Conflict, Denied, DiskFull, Invalid, ReadOnly, TooLarge, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.errors import DecklogError
+
+_MOST_BYTES = 8 * 1024 * 1024
+_NOTHING = "Nothing was changed."
+
+
+def real(path: str) -> str:
+    """Give the file that a path leads to: a link stays, and what it points to is changed."""
+    return os.path.realpath(os.path.expanduser(path))
+
+
+def read(path: str) -> str | None:
+    """Give a file's text with its line breaks as they are; None when there is no file."""
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
+            raise Conflict(f"{path} is {kind}", hint=f"Move it out of the way. {_NOTHING}", path=path)
+        if status.st_size > _MOST_BYTES:
+            raise TooLarge(f"{path} has {status.st_size} bytes, which are no settings", hint=_NOTHING, path=path)
+        with open(path, "rb") as file:
+            return file.read().decode()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as problem:
+        raise Invalid(f"{path} is not UTF-8: {problem.reason} at byte {problem.start}", hint=_NOTHING, path=path) from None
+    except OSError as problem:
+        raise _translated(problem, path) from None
+
+
+def check_writable(path: str) -> None:
+    """Refuse a file that can't, or should not, be changed by this user, before anything is."""
+    above = _existing_above(path)
+    if above != path and not os.path.isdir(above):
+        raise Conflict(f"{above} is no folder, so {path} can't be made", hint=f"Move it out of the way. {_NOTHING}", path=path)
+    folder = above if above != path else os.path.dirname(path)
+    for place in {folder, above}:
+        _check_owned(place, path)
+
+
+def _check_owned(place: str, path: str) -> None:
+    status = os.stat(place)
+    if place == path and status.st_uid != os.geteuid():
+        raise Denied(f"{path} belongs to another user (number {status.st_uid})", hint=_NOTHING, path=path)
+    if (not status.st_mode & stat.S_IWUSR and status.st_uid == os.geteuid()) or not os.access(place, os.W_OK):
+        raise ReadOnly(f"{place} is read-only", hint=f"Make it writable (chmod u+w) and try again. {_NOTHING}", path=path)
+
+
+def _existing_above(path: str) -> str:
+    while not os.path.lexists(path) and path != os.path.dirname(path):
+        path = os.path.dirname(path)
+    return path
+
+
+def replace(path: str, before: str | None, after: str | None) -> list[str]:
+    """Put another text in the place of the one that was read, or none; give the folders that had to be made."""
+    made = [] if after is None else _make_folders(os.path.dirname(path))
+    try:
+        if after is None:
+            os.unlink(path)
+        else:
+            _write(path, before, after)
+        _sync(os.path.dirname(path))
+    except OSError as problem:
+        remove_folders(made)
+        raise _translated(problem, path) from None
+    return made
+
+
+def _write(path: str, before: str | None, after: str) -> None:
+    handle, fresh = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{os.path.basename(path)}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(after.encode())
+            file.flush()
+            _take_over_mode(path, file.fileno(), fresh, is_new=before is None)
+            os.fsync(file.fileno())
+        if read(path) != before:
+            raise Conflict(f"{path} was changed by somebody else at this moment", hint="Try again.", path=path)
+        os.rename(fresh, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(fresh)
+        raise
+
+
+def _take_over_mode(path: str, handle: int, fresh: str, *, is_new: bool) -> None:
+    if is_new:
+        mask = os.umask(0)
+        os.umask(mask)
+        os.fchmod(handle, 0o666 & ~mask)
+        return
+    shutil.copystat(path, fresh)
+    os.utime(handle)
+
+
+def _make_folders(folder: str) -> list[str]:
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for one in reversed(missing):
+        try:
+            os.mkdir(one)
+        except OSError as problem:
+            raise _translated(problem, one) from None
+    return missing[::-1]
+
+
+def remove_folders(made: list[str]) -> None:
+    """Take away folders that were made for a file, as far as nobody put anything else into them."""
+    for folder in reversed(made):
+        with suppress(OSError):
+            os.rmdir(folder)
+
+
+def _sync(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _translated(problem: OSError, path: str) -> "DecklogError":
+    import errno
+
+    kinds: dict[int | None, type[DecklogError]] = {
+        errno.EACCES: Denied,
+        errno.EPERM: Denied,
+        errno.EROFS: ReadOnly,
+        errno.ENOSPC: DiskFull,
+        errno.EDQUOT: DiskFull,
+        errno.ENOTDIR: Conflict,
+        errno.EEXIST: Conflict,
+        errno.ELOOP: Conflict,
+    }
+    kind = kinds.get(problem.errno, Unavailable)
+    return kind(f"{path}: {(problem.strerror or str(problem)).lower()}", hint=_NOTHING, path=path)

@@ -1,0 +1,117 @@
+"""Puts parts into files and takes them out: once and no more, all of them or none, and back to what was there before."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from decklog.agents.setup import files
+from decklog.agents.setup.kept import Change, Kept, digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.agents.setup.parts import Part
+
+
+class State(StrEnum):
+    """How a file stands to what should be in it."""
+
+    INSTALLED = "installed"
+    DIFFERS = "differs"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is done to one file."""
+
+    part: "Part"
+    path: str
+    before: str | None
+    after: str | None
+    change: Change | None = None
+    # Folders that were made for the file and go with it.
+    folders: tuple[str, ...] = ()
+
+    @property
+    def is_change(self) -> bool:
+        return self.before != self.after
+
+
+def state_of(part: "Part") -> State:
+    """Say how a part's file stands now."""
+    text = files.read(files.real(part.path))
+    present = part.present(text) if text else None
+    if not present:
+        return State.MISSING
+    return State.INSTALLED if present == part.wanted else State.DIFFERS
+
+
+class Installer:
+    """Plans every step before the first is taken."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+
+    def putting_in(self, parts: "list[Part]") -> list[Step]:
+        """Plan how the files come to have what is wanted; one that has it stays as it is, however it is written."""
+        return [self._put_in(part) for part in parts]
+
+    def taking_out(self, parts: "list[Part]") -> list[Step]:
+        """Plan how the files lose what is ours: back to what they were, or, when a person edited them, without our entries."""
+        return [self._take_out(part) for part in parts]
+
+    def carry_out(self, steps: list[Step]) -> None:
+        """Take the steps, once it is known that each can be taken."""
+        for step in steps:
+            if step.is_change:
+                files.check_writable(step.path)
+        for step in steps:
+            if step.is_change:
+                self._carry_out(step)
+        # One file's folder may hold another's until that is gone too.
+        gone = {folder for step in steps if step.after is None for folder in step.folders}
+        files.remove_folders(sorted(gone, key=len))
+
+    def _put_in(self, part: "Part") -> Step:
+        path = files.real(part.path)
+        text = files.read(path)
+        if text is not None and part.present(text) == part.wanted:
+            return Step(part, path, text, text)
+        base, known = self._base(part, path, text)
+        insertions = part.insertions(base)
+        after = part.completed(base)
+        # What is ours must be found again in what was written, or it could never be taken out.
+        assert part.present(after) == part.wanted, path
+        folders = known.folders if known else []
+        return Step(part, path, text, after, Change(base if base is None else digest(base), digest(after), insertions, folders))
+
+    def _take_out(self, part: "Part") -> Step:
+        path = files.real(part.path)
+        text = files.read(path)
+        base, known = self._base(part, path, text)
+        return Step(part, path, text, base, folders=tuple(known.folders) if known else ())
+
+    def _base(self, part: "Part", path: str, text: str | None) -> tuple[str | None, Change | None]:
+        """Give a file's text as it was without us, and what is known of how it came to be."""
+        if text is None:
+            return None, None
+        changes = self._kept.of(path, part.owner)
+        for change in changes:
+            is_undone, before = change.undone(text)
+            if is_undone:
+                return before, change
+        if not part.present(text):
+            return text, None
+        return part.without(text), changes[0] if changes else None
+
+    def _carry_out(self, step: Step) -> None:
+        if step.change is None:
+            files.replace(step.path, step.before, step.after)
+            self._kept.forget(step.path, step.part.owner)
+            return
+        owner = step.part.owner
+        # Until the file is written, what it is now must be known too.
+        earlier = [change for change in self._kept.of(step.path, owner) if step.before and change.after == digest(step.before)]
+        self._kept.keep(step.path, owner, [step.change, *earlier])
+        made = files.replace(step.path, step.before, step.after)
+        folders = [*step.change.folders, *made]
+        self._kept.keep(step.path, owner, [Change(step.change.before, step.change.after, step.change.insertions, folders)])

@@ -1,0 +1,332 @@
+"""Edits JSON as text: what is ours is put in or taken out, and everything else stays as it is, byte for byte.
+
+Comments and commas after the last element are read too, since several programs take them in their settings.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from decklog.errors import Conflict, Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+    Path = Sequence[str | int]
+
+# Where in the text, and what is put in there.
+Insertion = tuple[int, str]
+
+_SCALAR = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null')
+_BLANK = " \t\r\n"
+_DEPTH = 200
+
+
+class NotJson(Invalid):
+    """The text is no JSON, at a line that the message names."""
+
+    code = "not_json"
+
+
+@dataclass
+class Element:
+    """A member of an object, or an item of an array."""
+
+    key: str | None
+    start: int
+    node: "Node"
+    # Where the comma after it stands.
+    comma: int | None = None
+
+
+@dataclass
+class Node:
+    """A value and where it stands; only objects and arrays have elements."""
+
+    start: int
+    end: int
+    value: "Any"
+    elements: list[Element] = field(default_factory=list)
+
+    def child(self, step: str | int) -> Element | None:
+        """Give an element; of two of the same name it is the last, as for whoever reads JSON."""
+        if isinstance(self.value, list) and isinstance(step, int):
+            return self.elements[step] if 0 <= step < len(self.elements) else None
+        return next((element for element in reversed(self.elements) if element.key == step), None)
+
+
+def parse(text: str) -> Node:
+    """Read a whole document."""
+    return _Reader(text).document()
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        # Some editors begin a file with a mark of its byte order.
+        self._place = 1 if text.startswith("\ufeff") else 0
+        self._depth = 0
+        # Where comments end that take in the rest of their line.
+        self.line_comments: set[int] = set()
+
+    def document(self) -> Node:
+        self._skip()
+        node = self._value()
+        self._skip()
+        if self._place < len(self._text):
+            self._refuse("something follows the end")
+        return node
+
+    def _value(self) -> Node:
+        if self._peek() in "{[" and self._peek():
+            return self._container()
+        start = self._place
+        found = _SCALAR.match(self._text, start)
+        if found is None:
+            self._refuse("a value is missing")
+        self._place = found.end()
+        try:
+            return Node(start, self._place, json.loads(found.group()))
+        except ValueError:
+            self._place = start
+            self._refuse("a text has an escape that there is not")
+
+    def _container(self) -> Node:
+        self._depth += 1
+        if self._depth > _DEPTH:
+            self._refuse("it is nested too deeply")
+        is_object = self._peek() == "{"
+        node = Node(self._place, self._place, {} if is_object else [])
+        self._place += 1
+        while self._more("}" if is_object else "]", node):
+            node.elements.append(self._element(is_object))
+        self._place += 1
+        node.end = self._place
+        for element in node.elements:
+            if is_object:
+                node.value[element.key] = element.node.value
+            else:
+                node.value.append(element.node.value)
+        self._depth -= 1
+        return node
+
+    def _more(self, closing: str, node: Node) -> bool:
+        """Go on to the next element, if there is one."""
+        self._skip()
+        if node.elements and self._peek() == ",":
+            node.elements[-1].comma = self._place
+            self._place += 1
+            self._skip()
+        elif node.elements and self._peek() != closing:
+            self._refuse(f"a comma or {closing} is missing")
+        return self._peek() != closing
+
+    def _element(self, is_object: bool) -> Element:
+        start = self._place
+        key = self._key() if is_object else None
+        return Element(key, start, self._value())
+
+    def _key(self) -> str:
+        if self._peek() != '"':
+            self._refuse("a name in quotes is missing")
+        key = self._value().value
+        self._skip()
+        if self._peek() != ":":
+            self._refuse("a colon is missing")
+        self._place += 1
+        self._skip()
+        return str(key)
+
+    def _peek(self) -> str:
+        return self._text[self._place : self._place + 1]
+
+    def _skip(self) -> None:
+        """Pass over blanks and comments."""
+        while (self._peek() and self._peek() in _BLANK) or self._text.startswith(("//", "/*"), self._place):
+            if self._peek() != "/":
+                self._place += 1
+            elif (end := _end_of_comment(self._text, self._place)) is None:
+                self._refuse("a comment has no end")
+            else:
+                if self._text.startswith("//", self._place):
+                    self.line_comments.add(end)
+                self._place = end
+
+    def _refuse(self, why: str) -> "NoReturn":
+        before = self._text[: self._place]
+        line, column = before.count("\n") + 1, self._place - before.rfind("\n")
+        raise NotJson(f"{why} at line {line}, column {column}", line=line, column=column)
+
+
+def _end_of_comment(text: str, start: int) -> int | None:
+    """Give where a comment ends, the line's break not being a part of it."""
+    if text.startswith("/*", start):
+        end = text.find("*/", start + 2)
+        return None if end < 0 else end + 2
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end - (text[end - 1] == "\r")
+
+
+# Putting in
+
+
+def added(text: str, addition: "Any") -> list[Insertion]:
+    """Say what to insert where, so that objects have the members and arrays the items of the addition beside their own."""
+    insertions: list[Insertion] = []
+    _add(_Style(text), parse(text), addition, insertions, "the document")
+    return insertions
+
+
+def _add(style: "_Style", node: Node, addition: "Any", insertions: list[Insertion], where: str) -> None:
+    if isinstance(addition, list) and isinstance(node.value, list):
+        insertions += style.appended(node, [style.rendered(None, item, node) for item in addition])
+    elif isinstance(addition, dict) and isinstance(node.value, dict):
+        new = {key: value for key, value in addition.items() if node.child(key) is None}
+        insertions += style.appended(node, [style.rendered(key, value, node) for key, value in new.items()])
+        for key in (key for key in addition if key not in new):
+            element = node.child(key)
+            assert element is not None
+            _add(style, element.node, addition[key], insertions, f'"{key}"')
+    elif node.value != addition:
+        raise Conflict(f"{where} is {json.dumps(node.value)[:60]} there, which leaves no place for what is to be added")
+
+
+class _Style:
+    """How a document is written: its line breaks and its indentation."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._break = "\r\n" if "\r\n" in text else "\n"
+        found = re.search(r'[{\[,]\r?\n([ \t]+)["{\[]', text)
+        self._unit = found.group(1) if found else "  "
+
+    def rendered(self, key: str | None, value: "Any", container: Node) -> str:
+        """Write an element as it stands in a container: over lines, unless the container is all on one."""
+        name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
+        if self._is_on_one_line(container):
+            return name + json.dumps(value, ensure_ascii=False)
+        lines = (name + json.dumps(value, ensure_ascii=False, indent=self._unit)).split("\n")
+        return (self._break + self._inside(container)).join(lines)
+
+    def appended(self, container: Node, elements: list[str]) -> list[Insertion]:
+        """Put elements behind the last one of a container."""
+        if not elements:
+            return []
+        if not container.elements:
+            return self._into_empty(container, elements)
+        last = container.elements[-1]
+        gap = " " if self._is_on_one_line(container) else self._break + self._inside(container)
+        text = ",".join(gap + element for element in elements)
+        if last.comma is not None:
+            return [(self._line_end(last.comma + 1), text + ",")]
+        return [(last.node.end, ","), (self._line_end(last.node.end), text)]
+
+    def _into_empty(self, container: Node, elements: list[str]) -> list[Insertion]:
+        place = self._line_end(container.start + 1)
+        gap = self._break + self._inside(container)
+        text = ",".join(gap + element for element in elements)
+        is_closed_below = "\n" in self._text[place : container.end]
+        return [(place, text if is_closed_below else text + self._break + self._indentation(container.start))]
+
+    def _is_on_one_line(self, container: Node) -> bool:
+        return bool(container.elements) and "\n" not in self._text[container.start : container.end]
+
+    def _inside(self, container: Node) -> str:
+        """Give the indentation of a container's elements."""
+        if container.elements:
+            first = container.elements[0].start
+            indentation = self._indentation(first)
+            if self._text[self._line_start(first) + len(indentation) : first] == "":
+                return indentation
+        return self._indentation(container.start) + self._unit
+
+    def _indentation(self, place: int) -> str:
+        start = self._line_start(place)
+        end = start
+        while self._text[end : end + 1] in (" ", "\t"):
+            end += 1
+        return self._text[start:end]
+
+    def _line_start(self, place: int) -> int:
+        return self._text.rfind("\n", 0, place) + 1 or (1 if self._text.startswith("\ufeff") else 0)
+
+    def _line_end(self, place: int) -> int:
+        """Give the end of the line if only comments stand between; otherwise the place itself."""
+        end = place
+        while end < len(self._text) and self._text[end] not in "\r\n":
+            if self._text.startswith(("//", "/*"), end):
+                end = _end_of_comment(self._text, end) or len(self._text)
+            elif self._text[end] in " \t":
+                end += 1
+            else:
+                return place
+        return end
+
+
+def with_insertions(text: str, insertions: list[Insertion]) -> str:
+    """Put texts in at their places; those of one place follow each other."""
+    parts, place = [], 0
+    for offset, inserted in sorted(insertions, key=lambda insertion: insertion[0]):
+        parts += [text[place:offset], inserted]
+        place = offset
+    return "".join([*parts, text[place:]])
+
+
+def without_insertions(text: str, insertions: list[Insertion]) -> str | None:
+    """Take texts out again from where they were put in; None when they do not stand there."""
+    parts, place, shift = [], 0, 0
+    for offset, inserted in sorted(insertions, key=lambda insertion: insertion[0]):
+        start = offset + shift
+        if not text.startswith(inserted, start):
+            return None
+        parts.append(text[place:start])
+        place = start + len(inserted)
+        shift += len(inserted)
+    return "".join([*parts, text[place:]])
+
+
+# Taking out
+
+
+def removed(text: str, path: "Path") -> str:
+    """Take out the element that a path names, with its comma; comments around it stay."""
+    reader = _Reader(text)
+    container, element = _named(reader.document(), path)
+    cut = _around(text, element, reader.line_comments)
+    before = container.elements.index(element)
+    cuts = [cut]
+    if element.comma is not None and element.comma >= cut[1]:
+        cuts.append((element.comma, element.comma + 1))
+    elif element.comma is None and before and (comma := container.elements[before - 1].comma) is not None:
+        cuts.insert(0, (comma, comma + 1))
+    for start, end in reversed(cuts):
+        text = text[:start] + text[end:]
+    return text
+
+
+def _named(node: Node, path: "Path") -> tuple[Node, Element]:
+    for step in path[:-1]:
+        element = node.child(step)
+        assert element is not None
+        node = element.node
+    element = node.child(path[-1])
+    assert element is not None
+    return node, element
+
+
+def _around(text: str, element: Element, line_comments: set[int]) -> tuple[int, int]:
+    """Say from where to where an element is cut out, with the blanks before it and a comma that follows it closely."""
+    end = element.node.end
+    if element.comma is not None and not text[end : element.comma].strip(_BLANK):
+        end = element.comma + 1
+    start = element.start
+    while text[start - 1] in _BLANK:
+        start -= 1
+    if start not in line_comments:
+        return start, end
+    # The break belongs to the comment, which would take in what follows: whole lines are cut instead.
+    line = text.rfind("\n", 0, element.start) + 1
+    rest = re.compile(r"[ \t]*\r?\n").match(text, end)
+    return (line, rest.end()) if rest else (element.start, end)

@@ -1,0 +1,235 @@
+"""What of ours stands in one file of another program, and how it gets in and out: as JSON, as a marked block, as a whole file."""
+
+import json
+import os
+import shlex
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from decklog.agents.setup.json_text import Insertion, NotJson, added, parse, removed, with_insertions
+from decklog.errors import Conflict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Part(ABC):
+    """One file's share. A text is given as it was read; None stands for no file."""
+
+    path: str
+
+    @property
+    def owner(self) -> str:
+        """Tell apart those who each have a share of one file."""
+        return ""
+
+    @property
+    @abstractmethod
+    def wanted(self) -> "Any":
+        """What should stand there, in a form that two can be compared in."""
+
+    @abstractmethod
+    def present(self, text: str) -> "Any":
+        """Give what of ours stands there; something empty when there is nothing."""
+
+    @abstractmethod
+    def insertions(self, text: str | None) -> list[Insertion]:
+        """Say what is to be put into a text that has nothing of ours."""
+
+    @abstractmethod
+    def without(self, text: str) -> str | None:
+        """Give the text without anything of ours; None when no file should be left."""
+
+    def warnings(self, _text: str) -> list[str]:
+        """Say what keeps the program from reading the file."""
+        return []
+
+    def completed(self, text: str | None) -> str:
+        """Give a text that has nothing of ours with what is wanted in it."""
+        return with_insertions(text or "", self.insertions(text))
+
+
+def program_called(handler: "Any", marker: str = "hook") -> str | None:
+    """Give the program for which a handler calls `decklog hook`; None when it calls something else."""
+    if not isinstance(handler, dict) or not isinstance(command := handler.get("command"), str):
+        return None
+    try:
+        words = [command, *map(str, handler["args"])] if isinstance(handler.get("args"), list) else shlex.split(command)
+    except ValueError:
+        return None
+    for before, word, after in zip(words, words[1:], words[2:], strict=False):
+        if word == marker and os.path.basename(before) == "decklog":
+            return after
+    return None
+
+
+@dataclass(frozen=True)
+class Hooks(Part):
+    """Groups of hooks below `hooks`, a list an event, as Claude Code, Codex and Gemini CLI keep them."""
+
+    path: str
+    program: str
+    # Each event with its group.
+    events: "dict[str, dict[str, Any]]"
+    takes_comments: bool = False
+
+    @property
+    def wanted(self) -> "Any":
+        return {event: [group] for event, group in self.events.items()}
+
+    def present(self, text: str) -> "Any":
+        found: dict[str, list[Any]] = {}
+        for event, groups in self._events(self._value(text)).items():
+            ours = [self._ours_of(group) for group in groups if self._handlers(group)]
+            if any(ours):
+                found[event] = [group for group in ours if group]
+        return found
+
+    def insertions(self, text: str | None) -> list[Insertion]:
+        addition = {"hooks": self.wanted}
+        if text is None or _is_blank(text):
+            return [(len(text or ""), json.dumps(addition, indent=2) + "\n")]
+        self._value(text)
+        try:
+            return added(text, addition)
+        except Conflict as problem:
+            raise Conflict(f"{self.path}: {problem.message}", hint="Nothing was changed.", path=self.path) from None
+
+    def without(self, text: str) -> str | None:
+        while (path := self._first(self._value(text))) is not None:
+            text = removed(text, path)
+        return text
+
+    def warnings(self, text: str) -> list[str]:
+        if self.takes_comments:
+            return []
+        try:
+            json.loads(text.removeprefix("\ufeff"))
+        except ValueError:
+            return [f"{self.path} has comments, or commas before a bracket: {self.program} ignores such a file, hooks and all"]
+        return []
+
+    # What is there
+
+    def _value(self, text: str) -> "Any":
+        return {} if _is_blank(text) else parse_file(self.path, text).value
+
+    def _events(self, value: "Any") -> "dict[str, list[Any]]":
+        hooks = value.get("hooks") if isinstance(value, dict) else None
+        if not isinstance(hooks, dict):
+            return {}
+        return {event: groups for event, groups in hooks.items() if isinstance(groups, list)}
+
+    def _handlers(self, group: "Any") -> "list[Any]":
+        handlers = group.get("hooks") if isinstance(group, dict) else None
+        return handlers if isinstance(handlers, list) else []
+
+    def _is_ours(self, handler: "Any") -> bool:
+        return program_called(handler) == self.program
+
+    def _ours_of(self, group: "Any") -> "Any":
+        ours = [handler for handler in self._handlers(group) if self._is_ours(handler)]
+        return {**group, "hooks": ours} if ours else None
+
+    def _first(self, value: "Any") -> "tuple[str | int, ...] | None":
+        """Name the first thing that goes: a handler, or as much around it as holds nothing else."""
+        for event, groups in self._events(value).items():
+            for number, group in enumerate(groups):
+                handlers = self._handlers(group)
+                ours = [place for place, handler in enumerate(handlers) if self._is_ours(handler)]
+                if not ours:
+                    continue
+                if len(handlers) > 1:
+                    return ("hooks", event, number, "hooks", ours[0])
+                if len(groups) > 1:
+                    return ("hooks", event, number)
+                return ("hooks", event) if len(value["hooks"]) > 1 else ("hooks",)
+        return None
+
+
+def _is_blank(text: str) -> bool:
+    return not text.strip("\ufeff \t\r\n")
+
+
+def parse_file(path: str, text: str) -> "Any":
+    """Read a file's JSON; say of what is none where it goes wrong."""
+    try:
+        return parse(text)
+    except NotJson as problem:
+        raise NotJson(
+            f"{path} is no JSON: {problem.message}", hint="Mend it by hand and try again. Nothing was changed.", path=path
+        ) from None
+
+
+@dataclass(frozen=True)
+class Block(Part):
+    """A block between two marks at the end of a text for people and agents."""
+
+    path: str
+    body: str
+
+    BEGIN = "<!-- decklog: begin. Written by `decklog setup agents-md`; --remove takes it out. -->"
+    END = "<!-- decklog: end -->"
+
+    @property
+    def wanted(self) -> "Any":
+        return f"{self.BEGIN}\n{self.body.strip()}\n{self.END}"
+
+    def present(self, text: str) -> "Any":
+        span = self._span(text)
+        return text[slice(*span)].replace("\r\n", "\n") if span else ""
+
+    def insertions(self, text: str | None) -> list[Insertion]:
+        if not text:
+            return [(0, self.wanted + "\n")]
+        line_break = "\r\n" if "\r\n" in text else "\n"
+        gap = "\n" if text.endswith("\n") else "\n\n"
+        return [(len(text), f"{gap}{self.wanted}\n".replace("\n", line_break))]
+
+    def without(self, text: str) -> str | None:
+        span = self._span(text)
+        if span is None:
+            return text
+        before, after = text[: span[0]], text[span[1] :].lstrip("\r\n")
+        return (before + after if after else _ended(before)) or None
+
+    def _span(self, text: str) -> tuple[int, int] | None:
+        start = text.find("<!-- decklog: begin")
+        end = text.find(self.END, start)
+        return (start, end + len(self.END)) if 0 <= start < end else None
+
+
+def _ended(text: str) -> str:
+    """End a text with the one line break that it had before a block was put behind it."""
+    stripped = text.rstrip("\r\n")
+    return stripped + ("\r\n" if "\r\n" in text else "\n") if stripped else ""
+
+
+@dataclass(frozen=True)
+class WholeFile(Part):
+    """A file that is ours alone, and says so."""
+
+    path: str
+    content: str
+    mark: str = "decklog"
+
+    @property
+    def wanted(self) -> "Any":
+        return self.content
+
+    def present(self, text: str) -> "Any":
+        if self.mark not in text:
+            raise Conflict(
+                f"{self.path} is there already, and was not written by `decklog setup`",
+                hint="Move it out of the way. Nothing was changed.",
+                path=self.path,
+            )
+        return text
+
+    def insertions(self, _text: str | None) -> list[Insertion]:
+        return [(0, self.content)]
+
+    def without(self, text: str) -> str | None:
+        self.present(text)
+        return None

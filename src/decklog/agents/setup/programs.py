@@ -1,0 +1,232 @@
+"""The programs that can be set up, as a table: which files, which events, what their guard is worth, and what comes next."""
+
+import os
+import shlex
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from decklog.agents.setup import files
+from decklog.agents.setup.notes import agents_md, cursor_rule
+from decklog.agents.setup.opencode_plugin import opencode_plugin
+from decklog.agents.setup.parts import Hooks, Part, parse_file
+from decklog.agents.setup.plugin import MARKET, NAME, plugin
+from decklog.errors import Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+
+class Scope(StrEnum):
+    """For whom a program is set up."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a program is set up, and how: the words that call Decklog, the folders, and what was asked for."""
+
+    call: tuple[str, ...]
+    scope: Scope
+    home: str
+    project: str
+    version: str = "0"
+    # Whether a call is held when the hook itself fails; None leaves it as it is.
+    is_enforced: bool | None = None
+    plugin_folder: str | None = None
+    environment: "Mapping[str, str]" = field(default_factory=dict)
+
+    def folder(self, name: str, variable: str | None = None) -> str:
+        """Give the folder of a program's settings: in the project, where its variable says, or in the home."""
+        if self.scope is Scope.PROJECT:
+            return os.path.join(self.project, name)
+        named = self.environment.get(variable) if variable else None
+        return named or os.path.join(self.home, name)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, as far as setting it up goes."""
+
+    name: str
+    title: str
+    parts: "Callable[[Setting], list[Part]]"
+    # Where it is set up unless said otherwise; one alone where there is no other.
+    scopes: tuple[Scope, ...]
+    # The program to run; none is known of what only reads files.
+    executable: str | None = None
+    guard: str = ""
+    next: tuple[str, ...] = ()
+
+    def scope(self, *, user: bool, project: bool) -> Scope:
+        """Give the scope that was asked for, or the usual one; refuse one that the program does not have."""
+        asked = Scope.USER if user else Scope.PROJECT if project else self.scopes[0]
+        if asked not in self.scopes:
+            raise Invalid(f"{self.title} has no settings of this kind for a {asked.value}", hint=f"Leave out --{asked.value}.")
+        return asked
+
+
+# WorktreeCreate is no observer, MessageDisplay costs a process a message, and the rest tells nothing that these do not.
+# A start takes in what waits; an end without a time of its own would be cut off after a second and a half.
+_CLAUDE = {
+    "SessionStart": 30,
+    "UserPromptSubmit": 20,
+    "PreToolUse": 20,
+    "PostToolUse": 20,
+    "PostToolUseFailure": 20,
+    "PermissionDenied": 20,
+    "SubagentStart": 20,
+    "SubagentStop": 20,
+    "PreCompact": 20,
+    "PostCompact": 20,
+    "Stop": 20,
+    "StopFailure": 20,
+    "SessionEnd": 20,
+    "Notification": 20,
+}
+# Codex cuts the last two to three seconds, and warns of more.
+_CODEX = {
+    "SessionStart": 30,
+    "UserPromptSubmit": 20,
+    "PreToolUse": 20,
+    "PostToolUse": 20,
+    "SubagentStart": 20,
+    "SubagentStop": 20,
+    "PreCompact": 20,
+    "PostCompact": 20,
+    "Stop": 20,
+    "Interrupt": 3,
+    "SessionEnd": 3,
+}
+_GEMINI = {
+    "SessionStart": 30,
+    "BeforeAgent": 20,
+    "BeforeTool": 20,
+    "AfterTool": 20,
+    "AfterAgent": 20,
+    "PreCompress": 20,
+    "SessionEnd": 20,
+}
+_MILLISECONDS = 1000
+
+
+def _claude(setting: Setting) -> list[Part]:
+    if setting.plugin_folder is not None:
+        # Names that Claude Code does not know would make it ignore the file; Codex leaves out those that it does not know.
+        return plugin(setting.plugin_folder, setting.call, {**_CLAUDE, "SessionEnd": 3}, setting.version)
+    # The paths are this machine's, so they are nothing for the file that a project shares.
+    name = "settings.json" if setting.scope is Scope.USER else "settings.local.json"
+    path = os.path.join(setting.folder(".claude", "CLAUDE_CONFIG_DIR"), name)
+    is_enforced = _is_enforced(path) if setting.is_enforced is None else setting.is_enforced
+    groups = {event: _claude_group(setting.call, seconds) for event, seconds in _CLAUDE.items()}
+    if is_enforced:
+        groups["PreToolUse"]["hooks"][0]["onFailure"] = "block"
+    return [Hooks(path, "claude", groups)]
+
+
+def _claude_group(call: tuple[str, ...], seconds: int) -> "dict[str, Any]":
+    # With words of its own there is no shell between, which would cost a process and read what is in a path.
+    return {"hooks": [{"type": "command", "command": call[0], "args": [*call[1:], "hook", "claude"], "timeout": seconds}]}
+
+
+def _is_enforced(path: str) -> bool:
+    """Tell whether calls are held by now when our hook fails: what somebody asked for once is not taken back unasked."""
+    text = files.read(files.real(path))
+    present = Hooks(path, "claude", {}).present(text) if text else {}
+    return any(handler.get("onFailure") == "block" for group in present.get("PreToolUse", ()) for handler in group["hooks"])
+
+
+def has_plugin(setting: Setting) -> bool:
+    """Tell whether Claude Code has our plugin in use, by its own settings."""
+    path = os.path.join(setting.folder(".claude", "CLAUDE_CONFIG_DIR"), "settings.json")
+    text = files.read(files.real(path))
+    value = parse_file(path, text).value if text else None
+    enabled = value.get("enabledPlugins") if isinstance(value, dict) else None
+    return isinstance(enabled, dict) and enabled.get(f"{NAME}@{MARKET}") is True
+
+
+def codex_folder(setting: Setting) -> str:
+    return setting.folder(".codex", "CODEX_HOME")
+
+
+def _codex(setting: Setting) -> list[Part]:
+    command = shlex.join([*setting.call, "hook", "codex"])
+    events = {
+        event: {"hooks": [{"type": "command", "command": command, "timeout": seconds}]} for event, seconds in _CODEX.items()
+    }
+    return [Hooks(os.path.join(codex_folder(setting), "hooks.json"), "codex", events)]
+
+
+def _gemini(setting: Setting) -> list[Part]:
+    command = shlex.join([*setting.call, "hook", "gemini"])
+    events = {
+        event: {"hooks": [{"name": "decklog", "type": "command", "command": command, "timeout": seconds * _MILLISECONDS}]}
+        for event, seconds in _GEMINI.items()
+    }
+    return [Hooks(os.path.join(setting.folder(".gemini"), "settings.json"), "gemini", events, takes_comments=True)]
+
+
+def _opencode(setting: Setting) -> list[Part]:
+    home = setting.environment.get("XDG_CONFIG_HOME") or os.path.join(setting.home, ".config")
+    folder = os.path.join(setting.project, ".opencode") if setting.scope is Scope.PROJECT else os.path.join(home, "opencode")
+    return [opencode_plugin(os.path.join(folder, "plugins", "decklog.js"), setting.call)]
+
+
+_EITHER = (Scope.PROJECT, Scope.USER)
+_USER_FIRST = (Scope.USER, Scope.PROJECT)
+_OPEN = "a hook that fails, is missing or takes too long lets the call through"
+PROGRAMS = {
+    program.name: program
+    for program in (
+        Program(
+            name="claude",
+            title="Claude Code",
+            parts=_claude,
+            scopes=_EITHER,
+            executable="claude",
+            guard=f"A denied call does not run, but {_OPEN}, unless --enforce was given (2.1.325 has it, 2.1.197 not).",
+        ),
+        Program(
+            name="codex",
+            title="Codex",
+            parts=_codex,
+            # A repository's file is shared by all who clone it, and its hooks run only where Codex trusts the folder.
+            scopes=_USER_FIRST,
+            executable="codex",
+            guard=f"A denied call does not run, but {_OPEN}, and one that Codex does not trust never runs: it is only advice.",
+        ),
+        Program(
+            name="gemini",
+            title="Gemini CLI",
+            parts=_gemini,
+            scopes=_USER_FIRST,
+            executable="gemini",
+            guard=f"A denied call does not run, but {_OPEN}, and in an editor (ACP) no hook of a tool runs: it is only advice.",
+        ),
+        Program(
+            name="opencode",
+            title="opencode",
+            parts=_opencode,
+            scopes=_USER_FIRST,
+            executable="opencode",
+            guard="A denied call does not run, but a plugin that fails to load lets every call through: it is only advice.",
+        ),
+        Program(
+            name="cursor",
+            title="Cursor",
+            parts=lambda setting: cursor_rule(setting.project),
+            scopes=(Scope.PROJECT,),
+            guard="It is told the commands, and nothing is recorded or held by itself: it is only advice.",
+        ),
+        Program(
+            name="agents-md",
+            title="AGENTS.md",
+            parts=lambda setting: agents_md(setting.project),
+            scopes=(Scope.PROJECT,),
+            guard="Agents are told the commands, and nothing is recorded or held by itself: it is only advice.",
+        ),
+    )
+}

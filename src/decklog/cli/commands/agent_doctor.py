@@ -1,0 +1,79 @@
+"""Looking at agents' programs: which are here, what they are set up to tell, and whether it arrives."""
+
+import os
+
+import click
+
+from decklog.agents.setup.examining import Findings, codex_trust, found_program, probe, registered, version_of, waiting_in
+from decklog.agents.setup.programs import PROGRAMS, Program, Scope, Setting
+from decklog.agents.spool import Spool
+from decklog.cli.call import Call
+from decklog.cli.commands.agent_setup import project, setting_of
+from decklog.cli.findings import Trouble, print_findings
+from decklog.cli.show import show
+from decklog.cli.terminal import say
+from decklog.errors import DecklogError
+from decklog.hooks.hook import spool_folder
+from decklog.place.locate import Place, locate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def examine(call: Call) -> int:
+    """Show what each program tells, and what is wrong with it."""
+    findings = Findings()
+    facts = _programs(locate(call.db), findings)
+    if call.json:
+        first = findings.all[0] if findings.all else None
+        problem = Trouble(first["what"], hint=first["mend"]) if first else None
+        return print_findings({**facts, "findings": findings.all}, problem)
+    _show(facts)
+    for finding in findings.all:
+        say(f"TROUBLE  {finding['what']}\n         {finding['mend']}")
+    click.echo("No trouble found." if not findings.all else f"{len(findings.all)} found.")
+    return 1 if findings.all else 0
+
+
+def _show(facts: "dict[str, Any]") -> None:
+    programs = facts["programs"]
+    show({name: value for name, value in facts.items() if name != "programs"}, as_json=False)
+    for program in programs:
+        say("")
+        show(program, as_json=False)
+    if not programs:
+        say("No program of an agent is on the path.")
+
+
+def _programs(place: Place, findings: Findings) -> "dict[str, Any]":
+    settings = {scope: setting_of(scope, project=project() or os.getcwd()) for scope in Scope}
+    here = [
+        (program, path) for program in PROGRAMS.values() if (path := found_program(program, settings[Scope.USER].environment))
+    ]
+    facts = [_program(program, path, settings, findings) for program, path in here]
+    try:
+        place.must_exist()
+        with place.open() as log:
+            spool = Spool(spool_folder(place))
+            waiting = waiting_in(spool, findings)
+            for (program, _), row in zip(here, facts, strict=True):
+                row["events_arrive"] = probe(program.name, settings[Scope.PROJECT], log, spool, findings)
+    except DecklogError as problem:
+        findings.add("log", problem.message, problem.hint or "Run `decklog doctor`.")
+        waiting = {}
+    return {"log": place.shown, **waiting, "programs": facts}
+
+
+def _program(program: Program, path: str, settings: dict[Scope, Setting], findings: Findings) -> "dict[str, Any]":
+    row: dict[str, Any] = {"program": program.name, "path": path, "version": version_of(path)}
+    if row["version"] is None:
+        findings.add(program.name, f"{path} --version does not answer", "Install it anew.")
+    states = registered(program, settings, findings)
+    row["set_up"] = ", ".join(f"{scope} {state}" for scope, state in states.items())
+    if program.name == "codex":
+        row["trusted"] = codex_trust(path, settings[Scope.PROJECT].project, settings[Scope.USER].environment, findings)
+    if set(states.values()) == {"missing"}:
+        row["next"] = f"decklog setup {program.name}"
+    row["guard"] = program.guard
+    return row

@@ -1,0 +1,74 @@
+"""What the doctor says of agents' programs, and its proof that events arrive."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from decklog.agents.spool import Spool
+from tests.agents.setup.places import Here, Places
+from tests.waiting import wait_until
+
+CLAUDE = "print('2.1.325 (Claude Code)')"
+
+
+@pytest.fixture
+def claude(program: Callable[..., Path]) -> Path:
+    return program("claude", CLAUDE)
+
+
+@pytest.mark.usefixtures("claude")
+def test_an_event_goes_into_the_log_and_comes_out_again(places: Places, here: Here) -> None:
+    assert here("init").code == 0
+    assert here("setup", "claude").code == 0
+    said = here("doctor", "agents", "--json")
+    assert said.code == 0, said
+    row = said.data["programs"][0]
+    assert (row["program"], row["version"], row["events_arrive"]) == ("claude", "2.1.325 (Claude Code)", True)
+    assert row["set_up"] == "project installed, user missing"
+    assert "lets the call through" in row["guard"]
+    assert (said.data["waiting"], said.data["dropped"]) == (0, 0)
+    wait_until(lambda: Spool(str(places.repo / ".decklog" / "spool")).is_empty)
+    assert here("doctor", "agents", DECKLOG_RUN="another").code == 0
+    wait_until(lambda: Spool(str(places.repo / ".decklog" / "spool")).is_empty)
+    with Decklog.open(places.repo / ".decklog" / "decklog.db") as log:
+        assert [run.id for run in log.runs.find()] == ["claude-decklog-doctor"], "one run for all probes"
+
+
+@pytest.mark.usefixtures("claude")
+def test_trouble_is_named_with_what_mends_it(places: Places, here: Here) -> None:
+    said = here("doctor", "agents", "--json")
+    assert (said.code, said.envelope["error"]["hint"]) == (1, "Run `decklog init` to make one here, or name one with --db.")
+    here("init")
+    here("setup", "claude")
+    path = places.repo / ".claude" / "settings.local.json"
+    path.write_text(path.read_text().replace('"timeout": 30', '"timeout": 31'))
+    said = here("doctor", "agents")
+    assert said.code == 1
+    assert "decklog setup claude --project" in said.out
+    path.write_text("{")
+    assert "is no JSON" in here("doctor", "agents").out
+
+
+@pytest.mark.usefixtures("claude")
+def test_events_that_found_no_room_are_told(places: Places, here: Here) -> None:
+    here("init")
+    spool = places.repo / ".decklog" / "spool"
+    spool.mkdir()
+    (spool / "dropped").write_text('{"at":1,"program":"claude","bytes":7}\n')
+    (spool / "claude-s.events").write_text('{"at":1,"program":"claude","session":"s"}\t{"session_id":"s"}\n')
+    said = here("doctor", "agents", "--json")
+    assert (said.code, said.data["waiting"], said.data["dropped"]) == (1, 1, 1)
+
+
+def test_a_program_that_does_not_answer_and_one_by_its_plugin(places: Places, here: Here, program: Callable[..., Path]) -> None:
+    assert "No program of an agent" in here("doctor", "agents", PATH="/nowhere").out
+    program("claude", "raise SystemExit(1)")
+    settings = places.home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"enabledPlugins": {"decklog@decklog": True}}))
+    said = here("doctor", "agents", "--json")
+    assert said.data["programs"][0]["set_up"] == "project missing, user plugin"
+    assert any("does not answer" in finding["what"] for finding in said.data["findings"])
