@@ -76,7 +76,7 @@ class Hook:
         return place if place.exists else None
 
     def _facts(self, denied: str | None) -> "dict[str, Any]":
-        named = {"run": "DECKLOG_RUN", "task": "DECKLOG_TASK"}
+        named = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}
         facts = {fact: self._environment[name] for fact, name in named.items() if self._environment.get(name)}
         facts["session"] = self._session
         return {**facts, "denied": denied} if denied else facts

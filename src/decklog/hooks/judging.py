@@ -2,6 +2,8 @@
 
 import os
 
+from decklog.hooks.harmless import is_plain
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -14,6 +16,8 @@ def held(told: "dict[str, Any]", root: str) -> str | None:
     """Say why a call is held; None lets the program go on to its own rules."""
     command = _command(told)
     if command is None:
+        return None
+    if isinstance(command, str) and is_plain(command):
         return None
     from decklog.tools.policy import Decision, judge
 
