@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# How a session begins and ends that is read from the program's own files.
+IMPORTED = "import"
+
+
 class Outcome(StrEnum):
     OK = "ok"
     FAILED = "failed"

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from decklog.agents import claude
 from decklog.agents.events import Event, Noted, Outcome, Returned
+from decklog.agents.lines import lines_of
 from decklog.agents.programs import program
 from decklog.agents.reading import Reading
 from decklog.agents.recorder import Recorder
@@ -160,24 +161,6 @@ class _File:
 
     def _recorder(self, facts: "dict[str, Any]") -> Recorder:
         return Recorder(self._log, str(facts.get("program") or "agent"), run_id=facts.get("run"), task_id=facts.get("task"))
-
-
-def lines_of(path: str, start: int = 0) -> "Iterator[tuple[dict[str, Any], int]]":
-    """Read a file's whole lines that are JSON objects, from a place on, each with the place where it ends."""
-    with open(path, "rb") as file:
-        size = file.seek(0, 2)
-        # A file that became shorter is another one.
-        place = file.seek(start if start <= size else 0)
-        for line in file:
-            if not line.endswith(b"\n"):
-                return
-            place += len(line)
-            try:
-                found = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(found, dict):
-                yield found, place
 
 
 def _time_of(facts: "dict[str, Any]") -> datetime | None:

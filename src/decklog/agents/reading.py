@@ -66,6 +66,8 @@ class Reading:
         self.kept = kept or {}
         self.is_backstop = is_backstop
         self.forked_at = forked_at
+        # Found out on the way: that its first lines are those of another session.
+        self.is_fork = False
         self.below = below
 
 

@@ -6,6 +6,7 @@ Whatever is told twice has the same key and is written once; whatever is told la
 import hashlib
 
 from decklog.agents.events import (
+    IMPORTED,
     Answered,
     Begun,
     Called,
@@ -21,6 +22,7 @@ from decklog.agents.events import (
     Said,
     Spawned,
 )
+from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import ENDED, RunStatus
 
@@ -49,6 +51,8 @@ class Recorder:
         self._run_id = run_id
         self._task_id = task_id
         self._known: set[str] = set()
+        # How many entries and charges were new.
+        self.written = 0
 
     def record(self, events: "Iterable[Event]") -> int:
         """Write events in their order; give how many there were."""
@@ -89,8 +93,9 @@ class Recorder:
             case Rested():
                 self._rest(event)
             case Ended():
-                self._close_calls(self.run_of(event), event)
-                self._end(event, None, event.reason)
+                if event.reason != IMPORTED or self._is_imported(event):
+                    self._close_calls(self.run_of(event), event)
+                    self._end(event, None, event.reason)
             case Noted():
                 key = event.note_id or _key_of(event.name, event, event.text)
                 self._entry(event, EntryKind.EVENT, event.name, event.text, key, event.facts)
@@ -127,7 +132,11 @@ class Recorder:
 
     def _begin(self, event: Begun) -> None:
         facts = {"worktree": event.cwd, "branch": event.branch, "model": event.model, "version": event.version}
-        run_id = self._ensure(event, transcript=event.transcript, **facts)
+        is_known = self.run_of(event) in self._known or self._is_there(event)
+        if is_known and event.source == IMPORTED:
+            # Whoever told of it first told how it began.
+            return
+        run_id = self._ensure(event, transcript=event.transcript, source=event.source, **facts)
         if self._run_id is None and event.source != "compact":
             self._take_up(run_id)
         # Each start tells itself once: of two at the same moment there is no telling apart, and no need to.
@@ -136,6 +145,13 @@ class Recorder:
         self._entry(event, EntryKind.EVENT, "session", f"session {event.source}", key, shown)
         if event.source in ("startup", "resume"):
             self._close_calls(run_id, event)
+
+    def _is_there(self, event: Event) -> bool:
+        try:
+            self._log.runs.get(self.run_of(event))
+        except NotFound:
+            return False
+        return True
 
     def _take_up(self, run_id: str) -> None:
         if self._log.runs.get(run_id).status in ENDED:
@@ -161,6 +177,9 @@ class Recorder:
         elif self._log.runs.get(run_id).status not in ENDED:
             self._log.runs.finish(run_id, summary=_cut(text)[0] if text else None)
 
+    def _is_imported(self, event: Event) -> bool:
+        return self._run_id is None and self._log.runs.get(self._ensure(event)).metadata.get("source") == IMPORTED
+
     # What was said, called and spent
 
     def _return(self, event: Returned) -> None:
@@ -170,7 +189,7 @@ class Recorder:
 
     def _charge(self, event: Answered) -> None:
         run_id = self._ensure(event)
-        self._log.ledger.charge(
+        charge = self._log.ledger.charge(
             event.model,
             input_tokens=event.input_tokens,
             cache_read_tokens=event.cache_read_tokens,
@@ -185,6 +204,7 @@ class Recorder:
             enforce=False,
             answer_id=f"{self._program}:{event.answer_id}",
         )
+        self.written += not charge.already
 
     def _compact(self, event: Compacted) -> None:
         name = "compacted" if event.is_over else "compacting"
@@ -207,7 +227,7 @@ class Recorder:
     ) -> None:
         run_id = self._ensure(event)
         text, cut = _cut(body) if body else (body, {})
-        self._log.journal.append(
+        entry = self._log.journal.append(
             run_id,
             text,
             kind=kind,
@@ -219,6 +239,7 @@ class Recorder:
             key=key,
             at=event.at,
         )
+        self.written += not entry.already
 
     # Calls whose end nobody told
 

@@ -149,6 +149,7 @@ class Spool:
 
     def set_mark(self, path: str, state: "dict[str, Any]") -> None:
         """Remember how far a transcript was read. To forget it costs reading it again, and nothing else."""
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
         fresh = f"{self._mark(path)}.new"
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(descriptor, "w", encoding="utf-8") as file:

@@ -40,6 +40,8 @@ class Hook:
         place = self._place()
         if place is None:
             return 0
+        from decklog.place.locate import spool_folder
+
         spool = Spool(spool_folder(place))
         denied = self._judged() if self.event in _JUDGED else None
         spool.put(self.program, self._session, self._facts(denied), self._payload)
@@ -96,20 +98,6 @@ def run(program: str) -> int:
         # The program shows it in its own log; an exit with anything but 2 lets the agent go on.
         sys.stderr.write(f"decklog hook: {problem}\n")
         return 1
-
-
-def spool_folder(place: "Place") -> str:
-    """Name the folder where events wait for a log: beside it, or for a server beside the address that names it."""
-    if place.folder is not None:
-        return os.path.join(place.folder, ".decklog", "spool")
-    if not place.is_server:
-        return f"{place.path}-spool"
-    import hashlib
-
-    from decklog.place.locate import users_own
-
-    name = hashlib.sha256(place.target.encode()).hexdigest()[:16]
-    return os.path.join(os.path.dirname(users_own().target), f"spool-{name}")
 
 
 def _object(payload: bytes) -> "dict[str, Any]":

@@ -139,6 +139,18 @@ def users_own() -> Place:
     return Place(os.path.join(data_home(), FILE), "the user's own, since no folder above has a .decklog")
 
 
+def spool_folder(place: Place) -> str:
+    """Name the folder where events wait for a log: beside it, or for a server beside the address that names it."""
+    if place.folder is not None:
+        return os.path.join(place.folder, ".decklog", "spool")
+    if not place.is_server:
+        return f"{place.path}-spool"
+    import hashlib
+
+    name = hashlib.sha256(place.target.encode()).hexdigest()[:16]
+    return os.path.join(os.path.dirname(users_own().target), f"spool-{name}")
+
+
 def found_above() -> str | None:
     """Give the log that the environment names or a folder above has; None where there is none, or only the user's own."""
     place = locate(None)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from decklog.agents.claude.payloads import output_of
-from decklog.agents.events import Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Returned, Said
+from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Returned, Said
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, as_time, whole
 
@@ -120,7 +120,7 @@ class Transcript:
         total = {model: [whole(used.get(name)) for name in _TOTALS] for model, used in usage.items() if isinstance(used, dict)}
         before, known_before = self._total, self._known
         self._total, self._known = total, known
-        if before is None and self._forked_at is not None:
+        if before is None and (self._forked_at is not None or self._reading.is_fork):
             return
         for model, tokens in total.items():
             taken = _difference(tokens, (before or {}).get(model, _NOTHING))
@@ -131,7 +131,7 @@ class Transcript:
 
     def _begun(self, line: "Line", place: "dict[str, Any]") -> Begun:
         self._has_begun = True
-        return Begun(**place, source="import", cwd=line.get("cwd"), branch=line.get("gitBranch"), version=line.get("version"))
+        return Begun(**place, source=IMPORTED, cwd=line.get("cwd"), branch=line.get("gitBranch"), version=line.get("version"))
 
     def _assistant(self, line: "Line", place: "dict[str, Any]") -> "Iterator[Event]":
         message = line.get("message")

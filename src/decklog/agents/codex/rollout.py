@@ -2,7 +2,7 @@
 
 import json
 
-from decklog.agents.events import Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said
+from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, as_time, whole
 
@@ -79,7 +79,7 @@ class Rollout:
                 session_id=self._session_id,
                 agent_id=self._agent_id,
                 at=at,
-                source="import",
+                source=IMPORTED,
                 cwd=payload.get("cwd"),
                 branch=git.get("branch") if isinstance(git, dict) else None,
                 version=payload.get("cli_version"),

@@ -13,8 +13,7 @@ from decklog.cli.findings import Trouble, print_findings
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.errors import DecklogError
-from decklog.hooks.hook import spool_folder
-from decklog.place.locate import Place, locate
+from decklog.place.locate import Place, locate, spool_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -74,6 +74,44 @@ def import_gaia(call: Call, directory: str, run_id: str, dry_run: bool, seconds:
     return _show(call, taken)
 
 
+@click.command("claude")
+@click.argument("path", required=False)
+@_dry_run
+@click.pass_obj
+def import_claude(call: Call, path: str | None, dry_run: bool) -> int:
+    """Take over Claude Code's sessions from its transcripts: all of this user's, those below a folder, or one file.
+
+    The files are only read. What hooks or an import before put on record is not written again. The program deletes its
+    transcripts after thirty days.
+    """
+    return _history(call, "claude", path or os.path.expanduser("~/.claude/projects"), dry_run)
+
+
+@click.command("codex")
+@click.argument("path", required=False)
+@_dry_run
+@click.pass_obj
+def import_codex(call: Call, path: str | None, dry_run: bool) -> int:
+    """Take over Codex's sessions from its rollouts: all of this user's, those below a folder, or one file.
+
+    The files are only read. What hooks or an import before put on record is not written again.
+    """
+    home = os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
+    return _history(call, "codex", path or os.path.join(home, "sessions"), dry_run)
+
+
+def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
+    from decklog.agents.history import HistoryImport
+    from decklog.agents.spool import Spool
+    from decklog.place.locate import locate, spool_folder
+
+    with _log(call, path, dry_run) as log, Meter() as meter:
+        spool = Spool(spool_folder(locate(call.db)))
+        done = HistoryImport(log, program, path, spool, dry_run=dry_run, progress=meter).run()
+    show(done.as_dict(), as_json=call.json)
+    return 0
+
+
 @contextmanager
 def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
     """Open the log that gets the records. What only asks what would happen makes none, nor does a source that is not there."""

@@ -25,6 +25,8 @@ IMPORTS = {
     "bazinga": ("importing", "import_bazinga"),
     "runstore": ("importing", "import_runstore"),
     "gaia": ("importing", "import_gaia"),
+    "claude": ("importing", "import_claude"),
+    "codex": ("importing", "import_codex"),
 }
 
 

@@ -1,0 +1,195 @@
+"""Sessions taken over from the programs' own files: once, whatever order, whoever told of them before."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog, EntryKind, RunStatus
+from decklog.agents.history import HistoryImport, Imported
+from decklog.agents.intake import take_in
+from decklog.agents.spool import Spool
+
+AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+def stamp(second: int) -> str:
+    return (AT + timedelta(seconds=second)).isoformat().replace("+00:00", "Z")
+
+
+def line(kind: str, second: int, session: str = "s1", **fields: Any) -> dict[str, Any]:
+    own = {"sessionId": session, "timestamp": stamp(second), "uuid": f"u{second}", "cwd": "/repo", "isSidechain": False}
+    return {"type": kind, **own, **fields}
+
+
+def answer(second: int, *blocks: dict[str, Any], session: str = "s1", **fields: Any) -> dict[str, Any]:
+    message = {"id": f"msg_{second}", "model": "m", "content": list(blocks), "usage": {"input_tokens": 10, "output_tokens": 5}}
+    return line("assistant", second, session, message=message, requestId=f"req_{second}", **fields)
+
+
+def prompt(second: int, text: str, session: str = "s1", **fields: Any) -> dict[str, Any]:
+    return line("user", second, session, message={"role": "user", "content": text}, promptId=f"p{second}", **fields)
+
+
+TEXT = {"type": "text", "text": "Let me look."}
+USE = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "a.py", "is_error": False}
+
+
+def session(name: str = "s1") -> list[dict[str, Any]]:
+    return [
+        prompt(1, "Fix it", name),
+        answer(2, TEXT, USE, session=name),
+        line("user", 3, name, message={"role": "user", "content": [RESULT]}),
+        answer(4, {"type": "text", "text": "Done."}, session=name),
+    ]
+
+
+def write(path: Path, lines: list[dict[str, Any] | str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in lines))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A session with a sub-agent, a fork of it, and lines that nobody can read."""
+    home = tmp_path / "projects" / "-repo"
+    write(home / "s1.jsonl", [*session(), "not json", line("something-new", 5), "{", line("queue-operation", 6)])
+    below = {"isSidechain": True, "agentId": "a1"}
+    write(home / "s1" / "subagents" / "agent-a1.jsonl", [prompt(7, "look", **below), answer(8, TEXT, **below)])
+    write(
+        home / "s2.jsonl",
+        [line("queue-operation", 9, "s2"), *session("s2"), prompt(10, "Again", "s2"), answer(11, TEXT, session="s2")],
+    )
+    return tmp_path / "projects"
+
+
+def taken(log: Decklog, folder: Path, tmp_path: Path, program: str = "claude") -> Imported:
+    return HistoryImport(log, program, str(folder), Spool(str(tmp_path / "spool"))).run()
+
+
+def told(log: Decklog, run_id: str) -> list[tuple[str | None, str | None]]:
+    found = log.journal.find(run_id, oldest_first=True, limit=100)
+    return [(entry.subtype, entry.body) for entry in found if entry.kind != EntryKind.CHANGE]
+
+
+OF_S1 = [
+    ("session", "session import"),
+    ("prompt", "Fix it"),
+    ("said", "Let me look."),
+    ("call", "ls"),
+    ("result", "a.py"),
+    ("said", "Done."),
+]
+
+
+def test_sessions_sub_agents_and_forks_come_in_each_with_what_is_its_own(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    done = taken(log, folder, tmp_path)
+    assert (done.files, done.unread) == (3, 2)
+    assert told(log, "claude-s1") == OF_S1
+    assert told(log, "claude-s1-a1")[1:] == [("prompt", "look"), ("said", "Let me look.")]
+    assert told(log, "claude-s2")[1:] == [("prompt", "Again"), ("said", "Let me look.")]
+    run = log.runs.get("claude-s1")
+    assert (run.goal, run.status, run.started_at, run.worktree) == (
+        "Fix it",
+        RunStatus.COMPLETED,
+        AT + timedelta(seconds=1),
+        "/repo",
+    )
+    assert {charge.answer_id for charge in log.ledger.find(limit=50)} == {f"claude:msg_{n}:req_{n}" for n in (2, 4, 8, 11)}
+    assert log.journal.verify().ok
+
+
+def test_a_second_import_reads_nothing_and_adds_nothing(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    taken(log, folder, tmp_path)
+    before = log.journal.heads()
+    again = taken(log, folder, tmp_path)
+    assert (again.files, again.unchanged, again.new) == (0, 3, 0)
+    # And one that has forgotten how far the first one read.
+    fresh = taken(log, folder, tmp_path / "elsewhere")
+    assert (fresh.files, fresh.new) == (3, 0)
+    assert log.journal.heads() == before
+
+
+def test_an_import_after_a_session_went_on_brings_just_that(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    taken(log, folder, tmp_path)
+    with (folder / "-repo" / "s1.jsonl").open("a") as file:
+        file.write(json.dumps(prompt(20, "And now?")) + "\n" + json.dumps(answer(21, TEXT))[:30])
+    done = taken(log, folder, tmp_path)
+    assert (done.files, done.new) == (1, 1)
+    assert told(log, "claude-s1") == [*OF_S1, ("prompt", "And now?")]
+
+
+def test_what_hooks_told_already_is_not_told_again(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "spool"))
+    base = {"session_id": "s1", "cwd": "/repo", "transcript_path": str(folder / "-repo" / "s1.jsonl")}
+    for event, fields in {
+        "SessionStart": {"source": "startup"},
+        "UserPromptSubmit": {"prompt": "Fix it", "prompt_id": "p1"},
+        "PreToolUse": {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "ls"}},
+        "PostToolUse": {"tool_name": "Bash", "tool_use_id": "t1", "tool_response": {"stdout": "a.py", "stderr": ""}},
+        "SessionEnd": {"reason": "other"},
+    }.items():
+        spool.put("claude", "s1", {"session": "s1"}, json.dumps({**base, "hook_event_name": event, **fields}).encode())
+    take_in(log, spool)
+    before = told(log, "claude-s1")
+    assert ("session", "session startup") in before
+    taken(log, folder, tmp_path / "elsewhere")
+    assert told(log, "claude-s1") == before
+    assert log.runs.get("claude-s1").status == RunStatus.COMPLETED
+
+
+def test_a_dry_run_says_what_there_is_and_writes_nothing(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    before = log.journal.heads()
+    done = HistoryImport(log, "claude", str(folder), Spool(str(tmp_path / "spool")), dry_run=True).run()
+    assert (done.events["prompted"], done.events["answered"], done.new) == (3, 4, 0)
+    assert log.journal.heads() == before
+    assert not (tmp_path / "spool").exists()
+
+
+def rollout(kind: str, second: int, **payload: Any) -> dict[str, Any]:
+    return {"type": kind, "timestamp": stamp(second), "payload": payload}
+
+
+def item(second: int, **fields: Any) -> dict[str, Any]:
+    return rollout("event_msg", second, type="item_completed", turn_id="turn_1", item=fields)
+
+
+def usage(given: int, cached: int, output: int) -> dict[str, int]:
+    return {"input_tokens": given, "cached_input_tokens": cached, "output_tokens": output}
+
+
+def test_codex_comes_in_with_its_calls_and_its_tokens(log: Decklog, tmp_path: Path) -> None:
+    lines = [
+        rollout("session_meta", 1, id="th1", session_id="th1", cwd="/repo", cli_version="1", git={"branch": "main"}),
+        rollout("turn_context", 1, model="gpt"),
+        item(2, type="UserMessage", id="i1", content=[{"type": "text", "text": "Fix it"}]),
+        rollout("response_item", 3, type="function_call", name="exec_command", arguments='{"cmd": "false"}', call_id="c1"),
+        rollout("token_usage_record", 3, response_id="r1", usage=usage(100, 40, 5)),
+        item(4, type="CommandExecution", id="c1", status="failed", exit_code=1, aggregated_output="no"),
+        rollout("response_item", 4, type="function_call_output", call_id="c1", output="no"),
+        rollout("event_msg", 5, type="token_count", info={"total_token_usage": usage(100, 40, 5)}),
+        item(6, type="AgentMessage", id="m1", content=[{"type": "Text", "text": "It fails."}]),
+    ]
+    write(tmp_path / "sessions" / "rollout-1-th1.jsonl", lines)  # type: ignore[arg-type]
+    taken(log, tmp_path / "sessions", tmp_path, "codex")
+    assert told(log, "codex-th1")[1:] == [("prompt", "Fix it"), ("call", "false"), ("result", "no"), ("said", "It fails.")]
+    (charge,) = log.ledger.find(limit=9)
+    assert (charge.model, charge.input_tokens, charge.cache_read_tokens, charge.output_tokens) == ("gpt", 60, 40, 5)
+    result = log.journal.find("codex-th1", kind=EntryKind.TOOL)[0]
+    assert isinstance(result.payload, dict)
+    assert (result.payload["outcome"], result.payload["exit_code"]) == ("failed", 1)
+
+
+def test_older_rollouts_tell_only_running_totals(log: Decklog, tmp_path: Path) -> None:
+    totals = [usage(100, 0, 5), usage(100, 0, 5), usage(250, 100, 9)]
+    lines = [rollout("session_meta", 1, id="th1", cwd="/repo"), rollout("turn_context", 1, model="gpt")]
+    lines += [
+        rollout("event_msg", 2 + n, type="token_count", info={"total_token_usage": total}) for n, total in enumerate(totals)
+    ]
+    write(tmp_path / "sessions" / "rollout-1-th1.jsonl", lines)  # type: ignore[arg-type]
+    taken(log, tmp_path / "sessions", tmp_path, "codex")
+    tokens = [(charge.input_tokens, charge.cache_read_tokens, charge.output_tokens) for charge in log.ledger.find(limit=9)]
+    assert sorted(tokens) == [(50, 100, 4), (100, 0, 5)]
