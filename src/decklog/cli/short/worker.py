@@ -18,7 +18,9 @@ _BETWEEN = frozenset(
 )
 # A shell stands between if it was started for one command; one that reads a script, or a person's words, is who calls.
 _SHELLS = frozenset(("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"))
-_PARENT, _STARTED = 1, 19
+_STATE, _PARENT, _STARTED = 0, 1, 19
+# A process that was killed keeps its number until whoever started it looks.
+_ENDED = ("Z", "X", "x")
 _UNKNOWN = "-"
 
 
@@ -37,7 +39,8 @@ class Process:
     def read(cls, spelled: str) -> "Process | None":
         """Read a process from what `spelled` wrote; None for anything else."""
         parts = spelled.split(" ")
-        return cls(int(parts[0]), parts[1], parts[2]) if len(parts) == 3 and parts[0].isdecimal() else None
+        is_one = len(parts) == 3 and parts[0].isdecimal() and parts[2].count("/") == 2
+        return cls(int(parts[0]), parts[1], parts[2]) if is_one else None
 
     @property
     def is_gone(self) -> bool:
@@ -47,7 +50,7 @@ class Process:
         if machine != here or self.started == _UNKNOWN or (boot == now and container != own):
             return False
         seen = _look_at(self.number) if boot == now else None
-        return seen is None or seen[1][_STARTED] != self.started
+        return seen is None or seen[1][_STARTED] != self.started or seen[1][_STATE] in _ENDED
 
 
 class Worker:
