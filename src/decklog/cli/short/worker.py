@@ -65,12 +65,12 @@ class Worker:
 def worker(named: str | None, environment: "Mapping[str, str] | None" = None) -> Worker:
     """Tell who calls: as it says, as its agent's session says, or by the program that it calls from."""
     given = os.environ if environment is None else environment
-    name = named or given.get("DECKLOG_WORKER")
+    name = given.get("DECKLOG_WORKER") if named is None else named
     if name is not None and not name.strip():
         raise Invalid("a worker needs a name", hint="Such as: --as dev-1", field="as")
     process, agent = _caller(), recognised(given)
     instance = agent.session if agent is not None and agent.session else process.spelled()
-    if name:
+    if name is not None:
         return Worker(name, instance, process)
     if agent is not None:
         last = agent.session.replace("-", "").replace(" ", "")[-8:] if agent.session else str(process.number)
