@@ -67,7 +67,7 @@ def worker(named: str | None, environment: "Mapping[str, str] | None" = None) ->
     given = os.environ if environment is None else environment
     name = given.get("DECKLOG_WORKER") if named is None else named
     if name is not None and not name.strip():
-        raise Invalid("a worker needs a name", hint="Such as: --as dev-1", field="as")
+        raise Invalid("a worker needs a name", hint="Such as: decklog next --as dev-1", field="as")
     process, agent = _caller(), recognised(given)
     instance = agent.session if agent is not None and agent.session else process.spelled()
     if name is not None:
