@@ -119,6 +119,9 @@ WRONG = [
     (["memory", "remember", "No Topic", "words of a lesson"], INVALID),
     (["prices", "find", "--limit", "3"], USAGE),
     (["plan", " "], INVALID),
+    (["note", ""], INVALID),
+    (["next", "--as", ""], INVALID),
+    (["done", "--fence", "3"], USAGE),
     # What there is not
     (["runs", "get", "nobody"], MISSING),
     (["tasks", "get", "nobody"], MISSING),

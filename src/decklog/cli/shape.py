@@ -9,7 +9,19 @@ if TYPE_CHECKING:
 AS_IT_IS = frozenset(
     (
         *("arguments", "command", "config", "content", "details", "document", "error", "evidence_files", "extra", "facts"),
-        *("inputs", "metadata", "notes", "payload", "result", "review_passes", "scope", "signature", "snapshot", "value"),
+        *(
+            "inputs",
+            "metadata",
+            "notes",
+            "payload",
+            "result",
+            "review_passes",
+            "scope",
+            "signature",
+            "snapshot",
+            "template_values",
+            "value",
+        ),
     )
 )
 

@@ -33,6 +33,8 @@ class Caller:
         self.run_id = _given(options, "run", "DECKLOG_RUN_ID")
         self._task_id = _given(options, "task", "DECKLOG_TASK_ID")
         self._fence = _given(options, "fence", "DECKLOG_FENCE") if self._task_id else None
+        if options.get("fence") is not None and not self._task_id:
+            raise Usage("--fence is the number of a task's claim, and no task is named", hint="Add --task TASK, or leave it out.")
 
     @property
     def is_given_a_task(self) -> bool:

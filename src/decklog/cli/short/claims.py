@@ -14,7 +14,7 @@ from decklog.errors import Busy, Denied
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from decklog.cli.short.worker import Worker
@@ -71,11 +71,12 @@ class Claims:
 
     def alone(self, patience_seconds: float) -> "_Lock":
         """Keep out whoever else claims for this worker: it has one task at a time, however many of its calls run at once."""
-        descriptor = self._open()
+        return _Lock(self._open(), time.monotonic() + patience_seconds, self._worker.name, self._sign)
+
+    def _sign(self, descriptor: int) -> None:
+        """Write into a new file whose it is, so that it can be cleared away once that one is gone."""
         if not os.fstat(descriptor).st_size:
-            # Whose it is stands there from the start, so that it can be cleared away once that one is gone.
             self._write(descriptor, {**dict.fromkeys(_OF_CLAIM), "is_open": False, "asked": False})
-        return _Lock(descriptor, time.monotonic() + patience_seconds, self._worker.name)
 
     def other_names(self) -> list[str]:
         """Name the other workers as whom the same caller has open claims."""
@@ -113,23 +114,26 @@ class Claims:
 class _Lock:
     """Holds a lock on a worker's file for the length of a block."""
 
-    def __init__(self, descriptor: int, end: float, name: str) -> None:
+    def __init__(self, descriptor: int, end: float, name: str, begin: "Callable[[int], None]") -> None:
         self._descriptor = descriptor
         self._end = end
         self._name = name
+        self._begin = begin
 
     def __enter__(self) -> None:
-        while True:
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if time.monotonic() >= self._end:
-                    os.close(self._descriptor)
-                    raise Busy(
-                        f"another call of {self._name} is claiming at this moment", hint="Wait for it, then: decklog next"
-                    ) from None
-                time.sleep(_STEP_SECONDS)
+        while not self._is_locked():
+            if time.monotonic() >= self._end:
+                os.close(self._descriptor)
+                raise Busy(f"another call of {self._name} is claiming at this moment", hint="Wait for it, then: decklog next")
+            time.sleep(_STEP_SECONDS)
+        self._begin(self._descriptor)
+
+    def _is_locked(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)

@@ -3,7 +3,7 @@
 from decklog import ReasoningPhase
 from decklog.cli.short.answer import DONE, PENDING, REFUSED, Answer, approval_data, one_line, said_of, task_answer
 from decklog.cli.short.caller import GET_ONE, LEASE_SECONDS, Caller
-from decklog.errors import LeaseLost, NotFound, StillPending
+from decklog.errors import Invalid, LeaseLost, NotFound, StillPending
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,6 +159,8 @@ def note(me: Caller, text: str, *, phase: ReasoningPhase | None = None) -> Answe
     """Write down what you think or found, on your task; `-` reads it from stdin."""
     from decklog import EntryKind
 
+    if not text.strip():
+        raise Invalid("a note needs words", field="text")
     claim = me.claim_here()
     run_id = me.run(claim)
     with me.acting(claim):

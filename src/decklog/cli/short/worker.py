@@ -18,7 +18,9 @@ _BETWEEN = frozenset(
 )
 # A shell stands between if it was started for one command; one that reads a script, or a person's words, is who calls.
 _SHELLS = frozenset(("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"))
-_PARENT, _STARTED = 1, 19
+_STATE, _PARENT, _STARTED = 0, 1, 19
+# A process that was killed keeps its number until whoever started it looks.
+_ENDED = ("Z", "X", "x")
 _UNKNOWN = "-"
 
 
@@ -37,7 +39,8 @@ class Process:
     def read(cls, spelled: str) -> "Process | None":
         """Read a process from what `spelled` wrote; None for anything else."""
         parts = spelled.split(" ")
-        return cls(int(parts[0]), parts[1], parts[2]) if len(parts) == 3 and parts[0].isdecimal() else None
+        is_one = len(parts) == 3 and parts[0].isdecimal() and parts[2].count("/") == 2
+        return cls(int(parts[0]), parts[1], parts[2]) if is_one else None
 
     @property
     def is_gone(self) -> bool:
@@ -47,7 +50,7 @@ class Process:
         if machine != here or self.started == _UNKNOWN or (boot == now and container != own):
             return False
         seen = _look_at(self.number) if boot == now else None
-        return seen is None or seen[1][_STARTED] != self.started
+        return seen is None or seen[1][_STARTED] != self.started or seen[1][_STATE] in _ENDED
 
 
 class Worker:
@@ -62,12 +65,12 @@ class Worker:
 def worker(named: str | None, environment: "Mapping[str, str] | None" = None) -> Worker:
     """Tell who calls: as it says, as its agent's session says, or by the program that it calls from."""
     given = os.environ if environment is None else environment
-    name = named or given.get("DECKLOG_WORKER")
+    name = given.get("DECKLOG_WORKER") if named is None else named
     if name is not None and not name.strip():
-        raise Invalid("a worker needs a name", hint="Such as: --as dev-1", field="as")
+        raise Invalid("a worker needs a name", hint="Such as: decklog next --as dev-1", field="as")
     process, agent = _caller(), recognised(given)
     instance = agent.session if agent is not None and agent.session else process.spelled()
-    if name:
+    if name is not None:
         return Worker(name, instance, process)
     if agent is not None:
         last = agent.session.replace("-", "").replace(" ", "")[-8:] if agent.session else str(process.number)
