@@ -10,6 +10,9 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq install
 IN_MEMORY := if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 4000000) }')" = 1 ]; then TMPDIR=/dev/shm; export TMPDIR; fi
 MINUTES :=
 PROGRAMS := 1000
+# What Python has compiled is kept, whatever the surroundings say: a test run starts hundreds of processes, each of which would
+# compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-agents explore programs coverage lint bench docs site screenshots dist lock hooks clean
 

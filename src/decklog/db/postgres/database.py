@@ -1,13 +1,12 @@
 """PostgreSQL through psycopg 3: many writers, each locking what it decides on."""
 
-import time
 from contextlib import contextmanager
 
 import psycopg
 
 from decklog.db import forks
 from decklog.db.base import PARAMETER, Database
-from decklog.db.postgres import bulk, errors, schema
+from decklog.db.postgres import bulk, errors, portal, schema
 from decklog.db.postgres.connections import CHANNEL, Connections
 from decklog.db.postgres.listener import Listener
 from decklog.db.postgres.transactions import Transactions
@@ -146,10 +145,7 @@ class PostgresDatabase(Database):
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         self._flush()
         try:
-            with self._transactions.here().cursor(name=f"each_{time.monotonic_ns()}") as cursor:
-                cursor.execute(self._spell(sql), parameters)
-                while rows := cursor.fetchmany(2000):
-                    yield from rows
+            yield from portal.each(self._transactions.here(), self._spell(sql), parameters)
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
 
