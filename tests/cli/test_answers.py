@@ -383,6 +383,22 @@ def test_json_of_another_shape_is_wrong_usage(decklog: Program, log_folder: Path
     assert f"takes {kind}" in said.err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["journal", "append", "run_1", "x", "--payload"],
+        ["tasks", "find", "run_1", "--after"],
+        ["states", "save", "run_1", "pm"],
+        ["tasks", "add-many", "run_1"],
+    ],
+)
+def test_json_that_is_very_deep_is_refused_in_our_words(decklog: Program, log_folder: Path, words: list[str]) -> None:
+    said = decklog(*words, "[" * 30_000 + "]" * 30_000)
+    assert said.code in (1, 2)
+    assert said.err
+    assert "Traceback" not in said.err
+
+
 def test_many_tasks_come_from_a_file(decklog: Program, log_folder: Path) -> None:
     tasks = [{"title": "one", "task_id": "a", "depends_on": ["b"]}, {"title": "two", "task_id": "b", "tags": ["x"]}]
     (log_folder / "tasks.json").write_text(json.dumps(tasks))

@@ -15,9 +15,13 @@ import apsw
 
 from decklog import Decklog, DecklogError
 from tests.db.mutations import sqlite_log
+from tests.db.tampering import words_in
 
 # Notes that SQLite and Decklog keep for themselves, which no answer depends on.
 _NOTES = {"schema_steps": "version, name, checksum"}
+# The pages of a text index also hold rows that were taken out, and figures by which it is merged: what it says are its words.
+_INDEXES = ("entry_text", "lesson_text")
+_PAGES = tuple(f"{index}_{part}" for index in _INDEXES for part in ("data", "idx"))
 
 
 def content_of(path: str) -> object:
@@ -26,9 +30,10 @@ def content_of(path: str) -> object:
     try:
         schema = connection.execute("select type, name, tbl_name, sql from sqlite_schema order by 1, 2").fetchall()
         settings = [connection.execute(f"pragma {name}").fetchall() for name in ("user_version", "application_id")]
-        names = [str(name) for kind, name, *_ in schema if kind == "table"]
+        names = [str(name) for kind, name, *_ in schema if kind == "table" and not str(name).endswith(_PAGES)]
+        words = [words_in(connection, index) for index in _INDEXES]
         rows = [sorted(map(repr, connection.execute(f"select {_NOTES.get(name, '*')} from {name}"))) for name in names]
-        return schema, settings, rows
+        return schema, settings, rows, words
     except (apsw.Error, UnicodeDecodeError):
         return None
     finally:

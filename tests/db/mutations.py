@@ -36,6 +36,8 @@ def outcomes(log: Mutable, seed: int, times: int) -> Iterator[Outcome]:
 @contextmanager
 def sqlite_log(folder: Path) -> Iterator[SqliteLog]:
     whole_log.fill(str(folder / "log.db"), make_keys(folder))
+    with Decklog.open(folder / "log.db") as log:
+        assert log.journal.verify().ok  # otherwise whatever is changed would seem to be found
     (folder / "copies").mkdir()
     yield SqliteLog(folder / "log.db", folder / "copies")
 
@@ -45,6 +47,7 @@ def postgres_log(template: str, folder: Path) -> Iterator[PostgresLog]:
     url = database_for(template, "mutations")
     whole_log.fill(url, make_keys(folder))
     with Decklog.open(url) as log:
+        assert log.journal.verify().ok
         mutable = PostgresLog(url, log)
         yield mutable
         mutable.close()

@@ -1,10 +1,11 @@
 """Writes in the background: one that ends badly ends alone."""
 
-from threading import Thread
+from threading import Barrier, Thread, enumerate
 
 import pytest
 
 from decklog import Decklog
+from decklog.db.statements import Statements
 
 
 @pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, GeneratorExit, ValueError])
@@ -56,3 +57,29 @@ def test_a_thread_that_exits_in_its_write_leaves_the_log_to_others(log: Decklog,
     for thread in threads:
         thread.join(20)
     assert sorted(map(str, told)) == ["left"] * 4 + ["stays"] * 4
+
+
+def test_threads_that_submit_for_the_first_time_at_once_share_what_writes_for_them(log: Decklog, run_id: str) -> None:
+    gate = Barrier(8)
+
+    def submit() -> None:
+        gate.wait(20)
+        log.submit(log.journal.append, run_id, "at once").result(20)
+
+    threads = [Thread(target=submit) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    names = [thread.name for thread in enumerate() if thread.name.startswith("decklog_")]
+    assert len(names) == len(set(names))
+    assert len(log.journal.search("once")) == 8
+
+
+def test_what_is_remembered_of_statements_has_a_bound() -> None:
+    known: Statements[int] = Statements()
+    for number in range(5000):
+        assert known.keep(f"select {number}", number) == number
+    known.keep("select " + "1, " * 9000, 1)
+    assert 0 < len(known) <= 1000
+    assert max(map(len, known)) < 10_000

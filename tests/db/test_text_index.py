@@ -33,9 +33,9 @@ class Index:
     def change(self) -> None:
         with self.connection:
             for _ in range(self._dice.randint(1, 40)):
-                self._put(self._dice.randint(1, 400))
+                self.put(self._dice.randint(1, 400))
 
-    def _put(self, no: int) -> None:
+    def put(self, no: int) -> None:
         self.connection.execute("delete from small where rowid = ?", (no,))
         words = " ".join(f"{self._dice.choice('abcdefgh')}{self._dice.randint(0, 900)}" for _ in range(self._dice.randint(1, 30)))
         self.connection.execute("insert or replace into texts (no, words) values (?, ?)", (no, words))
@@ -70,6 +70,15 @@ def test_an_index_is_whole_after_any_deletion_and_in_the_middle_of_a_merge(log: 
             assert flaws(log) == []
     assert seen == {True, False}
     index.connection.execute("insert into small (small) values ('optimize')")
+    assert flaws(log) == []
+    log.close()
+
+
+def test_an_index_that_was_written_at_once_is_whole(log: Decklog) -> None:
+    index = Index(log.db.target, random.Random(8))
+    with index.connection:
+        for no in range(1, 200):
+            index.put(no)
     assert flaws(log) == []
     log.close()
 

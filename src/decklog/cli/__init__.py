@@ -67,8 +67,11 @@ def run(arguments: list[str]) -> int:
         # The reader went away, as `head` does; there is nobody left to tell.
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
         return 0
-    except (Exception, KeyboardInterrupt) as problem:  # noqa: BLE001
+    except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001
+        from decklog.cli.call import Usage
         from decklog.cli.next_step import add_next_step
 
+        # Only what was given can be so deep: brackets within brackets by the thousand.
+        problem = Usage("the JSON that was given is nested too deeply") if isinstance(caught, RecursionError) else caught
         add_next_step(problem, call)
         return report(problem, as_json=call.json)

@@ -309,7 +309,7 @@ class Store:
 def _place(cursor: str, parts: int) -> "list[Any]":
     try:
         place = from_json(cursor)
-    except ValueError:
+    except (ValueError, RecursionError):
         place = None
     if not isinstance(place, list) or len(place) != parts:
         raise Invalid(f"{cursor!r} is not a cursor; use the `next` of the page before", field="after")

@@ -416,6 +416,16 @@ def test_whoever_can_index_nothing_finds_what_is_not_indexed_too(
     assert log.journal.verify().ok
 
 
+def test_a_log_that_was_searched_before_its_index_was_merged_is_whole(log: Decklog, run_id: str) -> None:
+    for body in ("one word", "another word", "a third word"):
+        log.journal.append(run_id, body)
+        log.journal.search("word")
+    merge = "insert into entry_text (entry_text) values ('optimize')"
+    if log.db.engine == "sqlite":  # where each connection remembers the parts of the index that it saw
+        log.db.write(lambda: log.db.count(merge, {}))
+    assert log.journal.verify().problems == []
+
+
 def test_a_log_that_was_searched_before_much_was_indexed_is_whole(log: Decklog, run_id: str) -> None:
     dice, runs, long = random.Random(1), [run_id, "run_2", "run_3"], "parser " * 10_000
     log.journal.append(run_id, long)

@@ -22,7 +22,7 @@ _MOST = 20
 _DAMAGE = (Damaged, Conflict, Invalid)
 # How the number of a page is made: of its segment, whether and how high it stands in a tree, and its place.
 _PAGE_BITS, _SEGMENT_BITS = 37, 16
-# A row of our own: an index that is in one piece already is not merged.
+# A row of our own, with a word: an index that is in one piece already is not merged, and is written in another way.
 _LAST_ROW = 2**63 - 1
 _PARTS = {"data": "id, block", "idx": "segid, term, pgno", "docsize": "id, sz, origin", "config": "k, v"}
 _TEMPORARY = ("checked_copy", "checked_emptied", "checked_fresh", "checked_there", "checked_told_words", "checked_emptied_words")
@@ -35,6 +35,7 @@ class IndexCheck:
         self._db = db
         self._index = index
         self._columns = ", ".join(columns)
+        self._first_column = columns[0]
         self._told = told
         self._options = options
 
@@ -59,7 +60,7 @@ class IndexCheck:
         try:
             self._copy("checked_copy")
             for name in ("checked_fresh", "checked_copy"):
-                self._run(f"insert into temp.{name} (rowid) values ({_LAST_ROW})")
+                self._run(f"insert into temp.{name} (rowid, {self._first_column}) values ({_LAST_ROW}, 'last')")
                 self._run(f"insert into temp.{name} ({name}) values ('optimize')")
         except _DAMAGE:
             return False
@@ -115,7 +116,7 @@ class IndexCheck:
         self._list("checked_told_words", "temp", "checked_fresh")
         self._list("checked_there", "main", self._index)
         lacking, foreign = "temp.checked_told_words", "temp.checked_there"
-        words = "select doc, col, term, offset from {} except select doc, col, term, offset from {}"
+        words = f"select doc, col, term, offset from {{}} where doc <> {_LAST_ROW} except select doc, col, term, offset from {{}}"
         lengths = f"select id, sz from {{}} where id <> {_LAST_ROW} except select id, sz from {{}}"
         docsize, fresh = f"main.{self._index}_docsize", "temp.checked_fresh_docsize"
         _, rows = self._db.rows(
