@@ -180,6 +180,32 @@ def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(drive: Dri
     drive(program)
 
 
+def test_whoever_waits_behind_others_gets_what_is_assigned_to_it(drive: Drive, log: Decklog) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        taken: dict[str, str] = {}
+
+        async def work(number: int) -> None:
+            claim = await alog.tasks.claim("run_1", worker=f"w{number}", wait_seconds=30)
+            assert claim is not None
+            async with claim:
+                taken[f"w{number}"] = claim.task.title
+
+        async with anyio.create_task_group() as group:
+            for number in range(10):
+                group.start_soon(work, number)
+            await anyio.sleep(0.1)
+            with anyio.fail_after(10):
+                for title in ("w7", "w3"):
+                    await alog.tasks.add("run_1", title, assigned_to=title)
+                    while title not in taken:
+                        await anyio.sleep(0.01)
+            for _ in range(8):
+                await alog.tasks.add("run_1", "for all")
+        assert {name: title for name, title in taken.items() if title != "for all"} == {"w3": "w3", "w7": "w7"}
+
+    drive(program)
+
+
 def test_a_wait_ends_with_its_time(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with anyio.fail_after(5):

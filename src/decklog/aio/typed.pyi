@@ -370,6 +370,7 @@ class AsyncTasks:
         role: str | None = ...,
         tag: str | None = ...,
         worker: str | None = ...,
+        assigned_to: str | None = ...,
         limit: int = ...,
         after: str | None = ...,
     ) -> Page[Task]:

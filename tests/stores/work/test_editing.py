@@ -170,6 +170,7 @@ def test_an_assigned_task_is_for_its_worker_alone(log: Decklog, run_id: str, tas
 def test_a_task_may_be_added_for_somebody(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "for ana", assigned_to="ana", priority=99)
     log.tasks.add(run_id, "for all")
+    assert [task.title for task in log.tasks.find(run_id, assigned_to="ana")] == ["for ana"]
     taken = [log.tasks.claim(run_id, worker=worker) for worker in ("ben", "ben", "ana")]
     assert [claim and claim.task.title for claim in taken] == ["for all", None, "for ana"]
 

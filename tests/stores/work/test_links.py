@@ -107,14 +107,17 @@ def test_progress_is_rolled_up_from_the_smallest_parts(plan: Decklog, run_id: st
 
 
 def test_a_plan_may_have_parents_that_wait_for_their_parts(log: Decklog, run_id: str) -> None:
-    log.tasks.add_many(
-        run_id,
-        [
-            {"title": "whole", "task_id": "whole", "depends_on": ["one", "two"]},
-            {"title": "one", "task_id": "one", "parent_id": "whole"},
-            {"title": "two", "task_id": "two", "parent_id": "whole"},
-        ],
-    )
+    tasks: list[dict[str, object]] = [
+        {"title": "whole", "task_id": "whole", "depends_on": ["one", "two"]},
+        {"title": "one", "task_id": "one", "parent_id": "whole"},
+        {"title": "two", "task_id": "two", "parent_id": "whole"},
+    ]
+    log.tasks.add_many(run_id, tasks)
+    log.tasks.add(run_id, "three", task_id="three")
+    assert all(task.already for task in log.tasks.add_many(run_id, tasks))
+    with pytest.raises(Conflict, match="another parent_id"):
+        log.tasks.add_many(run_id, [{**tasks[1], "parent_id": "three"}])
+    log.tasks.abandon("three", reason="x")
     order = []
     while (claim := log.tasks.claim(run_id, worker="w")) is not None:
         claim.finish()

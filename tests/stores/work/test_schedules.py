@@ -61,6 +61,17 @@ def test_whoever_looks_may_have_it_appear(log: Decklog, daily: Schedule, clock: 
         log.schedules.run_due("nobody")
 
 
+def test_a_look_at_what_goes_on_has_it_appear(log: Decklog, daily: Schedule, clock: ManualClock, target: str) -> None:
+    log.overview.now()
+    assert log.tasks.find("run_1") == []
+    clock.advance(hours=7)
+    with Decklog.open(target, clock=clock, read_only=True) as reader:
+        reader.overview.now()
+    assert log.tasks.find("run_1") == []
+    log.overview.now()
+    assert [task.title for task in log.tasks.find("run_1")] == ["Update 2026-01-01"]
+
+
 @pytest.mark.parametrize(
     ("catch_up", "limit", "expected"),
     [

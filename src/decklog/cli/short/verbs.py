@@ -100,7 +100,7 @@ def _answers(me: Caller, task: "Task") -> "list[Approval]":
 
 def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> Answer:
     reason = _reason(me, wanted)
-    if reason["code"] in ("later", "all_taken", "just_now"):
+    if reason["code"] in ("later", "scheduled", "all_taken", "just_now"):
         reason["hint"] = "Wait for one: decklog next --wait 60"
     code = DONE if reason["code"] in _OVER else PENDING
     return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, code=code, reason=reason, notes=notes)
@@ -109,10 +109,10 @@ def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> Answer:
 def _reason(me: Caller, wanted: "dict[str, Any]") -> "dict[str, Any]":
     """Say why there is nothing: of the run that was named, or of those under way the first from which something may come."""
     if me.run_id is not None:
-        return me.log.tasks.why_none(me.run_id, **wanted)
-    reasons = [me.log.tasks.why_none(run_id, **wanted) for run_id in me.under_way()]
+        return me.log.tasks.why_none(me.run_id, worker=me.worker.name, **wanted)
+    reasons = [me.log.tasks.why_none(run_id, worker=me.worker.name, **wanted) for run_id in me.under_way()]
     may_come = [reason for reason in reasons if reason["code"] not in _OVER]
-    return (may_come or reasons or [me.log.tasks.why_none(None, **wanted)])[0]
+    return (may_come or reasons or [me.log.tasks.why_none(None, worker=me.worker.name, **wanted)])[0]
 
 
 def done(me: Caller, what: str | None = None, *, evidence: list[str] | None = None) -> Answer:

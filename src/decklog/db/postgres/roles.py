@@ -7,7 +7,10 @@ from decklog.db import schema
 READER, AGENT, MANAGER = "decklog_reader", "decklog_agent", "decklog_manager"
 
 # What is written once and stands: nobody needs to change it, so nobody may.
-_WRITTEN_ONCE = ("entries", "blobs", "charges", "checkpoints", "self_edits", "sightings", "state_versions")
+_WRITTEN_ONCE = (
+    *("entries", "blobs", "charges", "checkpoints", "self_edits", "sightings", "state_versions"),
+    *("task_comments", "templates"),
+)
 # What the manager decides. Agents read it.
 _OF_THE_MANAGER = (
     *("budgets", "prices", "proofs", "trust_contract", "trust_changes"),
@@ -15,7 +18,7 @@ _OF_THE_MANAGER = (
 )
 # Rows that agents' verbs take out again: of plans, of what is derived, and of those who wait.
 _TAKEN_OUT = (
-    *("phases", "patterns", "criteria", "dependencies", "ready_tags", "budget_days", "listeners"),
+    *("phases", "patterns", "criteria", "dependencies", "schedules", "ready_tags", "budget_days", "listeners"),
     *("lesson_text", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors"),
 )
 # A row can be locked only by who may change a column of it: one that decides nothing, and that `verify` compares.

@@ -1,13 +1,14 @@
 """The overview: what goes on in a whole log, in statements whose number and cost do not grow with it."""
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from decklog.clock import from_text, to_text
 from decklog.db.where import enum_of, page_size
-from decklog.errors import Busy, Denied, Invalid, NotFound, ReadOnly
+from decklog.errors import Busy, Denied, Invalid, LeaseLost, NotFound, ReadOnly
 from decklog.operations import reads, reads_in_steps
 from decklog.records import Page, from_json, to_json
 from decklog.stores.base import Store
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
         """Knows tasks; the tasks store does."""
 
         def get(self, task_id: str) -> Any: ...
+
+    class Scheduling(Protocol):
+        """Makes tasks of schedules whose time has come; the store of schedules does."""
+
+        def is_any_due(self) -> bool: ...
+        def run_due(self) -> list[Any]: ...
 
 
 # So many runs that go on are looked at, the newest first; whoever has more of them reads them page by page.
@@ -87,17 +94,19 @@ class Overview(Store):
 
     derived = (tallies.TABLE, spending.TABLE, spending.MARKS)
 
-    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Tasks]") -> None:
+    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Tasks]", schedules: "Callable[[], Scheduling]") -> None:
         super().__init__(parts)
         self._tasks = tasks
+        self._schedules = schedules
 
     @reads_in_steps
     def now(self, *, limit: int = 12) -> Summary:
         """Say what waits for a person, what runs, what has gone quiet and what it costs: in a sentence, with its proof.
 
-        Of what waits and of the runs that go on, the first `limit` are listed.
+        Of what waits and of the runs that go on, the first `limit` are listed. What schedules say is due appears with it.
         """
         size = page_size(limit)
+        self._make_due()
         return self._looked(lambda can_move: self._summary(size, can_move))
 
     @reads_in_steps
@@ -204,6 +213,14 @@ class Overview(Store):
             place = int((from_text(at) - since) * buckets / timedelta(minutes=minutes))
             counts[run_id][min(place, buckets - 1)] += 1
         return counts
+
+    def _make_due(self) -> None:
+        """Have tasks appear whose time has come, if this log may be written: to look is as good as to claim."""
+        if self._db.read_only or not self._schedules().is_any_due():
+            return
+        # Whoever may not write, or not now, still sees what there is.
+        with suppress(Denied, Busy, LeaseLost):
+            self._schedules().run_due()
 
     # How they are read
 

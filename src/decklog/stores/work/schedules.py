@@ -251,6 +251,14 @@ class Schedules(Store):
         sql = "delete from schedules where id = :id returning *"
         return self._remove(Schedule, sql, note=f"removed: {filled('reason', reason)}", id=schedule_id)[0]
 
+    def is_any_due(self) -> bool:
+        """Look whether any run that goes on has a schedule whose time has come."""
+        bound, _ = self._db.values.bind({"now": self._now()})
+        sql = f"""
+            select 1 from schedules join runs on runs.id = schedules.run_id and {GOES_ON} where next_at <= :now limit 1
+            """
+        return self._db.read(lambda: self._db.one(sql, bound)) is not None
+
     @writes
     def run_due(self, run_id: str | None = None) -> list[Task]:
         """Add the tasks of all that is due, of a run or of all that go on; a claim does so by itself."""

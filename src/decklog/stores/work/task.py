@@ -309,3 +309,16 @@ def in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
     for task in tasks:
         visit(task, [])
     return ordered
+
+
+def not_editable(task: Task, relied_on: list[str]) -> Conflict:
+    """Say why a task is not edited as it stands."""
+    if task.state != TaskState.RUNNING:
+        return Conflict(f"task {task.id} is {task.state}, and stays what it was", task_id=task.id, state=task.state.value)
+    return Conflict(
+        f"{task.worker} works on task {task.id} and relies on its {', '.join(relied_on)}",
+        hint=f"Take it back first: decklog tasks pause {task.id} --reason WHY, then edit and resume it.",
+        task_id=task.id,
+        state=task.state.value,
+        fields=relied_on,
+    )

@@ -25,6 +25,7 @@ from decklog.stores.work.task import (
     checked,
     in_order,
     listed,
+    not_editable,
 )
 
 TYPE_CHECKING = False
@@ -183,8 +184,13 @@ class Tasks(Links):
         added = [self.add(run_id, **{name: value for name, value in task.items() if name != "parent_id"}) for task in whole]
         # A parent may wait for its own parts: it is linked once all of them are there.
         for task, given in zip(added, whole, strict=True):
-            if given.get("parent_id") is not None:
-                self.depend(task.id, filled("parent_id", given["parent_id"]), kind=LinkKind.PARENT)
+            if given.get("parent_id") is None:
+                continue
+            parent = filled("parent_id", given["parent_id"])
+            if task.already:
+                self._check_same(task, {}, {parent: LinkKind.PARENT})
+            else:
+                self.depend(task.id, parent, kind=LinkKind.PARENT)
         return added
 
     @writes
@@ -256,7 +262,7 @@ class Tasks(Links):
             **{f"new_{name}": value for name, value in differing.items()},
         )
         if not changed:
-            raise _not_editable(task, relied_on)
+            raise not_editable(task, relied_on)
         return changed[0]
 
     @reads
@@ -290,6 +296,7 @@ class Tasks(Links):
         role: str | None = None,
         tag: str | None = None,
         worker: str | None = None,
+        assigned_to: str | None = None,
         limit: int = 20,
         after: str | None = None,
     ) -> Page[Task]:
@@ -297,7 +304,12 @@ class Tasks(Links):
         check_run(self._db, run_id)
         where = Where(Task)
         where.equal(
-            run_id=run_id, state=state and enum_of(TaskState, state, "state"), group_id=group_id, role=role, worker=worker
+            run_id=run_id,
+            state=state and enum_of(TaskState, state, "state"),
+            group_id=group_id,
+            role=role,
+            worker=worker,
+            assigned_to=assigned_to,
         )
         if tag is not None:
             where.add(TAGGED, tag=spelled_tag(tag))
@@ -476,15 +488,3 @@ class Tasks(Links):
             versions.setdefault(image["id"], []).append(Task.from_image(image))
         attempts = [attempt for tasks in versions.values() for attempt in attempts_from(tasks)]
         return sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.task_id))
-
-
-def _not_editable(task: Task, relied_on: list[str]) -> Conflict:
-    if task.state != TaskState.RUNNING:
-        return Conflict(f"task {task.id} is {task.state}, and stays what it was", task_id=task.id, state=task.state.value)
-    return Conflict(
-        f"{task.worker} works on task {task.id} and relies on its {', '.join(relied_on)}",
-        hint=f"Take it back first: decklog tasks pause {task.id} --reason WHY, then edit and resume it.",
-        task_id=task.id,
-        state=task.state.value,
-        fields=relied_on,
-    )
