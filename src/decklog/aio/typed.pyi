@@ -1678,7 +1678,7 @@ class AsyncOverview:
     async def failed_tasks(self, since: datetime, *, limit: int = ...) -> list[dict[str, object]]:
         """List the tasks of all runs that used up their attempts since a time, the latest first."""
     async def pulse(self, run_ids: list[str], *, minutes: int = ..., buckets: int = ...) -> dict[str, list[int]]:
-        """Count the entries of runs over the last minutes, in so many even steps, of the newest 240 of each."""
+        """Count the entries of runs over the last minutes, in so many even steps, of the newest 120 of each."""
 
 class Stores:
     journal: AsyncJournal

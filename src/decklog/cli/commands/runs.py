@@ -27,10 +27,13 @@ def show(call: Call, run_id: str, at: str | None) -> int:
     """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then."""
     with call.open(writing=False) as log:
         picture = log.runs.snapshot(run_id, at=at)
+        word = log.overview.run(run_id).status if at is None and not call.json else None
     if call.json:
         return shown.show(picture, as_json=True)
     data = picture.as_dict()
     shown.show(data["run"], as_json=False)
+    if word is not None:
+        say(f"\nstands  {word.shape} {word.value}")
     spent = data["spent"]
     if spent["calls"]:
         say(f"\nspent  {dollars(spent['microdollars'])} in {spent['calls']} calls, {spent['tokens']:,} tokens{_unpriced(spent)}")

@@ -20,6 +20,7 @@ select b.id, b.scope, b.scope_id, b.period, b.unit, b.ceiling, b.action, b.warn_
        cast(coalesce(sum(case b.unit when 'tokens' then d.tokens else d.microdollars end), 0) as bigint),
        cast(coalesce(sum(case when d.day = :day then d.microdollars else 0 end), 0) as bigint),
        cast(coalesce(sum(d.unpriced_calls), 0) as bigint),
+       cast(coalesce(sum(case when d.day = :day then d.unpriced_calls else 0 end), 0) as bigint),
        coalesce(max(d.as_of), b.set_at), coalesce(r.id, g.run_id)
   from (
     select b.*
@@ -52,6 +53,7 @@ class BudgetStanding:
     spent: int
     today: int
     unpriced_calls: int
+    unpriced_today: int
     last_at: datetime
     run_id: str | None
 

@@ -60,7 +60,7 @@ _PULSE = f"""
 select s.name, e.at
   from streams s
   join entries e
-    on e.pos > (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE}) - 240
+    on e.pos > (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE}) - 120
    and e.pos >= s.no * {STREAM_SIZE} and e.pos < (s.no + 1) * {STREAM_SIZE}
  where s.name in ({{ids}}) and e.at >= :since
 """
@@ -120,7 +120,7 @@ class Overview(Store):
     def run(self, run_id: str) -> RunOverview:
         """Show how one run stands."""
         sql, (bound, _) = "select * from runs where id = :run_id", self._db.values.bind({"run_id": run_id})
-        found = self._looked(lambda can_move: self._look(self._base(can_move), sql, bound, 1))
+        found = self._looked(lambda can_move: self._look(self._base(can_move), sql, bound))
         if not found:
             raise NotFound(f"there is no run {run_id!r}", hint="List them: decklog overview runs", table="runs", id=run_id)
         return found[0]
@@ -202,11 +202,11 @@ class Overview(Store):
 
     @reads
     def pulse(self, run_ids: list[str], *, minutes: int = 60, buckets: int = 24) -> dict[str, list[int]]:
-        """Count the entries of runs over the last minutes, in so many even steps, of the newest 240 of each."""
+        """Count the entries of runs over the last minutes, in so many even steps, of the newest 120 of each."""
         if not 1 <= buckets <= 300 or not 1 <= minutes <= 60 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
             raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
         since = self._now() - timedelta(minutes=minutes)
-        marks, ids = tallies.placed(run_ids, MOST_GOING_ON)
+        marks, ids = tallies.placed(run_ids)
         counts = {run_id: [0] * buckets for run_id in run_ids}
         bound, _ = self._db.values.bind({**ids, "since": since})
         for run_id, at in self._db.rows(_PULSE.format(ids=marks), bound)[1]:
@@ -252,16 +252,14 @@ class Overview(Store):
         budgets = standings(self._db, moment.now)
         return _Base(moment, budgets, waiting.items(self._db, moment.now, budgets))
 
-    def _look(self, base: _Base, sql: str, bound: "Mapping[str, Any]", most: int) -> "list[RunOverview]":
-        return look(self._db, sql, bound, base.moment, base.by_run, most=most)
+    def _look(self, base: _Base, sql: str, bound: "Mapping[str, Any]") -> "list[RunOverview]":
+        return look(self._db, sql, bound, base.moment, base.by_run)
 
     def _summary(self, size: int, can_move_marks: bool) -> Summary:
         base = self._base(can_move_marks)
-        runs = self._look(base, _NEWEST_GOING_ON, {}, MOST_GOING_ON)
+        runs = self._look(base, _NEWEST_GOING_ON, {})
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
-        today = base.moment.now.astimezone(UTC).date().isoformat()
-        spent = self._days(("day",), today, today, can_move_marks)
-        cost, unpriced = (int(spent[0][name]) if spent else 0 for name in ("cost_microdollars", "unpriced_calls"))  # type: ignore[call-overload]
+        cost, unpriced = self._today(base)
         counts = dict(Counter(run.status.value for run in runs))
         agents = sum(run.workers for run in runs)
         is_new = not runs and self._db.one("select 1 from runs limit 1", {}) is None
@@ -279,12 +277,21 @@ class Overview(Store):
             is_new=is_new,
         )
 
+    def _today(self, base: _Base) -> tuple[int, int]:
+        """Give what was spent today, and how many calls have no price. A budget of everything knows both."""
+        for budget in base.budgets:
+            if budget.scope == "all" and budget.unit == "microdollars":
+                return budget.today, budget.unpriced_today
+        today = base.moment.now.astimezone(UTC).date().isoformat()
+        spent: Any = self._days(("day",), today, today, base.moment.can_move_marks)
+        return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
+
     def _listed(self, word: Status | None, size: int, after: str | None, can_move_marks: bool) -> Page[RunOverview]:
         base = self._base(can_move_marks)
         place = None if after is None else _cursor(after, 2)
         if word is not None and word not in _RAW:
             # The word is made of what goes on now, and no index has it.
-            found = [run for run in self._look(base, _NEWEST_GOING_ON, {}, MOST_GOING_ON) if run.status is word]
+            found = [run for run in self._look(base, _NEWEST_GOING_ON, {}) if run.status is word]
             found = [run for run in found if place is None or _place_of(run) < tuple(place)]
         else:
             raw = _RAW.get(word) if word else None
@@ -295,19 +302,20 @@ class Overview(Store):
                 bound, _ = self._db.values.bind({"started_at": place[0], "id": place[1]})
             where = f"where {' and '.join(conditions)}" if conditions else ""
             sql = f"select * from runs {where} order by started_at desc, id desc limit {size + 1}"
-            found = self._look(base, sql, bound, size + 1)
+            found = self._look(base, sql, bound)
         return Page(found[:size], next=to_json(_place_of(found[size - 1])) if len(found) > size else None)
 
     def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
         base = self._base(can_move_marks)
-        runs = self._look(base, _NEWEST_GOING_ON, {}, MOST_GOING_ON)
+        runs = self._look(base, _NEWEST_GOING_ON, {})
         quiet = [_quiet(run) for run in runs if run.status is Status.QUIET]
         return sorted([*base.items, *quiet], key=lambda item: item.place)
 
     def _days(self, names: "tuple[str, ...]", first: str, last: str, can_move_marks: bool) -> "list[dict[str, object]]":
-        if can_move_marks and spending.is_far_behind(self._db):
+        streams = spending.behind(self._db)
+        if can_move_marks and spending.is_far(streams):
             raise TooFarBehind([], of_spending=True)
-        return spending.by(self._db, names, first, last)
+        return spending.by(self._db, names, first, last, streams)
 
     # What is derived
 

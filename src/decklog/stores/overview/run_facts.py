@@ -22,7 +22,7 @@ _MOST_LEASES = 1000
 _SHOWN_CHARACTERS = 120
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 _FACTS = f"""
-select r.id, r.goal, r.status, r.repo, r.branch, r.started_at, r.ended_at,
+select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.started_at, r.ended_at,
        h.seq, h.at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
        b.seq, b.at, coalesce(t.seq, 0), coalesce(m.seq, 0), {", ".join(f"coalesce(t.{name}, 0)" for name in tallies.FIELDS)}
   from ({{runs}}) r
@@ -34,7 +34,7 @@ select r.id, r.goal, r.status, r.repo, r.branch, r.started_at, r.ended_at,
  order by r.started_at desc, r.id desc
 """
 _COLUMNS = (
-    *("id", "goal", "state", "repo", "branch", "started_at", "ended_at"),
+    *("no", "id", "goal", "state", "repo", "branch", "started_at", "ended_at"),
     *("seq", "at", "kind", "subtype", "agent", "record_table", "record_id", "body"),
     *("earlier_seq", "earlier_at", "mark", "spend_mark"),
     *tallies.FIELDS,
@@ -111,8 +111,6 @@ def look(
     bound: "Mapping[str, Any]",
     moment: Moment,
     waiting: "Mapping[str, int]",
-    *,
-    most: int,
 ) -> list[RunOverview]:
     """Read runs, which a statement names, as an overview shows them; raise `TooFarBehind` where marks must be moved first."""
     _, rows = db.rows(_FACTS.format(runs=runs), bound)
@@ -123,11 +121,17 @@ def look(
     if (behind or spent_behind) and moment.can_move_marks:
         raise TooFarBehind(behind, of_spending=spent_behind)
     kept = {fact["id"]: {name: fact[name] for name in tallies.FIELDS} for fact in facts}
-    counts = tallies.counted(db, ids, most) if behind else tallies.read(db, kept, most)
-    marks, placed = tallies.placed(ids, most)
+    counts = tallies.counted(db, ids) if behind else tallies.read(db, kept, _spans(facts, "mark"))
+    marks, placed = tallies.placed(ids)
     leases = _leases(db, f" and run_id in ({marks})", placed)
-    spent = spending.of_runs(db, ids, most)
+    spent = spending.of_runs(db, ids, _spans(facts, "spend_mark"))
     return [_overview(fact, counts[fact["id"]], leases, spent.get(fact["id"], {}), moment, waiting) for fact in facts]
+
+
+def _spans(facts: "Sequence[dict[str, Any]]", mark: str) -> "list[tuple[int, int]]":
+    """Give the places of the entries that came after each run's mark."""
+    starts = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact[mark]]
+    return [(start + fact[mark], start + fact["seq"]) for start, fact in starts]
 
 
 def _leases(db: "Database", of_runs: str, bound: "Mapping[str, Any]") -> "dict[str, list[tuple[Any, ...]]]":

@@ -4,7 +4,7 @@ A row for every day that each charge adds to would cost it a page. The rows are 
 """
 
 from decklog.stores.journal.rows import STREAM_SIZE
-from decklog.stores.overview.tallies import hash_at, placed
+from decklog.stores.overview.tallies import between, hash_at, placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database, Row
+    from decklog.stores.overview.tallies import Span
 
 TABLE, MARKS = "spend_days", "spend_marks"
 KEY = ("run_id", "day", "model", "agent")
@@ -20,21 +21,25 @@ FIGURES = (
     *("cost_microdollars", "unpriced_calls"),
 )
 # So many entries are looked through by whoever asks; with more, the marks are moved first.
-MOST_BEHIND = 1000
+MOST_BEHIND, MOST_STREAMS = 1000, 100
 _KEYS = "coalesce(c.run_id, ''), substr(c.occurred_at, 1, 10), c.model, coalesce(c.agent, '')"
 _SUMS = """count(*), cast(sum(c.input_tokens) as bigint), cast(sum(c.cache_read_tokens) as bigint),
        cast(sum(c.cache_create_tokens) as bigint), cast(sum(c.output_tokens) as bigint),
        cast(coalesce(sum(c.cost_microdollars), 0) as bigint), count(*) - count(c.cost_microdollars)"""
-_AFTER = f"""
-  from streams s
-  left join {MARKS} m on m.stream = s.name
-  join entries e on e.pos > s.no * {STREAM_SIZE} + coalesce(m.seq, 0) and e.pos < (s.no + 1) * {STREAM_SIZE}
-  join charges c on c.id = e.record_id
- where e.record_table = 'charges' and e.subtype = 'added'
+# What was charged between two positions. The name of the table is one that no index has: so both engines read the entries between
+# the positions, and from them the charges.
+_CHARGED = f"""
+select {_KEYS}, {_SUMS}
+  from entries e
+ cross join charges c
+ where e.pos > :{{start}} and e.pos <= :{{end}}
+   and e.record_table || '' = 'charges' and e.subtype || '' = 'added'
+   and c.id = e.record_id
+ group by 1, 2, 3, 4
 """
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 _BEHIND = f"""
-select s.name, {_NEWEST} - s.no * {STREAM_SIZE} as newest, coalesce(m.seq, 0)
+select s.name, s.no, {_NEWEST} - s.no * {STREAM_SIZE} as newest, coalesce(m.seq, 0)
   from streams s
   left join {MARKS} m on m.stream = s.name
  order by s.name
@@ -47,20 +52,23 @@ on conflict (run_id, day, model, agent) do update set
 """
 
 
-def is_far_behind(db: "Database") -> bool:
+def behind(db: "Database") -> "list[tuple[str, int, int, int]]":
+    """List the streams with entries after their mark: name, number, newest entry and mark."""
+    return [row for row in db.rows(_BEHIND, {})[1] if row[2] is not None and row[2] > row[3]]
+
+
+def is_far(streams: "Sequence[tuple[str, int, int, int]]") -> bool:
     """Tell whether more entries came since the marks than should be looked through."""
-    behind: int = sum(newest - mark for _, newest, mark in db.rows(_BEHIND, {})[1] if newest is not None)
-    return behind > MOST_BEHIND
+    return len(streams) > MOST_STREAMS or sum(newest - mark for _, _, newest, mark in streams) > MOST_BEHIND
 
 
 def catch_up(db: "Database") -> None:
     """Move the marks of all streams up to their last entries."""
-    for stream, newest, mark in db.read(lambda: db.rows(_BEHIND, {}))[1]:
-        if newest is not None and newest > mark:
-            db.write(lambda stream=stream, newest=newest: _advance(db, stream, newest))  # type: ignore[misc]
+    for stream, number, newest, _ in db.read(lambda: behind(db)):
+        db.write(lambda stream=stream, number=number, newest=newest: _advance(db, stream, number, newest))  # type: ignore[misc]
 
 
-def _advance(db: "Database", stream: str, end: int) -> None:
+def _advance(db: "Database", stream: str, number: int, end: int) -> None:
     """Add a stream's charges up to an entry; another process may have done so meanwhile."""
     first = {"stream": stream, "seq": 1, "hash": ""}
     db.count(f"insert into {MARKS} (stream, seq, hash) values (:stream, :seq, :hash) on conflict do nothing", first)
@@ -70,46 +78,46 @@ def _advance(db: "Database", stream: str, end: int) -> None:
     start = row[0] if row[1] else 0
     if start >= end:
         return
-    sql = f"""
-        select {_KEYS}, {_SUMS}
-          from streams s
-          join entries e on e.pos > s.no * {STREAM_SIZE} + :start and e.pos <= s.no * {STREAM_SIZE} + :end
-          join charges c on c.id = e.record_id
-         where s.name = :stream and e.record_table = 'charges' and e.subtype = 'added'
-         group by 1, 2, 3, 4
-    """
-    _, rows = db.rows(sql, {"stream": stream, "start": start, "end": end})
+    place = number * STREAM_SIZE
+    _, rows = db.rows(*between(_CHARGED, [(place + start, place + end)]))
     if rows:
         db.many(_ADD, [dict(zip((*KEY, *FIGURES), found, strict=True)) for found in rows])
     made = {"stream": stream, "seq": end, "hash": hash_at(db, stream, end)}
     db.count(f"update {MARKS} set seq = :seq, hash = :hash where stream = :stream", made)
 
 
-def by(db: "Database", names: "Sequence[str]", since: str, until: str) -> "list[dict[str, Any]]":
-    """Add up the days from one to another by some of the key's columns."""
-    bound = {"since": since, "until": until}
-    kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where day >= :since and day <= :until"
-    day = "substr(c.occurred_at, 1, 10)"
-    later = f"select {_KEYS}, {_SUMS} {_AFTER} and {day} >= :since and {day} <= :until group by 1, 2, 3, 4"
-    _, rows = db.rows(_added(names, f"{kept} union all {later}"), bound)
-    return [dict(zip((*names, *FIGURES), row, strict=True)) for row in rows]
+def by(
+    db: "Database", names: "Sequence[str]", since: str, until: str, streams: "Sequence[tuple[str, int, int, int]]"
+) -> "list[dict[str, Any]]":
+    """Add up the days from one to another by some of the key's columns; `streams` are those with entries after their mark."""
+    bound: dict[str, Any] = {"since": since, "until": until}
+    if is_far(streams):
+        # For those who may not move marks: all charges of these days.
+        rows = f"select {_KEYS}, {_SUMS} from charges c where c.occurred_at >= :since group by 1, 2, 3, 4"
+    else:
+        spans = [(number * STREAM_SIZE + mark, number * STREAM_SIZE + newest) for _, number, newest, mark in streams]
+        later, places = between(_CHARGED, spans)
+        kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where day >= :since and day <= :until"
+        rows, bound = f"{kept} union all {later}", {**bound, **places}
+    _, found = db.rows(_added(names, rows, "day >= :since and day <= :until"), bound)
+    return [dict(zip((*names, *FIGURES), row, strict=True)) for row in found]
 
 
-def of_runs(db: "Database", ids: "Sequence[str]", most: int) -> "dict[str, dict[str, int]]":
-    """Give what each of some runs has spent."""
-    marks, bound = placed(ids, most)
+def of_runs(db: "Database", ids: "Sequence[str]", spans: "Sequence[Span]") -> "dict[str, dict[str, int]]":
+    """Give what each of some runs has spent; `spans` are the entries after their marks."""
+    marks, bound = placed(ids)
+    later, places = between(_CHARGED, spans)
     kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id in ({marks})"
-    later = f"select {_KEYS}, {_SUMS} {_AFTER} and s.name in ({marks}) group by 1, 2, 3, 4"
-    _, rows = db.rows(_added(("run_id",), f"{kept} union all {later}"), bound)
+    _, rows = db.rows(_added(("run_id",), f"{kept} union all {later}", "1 = 1"), {**bound, **places})
     return {row[0]: dict(zip(FIGURES, row[1:], strict=True)) for row in rows}
 
 
-def _added(names: "Sequence[str]", rows: str) -> str:
+def _added(names: "Sequence[str]", rows: str, condition: str) -> str:
     sums = ", ".join(f"cast(sum({name}) as bigint)" for name in FIGURES)
     places = ", ".join(str(place) for place in range(1, len(names) + 1))
     return (
         f"with parts ({', '.join((*KEY, *FIGURES))}) as ({rows}) "
-        f"select {', '.join(names)}, {sums} from parts group by {places} order by {places}"
+        f"select {', '.join(names)}, {sums} from parts where {condition} group by {places} order by {places}"
     )
 
 
@@ -117,9 +125,8 @@ def derive(db: "Database") -> None:
     """Make all days anew."""
     db.count(f"delete from {TABLE}", {})
     db.count(f"delete from {MARKS}", {})
-    for stream, newest, _ in db.rows(_BEHIND, {})[1]:
-        if newest is not None:
-            _advance(db, stream, newest)
+    for stream, number, newest, _ in behind(db):
+        _advance(db, stream, number, newest)
 
 
 def audit(db: "Database") -> "Iterator[dict[str, Any]]":
@@ -133,9 +140,11 @@ def audit(db: "Database") -> "Iterator[dict[str, Any]]":
     if is_strange:
         return
     true = _sums(db.rows(f"select {_KEYS}, {_SUMS} from charges c group by 1, 2, 3, 4", {})[1])
-    for place, part in _sums(db.rows(f"select {_KEYS}, {_SUMS} {_AFTER} group by 1, 2, 3, 4", {})[1]).items():
-        whole = true.get(place, _NOTHING)
-        true[place] = tuple(one - other for one, other in zip(whole, part, strict=True))
+    for _, number, newest, mark in behind(db):
+        span = (number * STREAM_SIZE + mark, number * STREAM_SIZE + newest)
+        for place, part in _sums(db.rows(*between(_CHARGED, [span]))[1]).items():
+            whole = true.get(place, _NOTHING)
+            true[place] = tuple(one - other for one, other in zip(whole, part, strict=True))
     kept = _sums(db.each_as_is(f"select {', '.join((*KEY, *FIGURES))} from {TABLE}", {}))
     for place in sorted(kept.keys() | true.keys(), key=str):
         found, expected = kept.get(place, _NOTHING), true.get(place, _NOTHING)

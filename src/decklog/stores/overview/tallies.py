@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
 
+    Span = tuple[int, int]
+
 TABLE = "run_tallies"
 STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
 FIELDS = (*STATES, "failures")
@@ -21,20 +23,18 @@ FIELDS = (*STATES, "failures")
 MOST_BEHIND = 200
 _BATCH = 2000
 
-# What each task became after the mark, with what it was before.
-_MOVED = f"""
-select s.name, e.payload,
+# What each task became between two positions, with what it was before. The name of the table is one that no index has: so both
+# engines read the entries between the positions, and never all that tell of tasks.
+_MOVED = """
+select e.stream, e.payload,
        (select p.payload
           from entries p
          where p.record_table = 'tasks' and p.record_id = e.record_id and p.seq < e.seq
          order by p.seq desc
          limit 1)
-  from streams s
-  left join {TABLE} t on t.run_id = s.name
-  join entries e on e.pos > s.no * {STREAM_SIZE} + coalesce(t.seq, 0) and e.pos < (s.no + 1) * {STREAM_SIZE}
- where s.name in ({{ids}}) and e.record_table = 'tasks'
+  from entries e
+ where e.pos > :{start} and e.pos <= :{end} and e.record_table || '' = 'tasks'
 """
-_MOVED_UP_TO = f"{_MOVED} and e.seq <= :end"
 _COUNTED = (
     "select run_id, state, count(*), cast(sum(failures) as bigint) from tasks where run_id in ({ids}) group by run_id, state"
 )
@@ -44,25 +44,37 @@ def nothing() -> "dict[str, int]":
     return dict.fromkeys(FIELDS, 0)
 
 
-def placed(ids: "Sequence[str]", most: int) -> "tuple[str, dict[str, str]]":
-    """Write ids as parameters, always as many: one text of a statement serves every page."""
+_SIZES = (1, 8, 32, 128, 512)
+
+
+def placed(ids: "Sequence[str]") -> "tuple[str, dict[str, str]]":
+    """Write ids as parameters, as many as one of a few sizes: few texts of a statement serve all pages."""
+    most = next((size for size in _SIZES if size >= len(ids)), len(ids))
     filled = [*ids, *([ids[-1] if ids else ""] * (most - len(ids)))]
     bound = {f"id{place}": run_id for place, run_id in enumerate(filled)}
     return ", ".join(f":{name}" for name in bound), bound
 
 
-def read(db: "Database", kept: "dict[str, dict[str, int]]", most: int) -> "dict[str, dict[str, int]]":
-    """Give the tallies of runs, none of which is far behind its mark, from what is kept of each."""
-    marks, bound = placed(list(kept), most)
+def between(part: str, spans: "Sequence[Span]") -> "tuple[str, dict[str, int]]":
+    """Write a query for each of some spans of entries, as one statement; few texts serve any number of them."""
+    most = next((size for size in _SIZES if size >= len(spans)), len(spans))
+    filled = [*spans, *([(0, 0)] * (most - len(spans)))]
+    bound = {f"{name}{place}": pos for place, span in enumerate(filled) for name, pos in zip(("a", "b"), span, strict=True)}
+    parts = [f"select * from ({part.format(start=f'a{place}', end=f'b{place}')}) p{place}" for place in range(most)]
+    return " union all ".join(parts), bound
+
+
+def read(db: "Database", kept: "dict[str, dict[str, int]]", spans: "Sequence[Span]") -> "dict[str, dict[str, int]]":
+    """Give the tallies of runs from what is kept of each, and from the entries that came after it."""
     found = {run_id: dict(tally) for run_id, tally in kept.items()}
-    for run_id, after, before in db.rows(_MOVED.format(ids=marks), bound)[1]:
+    for run_id, after, before in db.rows(*between(_MOVED, spans))[1]:
         _move(found[run_id], after, before)
     return found
 
 
-def counted(db: "Database", ids: "Sequence[str]", most: int) -> "dict[str, dict[str, int]]":
+def counted(db: "Database", ids: "Sequence[str]") -> "dict[str, dict[str, int]]":
     """Count the tasks themselves: for those who may not move a mark that is far behind."""
-    marks, bound = placed(ids, most)
+    marks, bound = placed(ids)
     found = {run_id: nothing() for run_id in ids}
     for run_id, state, count, failures in db.rows(_COUNTED.format(ids=marks), bound)[1]:
         found[run_id][state] = count
@@ -95,11 +107,11 @@ def _step(db: "Database", run_id: str) -> bool:
     assert head is not None
     newest = head[0] % STREAM_SIZE
     if mark is None:
-        _write(db, run_id, newest, counted(db, [run_id], 1)[run_id])
+        _write(db, run_id, newest, counted(db, [run_id])[run_id])
         return True
     end = min(newest, mark[0] + _BATCH)
-    tally = dict(zip(FIELDS, mark[1:], strict=True))
-    for _, after, before in db.rows(_MOVED_UP_TO.format(ids=":run_id"), {"run_id": run_id, "end": end})[1]:
+    tally, start = dict(zip(FIELDS, mark[1:], strict=True)), number * STREAM_SIZE
+    for _, after, before in db.rows(*between(_MOVED, [(start + mark[0], start + end)]))[1]:
         _move(tally, after, before)
     _write(db, run_id, end, tally)
     return bool(end == newest)
@@ -131,8 +143,9 @@ def audit(db: "Database") -> "Iterator[dict[str, Any]]":
         if type(seq) is not int or hash_at(db, str(run_id), seq) != hash:
             yield {"what": f"{TABLE} {run_id} is made up to an entry that is not in the journal", **where, "column": "seq, hash"}
             continue
-        tally, true = dict(zip(FIELDS, counts, strict=True)), counted(db, [run_id], 1)[run_id]
-        for _, after, before in db.rows(_MOVED.format(ids=":id"), {"id": run_id})[1]:
+        tally, true = dict(zip(FIELDS, counts, strict=True)), counted(db, [run_id])[run_id]
+        start = (number_of(db, run_id) or 0) * STREAM_SIZE
+        for _, after, before in db.rows(*between(_MOVED, [(start + seq, start + STREAM_SIZE - 1)]))[1]:
             _move(true, before or "null", after)
         if wrong := [name for name in FIELDS if type(tally[name]) is not int or tally[name] != true[name]]:
             what = f"{TABLE} {run_id} counts something else than its tasks"
