@@ -10,7 +10,7 @@ READER, AGENT, MANAGER = "decklog_reader", "decklog_agent", "decklog_manager"
 _WRITTEN_ONCE = ("entries", "blobs", "charges", "checkpoints", "self_edits", "sightings", "state_versions")
 # What the manager decides. Agents read it.
 _OF_THE_MANAGER = (
-    *("budgets", "prices", "proofs", "trust_contract", "trust_changes"),
+    *("budgets", "notify_rules", "prices", "proofs", "trust_contract", "trust_changes"),
     *("workflow_versions", "workflow_transitions", "workflow_aliases", "workflow_rules", "workflow_markers", "workflow_models"),
 )
 # Rows that agents' verbs take out again: of plans, of what is derived, and of those who wait.
