@@ -2,14 +2,25 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from decklog.agents.setup.notes import COMMANDS
+from decklog.cli.main import menu
 from tests.agents.setup.places import Here, Places, tree
 from tests.db.processes import environment
+
+
+def test_agents_are_told_of_commands_that_there_are() -> None:
+    words = re.findall(r"`decklog ([a-z]+)", COMMANDS)
+    assert len(words) >= 8
+    assert set(words) <= set(menu.list_commands(click.Context(menu)))
+    assert {"next", "done", "fail", "block", "note", "ask", "plan", "recall", "remember", "spend"} == set(words)
 
 
 @pytest.mark.parametrize("text", ["# Mine\n", "# Mine", "# Mine\r\n\r\nMore\r\n", "", "\n\n", "# Mine\n\n\n"])

@@ -10,7 +10,7 @@ import uuid
 from decklog.agents.setup import files
 from decklog.agents.setup.codex_trust import BY_HAND, listed
 from decklog.agents.setup.installing import State, state_of
-from decklog.agents.setup.programs import Program, Scope, Setting, has_plugin
+from decklog.agents.setup.supported import Program, Scope, Setting, has_plugin
 from decklog.agents.spool import DROPPED
 from decklog.errors import DecklogError
 

@@ -49,7 +49,7 @@ def doctor(call: Call, part: str | None, deep: bool) -> int:
     arrives in the log, and what their guard is worth.
     """
     if part == "agents":
-        from decklog.cli.commands.agent_doctor import examine
+        from decklog.cli.agent_programs.doctor import examine
 
         return examine(call)
     facts, findings = _examine(call, deep)

@@ -63,7 +63,7 @@ def _offer_notes(call: Call, home: str, agents_md: bool | None) -> None:
     if not (agents_md or may_ask):
         return
     from decklog.agents.setup.notes import agents_md as notes
-    from decklog.cli.commands.agent_setup import installer
+    from decklog.cli.agent_programs.setting_up import installer
 
     try:
         steps = [step for step in installer().putting_in(notes(home)) if step.is_change]

@@ -5,10 +5,10 @@ import os
 import click
 
 from decklog.agents.setup.examining import Findings, codex_trust, found_program, probe, registered, version_of, waiting_in
-from decklog.agents.setup.programs import PROGRAMS, Program, Scope, Setting
+from decklog.agents.setup.supported import PROGRAMS, Program, Scope, Setting
 from decklog.agents.spool import Spool
+from decklog.cli.agent_programs.setting_up import project, setting_of
 from decklog.cli.call import Call
-from decklog.cli.commands.agent_setup import project, setting_of
 from decklog.cli.findings import Trouble, print_findings
 from decklog.cli.show import show
 from decklog.cli.terminal import say

@@ -1,0 +1,1 @@
+"""Agents' programs, as the command line sets them up and examines them."""

@@ -1,0 +1,203 @@
+"""Setting agents' programs up, and saying what was done."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from difflib import unified_diff
+
+from decklog import __version__
+from decklog.agents.setup import files
+from decklog.agents.setup.codex_trust import BY_HAND, Trust, listed, trust_of
+from decklog.agents.setup.examining import found_program
+from decklog.agents.setup.installing import Installer, State, Step, state_of
+from decklog.agents.setup.kept import Kept
+from decklog.agents.setup.supported import PROGRAMS, Program, Scope, Setting, codex_folder, has_plugin
+from decklog.cli import terminal
+from decklog.cli.call import Call, Usage
+from decklog.cli.show import show
+from decklog.errors import DecklogError
+from decklog.place.locate import locate, repository, users_own
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.agents.setup.parts import Part
+
+_EXITS = {State.INSTALLED: 0, State.MISSING: 3, State.DIFFERS: 5}
+
+
+def setting_of(scope: Scope, *, project: str, **more: "Any") -> Setting:
+    """Say where and how a program is set up from here."""
+    home = os.path.expanduser("~")
+    return Setting(call=own_call(), scope=scope, home=home, project=project, version=__version__, environment=os.environ, **more)
+
+
+def project() -> str | None:
+    """Give the repository that this folder is in, or the folder above that has a log."""
+    return repository(os.getcwd()) or locate(None, environment={}).folder
+
+
+def _meant_project(scope: Scope, plugin_folder: str | None) -> str:
+    found = project()
+    if found is None and scope is Scope.PROJECT and plugin_folder is None:
+        raise Usage(
+            f"{os.getcwd()} is in no repository and has no log, so which project is meant is not clear",
+            hint="Run `decklog init` here first, or say --user where the program has settings of the user's.",
+        )
+    return found or os.getcwd()
+
+
+def own_call() -> tuple[str, ...]:
+    """Give the words that call this very Decklog from anywhere: editors and programs begin with a path of their own."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "decklog")
+    return (beside,) if os.access(beside, os.X_OK) else (os.path.abspath(sys.executable), "-m", "decklog")
+
+
+def installer() -> Installer:
+    return Installer(Kept(os.path.join(os.path.dirname(users_own().target), "setup")))
+
+
+def set_up(call: Call, program: Program, asked: dict[str, bool], *, is_trusted: bool = False, **more: "Any") -> int:
+    if sum(asked[name] for name in ("check", "remove", "printing")) > 1 or (asked["user"] and asked["project"]):
+        raise Usage("--check, --remove and --print exclude each other, and so do --user and --project")
+    scope = program.scope(user=asked["user"], project=asked["project"])
+    setting = setting_of(scope, project=_meant_project(scope, more.get("plugin_folder")), **more)
+    parts = program.parts(setting)
+    if asked["remove"]:
+        return _remove(call, program, setting, parts)
+    if asked["check"]:
+        return _check(call, parts)
+    steps = installer().putting_in(parts)
+    if asked["printing"]:
+        return _print(call, steps)
+    installer().carry_out(steps)
+    warnings = _warnings(program, setting, steps)
+    if program.name == "codex":
+        more_steps, said = (
+            _trusted(setting, parts[0].path) if is_trusted else ([], f"Codex runs no hook before its user trusts it. {BY_HAND}")
+        )
+        steps += more_steps
+        warnings += [said] if said else []
+    return _report(call, program, setting, steps, warnings)
+
+
+def _check(call: Call, parts: "list[Part]") -> int:
+    states = {part.path: state_of(part) for part in parts}
+    show([{"path": path, "state": state.value} for path, state in states.items()], as_json=call.json)
+    return max(_EXITS[state] for state in states.values())
+
+
+def _remove(call: Call, program: Program, setting: Setting, parts: "list[Part]") -> int:
+    if program.name == "codex":
+        parts = [*parts, Trust(_config(setting), files.real(parts[0].path), {})]
+    steps = installer().taking_out(parts)
+    installer().carry_out(steps)
+    return _report(call, program, setting, steps, [])
+
+
+def _print(call: Call, steps: list[Step]) -> int:
+    """Show the lines that would be added, with those around them."""
+    shown = [{"path": step.path, "change": _difference(step)} for step in steps]
+    if call.json:
+        return show(shown, as_json=True)
+    for one in shown:
+        terminal.say(one["change"] or f"{one['path']} has it already.")
+    return 0
+
+
+def _difference(step: Step) -> str:
+    before = (step.before or "").splitlines()
+    after = (step.after or "").splitlines()
+    name = step.path if step.before is not None else os.devnull
+    return "\n".join(unified_diff(before, after, name, step.path, n=1, lineterm=""))
+
+
+def _report(call: Call, program: Program, setting: Setting, steps: list[Step], warnings: list[str]) -> int:
+    rows = [{"path": step.path, "state": _done(step)} for step in steps]
+    facts = {"program": program.name, "scope": setting.scope.value, "files": rows}
+    is_out = all(step.after is None or not step.part.present(step.after) for step in steps)
+    if call.json:
+        return show({**facts, "guard": None if is_out else program.guard}, as_json=True, warnings=warnings)
+    for row in rows:
+        terminal.say(f"{row['path']}: {row['state']}")
+    for warning in warnings:
+        terminal.say(f"Note: {warning}")
+    if not is_out:
+        terminal.say(f"Guard: {program.guard}")
+    return 0
+
+
+def _done(step: Step) -> str:
+    if not step.is_change:
+        return "already" if step.after and step.part.present(step.after) else "nothing of ours there"
+    if step.change is not None:
+        return "written"
+    return "removed" if step.after is None else "taken out"
+
+
+def _warnings(program: Program, setting: Setting, steps: list[Step]) -> list[str]:
+    warnings = [warning for step in steps for warning in step.part.warnings(step.after or "")]
+    place = locate(None, setting.project)
+    if not place.exists:
+        warnings.append(f"nothing is recorded yet: {place.reason}. Run `decklog init`.")
+    for step in steps:
+        if program.name == "claude" and step.path.endswith("settings.local.json") and not _is_ignored(step.path):
+            warnings.append(f"git does not ignore {step.path}; its paths are this machine's, so keep it out of commits")
+    if setting.is_enforced:
+        warnings.append(
+            "a version of Claude Code that does not know onFailure ignores it, and lets a call through when the hook fails"
+        )
+    return warnings if setting.plugin_folder else warnings + _told_twice(program, setting)
+
+
+def _told_twice(program: Program, setting: Setting) -> list[str]:
+    """Say when the program is set up in another way as well."""
+    others = [replace(setting, scope=scope) for scope in program.scopes]
+    try:
+        twice = [
+            f"for the {other.scope.value}"
+            for other in others
+            if other != setting and any(state_of(part) is not State.MISSING for part in program.parts(other))
+        ]
+        if program.name == "claude" and any(has_plugin(other) for other in others):
+            twice.append("as a plugin")
+    except DecklogError:
+        return []
+    return (
+        [] if setting.plugin_folder else [f"it is set up {way} too, so each event is told twice; one is enough" for way in twice]
+    )
+
+
+def _is_ignored(path: str) -> bool:
+    folder = os.path.dirname(path)
+    if repository(folder) is None:
+        return True
+    try:
+        done = subprocess.run(["git", "-C", folder, "check-ignore", "-q", path], capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+    return done.returncode != 1
+
+
+def _config(setting: Setting) -> str:
+    """Name the settings that hold Codex's trust, which are the user's for a project's hooks too."""
+    return os.path.join(codex_folder(replace(setting, scope=Scope.USER)), "config.toml")
+
+
+def _trusted(setting: Setting, hooks_file: str) -> tuple[list[Step], str | None]:
+    """Write the user's yes to our hooks into Codex's settings; where Codex can't be asked, say what to do by hand."""
+    executable = found_program(PROGRAMS["codex"], setting.environment)
+    if executable is None:
+        return [], f"codex is not on the path, so it can't be asked for the hashes of its hooks. {BY_HAND}"
+    try:
+        hooks = listed(executable, setting.project, setting.environment)
+        part = trust_of(_config(setting), hooks, hooks_file)
+        steps = installer().putting_in([] if part is None else [part])
+        installer().carry_out(steps)
+    except DecklogError as problem:
+        return [], f"{problem.message}. {problem.hint or BY_HAND}"
+    if part is None:
+        return [], f"Codex lists none of these hooks: it reads a repository's only where it trusts the folder. {BY_HAND}"
+    return steps, None
