@@ -40,6 +40,7 @@ NOT_FOR_AGENTS = [
     "update trust_contract set tier = 5",
     "insert into trust_changes select * from trust_changes",
     "insert into proofs select * from proofs",
+    "insert into notify_rules select * from notify_rules",
     "delete from workflow_transitions",
     "insert into workflow_rules select * from workflow_rules",
     "delete from tasks",
@@ -192,6 +193,12 @@ def test_a_reader_reads_everything_and_is_told_that_it_writes_nothing(owner: Dec
         assert log.memory.peek("where do herons fish")
         with pytest.raises(ReadOnly, match="reading only"):
             log.journal.append("run_1", "and I write")
+
+
+def test_what_only_the_manager_changes_is_closed_to_agents(owner: Decklog) -> None:
+    managed = {table for table, kind in owner.record_classes().items() if kind.is_managed}
+    # Agents ask and withdraw, intend and settle: these rows are theirs too, and it is the proof that tells a decision.
+    assert managed - {"approvals", "effects"} <= set(roles._OF_THE_MANAGER)
 
 
 def test_every_table_that_is_named_is_there(owner: Decklog) -> None:

@@ -13,7 +13,7 @@ _WRITTEN_ONCE = (
 )
 # What the manager decides. Agents read it.
 _OF_THE_MANAGER = (
-    *("budgets", "prices", "proofs", "trust_contract", "trust_changes"),
+    *("budgets", "notify_rules", "prices", "proofs", "trust_contract", "trust_changes"),
     *("workflow_versions", "workflow_transitions", "workflow_aliases", "workflow_rules", "workflow_markers", "workflow_models"),
 )
 # Rows that agents' verbs take out again: of plans, of what is derived, and of those who wait.
