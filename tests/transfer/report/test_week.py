@@ -23,7 +23,7 @@ def test_a_week_tells_money_work_answers_lessons_and_what_waits(week_text: str) 
         "2 runs, 1 completed; 5 tasks done; $16.40 spent; 2 things wait for you.",
         "- bo asks (commas): May I push the branch trailing-commas?",
         "- “Write it down” is blocked (commas): The style guide does not say how to write grammars",
-        "| Teach the parser to read trailing commas | active | 4 | 1 and 1 blocked | $14.09 |",
+        "| Teach the parser to read trailing commas | needs you | 4 | 1 and 1 blocked | $14.09 |",
         "- ana: granted, May the grammar be changed in a minor release? (It only reads more than before)",
         "| a-model | 5 | $16.40 |",
         "- Change the lexer before the parser",

@@ -62,6 +62,7 @@ def change(table: str, did: str, image: dict[str, Any], body: str | None = None)
             "No longer proven: C: old",
             "bad",
         ),
+        (change("task_comments", "added", {"author": "ana", "body": "Why?"}), "ana remarked on a task: Why?", ""),
         (change("artifacts", "added", {"kind": "patch", "path": "a.diff"}), "Made patch: a.diff", ""),
     ],
 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TONES = {"met": "good", "granted": "good", "done": "good", "completed": "good"}
 # What a reader looks for first.
 _URGENT = ("blocked", "waiting", "paused", "running", "pending", "done", "abandoned")
-_BAD = ("failed", "blocked", "denied", "expired", "abandoned", "cancelled", "stop", "stale", "open")
+_BAD = ("failed", "blocked", "denied", "expired", "abandoned", "cancelled", "stop", "stale", "open", "needs you", "quiet")
 
 
 def write_page(log: "Decklog", run_id: str, path: str | None = None, *, overwrite: bool = False) -> "dict[str, Any]":
@@ -74,7 +74,10 @@ class RunPage:
 
     def _figures(self) -> "Iterator[tuple[str, str]]":
         run, total = self._run, self._spent["total"]
-        yield run.status.value, f"since {shown_time(run.ended_at or run.started_at)}"
+        yield (
+            self._log.overview.run(run.id).status.value,
+            f"{'ended' if run.ended_at else 'started'} {shown_time(run.ended_at or run.started_at)}",
+        )
         more = f", {total['unpriced_calls']} of unknown price" if total["unpriced_calls"] else ""
         yield dollars(total["cost_microdollars"]), f"in {counted(total['calls'], 'call')}{more}"
         yield f"{_count(self._tasks, 'done')} of {len(self._tasks)}", "tasks done"

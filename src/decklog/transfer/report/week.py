@@ -142,7 +142,7 @@ class _Reader:
         return RunWeek(
             id=run.id,
             goal=run.goal,
-            status=run.status.value,
+            status=self._log.overview.run(run.id).status.value,
             summary=run.summary,
             spent_microdollars=spent,
             tasks_done=len(done),

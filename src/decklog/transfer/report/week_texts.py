@@ -65,11 +65,14 @@ def waiting(week: "Week") -> list[str]:
 
 
 def _headline(week: "Week") -> str:
-    ended = sum(run.status == "completed" for run in week.runs)
     return (
-        f"{counted(len(week.runs), 'run')}, {ended} completed; {counted(week.tasks_done, 'task')} done; "
+        f"{counted(len(week.runs), 'run')}, {_ended(week)} completed; {counted(week.tasks_done, 'task')} done; "
         f"{dollars(week.spent_microdollars)} spent; {counted(len(waiting(week)), 'thing')} wait{_s(len(waiting(week)))} for you"
     )
+
+
+def _ended(week: "Week") -> int:
+    return sum(run.status == "done" for run in week.runs)
 
 
 def _s(number: int) -> str:
@@ -79,7 +82,7 @@ def _s(number: int) -> str:
 def _figures(week: "Week") -> "Iterator[tuple[str, str]]":
     yield dollars(week.spent_microdollars), f"spent; {dollars(week.spent_before_microdollars)} the week before"
     yield str(week.tasks_done), "tasks done"
-    yield str(sum(run.status == "completed" for run in week.runs)), f"of {counted(len(week.runs), 'run')} completed"
+    yield str(_ended(week)), f"of {counted(len(week.runs), 'run')} completed"
     yield str(len(waiting(week))), "waiting for you"
 
 

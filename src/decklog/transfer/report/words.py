@@ -192,6 +192,10 @@ def _of_criterion(entry: "dict[str, Any]", image: "Image") -> Told:
     return Told(f"Criterion {status}: {text}{proof}", "good" if status == "met" else "bad" if status != "pending" else "")
 
 
+def _of_comment(entry: "dict[str, Any]", image: "Image") -> Told:
+    return Told(f"{image.get('author') or 'Somebody'} remarked on a task: {image.get('body', entry['body'])}")
+
+
 def _of_artifact(entry: "dict[str, Any]", image: "Image") -> Told:
     return Told(f"Made {image.get('kind', 'a file')}: {image.get('path') or entry['record_id']}")
 
@@ -212,5 +216,6 @@ _RECORDS = {
     "approvals": _of_approval,
     "criteria": _of_criterion,
     "artifacts": _of_artifact,
+    "task_comments": _of_comment,
     "phases": _of_phase,
 }
