@@ -76,6 +76,9 @@ def replace(path: str, before: str | None, after: str | None) -> list[str]:
     except OSError as problem:
         remove_folders(made)
         raise _translated(problem, path) from None
+    except Conflict:
+        remove_folders(made)
+        raise
     return made
 
 
