@@ -22,14 +22,14 @@ _VERBS = ("pass", "auth", "pat", "pw", "key")
 # What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
 _NAME_STEM = (
     r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|secret|token|key"
-    r"|(?:api|secret|access|private) key|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper)"
+    r"|(?:api|secret|access|private) key|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper|salt)"
 )
 _TYPE = r"(?:&'\w+[ \t]+)?[\w.&\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _ANY_QUOTE = r"[\"'`]"
 # The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 _HEAD = Pattern(
     rf"(?i)(?:-[\w.-]*?{_NAME_STEM}[\w-]*[ \t]+{_ANY_QUOTE}?\S"
-    rf"|\b(?:ENV|ARG|setx|set -\w+|config(?:ure)? set)[ \t]+[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
+    rf"|\b(?:ENV|ARG|setx|setenv|fastcgi_param|set -\w+|config(?:ure)? set)[ \t]+[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
     rf"|\bset[ \t]+[\w-]+[:/][\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
     rf"|\bcookie2?{_ANY_QUOTE}?[ \t]*[:=][ \t]*{_ANY_QUOTE}?\S"
     rf"|[\w.$@-]*?{_NAME_STEM}[\w.-]*"
@@ -38,6 +38,7 @@ _HEAD = Pattern(
     rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*=[ \t]*[\w.]{{1,40}}\([ \t]*{_ANY_QUOTE}[\w.-]{{1,64}}{_ANY_QUOTE}[ \t]*,[ \t]*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     r"|:[ \t]*[|>][+-]?\n[ \t]+"
+    rf"|[ \t]+(?:string|\[\]byte|text|varchar)[ \t]*:?=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*[:=]?=?[ \t]*%s\s?{_ANY_QUOTE}[ \t,]+{_ANY_QUOTE}"
     rf"|[ \t]*:?=[ \t]*(?:new[ \t]+)?[\w.\[\]]{{1,40}}\([ \t]*[bfru]{{0,2}}{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?:<{{1,2}}-|:{{1,3}}=|\?=|=>|={{1,3}}|:|\|\||\?\?)"
@@ -54,12 +55,13 @@ _HEAD = Pattern(
     rf"|{_ANY_QUOTE}?>[^\s<]))"
 )
 _HEAD_PARTS = re.compile(
-    r"(?is)(?:(env|arg|setx|set -\w+|set(?=[ \t]+[\w-]+[:/])|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
+    r"(?is)(?:(env|arg|setx|setenv|fastcgi_param|set -\w+|set(?=[ \t]+[\w-]+[:/])|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
     r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
 )
 # The ways of giving a value that are not a sign between the two.
 _ROUNDABOUT = re.compile(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
 _LONGEST_HEAD = 160
+_LONG_KEY = 32
 _CALLED = re.compile(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
 _BLOCK = re.compile(r"[|>][+-]?\n[ \t]+$")
 
@@ -291,7 +293,8 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
     if values.is_field_name(value):
         return False
     if head.kind in _DOUBTFUL:
-        return values.looks_random(value) and not values.is_place(value)
+        is_random = values.looks_random(value) or (len(value) >= _LONG_KEY and values.has_many_signs(value))
+        return is_random and not values.is_place(value)
     if len(value) < 4 or (" " in value and head.kind != "secret"):
         return values.looks_random(value) and " " in value
     if head.is_quoted and head.tie in (":", "=>"):
@@ -313,7 +316,8 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
     if head.kind in _DOUBTFUL:
         return False
     if head.tie in ("|", "is") or head.tie.startswith("for"):
-        return _has_oddity(value) and len(value) >= 6
+        is_odd = _has_oddity(value) or (len(value) >= 8 and value.isalpha() and not values.is_identifier(value))
+        return is_odd and len(value) >= 6
     if head.kind == "password":
         return _bare_password(head, value, after, starts_line)
     if head.tie == "=" and not head.is_spaced:

@@ -124,7 +124,7 @@ def _token(last: str, before: str, parts: list[str]) -> str | None:
         return "token"
     if last == "authorization":
         return "auth"
-    if last == "auth" and before in ("", "basic", "proxy", "http", "npm", "registry", "docker"):
+    if last == "auth":
         return "auth"
     return None
 
@@ -135,5 +135,7 @@ def _key(last: str, before: str) -> str | None:
     if last == "key" and before in _KEY_OWNERS:
         return "api-key"
     if last == "key" and before and before not in _PUBLIC:
+        return "key"
+    if last == "salt" and before:
         return "key"
     return None

@@ -10,14 +10,14 @@ _PLACEHOLDER = re.compile(
     r"""(?ix)
     ^(?:<[^<>]*> | \[[^\[\]]*\] | \([^()]*\) | \{[^{}]*\})+$          # <token>, [token], {token}
     | ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
-    | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
+    | ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
     | ^[\#@]\{ | ^\$[({] | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
     | \{[a-z_][a-z_.]*(?:\[[^\[\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}(?!\d[a-z]|[a-z]\d)  # a field of a format
     | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
     | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
     | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
-      (?:[a-z]+[-_ .]){0,3}
+      (?:[a-z0-9]+[-_ .]){0,3}
       (?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b
     | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])

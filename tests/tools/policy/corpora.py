@@ -23,6 +23,7 @@ DANGEROUS = (
     "dangerous_seventh",
     "dangerous_eighth",
     "dangerous_ninth",
+    "dangerous_tenth",
 )
 HARMLESS = (
     "harmless",
@@ -35,6 +36,7 @@ HARMLESS = (
     "harmless_seventh",
     "harmless_eighth",
     "harmless_ninth",
+    "harmless_tenth",
 )
 
 

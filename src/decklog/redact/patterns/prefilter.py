@@ -50,11 +50,15 @@ _NAMES = {
     "bearer": (),
     "pin": (),
     "hmac": (),
+    "salt": (),
+    "kennwort": (),
+    "senha": (),
+    "contrase": (),
 }
 _COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
     *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring", "sudo -s", "chpasswd"),
-    *("lftp", "snmp", "ssh-keygen", "etcdctl", "cqlsh", "winexe", "ipmitool", "isql", "exec"),
+    *("lftp", "twine", "snmp", "ssh-keygen", "etcdctl", "cqlsh", "winexe", "ipmitool", "isql", "exec"),
     *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "usermod", "rar ", "openssl"),
 )
 # What comes before a password with nothing but a blank between.
@@ -86,6 +90,9 @@ _DIRECTIVES = (
         "pass ",
         "auth ",
         "masterauth",
+        "sonar.login",
+        "setenv ",
+        "fastcgi_param ",
         "samba-tool",
         "/rp ",
         "identify ",

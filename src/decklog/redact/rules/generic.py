@@ -244,6 +244,22 @@ PLACES: tuple[Rule, ...] = (
         until=r"(?:[^\w.:/-]|$)",
     ),
     rule("pin", "pin", r"\d{6,8}", keep=r"(?i:pin(?:[ _-]?code)?[\"']?[ \t]*(?:[:=]|is)[ \t]*[\"']?)", until=r"(?:[^\w.:/-]|$)"),
+    rule(
+        "directive-password",
+        ".password .passwd .secret .token",
+        _SIGNED,
+        keep=r"(?m:^)[ \t]*[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}\.(?:password|passwd|secret|token)[ \t]+[\"']?",
+        until=r"[\"']?[ \t]*(?m:$)",
+        glued=True,
+    ),
+    rule(
+        "connection-password",
+        "={",
+        r"[^}\n]{4,64}[0-9@#$%^&*!;][^}\n]{1,64}",
+        keep=r"(?i:(?:password|pwd)=\{)",
+        until=r"\}(?:;|$)",
+    ),
+    rule("sonar-token", "sonar.login", r"[0-9a-zA-Z_]{16,}", keep=r"sonar\.login[ \t]*[=:][ \t]*[\"']?"),
     rule("directive-password", "wpa-psk", r"[^\s\"']+", keep=r"(?i:wpa-psk[ \t]+[\"']?)"),
     rule("directive-secret", "secret", r"[^\s\"';]{12,}", keep=r"(?m:^)[ \t]*secret[ \t]+[\"']?", random=True, glued=True),
     rule(
@@ -270,6 +286,7 @@ _QUIET = r"[^\n|;&]{0,120}?\s"
 
 # Passwords that are told apart by their place among the arguments of a call.
 CALLS: tuple[Rule, ...] = (
+    rule("signing-secret", "define", r"[^\"'\n]{32,}", keep=r"define\([ \t]*[\"'][A-Z_]{0,40}(?:SALT|KEY)[\"'],[ \t]*[\"']"),
     rule(
         "signing-secret",
         "jwt.",
@@ -391,10 +408,10 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "command-password",
-        "rdesktop psexec winrm hydra mosquitto_ useradd usermod cqlsh crackmapexec netexec",
+        "rdesktop psexec winrm hydra mosquitto_ useradd usermod cqlsh crackmapexec netexec twine",
         r"[^\s\"'-][^\s\"']*",
         keep=rf"(?:rdesktop|psexec|evil-winrm|hydra|mosquitto_(?:pub|sub)|useradd|usermod"
-        rf"|cqlsh|crackmapexec|netexec)\b{_QUIET}-[pP][ \t]+[\"']?",
+        rf"|cqlsh|crackmapexec|netexec|twine)\b{_QUIET}-[pP][ \t]+[\"']?",
     ),
     rule("command-password", "rar", r"[^\s\"'-][^\s\"']*", keep=rf"(?:un)?rar\b{_QUIET}-h?p[\"']?"),
     rule("command-password", "freerdp", r"[^\s\"'-][^\s\"']*", keep=rf"[wx]?l?freerdp\b{_QUIET}/p:[\"']?"),

@@ -51,7 +51,7 @@ CLOUDS: tuple[Rule, ...] = (
     rule("ibm-cloud-key", "apikey-", r"apikey-[A-Za-z0-9_-]{36,}", random=True),
     rule("yandex-cloud-key", "aqvn", r"AQVN[\w-]{35,38}"),
     rule("yandex-iam-token", "t1.", r"t1\.[A-Z0-9a-z_-]+=*\.[A-Z0-9a-z_-]{86}=*"),
-    rule("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[0-9a-f]{32,}"),
+    rule("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[0-9a-f]{32,}", glued=True),
     rule("linode-token", "lin_api_", r"lin_api_\w{20,}"),
     rule("scaleway-key", "scw", r"SCW[A-Z0-9]{17}\b"),
     rule("heroku-key", "hrku-", r"HRKU-[\w-]{30,}"),

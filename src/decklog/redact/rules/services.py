@@ -27,7 +27,7 @@ MESSAGES: tuple[Rule, ...] = (
 )
 
 PAYMENTS: tuple[Rule, ...] = (
-    rule("stripe-key", "sk_ rk_ ek_", r"(?:sk|rk|ek)_(?:live|test|prod)_[A-Za-z0-9_]{10,}"),
+    rule("stripe-key", "sk_ rk_ ek_", r"(?:sk|rk|ek)_(?:live|test|prod)_[A-Za-z0-9_]{10,}", glued=True),
     rule("stripe-webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{16,}"),
     rule("square-token", "eaaa sq0", r"(?:EAAA[\w-]{40,}|sq0[a-z]{3}-[\w-]{20,})"),
     rule("paypal-token", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{10,}\$[0-9a-f]{32}"),
@@ -37,7 +37,7 @@ PAYMENTS: tuple[Rule, ...] = (
         r"E[A-Za-z0-9_-]{79}\b",
         keep=r"(?i:paypal[\w .-]{0,20}secret[\"':= ]{1,4})",
     ),
-    rule("shopify-token", "shp", r"shp(?:at|ca|pa|ss|ua)_[0-9a-fA-F]{20,}"),
+    rule("shopify-token", "shp", r"shp(?:at|ca|pa|ss|ua)_[0-9a-fA-F]{20,}", glued=True),
     rule("razorpay-key", "rzp_", r"rzp_(?:live|test)_[A-Za-z0-9]{14,}"),
     rule("flutterwave-key", "flwseck flwpubk", r"FLW(?:SECK|PUBK)(?:_TEST|_LIVE)?-[\w-]{12,}"),
     rule("plaid-token", "access-", r"access-(?:sandbox|development|production)-[0-9a-f-]{36}"),

@@ -19,6 +19,7 @@ SHAPES: tuple[Rule, ...] = (
     rule("mailchimp-key", "-us", r"[0-9a-f]{32}-us\d{1,2}\b"),
     rule("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}"),
     rule("maxmind-key", "_mmk", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
+    rule("recovery-key", "-", r"\d{6}(?:-\d{6}){7}"),
     rule("telegram-token", ":aa", r"\d{8,10}:AA[\w-]{30,}", glued=True),
     rule("url-password", "@tcp( @unix( @udp(", r"[^\s\"'`]{1,96}", keep=r"[\w.+-]{1,64}:", until=r"@(?:tcp|udp|unix)\("),
     rule("discord-token", ".", r"(?:mfa\.[\w-]{60,}|[MNO][A-Za-z0-9_-]{22,27}\.[\w-]{6}\.[\w-]{27,38})"),

@@ -4,6 +4,7 @@ import re
 from fnmatch import fnmatchcase
 
 _GLOB = re.compile(r"[*?\[]")
+_MOST_KNOWN = 4_096
 
 
 def translate(pattern: str) -> str:
@@ -35,6 +36,7 @@ class Globs:
     def __init__(self, patterns: list[str]) -> None:
         self.patterns = patterns
         self._regex = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in patterns) or r"(?!)", re.IGNORECASE)
+        self._known: dict[str, bool] = {}
         self._literals = [pattern.removeprefix("**/") for pattern in patterns if not _GLOB.search(pattern)]
 
     def covers(self, path: str) -> bool:
@@ -42,10 +44,14 @@ class Globs:
         return self._regex.fullmatch(path) is not None
 
     def match(self, path: str) -> bool:
-        """Tell whether a path matches, or a pattern in a command could expand to one that does."""
-        if self.covers(path):
-            return True
-        return bool(_GLOB.search(path)) and self._could_expand(path)
+        """Tell whether a path matches, or a pattern in a command could expand to one that does; the answers are remembered."""
+        known = self._known.get(path)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self.covers(path) or (bool(_GLOB.search(path)) and self._could_expand(path))
+            self._known[path] = known
+        return known
 
     def _could_expand(self, path: str) -> bool:
         """Tell whether a pattern with at least two plain characters in its last part covers a listed path."""

@@ -204,7 +204,7 @@ def _check_refspec(judge: Judge, use: Use, ref: str) -> None:
 
 def _check_branch(judge: Judge, use: Use, branch: str) -> None:
     """Judge pushing to a branch: protected ones are refused, unknown ones asked about."""
-    name = branch.removeprefix("refs/").removeprefix("heads/")
+    name = branch.removeprefix("refs/").removeprefix("heads/").removeprefix("for/")
     if any(fnmatchcase(protected, name.lower()) for protected in judge.policy.names["protected_branches"]):
         judge.report("git-push-protected", use.call.text)
     elif not name or UNKNOWN in name or "*" in name:

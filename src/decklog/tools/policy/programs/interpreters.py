@@ -15,6 +15,8 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word
 _STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 # What a debugger is told to do that only lets the program run.
 _GOES_ON = {"c", "cont", "continue", "q", "quit"}
+# Clojure runs what the project's settings name so.
+_ALIAS = re.compile(r"-[MXT]:[\w:.-]+")
 _FILE = re.compile(r"[\w./-]+\.(?:rb|exs|php|js)")
 _KNOWN_SCRIPTS = {"manage.py", "artisan", "setup.py"}
 
@@ -190,6 +192,8 @@ def check_code_program(judge: Judge, use: Use) -> None:
     edits = use.name in ("perl", "ruby") and use.arguments.has(("-i",))
     for word in start.rest if start.code else ():
         judge.path("write" if edits else "read", word, use.scope, use.call.text)
+    if use.name in ("clojure", "clj") and any(_ALIAS.fullmatch(word.text) for word in use.call.argv):
+        return
     if not start.code and not use.arguments.has(("--test", "--check", "-l", "--watch", "-S", "-v", "-c", "-m", "-i", "--ini")):
         _check_source(judge, use, start, "other")
 
@@ -228,6 +232,17 @@ def check_python_text(judge: Judge, use: Use) -> None:
     """Judge a piece of Python."""
     for word in use.arguments.operands:
         check_python_code(judge, word.text, use.scope, use.call)
+
+
+def check_query(judge: Judge, use: Use) -> None:
+    """Judge the code that a framework's shell is given: it may read records, and not change them."""
+    codes = [word for option, word in use.arguments.values if use.program.options.get(option) == "query"]
+    for word in codes:
+        check_python_code(judge, word.text, use.scope, use.call)
+        if judge.matches("record_change", word.text):
+            judge.report("inline-code", use.call.text)
+    if not codes:
+        judge.report("inline-code", use.call.text)
 
 
 def check_code_or_file(judge: Judge, use: Use) -> None:

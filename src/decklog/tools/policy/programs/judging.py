@@ -19,7 +19,7 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi, finish,
 from decklog.tools.policy.verdict import Decision, Verdict, worst
 
 _LONGEST_CODE = 8_000
-_PATH_ROLES = {"read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
+_PATH_ROLES = {"stand", "read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
 _CHANGES = {"write", "create", "delete", "move"}
 _MODE_OPTION = re.compile(r"-[rwxXst]+")
 _SLASHED = re.compile(r"/([A-Za-z]+)(?::(.*))?", re.DOTALL)
@@ -29,6 +29,7 @@ _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "ti
 _INTERPRETERS = {"shell", "python", "code", "debugger"}
 # A package's name, with its version and extras behind it.
 _PACKAGE = re.compile(r"(@?[A-Za-z0-9][\w./-]*)(?:\[[\w,-]*\])?(?:(?:@|[=<>~!^]=?)[\w.*^~<>=-]*)?$")
+_PLAIN_PAGERS = {"cat", "less", "more", "head", "true", ":"}
 _SHEBANG = re.compile(r"#!\S*?(?:env\s+(?:-S\s+)?)?(\w+?)[\d.]*\s")
 _LANGUAGES = {"python": "python", "node": "other", "ruby": "other", "perl": "other", "php": "other"}
 _RUNS = {"argv": "argv", "shell": "shell-line"}
@@ -214,8 +215,7 @@ class Judging:
         """Remember the program that a compiler makes of sources of the repository."""
         if use.name not in self.policy.names["compilers"] or not use.operands:
             return
-        sources = {self.paths.classify(word.text, use.scope.cwd) for word in use.operands}
-        if sources <= {"inside", "top"} and not any(word.text == "-" for word in use.operands):
+        if all(self._is_readable_source(word, use.scope) for word in use.operands):
             for option, word in use.arguments.values:
                 if option in ("-o", "--output"):
                     use.scope.built(word.text)
@@ -269,6 +269,13 @@ class Judging:
         shows = use.program.shows
         return bool(shows) and not use.arguments.operands and shows.issuperset(use.arguments.flags)
 
+    def _is_readable_source(self, word: Word, scope: Scope) -> bool:
+        """Tell whether a source is one of the repository, or a text of the script itself that reaches nothing outside."""
+        if self.paths.classify(word.text, scope.cwd) in ("inside", "top"):
+            return word.text != "-"
+        written = scope.written(word.text) if scope.has_made(word.text) else None
+        return written is not None and not self.matches("native_risk", written.text)
+
     def _only_adds_common(self, use: Use) -> bool:
         """Tell whether a package manager is only told to add packages that so many use that nobody need be asked."""
         words = [word.text for word in use.arguments.operands]
@@ -288,8 +295,9 @@ class Judging:
 
     def _rules(self, use: Use) -> None:
         """Judge a use by the policy's rules for its program."""
+        words = " ".join(word.text for word in use.arguments.operands[:3])
         for rule in self.policy.rules.get(use.name, ()):
-            if _applies(rule, use):
+            if _applies(rule, use, words):
                 self.find(rule.finding, use.call.text)
 
     def _roles(self, use: Use) -> None:
@@ -343,7 +351,7 @@ class Judging:
         elif role in _PATH_ROLES:
             self.path(role, word, use.scope, use.call.text)
         elif role in ("shell", "program"):
-            if role == "program":
+            if role == "program" and word.text not in _PLAIN_PAGERS:
                 self.report("option-runs-program", use.call.text)
             self.run_text("shell", word, use.scope, use.call)
         elif role == "package":
@@ -388,11 +396,10 @@ def _strip(word: str) -> str:
     return word.replace("'", "").replace('"', "").replace("\\", "")
 
 
-def _applies(rule: Rule, use: Use) -> bool:
-    """Tell whether every condition of a rule holds."""
+def _applies(rule: Rule, use: Use, words: str) -> bool:
+    """Tell whether every condition of a rule holds; `words` are the first operands."""
     operands = use.arguments.operands
     if rule.sub:
-        words = " ".join(word.text for word in use.arguments.operands[:3])
         sub = next((sub for sub in rule.sub if words == sub or words.startswith(sub + " ")), None)
         if sub is None:
             return False

@@ -154,6 +154,7 @@ class _Visitor:
 
     def _call(self, node: ast.Call) -> None:
         """Judge a call: what it starts, deletes, writes or opens."""
+        self._joined(node)
         function = node.func
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
         if name in _STATEMENTS and "sqlite3" in self.modules.values():
@@ -179,6 +180,13 @@ class _Visitor:
             self._ask()
         else:
             self.judge.role("statement", Word(text), self.call, self.scope)
+
+    def _joined(self, node: ast.Call) -> None:
+        """Judge the file of secrets that a path leads to whose parts are given one by one."""
+        texts = [part.value for part in node.args if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+        joined = "~/" + "/".join(texts)
+        if len(texts) > 1 and self.judge.paths.classify(joined, self.scope.cwd) == "vault":
+            self.judge.path("read", Word(joined), self.scope, self.call.text)
 
     def _is_own(self, function: ast.expr) -> bool:
         """Tell whether a method belongs to an imported module that is not risky, or to a plain value."""

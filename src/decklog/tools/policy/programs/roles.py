@@ -11,6 +11,7 @@ _COMMAND_LINE = re.compile(r"[\s;|&`]|\$\(")
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://|^(?:ext|fd)::|^git@|^(?:github|gitlab|bitbucket|gist|data):", re.IGNORECASE)
 _QUOTED = re.compile(r"""["']([^"']+)["']""")
 _SETTING = re.compile(r"-*([\w.-]+)[=:](.+)", re.DOTALL)
+_STDIN = {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 _MOST_WORDS = 40
 
 
@@ -26,7 +27,9 @@ def check_value(judge: Judge, use: Use) -> None:
 def check_load(judge: Judge, use: Use) -> None:
     """Judge what a program loads as its settings or runs as its own: a file by where it lies, a command line by what it says."""
     for word in use.arguments.operands:
-        if word.content is not None:
+        if word.text in _STDIN:
+            judge.report("piped-to-interpreter", use.call.text)
+        elif word.content is not None:
             # What a command prints, given as a file to load, is code that nobody has seen.
             judge.report("option-runs-program", use.call.text)
         elif _leads_elsewhere(judge, word):

@@ -37,6 +37,7 @@ CHECKS: dict[str, Check] = {
     "shell": interpreters.check_shell_program,
     "python": interpreters.check_python,
     "code": interpreters.check_code_program,
+    "query": interpreters.check_query,
     "debugger": interpreters.check_debugger,
     "source": interpreters.check_source,
     "code python": interpreters.check_python_text,

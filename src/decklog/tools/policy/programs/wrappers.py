@@ -115,7 +115,16 @@ def check_find(judge: Judge, use: Use) -> None:
     if any(word.text == "-delete" for word in words):
         for place in found:
             judge.path("delete", place, use.scope, use.call.text)
+    if any(word.text in _FIND_ACTIONS for word in words):
+        _check_whole(judge, use, starts)
     _check_actions(judge, use, words, found)
+
+
+def _check_whole(judge: Judge, use: Use, starts: list[Word]) -> None:
+    """Ask about a program that is run on whatever lies in a home or on the machine."""
+    for start in starts:
+        if judge.paths.classify(start.text, use.scope.cwd) in ("root", "home"):
+            judge.path("read", start, use.scope, use.call.text)
 
 
 def _check_actions(judge: Judge, use: Use, words: list[Word], found: list[Word]) -> None:
@@ -143,6 +152,7 @@ def check_fd(judge: Judge, use: Use) -> None:
             argv = use.call.argv[place + 1 :]
             plain = [text for text in texts[1:place] if not text.startswith("-")]
             starts = [text for text in plain[1:] if text != "."] or ["."]
+            _check_whole(judge, use, [Word(start) for start in starts])
             for start in starts:
                 found = f"{start.rstrip('/')}/{UNKNOWN}"
                 marked = any("{" in word.text for word in argv)
@@ -153,7 +163,10 @@ def check_fd(judge: Judge, use: Use) -> None:
 def check_trap(judge: Judge, use: Use) -> None:
     """Judge the command that a trap runs."""
     for word in use.arguments.operands[:1]:
-        if word.text not in ("", "-"):
+        if "$" in word.text and UNKNOWN not in word.text and not word.taint:
+            # Its variables have the values that they have when the script ends.
+            use.scope.later.append(word.text)
+        elif word.text not in ("", "-"):
             judge.run_text("shell", word, use.scope, use.call)
 
 

@@ -44,6 +44,7 @@ class Scope:
     aliases: dict[str, str] = field(default_factory=dict)
     files: dict[str, Word] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
+    later: list[str] = field(default_factory=list)
     positional: list[Word] | None = None
     cwd: str = "."
     branch: str | None = None

@@ -80,6 +80,8 @@ class Reader:
     def read(self, root: Node, stdin: Word | None = None) -> Word:
         """Read a whole script, then the functions it defines and never calls."""
         output = self.walk(root, stdin)
+        while self.scope.later:
+            self.reviewer.run_script(self.scope.later.pop(), self.scope)
         for name, function in list(self.uncalled.items()):
             self.call_function(name, function, Call([Word(name)], name), None)
         return output
@@ -123,6 +125,9 @@ class Reader:
                 self._expander().fields(node)
             case kind if kind in _REDIRECTS:
                 return self._read_file(node)
+            case "list":
+                with self._uncertain(node):
+                    return self._children(node, stdin)
             case kind if kind not in _SKIPPED:
                 self._check_flood(node)
                 with self._branch(kind in _BRANCHING):
@@ -157,6 +162,14 @@ class Reader:
             yield
         finally:
             self.scope = outer
+
+    @contextmanager
+    def _uncertain(self, node: Node) -> Iterator[None]:
+        """Read `a && b`: whether b has run is known within the list, and no longer behind it."""
+        made = set(self.scope.made)
+        yield
+        if node.parent is None or node.parent.type != "list":
+            self.scope.made.intersection_update(made)
 
     @contextmanager
     def _branch(self, conditional: bool) -> Iterator[None]:
@@ -223,6 +236,10 @@ class Reader:
             if equals and name.isidentifier():
                 call.assigned[name] = Word(value, word.taint)
                 self.scope.assign(name, call.assigned[name])
+        if any(word.text.startswith("-") and "n" in word.text for word in call.argv[1:]):
+            # Such a name stands for another variable, not for its own value.
+            for name, word in call.assigned.items():
+                self.scope.assign(name, self.scope.value(word.text) if word.text.isidentifier() else UNKNOWN_WORD)
         return self.reviewer.review(call, self.scope)
 
     def _define(self, node: Node) -> None:
@@ -278,8 +295,22 @@ class Reader:
         """Read the statement itself, knowing where its input and output go."""
         if body is not None and body.type == "command":
             return self._command(body, stdin, redirects, extra)
+        if body is not None and body.type == "list":
+            return self._redirected_list(node, body, stdin)
         self.reviewer.review_redirects(redirects, self.scope, text_of(node, self.source))
         return self.walk(body, stdin) if body is not None else Word("")
+
+    def _redirected_list(self, node: Node, body: Node, stdin: Word | None) -> Word:
+        """Read `a && b > file`, where the grammar gives the redirection to both: what comes first has run by then."""
+        *before, last = [child for child in body.children if child.is_named]
+        redirects: list[Redirect] = []
+        extra: list[Node] = []
+        with self._uncertain(node):
+            outputs = [self.walk(child, stdin) for child in before]
+            for child in node.children:
+                if child.type in _REDIRECTS:
+                    stdin = self._redirect(child, redirects, extra, []) or stdin
+            return combine([*outputs, self._redirected_body(node, last, stdin, redirects, extra)])
 
     def _redirect(self, node: Node, redirects: list[Redirect], extra: list[Node], after: list[Node]) -> Word | None:
         """Sort the parts of a redirection, and give what it puts on standard input."""
