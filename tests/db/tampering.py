@@ -347,14 +347,14 @@ class PostgresLog:
         """Let a column take anything in a block."""
         column_of = f"attrelid = '{table}'::regclass and attname = '{column}'"
         needed = f"update pg_attribute set attnotnull = {{}} where {column_of} and attnotnull = {{}}"
-        numbered = f"update pg_attribute set attidentity = '{{}}' where {column_of} and attidentity = '{{}}'"
+        numbered = f"alter table {table} alter column {column} set generated {{}}" if (table, column) in self._numbered else ""
         is_needed = self._connection.execute(needed.format("false", "true").encode()).rowcount
-        self._connection.execute(numbered.format("d", "a").encode())
+        self._connection.execute(numbered.format("by default").encode())
         try:
             with unchecked(self._connection, table):
                 yield
         finally:
-            self._connection.execute(numbered.format("a", "d").encode())
+            self._connection.execute(numbered.format("always").encode())
             if is_needed:
                 self._connection.execute(needed.format("true", "false").encode())
 
