@@ -31,7 +31,10 @@ def test_trust_is_written_with_a_yes_alone_and_comes_out_byte_for_byte(config: P
     said = here("setup", "codex")
     assert config.read_text() == CONFIG
     assert "/hooks" in said.out
+    assert here("setup", "codex", "--check").code == 0
+    assert here("setup", "codex", "--check", "--trust").code == 3
     assert here("setup", "codex", "--trust").code == 0
+    assert here("setup", "codex", "--check", "--trust").code == 0
     assert config.read_text().startswith(CONFIG)
     assert len(trusted(config)) == 11
     once = config.read_text()

@@ -8,7 +8,7 @@ from difflib import unified_diff
 
 from decklog import __version__
 from decklog.agents.setup import files
-from decklog.agents.setup.codex_trust import BY_HAND, Trust, listed, trust_of
+from decklog.agents.setup.codex_trust import BY_HAND, ListedHook, Trust, listed, trust_of
 from decklog.agents.setup.examining import found_program
 from decklog.agents.setup.installing import Installer, State, Step, state_of
 from decklog.agents.setup.kept import Kept
@@ -16,7 +16,7 @@ from decklog.agents.setup.supported import PROGRAMS, Program, Scope, Setting, co
 from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
 from decklog.cli.show import show
-from decklog.errors import DecklogError
+from decklog.errors import DecklogError, Unavailable
 from decklog.place.locate import locate, repository, users_own
 
 TYPE_CHECKING = False
@@ -68,7 +68,7 @@ def set_up(call: Call, program: Program, asked: dict[str, bool], *, is_trusted: 
     if asked["remove"]:
         return _remove(call, program, setting, parts)
     if asked["check"]:
-        return _check(call, parts)
+        return _check(call, parts, _trust_state(setting, parts[0].path) if is_trusted else {})
     steps = installer().putting_in(parts)
     if asked["printing"]:
         return _print(call, steps)
@@ -83,8 +83,8 @@ def set_up(call: Call, program: Program, asked: dict[str, bool], *, is_trusted: 
     return _report(call, program, setting, steps, warnings)
 
 
-def _check(call: Call, parts: "list[Part]") -> int:
-    states = {part.path: state_of(part) for part in parts}
+def _check(call: Call, parts: "list[Part]", trust: dict[str, State]) -> int:
+    states = {part.path: state_of(part) for part in parts} | trust
     show([{"path": path, "state": state.value} for path, state in states.items()], as_json=call.json)
     return max(_EXITS[state] for state in states.values())
 
@@ -186,13 +186,24 @@ def _config(setting: Setting) -> str:
     return os.path.join(codex_folder(replace(setting, scope=Scope.USER)), "config.toml")
 
 
-def _trusted(setting: Setting, hooks_file: str) -> tuple[list[Step], str | None]:
-    """Write the user's yes to our hooks into Codex's settings; where Codex can't be asked, say what to do by hand."""
+def _listed(setting: Setting) -> list[ListedHook]:
     executable = found_program(PROGRAMS["codex"], setting.environment)
     if executable is None:
-        return [], f"codex is not on the path, so it can't be asked for the hashes of its hooks. {BY_HAND}"
+        raise Unavailable("codex is not on the path, so it can't be asked about its hooks", hint=BY_HAND)
+    return listed(executable, setting.project, setting.environment)
+
+
+def _trust_state(setting: Setting, hooks_file: str) -> dict[str, State]:
+    """Say whether Codex trusts every hook of ours in a file, whoever said yes to it."""
+    ours = [hook for hook in _listed(setting) if files.real(hook.path) == files.real(hooks_file)]
+    is_trusted = bool(ours) and all(hook.is_trusted for hook in ours)
+    return {_config(setting): State.INSTALLED if is_trusted else State.MISSING}
+
+
+def _trusted(setting: Setting, hooks_file: str) -> tuple[list[Step], str | None]:
+    """Write the user's yes to our hooks into Codex's settings; where Codex can't be asked, say what to do by hand."""
     try:
-        hooks = listed(executable, setting.project, setting.environment)
+        hooks = _listed(setting)
         part = trust_of(_config(setting), hooks, hooks_file)
         steps = installer().putting_in([] if part is None else [part])
         installer().carry_out(steps)

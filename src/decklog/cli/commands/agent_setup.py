@@ -65,6 +65,7 @@ def codex(call: Call, trust: bool, **asked: bool) -> int:
 
     Codex runs no hook that its user did not trust, and says nothing of it. --trust is that yes: Codex itself is asked for the
     hashes, and they are written to its config.toml, whose comments stay. Without it, type /hooks in Codex.
+    With --check it says whether Codex trusts them.
     """
     return set_up(call, PROGRAMS["codex"], asked, is_trusted=trust)
 
