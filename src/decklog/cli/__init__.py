@@ -41,10 +41,11 @@ def run(arguments: list[str]) -> int:
         return run_hook(arguments[1])
     if arguments[:1] == ["bazinga"] and arguments[1:2] != ["take-over"]:
         # Its words are its own: --db and --json mean there what they mean to bazinga-db.
+        from decklog.cli.projects import Consent
         from decklog.compat.bazinga.program.program import run as run_bazinga
         from decklog.place.locate import found_above
 
-        return run_bazinga(arguments[1:], found_above)
+        return run_bazinga(arguments[1:], found_above, Consent())
     from decklog.cli.call import Call
     from decklog.cli.exits import report, use_shape_of
 

@@ -140,6 +140,9 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_project_is_found_upwards(shell: Shell, outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shell.root / "bazinga" / "artifacts")
+    refused = shell.run("--quiet", "list-sessions")
+    assert (refused.code, f"decklog accept {shell.root}" in refused.err) == (1, True)
+    assert run(["accept", str(shell.root)]) == 0
     assert shell.run("--quiet", "get-session", "s").code == 0
     assert shell.run("detect-paths").json["detection_source"] == "cwd"
 
@@ -172,12 +175,15 @@ def test_outside_of_a_project_the_log_of_a_folder_above_is_meant(outside: Path) 
 def test_an_environment_that_names_no_project_is_ignored(shell: Shell, outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BAZINGA_ROOT", str(outside))
     monkeypatch.chdir(shell.root)
+    assert run(["accept"]) == 0
     assert shell.run("--quiet", "get-session", "s").code == 0
 
 
 def test_the_project_is_found_by_the_paths_file(shell: Shell, outside: Path) -> None:
     (outside / ".bazinga").mkdir()
     (outside / ".bazinga/paths.env").write_text(f"# paths\nexport BAZINGA_ROOT='{shell.root}'\n")
+    assert "was not made there by you" in shell.run("--quiet", "list-sessions").err
+    assert run(["accept", str(shell.root)]) == 0
     assert shell.run("--quiet", "get-session", "s").code == 0
     assert shell.run("detect-paths").json["detection_source"] == "paths_env"
 

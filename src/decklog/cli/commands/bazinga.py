@@ -25,10 +25,11 @@ def bazinga(call: Call, words: tuple[str, ...]) -> int:
     if words[:1] == (_TAKE_OVER,):
         name = f"decklog bazinga {_TAKE_OVER}"
         return int(take_over.main(list(words[1:]), prog_name=name, obj=call, standalone_mode=False) or 0)
+    from decklog.cli.projects import Consent
     from decklog.compat.bazinga.program.program import run
     from decklog.place.locate import found_above
 
-    return run([*(["--db", call.db] if call.db else []), *words], found_above)
+    return run([*(["--db", call.db] if call.db else []), *words], found_above, Consent())
 
 
 @click.command(_TAKE_OVER)
@@ -42,6 +43,7 @@ def take_over(call: Call, project: str | None, accept_losses: bool) -> int:
     current for those who read it by SQL. The old file and the old scripts are kept, as NAME.before-decklog. Nothing is changed
     until everything has arrived.
     """
+    from decklog.cli.projects import accept_project
     from decklog.compat.bazinga.base import Desk
     from decklog.compat.bazinga.places import detect
     from decklog.importers.bazinga.take_over import TakeOver
@@ -49,7 +51,8 @@ def take_over(call: Call, project: str | None, accept_losses: bool) -> int:
     with Meter() as meter:
         taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()
     # What readers open is brought up to date where the project was taken over before.
-    Desk(taken["database"]).close()
+    with Desk(taken["database"]) as desk:
+        accept_project(taken["database"], desk.log)
     if call.json:
         return show(taken, as_json=True)
     if taken["already"]:

@@ -187,7 +187,15 @@ def accept(call: Call, folder: str) -> int:
     A log may come with a clone or an archive, or be another user's: whoever uses it believes what it says of budgets, approvals
     and trust. Your yes is kept in your own settings, for this log in this place.
     """
+    from decklog.cli.projects import accept_project, project_log
+
     place = locate(None, os.path.abspath(folder), environment={})
+    if place.folder != os.path.abspath(folder) and (log := project_log(os.path.abspath(folder))) is not None:
+        from decklog.app import Decklog
+
+        with Decklog.open(log, read_only=True) as opened:
+            accept_project(log, opened)
+        return show({"target": log, "because": f"the project {os.path.abspath(folder)}", "accepted": True}, as_json=call.json)
     if place.folder is None:
         raise Usage(f"no folder above {os.path.abspath(folder)} has a log", hint="Run `decklog init` to make one here.")
     place.accept()

@@ -13,8 +13,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
+    from typing import Protocol
 
+    from decklog.app import Decklog
     from decklog.compat.bazinga.program.reply import Reply
+
+    class Consent(Protocol):
+        """What the user said of a project that was found, and not named."""
+
+        def check(self, database: str) -> None:
+            """Refuse a log that the user did not say yes to."""
+
+        def opened(self, database: str, log: "Decklog") -> None:
+            """Refuse another log in its place, and remember one that was made by this call."""
+
 
 _SYNOPSIS = f"usage: {PROGRAM} [--db PATH] [--project-root DIR] [--quiet] [-h] COMMAND [ARGS...]"
 
@@ -28,6 +40,8 @@ class Call:
 
     def __init__(self, arguments: list[str], otherwise: "Callable[[], str | None]") -> None:
         self._otherwise = otherwise
+        # Whether the project was found rather than named by this call or the environment.
+        self.is_found = False
         self.db: str | None = None
         self.root: str | None = None
         self.quiet = False
@@ -71,6 +85,7 @@ class Call:
                 "no project found: no folder above has both .claude/ and bazinga/, or a .decklog. "
                 f"Name one with --project-root or {places.VARIABLE}, or a database with --db."
             )
+        self.is_found = source != "env_var"
         if os.environ.get("BAZINGA_VERBOSE"):
             sys.stderr.write(f"[INFO] project root {root} (from {source})\n")
         return places.database_of(root), root
@@ -80,10 +95,10 @@ def _nowhere() -> None:
     return None
 
 
-def run(arguments: list[str], otherwise: "Callable[[], str | None]" = _nowhere) -> int:
+def run(arguments: list[str], otherwise: "Callable[[], str | None]" = _nowhere, consent: "Consent | None" = None) -> int:
     """Run one call and give its exit code: 0 done, 1 refused, 2 no command or an unknown global flag.
 
-    `otherwise` names a log for a call from outside of any project.
+    `otherwise` names a log for a call from outside of any project; `consent` decides about a project that was found.
     """
     try:
         call = Call(arguments, otherwise)
@@ -93,21 +108,21 @@ def run(arguments: list[str], otherwise: "Callable[[], str | None]" = _nowhere) 
         sys.stderr.write(f"{_SYNOPSIS}\n{PROGRAM}: error: {problem}\n")
         return 2
     try:
-        return _run(call)
+        return _run(call, consent)
     except BrokenPipeError:
         # The reader went away, as `head` does; there is nobody left to tell.
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
         return 0
 
 
-def _run(call: Call) -> int:
+def _run(call: Call, consent: "Consent | None") -> int:
     name = "help" if call.wants_help or call.name is None else call.name
     if name not in COMMANDS:
         sys.stderr.write(f"Error: Unknown command: {name}\nRun `{PROGRAM} help` for the list.\n")
         return 1
     usage = Usage(COMMANDS[name][1])
     try:
-        return _show(_answer(call, name, usage), quiet=call.quiet)
+        return _show(_answer(call, name, usage, consent), quiet=call.quiet)
     except Misuse as problem:
         return _refuse(name, problem, f"Usage: {PROGRAM} {name} {usage.shown()}".rstrip())
     except (Refusal, DatabaseInitError) as problem:
@@ -116,7 +131,7 @@ def _run(call: Call) -> int:
         return _refuse(name, Refusal(told(problem)))
 
 
-def _answer(call: Call, name: str, usage: Usage) -> "Reply":
+def _answer(call: Call, name: str, usage: Usage, consent: "Consent | None") -> "Reply":
     module = _module(COMMANDS[name][0])
     handle: Callable[..., Reply] = getattr(module, name.replace("-", "_"))
     given = Given(usage, [] if call.wants_help else call.words)
@@ -125,7 +140,12 @@ def _answer(call: Call, name: str, usage: Usage) -> "Reply":
     # Some take them as words or flags of their own.
     call.db, call.root = given.get("db") or call.db, given.get("project-root") or call.root
     path, root = call.place()
+    asked = consent if call.is_found else None
+    if asked is not None:
+        asked.check(path)
     with module.DESK(path, call.quiet, project_root=root) as desk:
+        if asked is not None:
+            asked.opened(path, desk.log)
         reply = handle(desk, given)
     if desk.behind is not None:
         sys.stderr.write(f"Warning: {desk.behind}\n")

@@ -1,0 +1,51 @@
+"""Whether the log of a bazinga project that was found, and not named, is used: only with this user's yes."""
+
+import os
+
+from decklog.compat.bazinga.places import database_of, is_old_database, log_of
+from decklog.errors import NotAccepted
+from decklog.place.accepted import Accepted, accept, check, check_made
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+
+
+class Consent:
+    """What this user said of the project that a call found."""
+
+    def __init__(self) -> None:
+        self._known: Accepted | None = None
+
+    def check(self, database: str) -> None:
+        """Refuse a log that this user did not say yes to; one that is not there yet is made by this user."""
+        log = log_of(database)[0]
+        if not os.path.exists(log):
+            return
+        try:
+            self._known = check(os.path.dirname(log), log, None)
+        except NotAccepted:
+            if not is_old_database(log):
+                raise
+
+    def opened(self, database: str, log: "Decklog") -> None:
+        """Refuse a log in the place of the accepted one, and remember one that was made by this call."""
+        if self._known is not None:
+            check_made(_inside(database), self._known, log)
+        else:
+            accept_project(database, log)
+
+
+def accept_project(database: str, log: "Decklog") -> None:
+    """Remember that this user said yes to the log of a project."""
+    accept(_inside(database), None, log.db.made_at())
+
+
+def project_log(folder: str) -> str | None:
+    """Give the log that a folder has as a bazinga project."""
+    log = log_of(database_of(folder))[0]
+    return log if os.path.isfile(log) and not is_old_database(log) else None
+
+
+def _inside(database: str) -> str:
+    return os.path.dirname(log_of(database)[0])
