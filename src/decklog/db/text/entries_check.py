@@ -34,7 +34,7 @@ def _marks(db: "Database") -> "Iterator[Finding]":
          order by stream_no
     """
     for number, pos, newest in db.rows(sql, {})[1]:
-        if newest is None or not number * SIZE < pos <= newest:
+        if newest is None or type(pos) is not int or not number * SIZE < pos <= newest:
             where = {"table": "entry_text_marks", "record_id": str(number), "column": "pos" if newest else "stream_no"}
             yield {"what": f"the text index says that it has stream {number} up to {pos}, which ends at {newest}", **where}
 
