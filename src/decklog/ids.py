@@ -16,6 +16,7 @@ _KINDS = (
         "budget",
         "charge",
         "chk",
+        "comment",
         "contradiction",
         "edit",
         "eff",
@@ -24,11 +25,12 @@ _KINDS = (
         "lesson",
         "log",
         "msg",
+        "note",
         "out",
         "pkg",
         "proc",
     ),
-    *("reservation", "run", "sighting", "task", "tc", "use", "wf"),
+    *("reservation", "rule", "run", "sched", "sighting", "task", "tc", "use", "wf"),
 )
 # An id that was made here, in this process or another one: it holds no secret, and need not be looked through for one.
 OURS = re.compile(rf"(?:{'|'.join(_KINDS)})_[0-7][{_ALPHABET}]{{25}}")

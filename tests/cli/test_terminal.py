@@ -16,6 +16,8 @@ from tests.db.processes import environment
 
 # Clears the screen, sets the window's title, hides what follows, turns the writing around, and starts the line anew.
 HOSTILE = "shown \x1b[2J\x1b]0;owned\x07\x9b8m\u202edrow\r\x08over"
+# The few styles that our own screens have; none of them is in what the agent wrote.
+OURS = re.compile(r"\x1b\[(?:0|1|2|1;33)m")
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -51,7 +53,7 @@ def hostile_folder(log_folder: Path) -> Path:
         log.journal.append("run_1", HOSTILE, kind="reasoning", agent=HOSTILE, payload={HOSTILE: [HOSTILE]})
         log.runs.update("run_1", summary=HOSTILE)
         log.memory.remember("task_outcomes", HOSTILE)
-        log.approvals.ask("run_1", HOSTILE, by=HOSTILE, about=HOSTILE, approval_id="asked")
+        log.approvals.ask("run_1", HOSTILE, by="dev-1", about=HOSTILE, approval_id="asked")
         log.budgets.set("agent", scope_id=HOSTILE, limit_tokens=5)
     return log_folder
 
@@ -91,7 +93,7 @@ def hostile_folder(log_folder: Path) -> Path:
 def test_what_an_agent_wrote_never_drives_the_terminal(hostile_folder: Path, words: list[str]) -> None:
     sent = on_a_terminal(*words, cwd=hostile_folder)
     assert "shown" in sent
-    assert OBEYED.findall(sent.replace("\n", "")) == []
+    assert OBEYED.findall(OURS.sub("", sent).replace("\n", "")) == []
 
 
 def test_a_pipe_gets_the_text_as_it_is(decklog: Program, hostile_folder: Path) -> None:

@@ -14,6 +14,8 @@ NOT_RUN = {
     "make demo     # sets up a virtual environment, then shows the main job": "the second command runs this very test",
     "A run with 8 tasks. 3 worker processes start: ada, bo, cy.": "an excerpt; tests/cli/test_demo.py runs the demonstration",
     "people ─┐                ┌─ agents ──────────────┐          builders": "a drawing",
+    "decklog setup codex --trust": "it needs Codex itself; tests/agents/real/test_setup.py runs it",
+    "decklog setup claude --plugin ~/decklog-plugin": "it needs both programs; tests/agents/real/test_setup.py runs it",
     "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
 }
 # Pages that are written from the code, and held against it by tests/test_docs.py.

@@ -32,6 +32,11 @@ def fill_every_store(log: Decklog, clock: ManualClock) -> None:
     )
     desk.reservations.reserve(clock.now() + timedelta(hours=1), amount_microdollars=10, run_id="run_1")
     desk.prices.set("some-model", 1, 2)
+    desk.tasks.comment(desk.tasks.find("run_1")[0].id, "Half of it is there", author="ana")
+    desk.templates.save("release", [{"title": "Tag {{version}}"}])
+    desk.schedules.add("run_1", "nightly", "every day 06:00", title="Update {{date}}")
+    rule = desk.notices.add_rule("done", "command", target=["true"])
+    desk.notices.note(rule.id, "run_1", "It is done", run_id="run_1")
     with desk.proving(password="correct horse " + "battery staple"):
         desk.trust.bind("ana", "slack", password="correct horse " + "battery staple")
         desk.budgets.set("run", scope_id="run_1", limit_microdollars=5000)

@@ -47,6 +47,10 @@ ACTS: dict[str, Callable[[Decklog], Callable[[], object]]] = {
         log.prices.set("old", 1, 2, valid_from=JANUARY).model, lambda it: log.prices.withdraw(it, JANUARY)
     ),
     "workflow.load": lambda log: lambda: log.workflow.load(by="ana"),
+    "notices.add_rule": lambda log: lambda: log.notices.add_rule("done", "command", target=["true"]),
+    "notices.remove_rule": lambda log: _of(
+        log.notices.add_rule("failure", "command", target=["true"]).id, log.notices.remove_rule
+    ),
     "effects.reconcile": lambda log: _of(doubtful(log), lambda it: log.effects.reconcile(it, "no", by="ana")),
 }
 
