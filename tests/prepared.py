@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from decklog.cli.agents import VARIABLES
+from decklog.caller.agents import VARIABLES
 
 ROOT = Path(__file__).parent.parent
 _TOO_LONG = 1000

@@ -57,7 +57,7 @@ def hook(place: Path, payload: dict[str, Any] | bytes, program: str = "claude", 
 
 def settled(log: Decklog, place: Path) -> list[str | None]:
     """Wait until nothing waits beside the log, and give what the session's run tells, bookkeeping left out."""
-    wait_until(lambda: Spool(str(place / ".decklog" / "spool")).is_empty)
+    wait_until(lambda: Spool(str(place / ".decklog" / "decklog.db-spool")).is_empty)
     found = log.journal.find("claude-s1", oldest_first=True, limit=1000)
     return [entry.body for entry in found if entry.kind != EntryKind.CHANGE]
 
@@ -73,7 +73,10 @@ def test_a_session_comes_into_the_log_event_by_event(place: Path, log: Decklog) 
         "SessionEnd": {"reason": "other"},
     }.items():
         done = hook(place, told(place, event, **fields))
-        assert (done.code, done.out, done.err) == (0, b"", b"")
+        assert (done.code, done.err) == (0, b"")
+        # What is printed at the start becomes a part of the conversation; nothing else is to.
+        assert done.out.startswith(b"This work is on record with Decklog.") == (event == "SessionStart")
+        assert bool(done.out) == (event == "SessionStart")
     assert settled(log, place) == ["session startup", "Fix it", "ls", "a", "turn ended"]
     assert str(log.runs.get("claude-s1").status) == "completed"
 
@@ -191,7 +194,7 @@ def test_many_hooks_at_once_are_all_recorded_in_the_order_of_their_session(place
 
 
 def test_hooks_that_are_killed_lose_nothing_that_they_wrote_and_leave_nothing_twice(place: Path, log: Decklog) -> None:
-    dice, spool = random.Random(5), Spool(str(place / ".decklog" / "spool"))
+    dice, spool = random.Random(5), Spool(str(place / ".decklog" / "decklog.db-spool"))
     for number in range(300 if FULL else 30):
         event = dice.choice(["UserPromptSubmit", "Stop", "PostToolUse"])
         payload = told(

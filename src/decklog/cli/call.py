@@ -18,7 +18,7 @@ HAND_WRITTEN = {
     "trust": ("bind", "sign", "apply"),
 }
 # The commands of the short way, which find run, task, worker and fence by themselves; `short/verbs.py` has them.
-SHORT_WAY = ("next", "done", "fail", "block", "note", "ask", "spend", "recall", "remember", "plan")
+SHORT_WAY = ("next", "done", "fail", "block", "note", "ask", "spend", "recall", "remember", "plan", "prime")
 # What every command takes, wherever it stands, with a value behind it. The policy of agents' commands knows them too.
 WITH_VALUE = ("--db", "--fields")
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
@@ -74,7 +74,7 @@ class Call:
         """Whether empty fields are left out: as it was said, and otherwise for agents."""
         if self.brief is not None:
             return self.brief
-        from decklog.cli.agents import is_agent
+        from decklog.caller.agents import is_agent
 
         return self.agent is not None or is_agent()
 

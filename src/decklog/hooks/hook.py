@@ -13,8 +13,10 @@ from decklog.agents.spool import Spool
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
     from typing import IO, Any
 
+    from decklog.app import Decklog
     from decklog.place.locate import Place
 
 HELD = 2
@@ -35,24 +37,50 @@ class Hook:
         self.told: dict[str, Any] = _object(payload)
         self.event = str(self.told.get("hook_event_name") or "")
 
-    def answer(self, err: "IO[str]") -> int:
+    def answer(self, out: "IO[str]", err: "IO[str]") -> int:
         """Put the event on record, and answer it."""
         place = self._place()
         if place is None:
             return 0
-        from decklog.place.locate import spool_folder
+        from decklog.place.locate import beside
 
-        spool = Spool(spool_folder(place))
+        spool = Spool(beside(place, "spool"))
         denied = self._judged() if self.event in _JUDGED else None
         spool.put(self.program, self._session, self._facts(denied), self._payload)
         if denied:
             err.write(denied + "\n")
             err.flush()
         if self.event == "SessionStart":
-            _take_in(place, spool)
+            self._prime(place, spool, out)
         elif self.event not in _ONLY_RECORDED:
             _apart(lambda: self._take_in(place, spool))
         return HELD if denied else 0
+
+    def _prime(self, place: "Place", spool: Spool, out: "IO[str]") -> None:
+        """Take in what waits, and tell the agent where it stands: what is printed here becomes a part of its conversation."""
+        from decklog.agents.intake import take_in
+        from decklog.agents.prime import Prime
+        from decklog.caller.claims import Claims, folder_beside
+        from decklog.caller.worker import worker
+
+        who = worker(None, self._environment)
+        claim = Claims(folder_beside(place), who).load()
+        mine = claim if claim is not None and claim.is_open else None
+        run_id = self._environment.get("DECKLOG_RUN_ID") or (mine and mine.run_id)
+        task_id = self._environment.get("DECKLOG_TASK_ID") or (mine and mine.task_id)
+        with place.open() as log:
+            since = self._last_here(log)
+            take_in(log, spool)
+            out.write(Prime(log, worker=who.name, run_id=run_id or None, task_id=task_id or None, since=since).text())
+
+    def _last_here(self, log: "Decklog") -> "datetime | None":
+        from decklog.errors import NotFound
+
+        try:
+            found = log.journal.find(f"{self.program}-{self._session}", limit=1)
+        except NotFound:
+            return None
+        return found[0].at if found else None
 
     def _take_in(self, place: "Place", spool: Spool) -> None:
         _take_in(place, spool)
@@ -93,7 +121,7 @@ class Hook:
 def run(program: str) -> int:
     """Answer one event for a program; whatever goes wrong is nothing that an agent should stop for."""
     try:
-        return Hook(program, sys.stdin.buffer.read(), os.environ).answer(sys.stderr)
+        return Hook(program, sys.stdin.buffer.read(), os.environ).answer(sys.stdout, sys.stderr)
     except Exception as problem:  # noqa: BLE001
         # The program shows it in its own log; an exit with anything but 2 lets the agent go on.
         sys.stderr.write(f"decklog hook: {problem}\n")

@@ -139,16 +139,15 @@ def users_own() -> Place:
     return Place(os.path.join(data_home(), FILE), "the user's own, since no folder above has a .decklog")
 
 
-def spool_folder(place: Place) -> str:
-    """Name the folder where events wait for a log: beside it, or for a server beside the address that names it."""
-    if place.folder is not None:
-        return os.path.join(place.folder, ".decklog", "spool")
+def beside(place: Place, name: str) -> str:
+    """Name a folder that goes with a log: beside its file, or beside the address that led to a server, or the user's own."""
     if not place.is_server:
-        return f"{place.path}-spool"
-    import hashlib
+        return f"{os.path.abspath(place.path)}-{name}"
+    from hashlib import sha256
 
-    name = hashlib.sha256(place.target.encode()).hexdigest()[:16]
-    return os.path.join(os.path.dirname(users_own().target), f"spool-{name}")
+    digest = sha256(place.target.encode(errors="surrogateescape")).hexdigest()[:16]
+    home = os.path.join(place.folder, FOLDER) if place.folder else data_home()
+    return os.path.join(home, name, digest)
 
 
 def found_above() -> str | None:

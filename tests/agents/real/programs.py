@@ -83,7 +83,7 @@ class Desk:
 
     def settle(self) -> None:
         """Wait until everything that was told is in the log."""
-        wait_until(lambda: Spool(str(self.repository / ".decklog" / "spool")).is_empty)
+        wait_until(lambda: Spool(str(self.repository / ".decklog" / "decklog.db-spool")).is_empty)
 
 
 def entries(log: Decklog, run_id: str) -> list[tuple[str | None, str | None]]:

@@ -30,9 +30,9 @@ def test_an_event_goes_into_the_log_and_comes_out_again(places: Places, here: He
     assert row["set_up"] == "project installed, user missing"
     assert "lets the call through" in row["guard"]
     assert (said.data["waiting"], said.data["dropped"]) == (0, 0)
-    wait_until(lambda: Spool(str(places.repo / ".decklog" / "spool")).is_empty)
+    wait_until(lambda: Spool(str(places.repo / ".decklog" / "decklog.db-spool")).is_empty)
     assert here("doctor", "agents", DECKLOG_RUN="another").code == 0
-    wait_until(lambda: Spool(str(places.repo / ".decklog" / "spool")).is_empty)
+    wait_until(lambda: Spool(str(places.repo / ".decklog" / "decklog.db-spool")).is_empty)
     with Decklog.open(places.repo / ".decklog" / "decklog.db") as log:
         assert [run.id for run in log.runs.find()] == ["claude-decklog-doctor"], "one run for all probes"
 
@@ -55,7 +55,7 @@ def test_trouble_is_named_with_what_mends_it(places: Places, here: Here) -> None
 @pytest.mark.usefixtures("claude")
 def test_events_that_found_no_room_are_told(places: Places, here: Here) -> None:
     here("init")
-    spool = places.repo / ".decklog" / "spool"
+    spool = places.repo / ".decklog" / "decklog.db-spool"
     spool.mkdir()
     (spool / "dropped").write_text('{"at":1,"program":"claude","bytes":7}\n')
     (spool / "claude-s.events").write_text('{"at":1,"program":"claude","session":"s"}\t{"session_id":"s"}\n')

@@ -49,7 +49,7 @@ def test_a_session_of_opencode_is_on_record_and_a_denied_call_does_not_run(place
         check=True,
     )
     assert "Decklog's policy denies this" in json.loads(done.stdout)["held"]
-    wait_until(lambda: Spool(str(places.repo / ".decklog" / "spool")).is_empty)
+    wait_until(lambda: Spool(str(places.repo / ".decklog" / "decklog.db-spool")).is_empty)
     with Decklog.open(places.repo / ".decklog" / "decklog.db") as log:
         found = log.journal.find("opencode-s1", oldest_first=True, limit=100)
         said = [entry.body for entry in found if entry.kind != EntryKind.CHANGE]

@@ -103,10 +103,10 @@ def import_codex(call: Call, path: str | None, dry_run: bool) -> int:
 def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
-    from decklog.place.locate import locate, spool_folder
+    from decklog.place.locate import beside, locate
 
     with _log(call, path, dry_run) as log, Meter() as meter:
-        spool = Spool(spool_folder(locate(call.db)))
+        spool = Spool(beside(locate(call.db), "spool"))
         done = HistoryImport(log, program, path, spool, dry_run=dry_run, progress=meter).run()
     show(done.as_dict(), as_json=call.json)
     return 0

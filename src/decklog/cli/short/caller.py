@@ -3,9 +3,9 @@
 import os
 from datetime import timedelta
 
+from decklog.caller.claims import Claims, Remembered, folder_beside
+from decklog.caller.worker import worker
 from decklog.cli.call import Usage
-from decklog.cli.short.claims import Claims, Remembered, folder_beside
-from decklog.cli.short.worker import worker
 from decklog.clock import from_text, to_text
 from decklog.errors import NotFound
 

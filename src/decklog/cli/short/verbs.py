@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog import Approval, Task
-    from decklog.cli.short.claims import Remembered
+    from decklog.caller.claims import Remembered
 
 # Nothing will come any more; whatever else keeps a task away may pass.
 _OVER = ("run_over", "all_done", "no_run")
@@ -293,6 +293,16 @@ def plan(me: Caller, titles: tuple[str, ...] = (), *, in_order: bool = False, ke
     return planned(me, run_id, titles, in_order=in_order, key=key) if titles else standing(me, run_id)
 
 
+def prime(me: Caller) -> Answer:
+    """Say where you stand, in at most 1,500 tokens: your task, what waits for you, what may be spent, what was learned."""
+    from decklog.agents.prime import Prime
+
+    claim = me.claim()
+    task_id = claim.task_id if claim is not None else None
+    text = Prime(me.log, worker=me.worker.name, run_id=me.find_run(claim), task_id=task_id).text()
+    return Answer(text.rstrip("\n"), {"text": text})
+
+
 VERBS: "dict[str, Callable[..., Answer]]" = {
     "next": next_,
     "done": done,
@@ -304,4 +314,5 @@ VERBS: "dict[str, Callable[..., Answer]]" = {
     "recall": recall,
     "remember": remember,
     "plan": plan,
+    "prime": prime,
 }

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from decklog import Invalid
-from decklog.cli.short.worker import Process, worker
+from decklog.caller.worker import Process, worker
 from tests.waiting import wait_until
 
 

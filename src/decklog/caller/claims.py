@@ -9,7 +9,7 @@ import os
 import time
 from hashlib import sha256
 
-from decklog.cli.short.worker import Process
+from decklog.caller.worker import Process
 from decklog.errors import Busy, Denied
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from decklog.cli.short.worker import Worker
+    from decklog.caller.worker import Worker
     from decklog.place.locate import Place
 
 _FOLDER = "claims"
@@ -140,14 +140,10 @@ class _Lock:
 
 
 def folder_beside(place: "Place") -> str:
-    """Say where the claims of a log are remembered: beside its file, beside the address that led to it, or by the user."""
-    from decklog.place.locate import FOLDER, data_home
+    """Say where the claims of a log are remembered."""
+    from decklog.place.locate import beside
 
-    if not place.is_server:
-        return f"{os.path.abspath(place.path)}-{_FOLDER}"
-    digest = sha256(place.target.encode(errors="surrogateescape")).hexdigest()[:_NAME_LENGTH]
-    home = os.path.join(place.folder, FOLDER) if place.folder else data_home()
-    return os.path.join(home, _FOLDER, digest)
+    return beside(place, _FOLDER)
 
 
 def _file_name(name: str, instance: str) -> str:

@@ -2,7 +2,7 @@
 
 import os
 
-from decklog.cli.agents import recognised
+from decklog.caller.agents import recognised
 from decklog.errors import Invalid
 
 TYPE_CHECKING = False

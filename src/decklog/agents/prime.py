@@ -1,0 +1,132 @@
+"""What an agent is told when a session begins, and again when its memory was cut down: where it stands, in few words.
+
+The same log gives the same text. What agents and people wrote is quoted in one line each, so that it can't pass for the rest.
+"""
+
+from dataclasses import dataclass
+
+from decklog.errors import NotFound
+from decklog.figures import dollars
+from decklog.stores.journal.entry import EntryKind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from decklog.app import Decklog
+    from decklog.stores.work.task import Task
+
+# About 1,500 tokens of English, at four characters each.
+MOST_CHARACTERS = 6000
+_LONGEST_LINE = 300
+_LESSONS, _MESSAGES, _NEWS, _TASKS, _ANSWERS = 3, 5, 5, 5, 3
+_COMMANDS = (
+    'decklog next: your task, or the next one; decklog done "what" | fail "why" | block "why" ends it',
+    'decklog note "text": write down what you decided and why; decklog ask "question": ask a person',
+    'decklog recall WORDS: what was learned before; decklog remember "lesson": keep what you learned',
+)
+
+
+@dataclass
+class Prime:
+    """Tells one agent's situation."""
+
+    log: "Decklog"
+    worker: str | None = None
+    run_id: str | None = None
+    task_id: str | None = None
+    since: "datetime | None" = None
+
+    def text(self) -> str:
+        """Give the situation, what matters most first, never longer than it may be."""
+        parts = [self._task(), self._waiting(), self._budgets(), self._lessons(), self._news()]
+        told = [list(part) for part in parts]
+        end = ["", "Commands:", *(f"- {command}" for command in _COMMANDS)]
+        room = MOST_CHARACTERS - sum(len(line) + 1 for line in end)
+        lines: list[str] = ["This work is on record with Decklog."]
+        room -= len(lines[0]) + 1
+        for part in told:
+            for line in part:
+                if room < len(line) + 1:
+                    break
+                lines.append(line)
+                room -= len(line) + 1
+        return "\n".join([*lines, *end]) + "\n"
+
+    # Each part
+
+    def _task(self) -> "Iterator[str]":
+        task = self._own()
+        if task is None:
+            yield from self._ready()
+            return
+        yield f"Your task: {task.id} in run {task.run_id}: {_line(task.title)}"
+        if task.objective.strip():
+            yield f"- to do: {_line(task.objective)}"
+        yield from (f"- done when: {_line(text)}" for text in task.acceptance)
+        yield from (f"- check with: {_line(text)}" for text in task.verification)
+        if task.allowed_paths:
+            yield f"- write only to: {_line(', '.join(task.allowed_paths))}"
+        if task.attempts > 1 and task.blocker:
+            yield f"- try {task.attempts} of {task.max_attempts}; the last one ended with: {_line(task.blocker)}"
+        for approval in self.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS):
+            yield f"- asked: {_line(approval.question or '')} — {approval.state.value}"
+
+    def _own(self) -> "Task | None":
+        if self.task_id is None:
+            return None
+        try:
+            return self.log.tasks.get(self.task_id)
+        except NotFound:
+            return None
+
+    def _ready(self) -> "Iterator[str]":
+        if self.run_id is None:
+            yield "You have no task. decklog next gets one, if there is one."
+            return
+        tasks = self.log.tasks.ready(self.run_id, limit=_TASKS)["ready"]
+        yield f"You have no task in run {self.run_id}: {len(tasks)} ready" + ("" if tasks else "; decklog next says why")
+        yield from (f"- {task['id']}: {_line(str(task['title']))}" for task in tasks)
+
+    def _waiting(self) -> "Iterator[str]":
+        mine = self.log.inbox.pending_for(self.worker or "", run_id=self.run_id, task_id=self.task_id, limit=_MESSAGES)
+        if mine:
+            yield "Unread messages (decklog inbox mark-seen ID once read):"
+        for message in mine:
+            yield f"- {message.id} from {_line(message.from_handle)}, {message.severity.value}: {_line(message.body)}"
+
+    def _budgets(self) -> "Iterator[str]":
+        for one in self.log.overview.budgets():
+            if one.run_id in (None, self.run_id) and one.unit == "microdollars":
+                whose = "all work" if one.scope == "all" else f"{one.scope} {one.scope_id}"
+                left, period = (
+                    dollars(max(0, one.ceiling - one.spent)),
+                    "in all" if one.period == "forever" else f"a {one.period}",
+                )
+                yield f"Budget of {_line(whose)}: {left} left of {dollars(one.ceiling)} {period}"
+
+    def _lessons(self) -> "Iterator[str]":
+        task = self._own()
+        if task is None:
+            return
+        hits = self.log.memory.peek(f"{task.title} {task.objective}"[:2000], limit=_LESSONS)
+        if hits:
+            yield "Learned before, in work like this:"
+        yield from (f"- {_line(hit.body)} ({hit.id})" for hit in hits)
+
+    def _news(self) -> "Iterator[str]":
+        if self.run_id is None or self.since is None:
+            return
+        kinds = (EntryKind.INTERACTION, EntryKind.EVENT)
+        found = [e for kind in kinds for e in self.log.journal.find(self.run_id, kind=kind, since=self.since, limit=_NEWS)]
+        if found:
+            yield "Since you were here last:"
+        for entry in sorted(found, key=lambda one: one.seq, reverse=True)[:_NEWS]:
+            yield f"- {entry.agent or 'somebody'}, {entry.subtype or entry.kind.value}: {_line(entry.body or '')}"
+
+
+def _line(text: str) -> str:
+    """Give a text as one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"

@@ -1,0 +1,1 @@
+"""Who calls, by name and session, and what it claimed last."""
