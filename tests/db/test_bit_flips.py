@@ -2,7 +2,7 @@ from pathlib import Path
 
 from tests.db.bit_flips import flips
 
-TIMES = 120
+TIMES = 70
 
 
 def test_a_flipped_bit_that_changes_content_is_found(tmp_path: Path) -> None:

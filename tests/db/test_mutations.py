@@ -11,7 +11,7 @@ from tests.db.mutations import Mutable, outcomes, postgres_log, sqlite_log
 from tests.db.tampering import UNCOVERED
 
 # `python -m tests.db.mutations --times 2000` changes more.
-TIMES = {"sqlite": 130, "postgres": 50}
+TIMES = {"sqlite": 80, "postgres": 30}
 
 
 @pytest.fixture(scope="module", params=ENGINES)

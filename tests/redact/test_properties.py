@@ -44,7 +44,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(_TEXTS)
 def test_any_text_can_be_redacted_and_a_second_time_changes_nothing(text: str) -> None:
     once, changed = scan(text)
@@ -52,14 +52,14 @@ def test_any_text_can_be_redacted_and_a_second_time_changes_nothing(text: str) -
     assert redact(once) == once
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(_TEXTS)
 def test_a_text_that_may_not_hold_a_secret_is_left_alone(text: str) -> None:
     if not may_hold_secret(text):
         assert scan(text) == (text, False)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(_VALUES)
 def test_a_value_whose_json_may_not_hold_a_secret_is_left_alone(value: Any) -> None:
     redacted, changed = scan_value(value)
@@ -69,7 +69,7 @@ def test_a_value_whose_json_may_not_hold_a_secret_is_left_alone(value: Any) -> N
         assert may_hold_secret(json.dumps(value, ensure_ascii=False))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(_VALUES)
 def test_redacting_a_value_twice_changes_nothing_more(value: Any) -> None:
     once, _ = scan_value(value)
@@ -78,7 +78,7 @@ def test_redacting_a_value_twice_changes_nothing_more(value: Any) -> None:
     assert again is once
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(_VALUES, st.sampled_from(_SAMPLES), st.integers(0, 3), st.booleans())
 def test_a_json_document_stays_one_at_every_depth(value: Any, sample: Secret, depth: int, is_ascii: bool) -> None:
     document = {"a": value, "b": sample.text, "c": ["x", sample.secret]}

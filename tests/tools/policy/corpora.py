@@ -81,8 +81,3 @@ def score(name: str, policy: Policy | None = None) -> Score:
         if decision.rank < case.expect.rank or too_strict:
             misjudged.append(f"{case.expect.value} but {decision.value}: {case.command}")
     return Score(name, len(cases(name)), held, tuple(misjudged))
-
-
-def scores(policy: Policy | None = None) -> list[Score]:
-    """Judge every corpus."""
-    return [score(name, policy) for name in (*DANGEROUS, *HARMLESS)]

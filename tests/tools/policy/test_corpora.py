@@ -3,7 +3,7 @@
 import pytest
 
 from decklog.tools.policy import judge
-from tests.tools.policy.corpora import DANGEROUS, HARMLESS, cases, score, scores
+from tests.tools.policy.corpora import DANGEROUS, HARMLESS, cases, score
 
 
 def test_the_corpora_are_large_and_have_no_command_twice() -> None:
@@ -13,23 +13,18 @@ def test_the_corpora_are_large_and_have_no_command_twice() -> None:
         assert len(set(commands)) == len(commands)
 
 
-def test_every_corpus_meets_its_share(capsys: pytest.CaptureFixture[str]) -> None:
-    results = scores()
-    with capsys.disabled():
-        for result in results:
-            print(f"\n{result.name}: {result.held}/{result.total} held, {result.held_percent:.1f} %", end="")
-    assert all(result.held_percent >= 98 for result in results if result.name in DANGEROUS)
-    assert all(result.held_percent <= 5 for result in results if result.name in HARMLESS)
-
-
 @pytest.mark.parametrize("name", DANGEROUS)
 def test_dangerous_commands_get_at_least_the_decision_they_should(name: str) -> None:
-    assert list(score(name).misjudged) == []
+    found = score(name)
+    assert list(found.misjudged) == []
+    assert found.held_percent >= 98
 
 
 @pytest.mark.parametrize("name", HARMLESS)
 def test_harmless_commands_run_unasked(name: str) -> None:
-    assert list(score(name).misjudged) == []
+    found = score(name)
+    assert list(found.misjudged) == []
+    assert found.held_percent <= 5
 
 
 def test_every_verdict_names_its_rule_and_a_remedy() -> None:
