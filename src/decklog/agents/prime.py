@@ -6,7 +6,6 @@ The same log gives the same text. What agents and people wrote is quoted in one 
 from dataclasses import dataclass
 
 from decklog.errors import NotFound
-from decklog.figures import dollars
 from decklog.stores.journal.entry import EntryKind
 
 TYPE_CHECKING = False
@@ -98,13 +97,8 @@ class Prime:
 
     def _budgets(self) -> "Iterator[str]":
         for one in self.log.overview.budgets():
-            if one.run_id in (None, self.run_id) and one.unit == "microdollars":
-                whose = "all work" if one.scope == "all" else f"{one.scope} {one.scope_id}"
-                left, period = (
-                    dollars(max(0, one.ceiling - one.spent)),
-                    "in all" if one.period == "forever" else f"a {one.period}",
-                )
-                yield f"Budget of {_line(whose)}: {left} left of {dollars(one.ceiling)} {period}"
+            if one.run_id in (None, self.run_id):
+                yield f"Budget of {_line(one.whose)}: {one.said} spent"
 
     def _lessons(self) -> "Iterator[str]":
         task = self._own()

@@ -128,7 +128,6 @@ def test_a_session_that_is_killed_is_filled_in_when_it_goes_on(claude: Claude) -
         time.sleep(0.5)
         program.kill()
         program.communicate(timeout=30)
-    claude.settle()
     claude.model.wait.set()
     claude.run("lane=next go", "--resume", SESSION)
     with claude.log() as log:

@@ -82,7 +82,6 @@ def test_a_session_that_is_killed_is_filled_in_when_it_goes_on(codex: Codex) -> 
         wait_until(lambda: len(codex.model.requests) == 2, 30)
         program.kill()
         program.communicate(timeout=30)
-    codex.settle()
     codex.model.wait.set()
     with codex.log() as log:
         (run,) = log.runs.find()
