@@ -20,7 +20,7 @@ demo: $(STAMP)
 	@$(BIN)/decklog demo
 
 test: $(STAMP) lint
-	@$(IN_MEMORY); $(BIN)/pytest -n 4 --dist worksteal
+	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal
 
 # `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
 explore: $(STAMP)
