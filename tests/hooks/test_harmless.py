@@ -7,7 +7,7 @@ from decklog.hooks.harmless import _OPTIONS, is_plain
 from decklog.tools.policy import Decision, judge
 from tests.tools.policy.corpora import DANGEROUS, HARMLESS, cases
 
-ROOT = "/work/repo"
+ROOT = "/srv/repository"
 WORDS = ("src", "a.py", "src/b/c.ts", "HEAD", "main", "./...", ".", "..", "../x", "/etc/passwd", "~", ".env", "id_rsa", "x.pem")
 WORDS += ("5", "-x", "-exec", "--output", "-o", "--upload-pack", "foo,bar", "a:b", "HEAD:x", "+main", ".git/hooks/x")
 WORDS += ("secrets.json", "--ext-diff")

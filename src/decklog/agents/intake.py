@@ -11,7 +11,8 @@ from decklog.agents.programs import program
 from decklog.agents.reading import Reading
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED
-from decklog.errors import DecklogError, Unavailable
+from decklog.agents.texts import text_or_none
+from decklog.errors import Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def take_in(log: "Decklog", spool: "Spool") -> Taken:
                 _File(log, spool, name, taken).take_in()
         # One who came while we held the lock left it to us.
         if spool.is_empty:
+            spool.forget_trouble()
             return taken
 
 
@@ -79,7 +81,8 @@ class _File:
             self._taken.events += counted
         except Unavailable:
             raise
-        except DecklogError:
+        except Exception:  # noqa: BLE001
+            # Other programs may put anything anywhere: whatever it is, it costs no other event its place.
             self._marks = before
             for facts, payload in lines:
                 self._write_one(facts, payload)
@@ -90,9 +93,9 @@ class _File:
                 self._taken.events += self._record(facts, payload)
         except Unavailable:
             raise
-        except DecklogError as problem:
+        except Exception as problem:  # noqa: BLE001
             with self._log.transaction():
-                self._keep(facts, payload, str(problem))
+                self._keep(facts, payload, f"{type(problem).__name__}: {problem}")
 
     def _record(self, facts: "dict[str, Any]", payload: bytes) -> int:
         if self._name == DROPPED and not payload:
@@ -156,13 +159,25 @@ class _File:
         self._taken.unread += 1
         text = payload[:_SHOWN_OF_UNREAD].decode(errors="replace")
         shown = {"why": why, "bytes": len(payload)}
-        event = Noted(session_id=str(facts.get("session") or _UNREAD), at=_time_of(facts), name=_UNREAD, text=text, facts=shown)
-        return self._recorder(facts).record([event])
+        session = facts.get("session")
+        event = Noted(
+            session_id=session if isinstance(session, str) and session else _UNREAD,
+            at=_time_of(facts),
+            name=_UNREAD,
+            text=text,
+            facts=shown,
+        )
+        # In a run of the session's own: the one that was named may be what can't be written to.
+        return Recorder(self._log, str(facts.get("program") or "agent")).record([event])
 
     def _recorder(self, facts: "dict[str, Any]") -> Recorder:
-        return Recorder(self._log, str(facts.get("program") or "agent"), run_id=facts.get("run"), task_id=facts.get("task"))
+        named = {"run_id": text_or_none(facts.get("run")), "task_id": text_or_none(facts.get("task"))}
+        return Recorder(self._log, str(facts.get("program") or "agent"), **named)
 
 
 def _time_of(facts: "dict[str, Any]") -> datetime | None:
     at = facts.get("at")
-    return datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None
+    try:
+        return datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None
+    except (OverflowError, OSError, ValueError):
+        return None

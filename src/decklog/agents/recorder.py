@@ -22,6 +22,7 @@ from decklog.agents.events import (
     Said,
     Spawned,
 )
+from decklog.agents.texts import as_name
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import ENDED, RunStatus
@@ -66,8 +67,8 @@ class Recorder:
         """Name the run that an event belongs to."""
         if self._run_id is not None:
             return self._run_id
-        own = f"{self._program}-{event.session_id}"
-        return own if event.agent_id is None else f"{own}-{event.agent_id}"
+        own = run_of_session(self._program, event.session_id)
+        return own if event.agent_id is None else f"{own}-{as_name(event.agent_id)}"
 
     def _write(self, event: Event) -> None:
         match event:
@@ -110,7 +111,7 @@ class Recorder:
         if run_id in self._known:
             return run_id
         if self._run_id is None:
-            parent = f"{self._program}-{event.session_id}" if event.agent_id else None
+            parent = run_of_session(self._program, event.session_id) if event.agent_id else None
             if parent is not None and parent not in self._known:
                 self._start(parent, event, None, None, {})
             self._start(run_id, event, parent, goal, facts)
@@ -266,6 +267,11 @@ class Recorder:
             elif "call" in facts:
                 calls[str(facts["call"])] = str(facts.get("tool") or "tool")
         return {call: tool for call, tool in reversed(calls.items()) if call not in ended}
+
+
+def run_of_session(program: str, session_id: str) -> str:
+    """Name the run of a session."""
+    return f"{as_name(program)}-{as_name(session_id)}"
 
 
 def _is_unnamed(run: "Run") -> bool:

@@ -1,7 +1,7 @@
 """What hooks were told and the log has not taken in yet: a file a session beside the log, a line an event, as they came.
 
-A hook writes its line and is done; whoever takes the lines in does it for all that wait. Nothing here needs the log or any other
-module of ours, so that a hook costs little more than Python itself and goes on when the log can't be written.
+A hook writes its line and is done; whoever takes the lines in does it for all that wait. Nothing here needs the log or anything
+heavy, so that a hook costs little more than Python itself and goes on when the log can't be written.
 """
 
 import fcntl
@@ -9,6 +9,8 @@ import json
 import os
 import time
 from contextlib import contextmanager, suppress
+
+from decklog.agents.texts import as_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +22,9 @@ MOST_BYTES = 256 * 1024 * 1024
 _SUFFIX = ".events"
 _LOCK = "taking-in"
 DROPPED = "dropped"
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+_TROUBLE = "trouble"
+_CHUNK = 65536
+_OF_FOLDER = 24
 
 
 class Spool:
@@ -40,7 +44,7 @@ class Spool:
         if self._size() + len(line) > MOST_BYTES:
             self._drop(program, len(line))
             return False
-        with self._appending(f"{program}-{_name(session)}{_SUFFIX}") as descriptor:
+        with self._appending(f"{program}-{as_name(session)}{_SUFFIX}") as descriptor:
             _write(descriptor, line)
         return True
 
@@ -79,13 +83,14 @@ class Spool:
         return not self.waiting()
 
     def waiting(self) -> list[str]:
-        """Name the files with events, oldest first."""
+        """Name the files with whole events, oldest first; what a killed hook left half written is waited for by nobody."""
         files = []
         with suppress(FileNotFoundError):
             for name in os.listdir(self.folder):
-                if name.endswith((_SUFFIX, DROPPED)):
-                    with suppress(FileNotFoundError):
-                        files.append((os.lstat(os.path.join(self.folder, name)).st_mtime_ns, name))
+                path = os.path.join(self.folder, name)
+                with suppress(FileNotFoundError):
+                    if name.endswith((_SUFFIX, DROPPED)) and _has_line(path):
+                        files.append((os.lstat(path).st_mtime_ns, name))
         return [name for _, name in sorted(files)]
 
     @contextmanager
@@ -138,6 +143,27 @@ class Spool:
         finally:
             os.close(descriptor)
 
+    def say_trouble(self, problem: BaseException) -> None:
+        """Leave word of why events could not be taken in: whoever does that has nobody to tell."""
+        descriptor = os.open(self._trouble, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(f"{type(problem).__name__}: {problem}")
+
+    def trouble(self) -> str | None:
+        """Give why events could not be taken in the last time; None when they could."""
+        with suppress(FileNotFoundError), open(self._trouble, encoding="utf-8", errors="replace") as file:
+            return file.read()
+        return None
+
+    def forget_trouble(self) -> None:
+        """Say that events could be taken in."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._trouble)
+
+    @property
+    def _trouble(self) -> str:
+        return os.path.join(self.folder, _TROUBLE)
+
     # How far transcripts were read
 
     def mark(self, path: str) -> "dict[str, Any]":
@@ -157,7 +183,9 @@ class Spool:
         os.rename(fresh, self._mark(path))
 
     def _mark(self, path: str) -> str:
-        return os.path.join(self.folder, f"{_name(os.path.basename(path))}-{_digest(path)}.read")
+        # Transcripts of several folders may have one name.
+        folder, name = os.path.split(path)
+        return os.path.join(self.folder, f"{as_name(name)}-{as_name(folder)[-_OF_FOLDER:]}.read")
 
 
 def _write(descriptor: int, line: bytes) -> None:
@@ -169,6 +197,17 @@ def _write(descriptor: int, line: bytes) -> None:
     while rest:
         rest = rest[os.write(descriptor, rest) :]
     os.fsync(descriptor)
+
+
+def _has_line(path: str) -> bool:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        while chunk := os.read(descriptor, _CHUNK):
+            if b"\n" in chunk:
+                return True
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def _is_at(descriptor: int, path: str) -> bool:
@@ -185,15 +224,3 @@ def _parts(line: bytes) -> "tuple[dict[str, Any], bytes]":
     except ValueError:
         return {}, line
     return (facts, payload) if isinstance(facts, dict) else ({}, line)
-
-
-def _name(text: str) -> str:
-    """Spell an id that somebody else made as the name of a file."""
-    plain = "".join(character if character in _PLAIN else "_" for character in text)[:80]
-    return plain if plain == text else f"{plain}-{_digest(text)}"
-
-
-def _digest(text: str) -> str:
-    from zlib import crc32
-
-    return f"{crc32(text.encode(errors='surrogateescape')):08x}"

@@ -27,6 +27,25 @@ def _block(block: "dict[str, Any]") -> str:
     return json.dumps(block, ensure_ascii=False, sort_keys=True)
 
 
+def as_name(text: str) -> str:
+    """Spell an id that somebody else made so that it can name a file or a run; two that would be spelled alike are told apart."""
+    plain = "".join(character if character in _PLAIN else "_" for character in text)[:_LONGEST_NAME]
+    if plain == text and plain:
+        return plain
+    from zlib import crc32
+
+    return f"{plain}-{crc32(text.encode(errors='surrogateescape')):08x}"
+
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+_LONGEST_NAME = 80
+
+
+def text_or_none(value: "Any") -> str | None:
+    """Give a text, and nothing for whatever else stands in its place."""
+    return value if isinstance(value, str) and value else None
+
+
 def as_time(text: "Any") -> "datetime | None":
     """Read a moment as programs write it; None where it is none."""
     from datetime import UTC, datetime

@@ -12,7 +12,7 @@ from decklog.agents.spool import Spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from typing import IO, Any
 
@@ -23,6 +23,8 @@ HELD = 2
 # Only recorded: they wait in the spool for the next event that takes them in.
 _ONLY_RECORDED = frozenset(["PostToolUse", "PostToolUseFailure", "PostToolBatch", "SubagentStart", "Notification", "AfterTool"])
 _JUDGED = frozenset(["PreToolUse", "BeforeTool"])
+# An agent that begins waits no longer for a log that somebody else holds.
+_PATIENCE_SECONDS = 5.0
 # A program that has told its end writes its totals and is gone.
 _LONGEST_END_SECONDS = 5.0
 
@@ -38,23 +40,33 @@ class Hook:
         self.event = str(self.told.get("hook_event_name") or "")
 
     def answer(self, out: "IO[str]", err: "IO[str]") -> int:
-        """Put the event on record, and answer it."""
+        """Put the event on record, and answer it; what is held is held also where it can't be put on record."""
         place = self._place()
         if place is None:
             return 0
-        from decklog.place.locate import beside
-
-        spool = Spool(beside(place, "spool"))
-        denied = self._judged() if self.event in _JUDGED else None
-        spool.put(self.program, self._session, self._facts(denied), self._payload)
+        denied, unjudged = self._judged()
         if denied:
             err.write(denied + "\n")
             err.flush()
+        try:
+            self._record(place, denied, out)
+        except Exception as problem:
+            if not denied:
+                raise
+            err.write(f"It is not on record: {problem}\n")
+        if unjudged is not None:
+            raise unjudged
+        return HELD if denied else 0
+
+    def _record(self, place: "Place", denied: str | None, out: "IO[str]") -> None:
+        from decklog.place.locate import beside
+
+        spool = Spool(beside(place, "spool"))
+        spool.put(self.program, self._session, self._facts(denied), self._payload)
         if self.event == "SessionStart":
             self._prime(place, spool, out)
         elif self.event not in _ONLY_RECORDED:
-            _apart(lambda: self._take_in(place, spool))
-        return HELD if denied else 0
+            _apart(lambda: self._take_in(place, spool), spool)
 
     def _prime(self, place: "Place", spool: Spool, out: "IO[str]") -> None:
         """Take in what waits, and tell the agent where it stands: what is printed here becomes a part of its conversation."""
@@ -68,16 +80,17 @@ class Hook:
         mine = claim if claim is not None and claim.is_open else None
         run_id = self._environment.get("DECKLOG_RUN_ID") or (mine and mine.run_id)
         task_id = self._environment.get("DECKLOG_TASK_ID") or (mine and mine.task_id)
-        with place.open() as log:
+        with place.open(busy_seconds=_PATIENCE_SECONDS) as log:
             since = self._last_here(log)
             take_in(log, spool)
             out.write(Prime(log, worker=who.name, run_id=run_id or None, task_id=task_id or None, since=since).text())
 
     def _last_here(self, log: "Decklog") -> "datetime | None":
+        from decklog.agents.recorder import run_of_session
         from decklog.errors import NotFound
 
         try:
-            found = log.journal.find(f"{self.program}-{self._session}", limit=1)
+            found = log.journal.find(run_of_session(self.program, self._session), limit=1)
         except NotFound:
             return None
         return found[0].at if found else None
@@ -99,8 +112,8 @@ class Hook:
         """Find the log of the session's folder; where there is none, nothing is recorded."""
         from decklog.place.locate import locate, users_own
 
-        folder = self.told.get("cwd")
-        place = locate(None, folder if isinstance(folder, str) and os.path.isdir(folder) else None, self._environment)
+        # Not by the folder that a command has led the session to: that one may have no log, and so no guard.
+        place = locate(None, self._root if os.path.isdir(self._root) else None, self._environment)
         if not place.is_named and place.target == users_own().target:
             return None
         return place if place.exists else None
@@ -111,11 +124,24 @@ class Hook:
         facts["session"] = self._session
         return {**facts, "denied": denied} if denied else facts
 
-    def _judged(self) -> str | None:
+    @property
+    def _root(self) -> str:
+        """The folder that the session is about. A program that another one started has inherited the other's variables."""
+        named = self._environment.get("CLAUDE_PROJECT_DIR") if self.program == "claude" else None
+        told = self.told.get("cwd")
+        return named or (told if isinstance(told, str) and told else os.getcwd())
+
+    def _judged(self) -> tuple[str | None, Exception | None]:
+        """Say why a call is held, if it is; where it can't be judged, what came in between."""
+        if self.event not in _JUDGED:
+            return None, None
         from decklog.hooks.judging import held
 
-        root = self._environment.get("CLAUDE_PROJECT_DIR") or str(self.told.get("cwd") or os.getcwd())
-        return held(self.told, root)
+        try:
+            return held(self.told, self._root), None
+        except Exception as problem:  # noqa: BLE001
+            # The event is to be on record before anybody hears of it.
+            return None, problem
 
 
 def run(program: str) -> int:
@@ -159,17 +185,19 @@ def _is_gone(process: int) -> bool:
     return False
 
 
-def _apart(work: "Any") -> None:
+def _apart(work: "Callable[[], None]", spool: Spool) -> None:
     """Do work in a process of its own, so that the agent need not wait for it, nor can end it with the hook."""
     sys.stdout.flush()
     if os.fork():
         return
-    # Whatever it meets ends here: the events wait on, and the next one takes them in.
     try:
         os.setsid()
         silence = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(silence, descriptor)
         work()
+    except Exception as problem:  # noqa: BLE001
+        # The events wait on, and the next one takes them in; `decklog doctor agents` tells why they do.
+        spool.say_trouble(problem)
     finally:
         os._exit(0)

@@ -17,15 +17,20 @@ def held(told: "dict[str, Any]", root: str) -> str | None:
     command = _command(told)
     if command is None:
         return None
-    if isinstance(command, str) and is_plain(command):
+    cwd = os.path.relpath(str(told.get("cwd") or root), root)
+    if isinstance(command, str) and is_plain(command) and _is_plain_place(cwd):
         return None
     from decklog.tools.policy import Decision, judge
 
-    cwd = os.path.relpath(str(told.get("cwd") or root), root)
     verdict = judge(command, root=root, cwd=cwd)
     if verdict.decision is not Decision.DENY:
         return None
     return f"Decklog's policy denies this ({verdict.rule}): {verdict.reason} Reach the goal another way, or ask the person."
+
+
+def _is_plain_place(cwd: str) -> bool:
+    """Say whether a folder is one of the repository's own, where a plain name can only be a file's."""
+    return cwd == "." or not any(part.startswith(".") for part in cwd.split(os.sep))
 
 
 def _command(told: "dict[str, Any]") -> "str | list[str] | None":

@@ -17,7 +17,7 @@ from decklog.agents.events import (
     Spawned,
 )
 from decklog.agents.reading import GONE
-from decklog.agents.texts import as_text
+from decklog.agents.texts import as_text, text_or_none
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,16 +75,16 @@ def _begun(payload: "Payload", place: "dict[str, Any]") -> Event:
     return Begun(
         **{**place, "agent_id": None},
         source=str(payload.get("source") or "startup"),
-        cwd=payload.get("cwd"),
-        model=payload.get("model"),
-        transcript=payload.get("transcript_path"),
+        cwd=text_or_none(payload.get("cwd")),
+        model=text_or_none(payload.get("model")),
+        transcript=text_or_none(payload.get("transcript_path")),
     )
 
 
 def _prompted(payload: "Payload", place: "dict[str, Any]") -> Event:
     text = as_text(payload.get("prompt"))
     by = "program" if text.startswith(_NOTICE) or payload.get("source") not in (None, "user", "sdk") else "person"
-    return Prompted(**place, prompt_id=payload.get("prompt_id"), text=text, by=by)
+    return Prompted(**place, prompt_id=text_or_none(payload.get("prompt_id")), text=text, by=by)
 
 
 def _called(payload: "Payload", place: "dict[str, Any]") -> Event | None:
@@ -110,7 +110,7 @@ def _returned(payload: "Payload", place: "dict[str, Any]") -> Event | None:
     return Returned(
         **place,
         call_id=call,
-        tool=payload.get("tool_name"),
+        tool=text_or_none(payload.get("tool_name")),
         outcome=outcome,
         output=as_text(error) if error is not None else output_of(response),
         facts={"duration_ms": payload.get("duration_ms")},
@@ -137,7 +137,7 @@ def _denied(payload: "Payload", place: "dict[str, Any]") -> Event | None:
     return Returned(
         **place,
         call_id=call,
-        tool=payload.get("tool_name"),
+        tool=text_or_none(payload.get("tool_name")),
         outcome=Outcome.DENIED,
         output=as_text(payload.get("reason")),
     )
@@ -151,7 +151,7 @@ def _joined(payload: "Payload", place: "dict[str, Any]") -> Event | None:
     # A compaction is told as the end of a sub-agent without a kind.
     if not place["agent_id"] or not payload.get("agent_type"):
         return None
-    return Joined(**place, text=payload.get("last_assistant_message"))
+    return Joined(**place, text=as_text(payload.get("last_assistant_message")) or None)
 
 
 def _compacting(payload: "Payload", place: "dict[str, Any]") -> Event:
@@ -159,7 +159,9 @@ def _compacting(payload: "Payload", place: "dict[str, Any]") -> Event:
 
 
 def _compacted(payload: "Payload", place: "dict[str, Any]") -> Event:
-    return Compacted(**place, trigger=str(payload.get("trigger") or "auto"), summary=payload.get("compact_summary"))
+    return Compacted(
+        **place, trigger=str(payload.get("trigger") or "auto"), summary=as_text(payload.get("compact_summary")) or None
+    )
 
 
 def _rested(payload: "Payload", place: "dict[str, Any]") -> Event:
@@ -168,7 +170,7 @@ def _rested(payload: "Payload", place: "dict[str, Any]") -> Event:
 
 
 def _ended(payload: "Payload", place: "dict[str, Any]") -> Event:
-    return Ended(**{**place, "agent_id": None}, reason=payload.get("reason"))
+    return Ended(**{**place, "agent_id": None}, reason=text_or_none(payload.get("reason")))
 
 
 def _noted(name: str, payload: "Payload", place: "dict[str, Any]") -> Event:

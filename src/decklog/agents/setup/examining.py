@@ -149,6 +149,8 @@ def waiting_in(spool: "Spool", findings: Findings) -> dict[str, int]:
         findings.add(
             "spool", f"{dropped} events found no room in {spool.folder}", "Transcripts fill it in: decklog import claude"
         )
+    if (trouble := spool.trouble()) is not None:
+        findings.add("spool", f"events could not be taken in: {trouble}", "Mend what it names; the next event tries again.")
     return {"waiting": sum(counts.values()), "dropped": dropped}
 
 

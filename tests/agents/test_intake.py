@@ -1,0 +1,72 @@
+"""Events out of the spool: whatever one of them is, those behind it come into the log."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog, EntryKind
+from decklog.agents.intake import take_in
+from decklog.agents.spool import Spool
+
+STRANGE: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"session_id": "a b:c", "hook_event_name": "UserPromptSubmit", "prompt": "x"}, {}),
+    ({"session_id": "s" * 400, "hook_event_name": "Stop"}, {}),
+    ({"session_id": "@desk", "hook_event_name": "Stop"}, {}),
+    ({"session_id": "s", "hook_event_name": "Stop"}, {"run": "no-such-run"}),
+    ({"session_id": "s", "hook_event_name": "Stop"}, {"run": 5, "task": []}),
+    ({"session_id": "s", "hook_event_name": "Stop"}, {"at": 1e300}),
+    ({"session_id": "s", "hook_event_name": "PostCompact", "compact_summary": {"a": 1}}, {}),
+    ({"session_id": "s", "hook_event_name": "SubagentStop", "agent_id": "a/b c", "agent_type": "x"}, {}),
+    (
+        {"session_id": "s", "hook_event_name": "SubagentStop", "agent_id": "a", "agent_type": "x", "last_assistant_message": [1]},
+        {},
+    ),
+    ({"session_id": "s", "hook_event_name": "SessionStart", "cwd": 5, "model": {}, "transcript_path": []}, {}),
+    ({"session_id": "s", "hook_event_name": "x" * 5000, "message": {"m": 1}}, {}),
+    (
+        {"session_id": "s", "hook_event_name": "PreToolUse", "tool_use_id": "t" * 9000, "tool_input": {"command": "\ud800\x00"}},
+        {},
+    ),
+    ({"session_id": "s", "hook_event_name": "Stop", "transcript_path": "/nowhere/\x00x"}, {}),
+    ({"session_id": "s", "hook_event_name": "Stop", "transcript_path": "/"}, {}),
+]
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Spool:
+    return Spool(str(tmp_path / "spool"))
+
+
+def put(spool: Spool, payload: dict[str, Any], facts: dict[str, Any] | None = None) -> None:
+    spool.put("claude", "one", {"session": payload.get("session_id"), **(facts or {})}, json.dumps(payload).encode())
+
+
+@pytest.mark.parametrize("number", range(len(STRANGE)))
+def test_no_event_keeps_those_behind_it_out(log: Decklog, spool: Spool, number: int) -> None:
+    put(spool, *STRANGE[number])
+    put(spool, {"session_id": "after", "hook_event_name": "UserPromptSubmit", "prompt": "I came after", "prompt_id": "p"})
+    take_in(log, spool)
+    assert spool.is_empty
+    assert [entry.body for entry in log.journal.find("claude-after", kind=EntryKind.INTERACTION)] == ["I came after"]
+    assert log.journal.verify().ok
+
+
+def test_a_line_that_a_killed_hook_left_half_written_is_waited_for_by_nobody(log: Decklog, spool: Spool) -> None:
+    put(spool, {"session_id": "s", "hook_event_name": "Stop"})
+    (name,) = spool.waiting()
+    with open(os.path.join(spool.folder, name), "ab") as file:
+        file.write(b'{"at": 1, "prog')
+    assert take_in(log, spool).events == 1
+    assert spool.is_empty
+    put(spool, {"session_id": "s", "hook_event_name": "Stop"})
+    assert take_in(log, spool).unread == 1
+
+
+def test_two_sessions_whose_names_are_spelled_alike_are_two_runs(log: Decklog, spool: Spool) -> None:
+    for session in ("a b", "a_b", "a:b"):
+        put(spool, {"session_id": session, "hook_event_name": "Stop"})
+    take_in(log, spool)
+    assert len(log.runs.find()) == 3
