@@ -11,6 +11,7 @@ ALL = (
     "fairness",
     "scale",
     "calls",
+    "hooks",
     "tasks",
     "redaction",
     "judging",

@@ -1,5 +1,6 @@
 """Writes the documents, and what else follows from the code. Run it as `python -m tests.generate`."""
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -10,7 +11,8 @@ from tests.async_types import async_types
 from tests.reference import errors_md, python_md
 
 DOCS = Path(__file__).parent.parent / "docs"
-MANAGER = DOCS.parent / "src/decklog/tools/policy/manager.toml"
+POLICY = DOCS.parent / "src/decklog/tools/policy"
+SHIPPED = POLICY / "shipped.json"
 ASYNC_TYPES = DOCS.parent / "src/decklog/aio/typed.pyi"
 
 
@@ -114,17 +116,29 @@ def _option(option: click.Option) -> str:
     return f"- `{spelled}{value}`" + (f": {option.help}" if option.help else "")
 
 
-def manager_toml() -> str:
-    """Give the commands that only the manager may use, as the policy of agents' commands reads them."""
+def _manager_commands() -> list[str]:
+    """Give the commands that only the manager may use, by the marks on operations and commands."""
     from decklog.cli.main import menu
 
     context = click.Context(menu, info_name="decklog")
-    found = [path for name in menu.list_commands(context) for path in _manager_paths(name, menu.get_command(context, name))]
-    lines = "".join(f'    "{path}",\n' for path in sorted(found))
-    return (
-        "# What only the manager may run, by the marks on operations and commands. Written by `make docs`, kept true by a test.\n"
-        f"[names]\nmanager_commands = [\n{lines}]\n"
-    )
+    return sorted(path for name in menu.list_commands(context) for path in _manager_paths(name, menu.get_command(context, name)))
+
+
+def shipped_json() -> str:
+    """Give the shipped policy in the form that is quick to read, an entry a line, with what only the manager may run."""
+    from decklog.tools.policy.load import merge, read
+
+    data = merge(read(POLICY / "default.toml"), {"names": {"manager_commands": _manager_commands()}})
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in data.items()) + "\n}\n"
+
+
+def _lines(value: object) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n]"
+    if isinstance(value, dict):
+        rows = (f"{json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}" for name, entry in value.items())
+        return "{\n" + ",\n".join(rows) + "\n}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _manager_paths(path: str, command: click.Command | None) -> list[str]:
@@ -146,7 +160,7 @@ def documents() -> dict[Path, str]:
         DOCS / "cli.md": cli_md(),
         DOCS / "reference/errors.md": errors_md(),
         DOCS / "reference/python.md": python_md(),
-        MANAGER: manager_toml(),
+        SHIPPED: shipped_json(),
         ASYNC_TYPES: async_types(),
     }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog.operations import Operation
-from tests.generate import ASYNC_TYPES, DOCS, MANAGER, async_types, cli_md, documents, manager_toml, schema_sql
+from tests.generate import ASYNC_TYPES, DOCS, SHIPPED, async_types, cli_md, documents, schema_sql, shipped_json
 from tests.reference import errors_md, python_md
 from tests.registry import named, operations
 
@@ -18,7 +18,7 @@ from tests.registry import named, operations
         (cli_md, DOCS / "cli.md"),
         (errors_md, DOCS / "reference/errors.md"),
         (python_md, DOCS / "reference/python.md"),
-        (manager_toml, MANAGER),
+        (shipped_json, SHIPPED),
         (async_types, ASYNC_TYPES),
     ],
 )

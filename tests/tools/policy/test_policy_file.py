@@ -10,6 +10,7 @@ import pytest
 
 from decklog.errors import Invalid, NotFound
 from decklog.tools.policy import Decision, Policy, judge
+from decklog.tools.policy.programs.table import KINDS, check_of
 from tests.db.processes import unmeasured
 
 
@@ -99,10 +100,28 @@ def test_only_text_and_lists_of_text_are_judged(command: object) -> None:
         judge(command)  # type: ignore[arg-type]
 
 
-def test_importing_the_package_loads_neither_the_parser_nor_the_file() -> None:
-    code = "import sys, decklog.tools.policy; print([m for m in ('tree_sitter', 'tomllib') if m in sys.modules])"
+# Each costs as much as judging several commands does, or more: a hook judges one and is gone.
+HEAVY = ("dataclasses", "inspect", "pathlib", "tomllib", "ast", "importlib.resources", "tempfile", "urllib.parse", "decklog.app")
+
+
+def test_judging_a_command_imports_nothing_heavy() -> None:
+    judged = "from decklog.tools.policy import judge; judge('cp a b && rm -rf build')"
+    code = f"import sys; {judged}; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=unmeasured())
     assert done.stdout.strip() == "[]"
+
+
+def test_every_kind_and_role_that_has_a_check_has_one() -> None:
+    missing = [kind for kind in KINDS if check_of(kind) is None]
+    assert missing == []
+
+
+def test_a_pattern_is_looked_for_wherever_it_could_match() -> None:
+    for globs in Policy.default().globs.values():
+        for pattern in globs.patterns:
+            sample = pattern.replace("/**", "/some/where").replace("**/", "").replace("*", "x").replace("?", "x")
+            assert globs.covers(sample), pattern
+            assert globs.covers(sample.upper()), pattern
 
 
 def test_every_rule_of_the_shipped_policy_says_why_and_what_instead() -> None:

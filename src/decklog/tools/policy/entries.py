@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from decklog.tools.policy.verdict import Decision
 
+_NOTHING: Mapping[str, "Finding"] = MappingProxyType({})
+_NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
-@dataclass(frozen=True)
-class Finding:
+
+class Finding(NamedTuple):
     """A decision with the rule behind it, not yet tied to a command."""
 
     decision: Decision
@@ -16,12 +19,11 @@ class Finding:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Program:
+class Program(NamedTuple):
     """What a program does with its arguments, and whether it may run at all."""
 
     finding: Finding
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = _NO_OPTIONS
     """Options that take a value, with the value's role."""
     operands: str = "text"
     first: str | None = None
@@ -30,7 +32,7 @@ class Program:
     runs: str | None = None
     """How it starts another program: `argv` or `shell`."""
     skip: int = 0
-    subcommands: Mapping[str, Finding] = field(default_factory=dict)
+    subcommands: Mapping[str, Finding] = _NOTHING
     kind: str | None = None
     """The special reading it needs: `git`, `find`, `python` ..."""
     code: frozenset[str] = frozenset()
@@ -53,8 +55,7 @@ class Program:
     """Whether it writes its options as `/name:value`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rule:
+class Rule(NamedTuple):
     """A decision about some uses of some programs; every condition given must hold."""
 
     finding: Finding

@@ -2,8 +2,10 @@
 
 import re
 from fnmatch import fnmatchcase
+from functools import cache
 
 _GLOB = re.compile(r"[*?\[]")
+_WILD = re.compile(r"\*\*/|/\*\*$|\*|\?")
 _MOST_KNOWN = 4_096
 
 
@@ -30,18 +32,32 @@ def translate(pattern: str) -> str:
     return out
 
 
+def needle(pattern: str) -> str:
+    """Give the longest text that every path has which a pattern matches."""
+    return max(_WILD.split(pattern.removeprefix("**/").removesuffix("/**")), key=len).casefold()
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a path pattern, once."""
+    return re.compile(translate(pattern), re.IGNORECASE)
+
+
 class Globs:
     """A list of path patterns."""
 
     def __init__(self, patterns: list[str]) -> None:
         self.patterns = patterns
-        self._regex = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in patterns) or r"(?!)", re.IGNORECASE)
+        self._needles = [(needle(pattern), pattern) for pattern in patterns]
         self._known: dict[str, bool] = {}
         self._literals = [pattern.removeprefix("**/") for pattern in patterns if not _GLOB.search(pattern)]
 
     def covers(self, path: str) -> bool:
         """Tell whether a path matches as it is written."""
-        return self._regex.fullmatch(path) is not None
+        # To compile a pattern costs a thousand times what it costs to see that a path can't match it. Letters that are equal
+        # but for their case are more outside of ASCII than this knows.
+        text = path.casefold() if path.isascii() else None
+        return any(_compiled(pattern).fullmatch(path) for part, pattern in self._needles if text is None or part in text)
 
     def match(self, path: str) -> bool:
         """Tell whether a path matches, or a pattern in a command could expand to one that does; the answers are remembered."""

@@ -3,17 +3,22 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from decklog.errors import Invalid, NotFound
 from decklog.tools.policy.entries import Finding, Program, Rule
+from decklog.tools.policy.made_on_use import MadeOnUse
 from decklog.tools.policy.verdict import Decision
 
 _ALLOWED = "Nothing in this command needs a person's attention."
 
 
-def read(path: Path) -> dict[str, Any]:
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read(path: "Path") -> dict[str, Any]:
     """Read a TOML or JSON file."""
     if not path.is_file():
         raise NotFound(f"There is no policy file {path}.", hint="Check the path.", path=str(path))
@@ -75,24 +80,25 @@ class Tables:
         chosen = self.decisions.get(rule) or decision or entry.get("decision", "allow")
         return Finding(Decision(chosen), rule, entry.get("reason", _ALLOWED))
 
-    def programs(self) -> dict[str, Program]:
+    def programs(self) -> Mapping[str, Program]:
         """Read the program tables, later ones over earlier ones, then the three short lists."""
-        programs: dict[str, Program] = {}
+        entries: dict[str, dict[str, Any] | Program] = {}
         for entry in self.data.get("programs", ()):
-            program = self._program(entry)
-            programs.update(dict.fromkeys(words(entry["names"]), program))
+            entries.update(dict.fromkeys(words(entry["names"]), entry))
         for decision in Decision:
             for name in words(self.data.get(decision.value, ())):
-                programs[name] = Program(finding=self._listed(decision, name))
-        return programs
+                entries[name] = Program(finding=self._listed(decision, name))
+        return MadeOnUse(entries, self._program)
 
     def _listed(self, decision: Decision, name: str) -> Finding:
         """Give the finding for a program that a short list names."""
         reason = f"The policy lists {name} under {decision.value}; change the policy file if that is wrong."
         return Finding(decision, f"listed-{decision.value}", reason)
 
-    def _program(self, entry: dict[str, Any]) -> Program:
+    def _program(self, entry: dict[str, Any] | Program) -> Program:
         """Read one program table."""
+        if isinstance(entry, Program):
+            return entry
         options = {option: role for role, names in entry.get("options", {}).items() for option in words(names)}
         return Program(
             finding=self._finding(entry),
@@ -125,14 +131,13 @@ class Tables:
                 is_allowed = decision == Decision.ALLOW
                 yield name, self._finding({} if is_allowed else entry, decision)
 
-    def rules(self) -> dict[str, tuple[Rule, ...]]:
+    def rules(self) -> Mapping[str, tuple[Rule, ...]]:
         """Read the rules and file them under the programs they are about."""
-        rules: dict[str, tuple[Rule, ...]] = {}
+        filed: dict[str, list[dict[str, Any]]] = {}
         for entry in self.data.get("rules", ()):
-            rule = self._rule(entry)
             for name in words(entry["programs"]):
-                rules[name] = (*rules.get(name, ()), rule)
-        return rules
+                filed.setdefault(name, []).append(entry)
+        return MadeOnUse(filed, lambda entries: tuple(self._rule(entry) for entry in entries))
 
     def _rule(self, entry: dict[str, Any]) -> Rule:
         """Read one rule."""

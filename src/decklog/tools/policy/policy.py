@@ -1,25 +1,30 @@
 """The policy: data that says what is allowed, asked about and denied.
 
-The shipped policy is `default.toml` beside this file. A user's file, TOML or JSON, is laid over it: tables
+The shipped policy is `default.toml` beside this file, read from `shipped.json`, which `make docs` writes from it, since to read
+the other takes twenty times as long. A user's file, TOML or JSON, is laid over it: tables
 are merged, lists of tables are added to, `{ add = [...], remove = [...] }` edits a plain list, and the
 short forms `allow`, `ask`, `deny` (programs) and `[decisions]` (rule name to decision) settle the common
 wishes in one line each.
 """
 
+import json
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.errors import Invalid
 from decklog.tools.policy.entries import Finding, Program, Rule
 from decklog.tools.policy.globs import Globs
 from decklog.tools.policy.load import Tables, merge, read, words
+from decklog.tools.policy.made_on_use import MadeOnUse
 
-_DEFAULT = Path(__file__).with_name("default.toml")
-_MANAGER = Path(__file__).with_name("manager.toml")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SHIPPED = os.path.join(os.path.dirname(__file__), "shipped.json")
 _OWN = ("programs", "rules", "paths", "variables")
 _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 _NEGATIONS = ("no-", "skip-", "without-", "ignore-", "disable-", "exclude-")
@@ -32,8 +37,7 @@ _FOR_TARGET = re.compile(
 _VERSION = re.compile(r"[-_]?v?\d+(\.\d+)*$")
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(NamedTuple):
     """Everything the judge decides by."""
 
     programs: Mapping[str, Program]
@@ -58,13 +62,15 @@ class Policy:
         return _default()
 
     @classmethod
-    def load(cls, path: str | Path) -> "Policy":
+    def load(cls, path: "str | Path") -> "Policy":
         """Read a user's file and lay it over the shipped policy; `extends = "none"` uses it alone."""
+        from pathlib import Path
+
         given = read(Path(path))
         base = _shipped()
         if given.pop("extends", "default") == "none":
             base = {key: value for key, value in base.items() if key not in _OWN}
-        return _build(merge(base, given), str(path))
+        return _checked(merge(base, given), str(path))
 
     def program(self, name: str) -> Program | None:
         """Find a program by its name, also with a version behind it."""
@@ -104,33 +110,44 @@ class Policy:
 @cache
 def _default() -> Policy:
     """Read the shipped policy once."""
-    return _build(_shipped(), str(_DEFAULT))
+    return _build(_shipped())
 
 
 def _shipped() -> dict[str, Any]:
     """Give the data of the shipped policy, with the commands that only the manager may run."""
-    return merge(merge({}, read(_DEFAULT)), read(_MANAGER))
+    with open(_SHIPPED, encoding="utf-8") as file:
+        data: dict[str, Any] = json.load(file)
+    return data
 
 
-def _build(data: dict[str, Any], path: str) -> Policy:
-    """Build a policy from its data, naming the file in what it refuses."""
+def _build(data: dict[str, Any]) -> Policy:
+    """Build a policy from its data; what is wrong in an entry shows when it is used."""
     tables = Tables(data)
+    programs = tables.programs()
+    return Policy(
+        programs=programs,
+        rules=tables.rules(),
+        paths=tables.paths(),
+        findings=tables.findings(),
+        globs=MadeOnUse(data.get("globs", {}), lambda given: Globs(words(given))),
+        names=MadeOnUse(data.get("names", {}), lambda given: frozenset(words(given))),
+        patterns=MadeOnUse(data.get("patterns", {}), re.compile),
+        variables=tables.variables(),
+        option_words=tables.option_words(),
+        languages={name: language for language, named in data.get("languages", {}).items() for name in words(named)},
+        starters=frozenset(name.rpartition(" ")[0] for name in programs if " " in name),
+        data=data,
+    )
+
+
+def _checked(data: dict[str, Any], path: str) -> Policy:
+    """Build a policy and make all of it, naming the file in what it refuses."""
     try:
-        programs = tables.programs()
-        return Policy(
-            programs=programs,
-            rules=tables.rules(),
-            paths=tables.paths(),
-            findings=tables.findings(),
-            globs={name: Globs(words(given)) for name, given in data.get("globs", {}).items()},
-            names={name: frozenset(words(given)) for name, given in data.get("names", {}).items()},
-            patterns={name: re.compile(given) for name, given in data.get("patterns", {}).items()},
-            variables=tables.variables(),
-            option_words=tables.option_words(),
-            languages={name: language for language, named in data.get("languages", {}).items() for name in words(named)},
-            starters=frozenset(name.rpartition(" ")[0] for name in programs if " " in name),
-            data=data,
-        )
+        policy = _build(data)
+        for table in (policy.programs, policy.rules, policy.globs, policy.names, policy.patterns):
+            for name in table:
+                table[name]
+        return policy
     except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
         raise Invalid(
             f"The policy file {path} is not well formed: {error!r}.",

@@ -1,7 +1,7 @@
 """What judging a command comes to: allow, ask or deny, with the rule that said so."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Decision(StrEnum):
@@ -20,8 +20,7 @@ class Decision(StrEnum):
 _RANKS = {Decision.ALLOW: 0, Decision.ASK: 1, Decision.DENY: 2}
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The decision on a command line, and the simple command that led to it."""
 
     decision: Decision

@@ -2,7 +2,6 @@
 
 import re
 import sys
-from dataclasses import dataclass, field
 
 from decklog.tools.policy.entries import Program
 from decklog.tools.policy.programs.python_code import check_python_code
@@ -21,16 +20,16 @@ _FILE = re.compile(r"[\w./-]+\.(?:rb|exs|php|js)")
 _KNOWN_SCRIPTS = {"manage.py", "artisan", "setup.py"}
 
 
-@dataclass
 class Start:
     """What an interpreter is started with: code, a module, a script, or nothing but its standard input."""
 
-    code: list[Word] = field(default_factory=list)
-    module: str | None = None
-    script: Word | None = None
-    rest: list[Word] = field(default_factory=list)
-    reads_stdin: bool = False
-    flags: set[str] = field(default_factory=set)
+    def __init__(self, *, reads_stdin: bool = False) -> None:
+        self.code: list[Word] = []
+        self.module: str | None = None
+        self.script: Word | None = None
+        self.rest: list[Word] = []
+        self.reads_stdin = reads_stdin
+        self.flags: set[str] = set()
 
 
 def start_of(words: list[Word], program: Program, module_flag: bool = False) -> Start:

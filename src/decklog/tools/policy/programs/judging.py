@@ -1,13 +1,12 @@
 """The judge's judge: where every simple command of a script is held against the policy."""
 
 import re
-from dataclasses import replace
 
 from decklog.tools.policy.entries import Finding, Program, Rule
 from decklog.tools.policy.paths import Paths
 from decklog.tools.policy.policy import Policy
 from decklog.tools.policy.programs.printed import output_of
-from decklog.tools.policy.programs.table import CHECKS
+from decklog.tools.policy.programs.table import check_of
 from decklog.tools.policy.programs.use import Use
 from decklog.tools.policy.programs.variables import check_variable
 from decklog.tools.policy.shell.options import sort_arguments
@@ -205,7 +204,7 @@ class Judging:
             self._decide(use)
             self._rules(use)
         self._roles(use)
-        special = CHECKS.get(program.kind or _RUNS.get(program.runs or "", ""))
+        special = check_of(program.kind or _RUNS.get(program.runs or "", ""))
         if special is not None:
             special(self, use)
         self._note_built(use)
@@ -231,7 +230,7 @@ class Judging:
         found = self._started(inner) if entry.level else inner
         if found is not None:
             before = use.call.inner(use.call.argv[: -len(own.operands)])
-            outer = Use(use.name, before, use.program, replace(own, operands=[]), use.scope)
+            outer = Use(use.name, before, use.program, own.without_operands(), use.scope)
             self._rules(outer)
             self._roles(outer)
         return found
@@ -357,7 +356,7 @@ class Judging:
         elif role == "package":
             self._package(word, use)
         else:
-            special = CHECKS.get("role " + role)
+            special = check_of("role " + role)
             if special is not None:
                 special(self, Use(use.name, use.call, use.program, use.arguments.of([word]), use.scope))
 
@@ -378,7 +377,8 @@ class Judging:
                 self.report("piped-to-interpreter", call.text)
                 return Word(UNKNOWN, word.taint)
             return self.run_script(word.text.replace(UNKNOWN, "${UNKNOWN}"), scope)
-        special = CHECKS["code " + language]
+        special = check_of("code " + language)
+        assert special is not None
         special(self, Use(language, call, _CODE, sort_arguments([Word("--"), word]), scope))
         return Word(UNKNOWN, word.taint)
 

@@ -1,7 +1,6 @@
 """One use of a program, and what a check of it needs of the judge."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from decklog.tools.policy.entries import Finding, Program
@@ -52,18 +51,20 @@ class Judge(Protocol):
         """Judge text that is run as code, by where it came from and by what it says."""
 
 
-@dataclass(slots=True)
 class Use:
     """A program being used: the command, what the policy says of the program, and the arguments sorted by it."""
 
-    name: str
-    call: Call
-    program: Program
-    arguments: Arguments
-    scope: Scope
-    sub: str = ""
-    printed: Word | None = None
-    """What it prints where that is what a program prints that it starts."""
+    __slots__ = ("arguments", "call", "name", "printed", "program", "scope", "sub")
+
+    def __init__(self, name: str, call: Call, program: Program, arguments: Arguments, scope: Scope, sub: str = "") -> None:
+        self.name = name
+        self.call = call
+        self.program = program
+        self.arguments = arguments
+        self.scope = scope
+        self.sub = sub
+        self.printed: Word | None = None
+        """What it prints where that is what a program prints that it starts."""
 
     @property
     def operands(self) -> list[Word]:

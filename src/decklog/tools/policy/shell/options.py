@@ -2,24 +2,26 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from copy import copy
 
 from decklog.tools.policy.shell.words import Word
 
 _SHORTEST_ABBREVIATION = 5
 
 
-@dataclass(slots=True)
 class Arguments:
     """The arguments of a command, sorted: flags as written, `(option, value)` pairs, operands in order."""
 
-    flags: list[str] = field(default_factory=list)
-    values: list[tuple[str, Word]] = field(default_factory=list)
-    operands: list[Word] = field(default_factory=list)
-    followed: list[tuple[str, Word]] = field(default_factory=list)
-    """Long options of which it is not known that they take a value, each with the word behind it."""
-    known: frozenset[str] = frozenset()
-    """Options that the program has, which are therefore no abbreviations of others."""
+    __slots__ = ("flags", "followed", "known", "operands", "values")
+
+    def __init__(self, operands: list[Word] | None = None, known: frozenset[str] = frozenset()) -> None:
+        self.flags: list[str] = []
+        self.values: list[tuple[str, Word]] = []
+        self.operands: list[Word] = [] if operands is None else operands
+        self.followed: list[tuple[str, Word]] = []
+        """Long options of which it is not known that they take a value, each with the word behind it."""
+        self.known = known
+        """Options that the program has, which are therefore no abbreviations of others."""
 
     def has(self, wanted: Iterable[str]) -> bool:
         """Tell whether one of the flags is given, whole or as an abbreviation of a long one."""
@@ -29,6 +31,12 @@ class Arguments:
         """Tell whether a flag as written is a long one cut short."""
         is_long = flag.startswith("--") and len(flag) >= _SHORTEST_ABBREVIATION
         return is_long and name.startswith(flag) and flag not in self.known
+
+    def without_operands(self) -> "Arguments":
+        """Give the flags and the values alone."""
+        given = copy(self)
+        given.operands = []
+        return given
 
     def of(self, operands: list[Word]) -> "Arguments":
         """Give other operands, and nothing else."""

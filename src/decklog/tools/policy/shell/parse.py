@@ -28,13 +28,28 @@ def _parser() -> Any:
     """Load the parser once, on the first command judged."""
     try:
         import tree_sitter
-        import tree_sitter_bash
+
+        grammar = _grammar()
     except ImportError as error:
         raise Unavailable(
             "Judging shell commands needs tree-sitter-bash, which is not installed.",
             hint="Install it with: pip install 'decklog[tools]'",
         ) from error
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
+
+
+def _grammar() -> Any:
+    """Load the grammar without the package around it, which imports much for queries that are not needed here."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    package = PathFinder.find_spec("tree_sitter_bash")
+    spec = package and PathFinder.find_spec("tree_sitter_bash._binding", package.submodule_search_locations)
+    if spec is None or spec.loader is None:
+        raise ImportError("tree_sitter_bash is not installed", name="tree_sitter_bash")
+    grammar = module_from_spec(spec)
+    spec.loader.exec_module(grammar)
+    return grammar
 
 
 def parse(source: bytes) -> Node:

@@ -3,8 +3,8 @@
 import posixpath
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from copy import copy
+from typing import Any, NamedTuple
 
 from decklog.tools.policy.shell.words import NO_TAINT, SPLIT, UNKNOWN, UNKNOWN_WORD, Word
 
@@ -26,41 +26,39 @@ _WELL_KNOWN = {
 }
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(NamedTuple):
     """A shell function: its body as parsed, and the text the parse belongs to."""
 
     body: Any
     source: bytes
 
 
-@dataclass
 class Scope:
     """The state of one script while it is read from top to bottom."""
 
-    secret_names: re.Pattern[str]
-    variables: dict[str, tuple[Word, ...]] = field(default_factory=dict)
-    functions: dict[str, Function] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
-    files: dict[str, Word] = field(default_factory=dict)
-    made: set[str] = field(default_factory=set)
-    later: list[str] = field(default_factory=list)
-    positional: list[Word] | None = None
-    cwd: str = "."
-    branch: str | None = None
-    conditional: int = 0
-    chosen: dict[str, Word] = field(default_factory=dict)
+    def __init__(self, secret_names: re.Pattern[str], cwd: str = ".") -> None:
+        self.secret_names = secret_names
+        self.variables: dict[str, tuple[Word, ...]] = {}
+        self.functions: dict[str, Function] = {}
+        self.aliases: dict[str, str] = {}
+        self.files: dict[str, Word] = {}
+        self.made: set[str] = set()
+        self.later: list[str] = []
+        self.positional: list[Word] | None = None
+        self.cwd = cwd
+        self.branch: str | None = None
+        self.conditional = 0
+        self.chosen: dict[str, Word] = {}
 
     def inner(self, positional: list[Word] | None = None) -> "Scope":
         """Open a scope for a subshell or an inner script: it sees what is set and keeps its changes."""
-        return replace(
-            self,
-            variables=dict(self.variables),
-            functions=dict(self.functions),
-            aliases=dict(self.aliases),
-            positional=self.positional if positional is None else positional,
-            chosen=dict(self.chosen),
-        )
+        scope = copy(self)
+        scope.variables = dict(self.variables)
+        scope.functions = dict(self.functions)
+        scope.aliases = dict(self.aliases)
+        scope.positional = self.positional if positional is None else positional
+        scope.chosen = dict(self.chosen)
+        return scope
 
     def assign(self, name: str, word: Word, *, append: bool = False) -> None:
         """Remember a variable's value; within a branch or a loop, as one of several it may have."""

@@ -5,8 +5,8 @@ so that brace expansion and splitting see only the unquoted ones. `seal` and `un
 """
 
 import re
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 UNKNOWN = "\0"
 """Stands for text that can't be known before the command runs."""
@@ -35,8 +35,7 @@ _NAMED = {
 NO_TAINT: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One argument: its text, what taints it, and what it holds if it names a pipe or a written file."""
 
     text: str
