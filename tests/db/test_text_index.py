@@ -107,6 +107,29 @@ def test_a_changed_page_is_found_wherever_it_lies(log: Decklog, what: str) -> No
     log.close()
 
 
+SIGNS: dict[str, Callable[[bytes], bytes]] = {
+    "another letter": lambda sign: sign[:-1] + bytes([sign[-1] ^ 1]),
+    "a letter less": lambda sign: sign[:-1],
+    "a letter more": lambda sign: sign + b"0",
+    "a letter twice": lambda sign: sign[:1] + sign,
+}
+
+
+@pytest.mark.parametrize("what", SIGNS)
+def test_a_changed_word_by_which_a_page_is_found_is_found(log: Decklog, what: str) -> None:
+    index = Index(log.db.target, random.Random(6))
+    for _ in range(6):
+        index.change()
+    rows = index.connection.execute("select segid, term, pgno from small_idx where length(term) > 1").fetchall()
+    assert len(rows) > 50
+    for segment, term, page in random.Random(7).sample(rows, 12):
+        index.connection.execute("update small_idx set term = ? where segid = ? and term = ?", (SIGNS[what](term), segment, term))
+        assert flaws(log) != []
+        index.connection.execute("update small_idx set term = ? where segid = ? and pgno = ?", (term, segment, page))
+    assert flaws(log) == []
+    log.close()
+
+
 def _is_refused(log: Decklog) -> bool:
     """Places of words on a page are compared by SQLite's own check, which verify runs before."""
     return log.db.check_indexes(1) != []

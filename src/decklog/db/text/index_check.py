@@ -8,7 +8,7 @@ again would outlive its text. Where the index differs, every word of both is lis
 
 from itertools import zip_longest
 
-from decklog.db.text import index_structure
+from decklog.db.text import index_pages, index_structure
 from decklog.errors import Conflict, Damaged, Invalid
 
 TYPE_CHECKING = False
@@ -72,37 +72,45 @@ class IndexCheck:
         one, other = (self._db.each(select.format(name), {}) for name in ("checked_fresh", "checked_copy"))
         return all(row == its for row, its in zip_longest(one, other))
 
-    def _pages_with_words(self) -> set[tuple[int, int]]:
-        """List the pages on which a word begins, as segment and page."""
+    def _pages(self) -> "Iterator[tuple[int, int, bytes]]":
+        """Give the pages with words, in order: segment, number, bytes."""
         rows = self._db.each(
             f"""
-            select id, length(block), substr(block, 3, 2)
+            select id, block
               from main.{self._index}_data
              where id >= {1 << _PAGE_BITS}
                and id < {1 << (_PAGE_BITS + _SEGMENT_BITS)}
                and (id >> 31) & 63 = 0
+             order by id
             """,
             {},
         )
-        # Where the words end and the list of their places begins stands in the third and fourth byte.
-        pages = (id for id, length, end in rows if int.from_bytes(end, "big") < length)
-        return {(id >> _PAGE_BITS, id & 0x7FFFFFFF) for id in pages}
+        for id, block in rows:
+            # Where the words end and the list of their places begins stands in the third and fourth byte.
+            if int.from_bytes(block[2:4], "big") < len(block):
+                yield id >> _PAGE_BITS, id & 0x7FFFFFFF, block
 
     def _is_listed_right(self) -> bool:
         """Say whether the list of segments counts the rows that there are, and the pages that a search may begin on are listed.
 
-        SQLite's own check misses the last one of a segment.
+        SQLite's own check misses the last one of a segment, and the word by which a page is found where it is too small.
         """
         row = self._db.one(f"select block from main.{self._index}_data where id = {index_structure.ID}", {})
         structure = index_structure.read(row[0]) if row else None
         if structure is None:
             return False
-        rows = self._db.each(f"select origin, count(*) from main.{self._index}_docsize group by origin", {})
+        rows: dict[int | None, int] = dict(
+            self._db.each(f"select origin, count(*) from main.{self._index}_docsize group by origin", {})
+        )
         # A merge takes pages from the beginning of a segment, and leaves them listed until it is done.
         first = {segment.id: segment.first_page for segment in structure.segments}
-        listed = self._db.each(f"select segid, pgno / 2 from main.{self._index}_idx", {})
-        pages = {(segment, page) for segment, page in listed if page >= first.get(segment, 0)}
-        return index_structure.counts(structure, dict(rows)) and pages == self._pages_with_words()
+        listed = self._db.each(f"select segid, pgno / 2, term from main.{self._index}_idx", {})
+        signs = {(segment, page): term for segment, page, term in listed if page >= first.get(segment, 0)}
+        by_origin = {origin: count for origin, count in rows.items() if origin is not None}
+        if len(by_origin) < len(rows) or not index_structure.counts(structure, by_origin):
+            return False
+        there = {(segment, page) for segment, page, _ in self._pages()}
+        return signs.keys() == there and not any(index_pages.wrong_signs(self._pages(), signs))
 
     def _leftovers(self) -> int:
         """Count the words that are left when every row was taken out."""

@@ -46,10 +46,13 @@ class LessonVectors:
         )
         return digest_of(vector)
 
-    def digests(self) -> "Iterator[tuple[str, str, str]]":
-        """Give the digest of each vector, with its embedder and its lesson."""
-        for embedder, lesson_id, stored in self._db.each_as_is("select embedder, lesson_id, vector from lesson_vectors", {}):
-            yield embedder, lesson_id, sha256(stored).hexdigest() if isinstance(stored, bytes) else digest_of(stored)
+    def digests(self) -> "Iterator[tuple[str, str, str, bool]]":
+        """Give the digest of each vector, with its embedder and its lesson, and whether it has as many numbers as it says."""
+        sql = "select embedder, lesson_id, dimensions, vector from lesson_vectors"
+        for embedder, lesson_id, dimensions, stored in self._db.each_as_is(sql, {}):
+            is_packed = isinstance(stored, bytes)
+            digest = sha256(stored).hexdigest() if is_packed else digest_of(stored)
+            yield embedder, lesson_id, digest, dimensions == (len(stored) / 4 if is_packed else len(stored))
 
     def without(self, embedder: str, limit: int) -> "list[tuple[str, str]]":
         """List lessons that hold and have no vector of this embedder yet: id and body."""

@@ -210,10 +210,12 @@ class LessonUpkeep(LessonWriter):
         for (payload,) in self._db.each_as_is(sql, {"subtype": EMBEDDED}):
             said: Any = from_json(payload)
             told.update({(said["embedder"], lesson_id): digest for lesson_id, digest in said["vectors"].items()})
-        for embedder, lesson_id, digest in LessonVectors(self._db).digests():
-            if told.get((embedder, lesson_id)) != digest:
-                where = {"table": "lesson_vectors", "record_id": to_json([str(embedder), str(lesson_id)]), "column": "vector"}
-                yield {"what": f"the vector of lesson {lesson_id} by {embedder} is not the one that was made", **where}
+        for embedder, lesson_id, digest, is_counted in LessonVectors(self._db).digests():
+            is_told = told.get((embedder, lesson_id)) == digest
+            if not is_told or not is_counted:
+                where = {"table": "lesson_vectors", "record_id": to_json([str(embedder), str(lesson_id)])}
+                what = f"the vector of lesson {lesson_id} by {embedder} is not the one that was made"
+                yield {"what": what, **where, "column": "dimensions" if is_told else "vector"}
 
     def derive(self) -> None:
         self.reindex()
