@@ -12,6 +12,7 @@ import pytest
 
 import tests.searches  # noqa: F401  (before any test module: their settings start from the profile that it loads)
 from decklog import Decklog, ManualClock
+from tests.connections import kept_for
 from tests.databases import Databases, named
 
 _named = named
@@ -47,9 +48,11 @@ def postgres_databases(postgres_server: str) -> Iterator[Databases]:
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute("create database decklog_template")
     Decklog.open(named(postgres_server, "decklog_template"), migrate=True).close()
-    databases = Databases(postgres_server, "decklog_template")
-    yield databases
-    databases.close()
+    names: set[str] = set()
+    with kept_for(names, postgres_server) as kept:
+        databases = Databases(postgres_server, "decklog_template", names, kept)
+        yield databases
+        databases.close()
 
 
 @pytest.fixture(scope="session")

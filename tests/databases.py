@@ -9,6 +9,8 @@ from itertools import count
 
 import psycopg
 
+from tests.connections import Kept
+
 # More than this over an empty log, and scans would read what earlier tests left behind.
 _MOST_BYTES_LEFT = 4_000_000
 
@@ -22,7 +24,13 @@ create event trigger watch on ddl_command_end execute function watch.note();
 alter event trigger watch enable always;
 """
 _TABLES = "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by relname"
-_OTHERS = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+_OTHERS = """
+select pg_terminate_backend(pid)
+  from pg_stat_activity
+ where datname = current_database()
+   and pid <> pg_backend_pid()
+   and pid <> all(%s)
+"""
 
 
 def named(uri: str, name: str) -> str:
@@ -34,9 +42,11 @@ def named(uri: str, name: str) -> str:
 class Databases:
     """The copies of one migrated, empty database."""
 
-    def __init__(self, server: str, template: str) -> None:
+    def __init__(self, server: str, template: str, names: set[str], kept: Kept) -> None:
         self._server = server
         self._template = template
+        self._names = names
+        self._kept = kept
         self._numbers = count(1)
         self._spare: list[str] = []
         # To each that was used once, to empty it again: connecting is most of what that takes.
@@ -70,6 +80,7 @@ class Databases:
 
     def _make(self) -> str:
         name = f"{self._template}_{next(self._numbers)}"
+        self._names.add(name)
         with psycopg.connect(self._server, autocommit=True) as connection:
             # Copied file by file: half the time of writing the copy to the WAL as well, which is the default.
             connection.execute(f"create database {name} template {self._template} strategy file_copy".encode())
@@ -90,13 +101,13 @@ class Databases:
     def _connection(self, name: str) -> "psycopg.Connection[tuple[object, ...]]":
         """Give our own connection to a database, which nobody else has one to any more."""
         try:
-            self._connections[name].execute(_OTHERS)
+            self._connections[name].execute(_OTHERS, [self._kept.processes()])
         except (KeyError, psycopg.OperationalError):
             if name in self._connections:
                 self._connections[name].close()  # a test ended all there were
             connection = self._connections[name] = psycopg.connect(named(self._server, name), autocommit=True)
             connection.execute("set session_replication_role = replica")
-            connection.execute(_OTHERS)
+            connection.execute(_OTHERS, [self._kept.processes()])
         return self._connections[name]
 
 
