@@ -23,18 +23,6 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def money(microdollars: int, *, whole: bool = False) -> str:
-    """Write micro-dollars as a person reads them: `$11.40`, `$1,204`, `<$0.01`; with `whole`, `$50` where there are no cents."""
-    cents = (abs(microdollars) + 5_000) // 10_000
-    sign = "-" if microdollars < 0 else ""
-    if cents == 0 and microdollars:
-        return f"{sign}<$0.01"
-    dollars_, rest = divmod(cents, 100)
-    if dollars_ >= 1000 or (whole and not rest):
-        return f"{sign}${dollars_ + (rest >= 50):,}"
-    return f"{sign}${dollars_}.{rest:02}"
-
-
 def bar(percent: float, width: int = 20) -> str:
     """Draw how full something is, from 0 to 100 percent; more than that is drawn as full."""
     if width < 1:

@@ -41,7 +41,7 @@ def test_messages_budgets_answers_lessons_and_news_are_told(log: Decklog, run_id
     text = of_task(log, since=since)
     assert "Unread messages" in text
     assert "Leave the parser alone" in text
-    assert "Budget of run run_1: $2.50 of $10 in all spent" in text
+    assert "Budget of run run_1: $2.50 of $10.00 in all spent" in text
     assert "The lexer treats commas as tokens only after a blank" in text
 
 

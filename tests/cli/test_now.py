@@ -7,7 +7,6 @@ import pytest
 
 from decklog import Decklog
 from decklog.cli.screens.lines import cells, fit, span, wrapped
-from decklog.figures import money
 from tests.cli.conftest import Program
 from tests.cli.test_terminal import on_a_terminal
 
@@ -37,10 +36,10 @@ def test_a_new_log_says_the_two_commands_to_start_and_that_nothing_waits(decklog
 def test_a_decision_that_waits_is_exit_code_seven(busy: Path, decklog: Program) -> None:
     said = decklog("now", "--brief")
     assert said.code == 7
-    assert said.out == "1 decision waits for you. 1 agent works on 1 run. $11.40 spent today of $50.\n"
+    assert said.out == "1 decision waits for you. 1 agent works on 1 run. $11.40 spent today of $50.00.\n"
     assert decklog("approvals", "decide", "apr_1", "denied", "--by", "mo").code == 0
     after = decklog("now", "--brief")
-    assert (after.code, after.out) == (0, "Nothing waits for you. 1 agent works on 1 run. $11.40 spent today of $50.\n")
+    assert (after.code, after.out) == (0, "Nothing waits for you. 1 agent works on 1 run. $11.40 spent today of $50.00.\n")
 
 
 def test_the_screen_shows_the_question_the_run_and_the_money(busy: Path, decklog: Program) -> None:
@@ -49,7 +48,7 @@ def test_the_screen_shows_the_question_the_run_and_the_money(busy: Path, decklog
         "Push feature/commas to origin?",
         "decklog approvals show apr_1",
         "dev-1: Change the",
-        "$11.40 of $50 a day",
+        "$11.40 of $50.00 a day",
     ):
         assert part in text
     assert "\x1b" not in text
@@ -98,23 +97,6 @@ def test_an_approval_by_digest_says_what_to_type(busy: Path, decklog: Program) -
     assert refused.code == 1
     assert "--digest SHA256" in refused.err
     assert decklog("approvals", "decide", asked["id"], "granted", "--by", "mo", "--digest", "a" * 64).code == 0
-
-
-@pytest.mark.parametrize(
-    ("amount", "whole", "text"),
-    [
-        (11_400_000, False, "$11.40"),
-        (50_000_000, True, "$50"),
-        (50_500_000, True, "$50.50"),
-        (0, False, "$0.00"),
-        (42, False, "<$0.01"),
-        (1_234_567_890, False, "$1,235"),
-        (-3_000_000, False, "-$3.00"),
-        (999_999, False, "$1.00"),
-    ],
-)
-def test_money_is_written_as_a_person_reads_it(amount: int, whole: bool, text: str) -> None:
-    assert money(amount, whole=whole) == text
 
 
 def test_texts_take_just_the_places_they_are_given() -> None:

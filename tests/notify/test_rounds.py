@@ -183,7 +183,7 @@ EVENTS: dict[str, tuple[str, Callable[[Decklog, str], object], str]] = {
     "done": ("done", lambda log, run_id: log.runs.finish(run_id, summary="fast"), "Done: Make the parser faster"),
     "failed run": ("failure", lambda log, run_id: log.runs.finish(run_id, status="failed"), "Failed: Make the parser faster"),  # type: ignore[arg-type]
     "failed task": ("failure", fail, "All attempts failed: Change the lexer"),
-    "budget": ("budget", spend, "The budget of run run_1 has burned 85 %: <$0.01 of <$0.01 in all"),
+    "budget": ("budget", spend, "The budget of run run_1 has burned 85 %: $0.000085 of $0.0001 in all"),
 }
 
 

@@ -34,7 +34,7 @@ def _what(budget: "dict[str, Any]") -> str:
 
 def _line(budget: "dict[str, Any]", size: int) -> str:
     spent, ceiling, held = (_amount(budget[name], budget["unit"]) for name in ("spent", "ceiling", "reserved"))
-    period = "for ever" if budget["period"] == "forever" else f"a {budget['period']}"
+    period = "in all" if budget["period"] == "forever" else f"a {budget['period']}"
     facts = [f"{spent} of {ceiling} {period}"]
     if budget["reserved"]:
         facts.append(f"{held} reserved")

@@ -1,7 +1,7 @@
 """What goes on in a log, as lines of a screen: the sentence first, then what needs a person, the runs, and the money."""
 
 from decklog.cli.screens.lines import DIM, LOUD, PLAIN, STRONG, Line, Piece, cells, clipped, fit, span, wrapped
-from decklog.figures import bar, money, sparkline
+from decklog.figures import bar, dollars, sparkline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def run_line(run: "RunOverview", now: "datetime", width: int, strips: "Mapping[s
     word = Piece(f"{run.status.shape} {fit(run.status.value, _WORD)}", _STYLES.get(run.status.value, PLAIN))
     figures = [
         Piece(" " + fit(f"{run.done}/{run.planned}" if run.planned else "–", _DONE, right=True)),
-        Piece(" " + fit(money(run.cost_microdollars) if run.calls else "–", _COST, right=True)),
+        # Whole, whatever it takes: half an amount is a wrong one.
+        Piece(" " + (dollars(run.cost_microdollars) if run.calls else "–").rjust(_COST)),
         Piece(" " + fit(span(now - run.last_at), _AGE, right=True)),
     ]
     if width < _NARROW:

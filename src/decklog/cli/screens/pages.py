@@ -7,7 +7,7 @@ from decklog.cli.screens.lines import DIM, LOUD, STRONG, Line, Piece, clipped, f
 from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
 from decklog.cli.show import entry_line
 from decklog.cli.terminal import revealed
-from decklog.figures import money
+from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _run_page(log: "Decklog", run_id: str, width: int) -> Page:
     entries = list(log.journal.find(run_id, limit=_ENTRIES))
     head: list[Line] = [[Piece(text, STRONG)] for text in wrapped(run.goal, width)]
     counts = ", ".join(f"{count} {name}" for name, count in run.tasks.items() if count)
-    spent = money(run.cost_microdollars) if run.calls else "nothing"
+    spent = dollars(run.cost_microdollars) if run.calls else "nothing"
     head += [
         [
             Piece(f"{run.status.shape} {run.status.value}", LOUD if run.status.value == "needs you" else STRONG),

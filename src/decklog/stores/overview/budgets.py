@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from decklog.clock import from_text, to_text
-from decklog.figures import money
+from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,11 +78,11 @@ class BudgetStanding:
 
     @property
     def said(self) -> str:
-        """Write what is spent of it: `$11.40 of $50 a day`."""
+        """Write what is spent of it: `$11.40 of $50.00 a day`."""
         period = "in all" if self.period == "forever" else f"a {self.period}"
         if self.unit == "tokens":
             return f"{self.spent:,} of {self.ceiling:,} tokens {period}"
-        return f"{money(self.spent)} of {money(self.ceiling, whole=True)} {period}"
+        return f"{dollars(self.spent)} of {dollars(self.ceiling)} {period}"
 
     def as_dict(self) -> "dict[str, Any]":
         return {**vars(self), "last_at": to_text(self.last_at), "percent": self.percent, "state": self.state}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from decklog.clock import to_text
-from decklog.figures import money
+from decklog.figures import counted, dollars
 from decklog.stores.overview.status import Status
 
 TYPE_CHECKING = False
@@ -44,27 +44,22 @@ def sentence(
     """Say it in one sentence or three: what waits, who works, and what it costs."""
     if is_new:
         return "Nothing has happened in this log yet."
-    waits = f"{many(decisions, 'decision')} {'waits' if decisions == 1 else 'wait'}" if decisions else "Nothing waits"
+    waits = f"{counted(decisions, 'decision')} {'waits' if decisions == 1 else 'wait'}" if decisions else "Nothing waits"
     parts = [f"{waits} for you.", _work(counts, agents)]
     if cost := _cost(today, budgets):
         parts.append(cost)
     return " ".join(parts)
 
 
-def many(count: int, noun: str) -> str:
-    """Write a number with its noun: `1 run`, `2 runs`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def _work(counts: "Mapping[str, int]", agents: int) -> str:
     quiet = counts.get(Status.QUIET, 0)
     busy = counts.get(Status.RUNNING, 0) + counts.get(Status.NEEDS_YOU, 0)
     if agents and busy:
-        said = f"{many(agents, 'agent')} {'works' if agents == 1 else 'work'} on {many(busy, 'run')}"
+        said = f"{counted(agents, 'agent')} {'works' if agents == 1 else 'work'} on {counted(busy, 'run')}"
     elif busy:
-        said = f"{many(busy, 'run')} {'is' if busy == 1 else 'are'} under way"
+        said = f"{counted(busy, 'run')} {'is' if busy == 1 else 'are'} under way"
     elif quiet:
-        return f"{many(quiet, 'run')} {'has' if quiet == 1 else 'have'} gone quiet."
+        return f"{counted(quiet, 'run')} {'has' if quiet == 1 else 'have'} gone quiet."
     else:
         return "Nothing is running."
     return f"{said}; {quiet:,} {'has' if quiet == 1 else 'have'} gone quiet." if quiet else f"{said}."
@@ -74,7 +69,7 @@ def _cost(today: int, budgets: "Sequence[BudgetStanding]") -> str:
     for budget in budgets:
         if budget.scope == "all" and budget.unit == "microdollars":
             if budget.period == "day":
-                return f"{money(today)} spent today of {money(budget.ceiling, whole=True)}."
+                return f"{dollars(today)} spent today of {dollars(budget.ceiling)}."
             span = "in all" if budget.period == "forever" else f"this {budget.period}"
-            return f"{money(today)} spent today, {money(budget.spent)} of {money(budget.ceiling, whole=True)} {span}."
-    return f"{money(today)} spent today." if today else ""
+            return f"{dollars(today)} spent today, {dollars(budget.spent)} of {dollars(budget.ceiling)} {span}."
+    return f"{dollars(today)} spent today." if today else ""
