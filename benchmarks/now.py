@@ -28,7 +28,7 @@ VIEWS: dict[str, Callable[[Decklog], object]] = {
     "now": lambda log: log.overview.now(),
     "runs": lambda log: log.overview.runs(limit=10),
     "waiting": lambda log: log.overview.waiting(),
-    "tallies": lambda log: log.overview.tallies("r0"),
+    "tallies": lambda log: log.runs.tallies("r0"),
     "days, 30": lambda log: log.overview.days(by="model"),  # type: ignore[arg-type]
     "pulse, 5 runs": lambda log: log.overview.pulse([f"r{number}" for number in range(GOING_ON)]),
 }

@@ -1185,6 +1185,76 @@ CREATE TABLE schedules (
 
 CREATE INDEX schedules_due on schedules (run_id, next_at) where next_at is not null;
 
+CREATE TABLE run_marks (
+  run_id            text not null references runs (id),
+  seq               integer not null check (seq >= 1),
+  hash              text not null,
+  pending           integer not null,
+  running           integer not null,
+  waiting           integer not null,
+  blocked           integer not null,
+  paused            integer not null,
+  done              integer not null,
+  abandoned         integer not null,
+  failures          integer not null,
+  attempts          integer not null,
+  failed_attempts   integer not null,
+  moments           integer not null,
+  calls             integer not null,
+  tokens            integer not null,
+  cost_microdollars integer not null,
+  unpriced_calls    integer not null,
+  under_way         text not null,
+  primary key (run_id, seq)
+) strict;
+
+CREATE TABLE run_attempts (
+  run_id      text not null references runs (id),
+  started_seq integer not null check (started_seq >= 1),
+  task_id     text not null,
+  number      integer not null,
+  worker      text not null,
+  started_at  text not null,
+  ended_seq   integer,
+  ended_at    text,
+  outcome     text,
+  primary key (run_id, started_seq)
+) strict;
+
+CREATE INDEX run_attempts_under_way on run_attempts (run_id) where ended_seq is null;
+
+CREATE TABLE run_moments (
+  run_id    text not null references runs (id),
+  what      text not null check (
+    what = 'failure' or what = 'question' or what = 'checkpoint' or what = 'pivot' or what = 'ended'
+  ),
+  seq       integer not null check (seq >= 1),
+  record_id text,
+  primary key (run_id, what, seq)
+) strict;
+
+CREATE TABLE record_firsts (
+  run_id       text not null references runs (id),
+  record_table text not null,
+  seq          integer not null check (seq >= 1),
+  record_id    text not null,
+  primary key (run_id, record_table, seq)
+) strict;
+
+CREATE INDEX tasks_held on tasks (run_id, priority desc, created_at, id)
+  where state = 'blocked' or state = 'waiting' or state = 'paused';
+
+CREATE INDEX tasks_dependent on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies > 0;
+
+CREATE INDEX tasks_waiting on tasks (updated_at, id) where state = 'waiting';
+
+CREATE INDEX tasks_paused on tasks (updated_at, id) where state = 'paused';
+
+CREATE INDEX runs_by_repo on runs (repo, started_at, id) where repo is not null;
+
+CREATE INDEX runs_by_parent on runs (parent_run_id, started_at, id) where parent_run_id is not null;
+
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -2570,3 +2640,80 @@ create table schedules (
 );
 
 create index schedules_due on schedules (run_id, next_at) where next_at is not null;
+
+-- 0009_views
+
+-- What a run's entries add up to at every so many of them: counts of its tasks, attempts and charges as of entry `seq`, and the numbers of
+-- the entries that began the attempts which were under way then. The hash is that of the entry, so that the place is held against the
+-- journal. The three tables after it hold what the entries up to the last of these tell. Whoever looks reads what came after it and no
+-- more; runs with few entries have no rows.
+create table run_marks (
+  run_id            text collate "C" not null references runs (id),
+  seq               bigint not null check (seq >= 1),
+  hash              text collate "C" not null,
+  pending           bigint not null,
+  running           bigint not null,
+  waiting           bigint not null,
+  blocked           bigint not null,
+  paused            bigint not null,
+  done              bigint not null,
+  abandoned         bigint not null,
+  failures          bigint not null,
+  attempts          bigint not null,
+  failed_attempts   bigint not null,
+  moments           bigint not null,
+  calls             bigint not null,
+  tokens            bigint not null,
+  cost_microdollars bigint not null,
+  unpriced_calls    bigint not null,
+  under_way         text collate "C" not null,
+  primary key (run_id, seq)
+);
+
+create table run_attempts (
+  run_id      text collate "C" not null references runs (id),
+  started_seq bigint not null check (started_seq >= 1),
+  task_id     text collate "C" not null,
+  number      bigint not null,
+  worker      text collate "C" not null,
+  started_at  text collate "C" not null,
+  ended_seq   bigint,
+  ended_at    text collate "C",
+  outcome     text collate "C",
+  primary key (run_id, started_seq)
+);
+
+create index run_attempts_under_way on run_attempts (run_id) where ended_seq is null;
+
+-- Entries that a person looks for: failures, questions, checkpoints, changes of mind, and tasks that came to an end.
+create table run_moments (
+  run_id    text collate "C" not null references runs (id),
+  what      text collate "C" not null check (
+    what = 'failure' or what = 'question' or what = 'checkpoint' or what = 'pivot' or what = 'ended'
+  ),
+  seq       bigint not null check (seq >= 1),
+  record_id text collate "C",
+  primary key (run_id, what, seq)
+);
+
+-- The first entry of each record: what there was at an entry is found by them, a page at a time.
+create table record_firsts (
+  run_id       text collate "C" not null references runs (id),
+  record_table text collate "C" not null,
+  seq          bigint not null check (seq >= 1),
+  record_id    text collate "C" not null,
+  primary key (run_id, record_table, seq)
+);
+
+-- Tasks of a run that are held, and those that wait for others, in the order in which they would be given out; and what waits or is
+-- paused in all runs. Neither a claim nor an end touches these.
+create index tasks_held on tasks (run_id, priority desc, created_at, id)
+  where state = 'blocked' or state = 'waiting' or state = 'paused';
+create index tasks_dependent on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies > 0;
+create index tasks_waiting on tasks (updated_at, id) where state = 'waiting';
+create index tasks_paused on tasks (updated_at, id) where state = 'paused';
+
+-- Runs by where they work, and by what they are a part of.
+create index runs_by_repo on runs (repo, started_at, id) where repo is not null;
+create index runs_by_parent on runs (parent_run_id, started_at, id) where parent_run_id is not null;

@@ -100,9 +100,11 @@ if TYPE_CHECKING:
         Reservation,
         ReservationState,
     )
+    from decklog.stores.overview.board import BoardCard, BoardColumn
     from decklog.stores.overview.budgets import BudgetStanding
     from decklog.stores.overview.overview import SpendKey
     from decklog.stores.overview.run_facts import RunOverview
+    from decklog.stores.overview.search import SearchHit, SearchResult
     from decklog.stores.overview.status import Status
     from decklog.stores.overview.summary import Summary
     from decklog.stores.overview.waiting import WaitingItem, WaitingKind
@@ -171,9 +173,11 @@ _NAMES = {
     "stores.money.ledger": "SpendBy",
     "stores.money.prices": "Price",
     "stores.money.records": "Budget BudgetAction BudgetPeriod BudgetScope BudgetUnit Charge Reservation ReservationState",
+    "stores.overview.board": "BoardCard BoardColumn",
     "stores.overview.budgets": "BudgetStanding",
     "stores.overview.overview": "SpendKey",
     "stores.overview.run_facts": "RunOverview",
+    "stores.overview.search": "SearchHit SearchResult",
     "stores.overview.status": "Status",
     "stores.overview.summary": "Summary",
     "stores.overview.waiting": "WaitingItem WaitingKind",
@@ -204,6 +208,8 @@ __all__ = [
     "AsyncDecklog",
     "Attempt",
     "AttemptOutcome",
+    "BoardCard",
+    "BoardColumn",
     "Budget",
     "BudgetAction",
     "BudgetExceeded",
@@ -315,6 +321,8 @@ __all__ = [
     "SchemaDiffers",
     "SchemaTooNew",
     "SchemaTooOld",
+    "SearchHit",
+    "SearchResult",
     "SelfEdit",
     "Sighting",
     "SignedChange",

@@ -339,7 +339,7 @@ class Decklog:
         """Shows how runs and tasks stand, what waits for a person, and what it costs."""
         from decklog.stores.overview.overview import Overview
 
-        return Overview(self.parts, tasks=lambda: self.tasks, schedules=lambda: self.schedules)
+        return Overview(self.parts, tasks=lambda: self.tasks, schedules=lambda: self.schedules, past=lambda: self.runs)
 
     def record_classes(self) -> dict[str, type[Record]]:
         """Name every kind of record with its class."""

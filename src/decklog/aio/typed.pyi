@@ -44,9 +44,11 @@ from decklog.stores.memory.strategies import Strategy, StrategyTopic
 from decklog.stores.money.ledger import SpendBy
 from decklog.stores.money.prices import Price
 from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, Charge, Reservation, ReservationState
+from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding
 from decklog.stores.overview.overview import SpendKey
 from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.search import SearchResult
 from decklog.stores.overview.status import Status
 from decklog.stores.overview.summary import Summary
 from decklog.stores.overview.waiting import WaitingItem
@@ -111,6 +113,10 @@ class AsyncJournal:
         """Give entries as they are committed, each once and in order, from after a stream's number on."""
     async def heads(self) -> list[dict[str, Any]]:
         """List every stream with the number and hash of its last entry."""
+    async def now(self) -> str:
+        """Give a cursor that stands at the last entry of every stream, for `since`."""
+    async def since(self, cursor: str, *, going_on: bool = ...) -> dict[str, Any]:
+        """Say which streams have entries after a cursor, from which number to which, and give the cursor behind them."""
     async def history(self, table: str, record_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Entry]:
         """List what a record became, change by change, oldest first."""
     @overload
@@ -198,6 +204,14 @@ class AsyncRuns:
         """List the agents of a run."""
     async def snapshot(self, run_id: str, *, at: str | None = ...) -> RunSnapshot:
         """Give the whole picture of a run, now or as of an entry or a time."""
+    async def tallies(self, run_id: str, *, at: str | None = ...) -> dict[str, int]:
+        """Count a run's tasks by state, its attempts, its entries, its calls to models and what they cost, now or as of an entry."""
+    async def records_at(self, run_id: str, table: str, at: str, *, limit: int = ..., after: str | None = ...) -> Page[Any]:
+        """List a run's records of one kind as they were at an entry or a time, in the order in which they came to be."""
+    async def pulse(self, run_id: str, *, since: str | None = ..., until: str | None = ..., buckets: int = ...) -> dict[str, Any]:
+        """Give the times of a run's entries at even steps, with failures, questions, checkpoints and pivots marked."""
+    async def lanes(self, run_id: str, *, since: str | None = ..., until: str | None = ..., limit: int = ...) -> dict[str, Any]:
+        """List the attempts at a run's tasks that overlap a span of entries or time, as they stood at its end."""
     async def diff(self, before: str, after: str) -> list[dict[str, Any]]:
         """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME."""
     async def fork(
@@ -363,7 +377,7 @@ class AsyncTasks:
         """Show a task with all that belongs to it: its links, how far its parts are, its attempts, and the latest comments."""
     async def find(
         self,
-        run_id: str,
+        run_id: str | None = ...,
         *,
         state: TaskState | None = ...,
         group_id: str | None = ...,
@@ -409,6 +423,8 @@ class AsyncTasks:
         """List the tasks that a task waits for, or is linked with in another way."""
     async def subtasks(self, task_id: str) -> dict[str, Any]:
         """Tell how far the parts of a task are, and their parts: a state, a progress, and each of them."""
+    async def why(self, task_id: str) -> dict[str, Any]:
+        """Say why a task is not being worked on, what it waits for and what that waits for, and who could take it."""
     async def comment(self, task_id: str, body: str, *, author: str | None = ...) -> TaskComment:
         """Say something of a task, whatever its state; without an author, in the name of the agent that acts."""
     async def comments(self, task_id: str, *, limit: int = ..., after: str | None = ...) -> Page[TaskComment]:
@@ -1657,7 +1673,19 @@ class AsyncNotices:
 class AsyncOverview:
     async def now(self, *, limit: int = ...) -> Summary:
         """Say what waits for a person, what runs, what has gone quiet and what it costs: in a sentence, with its proof."""
-    async def runs(self, *, status: Status | None = ..., limit: int = ..., after: str | None = ...) -> Page[RunOverview]:
+    async def runs(
+        self,
+        *,
+        status: Status | None = ...,
+        repo: str | None = ...,
+        branch: str | None = ...,
+        text: str | None = ...,
+        parent_run_id: str | None = ...,
+        since: datetime | None = ...,
+        until: datetime | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[RunOverview]:
         """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent."""
     async def run(self, run_id: str) -> RunOverview:
         """Show how one run stands."""
@@ -1665,8 +1693,19 @@ class AsyncOverview:
         """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
     async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
         """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs."""
-    async def tallies(self, run_id: str) -> dict[str, int]:
-        """Count a run's tasks by state, its failed attempts, its entries, its calls to models and what they cost."""
+    async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:
+        """Show a run's tasks in columns, to do, doing, held and over: the first of each, how many there are, what holds each."""
+    async def search(
+        self,
+        words: str,
+        *,
+        kind: str | None = ...,
+        run_id: str | None = ...,
+        agent: str | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> SearchResult:
+        """Find runs, tasks, lessons, questions, files and whatever was said by words, newest first; `word*` is a beginning."""
     async def days(
         self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKey = ...
     ) -> list[dict[str, object]]:

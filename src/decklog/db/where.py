@@ -8,6 +8,7 @@ from decklog.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, TypeVar
 
     from decklog.records import Record
@@ -106,3 +107,18 @@ def moment_of(when: "str | int | datetime", stream: str) -> "int | datetime":
             f"{when!r} is no moment of {stream}: write an entry's number, {stream}:NUMBER or a time such as 2026-11-15T08:30:00Z",
             field="when",
         ) from None
+
+
+_SIZES = (1, 8, 32, 128, 512)
+
+
+def size_for(count: int) -> int:
+    """Give the next of a few sizes: few texts of a statement then serve lists of any length."""
+    return next((size for size in _SIZES if size >= count), count)
+
+
+def placed(ids: "Sequence[Any]") -> "tuple[str, dict[str, Any]]":
+    """Write ids as parameters of an `in` list, as many as one of a few sizes."""
+    filled = [*ids, *([ids[-1] if ids else ""] * (size_for(len(ids)) - len(ids)))]
+    bound = {f"id{place}": one for place, one in enumerate(filled)}
+    return ", ".join(f":{name}" for name in bound), bound

@@ -210,7 +210,7 @@ def test_tallies_and_days_are_true_wherever_the_marks_are(log: Decklog, clock: M
             clock.advance(hours=9)
         if step % 7 == 0:
             for run_id in ("a", "b"):
-                shown = log.overview.tallies(run_id)
+                shown = log.overview.run(run_id).tasks
                 assert {name: shown[name] for name in tallies.FIELDS} == counted(log, run_id)
             days = {row["day"]: row["cost_microdollars"] for row in log.overview.days()}
             summed: Any = log.ledger.summary(by="day")["rows"]  # type: ignore[arg-type]
@@ -272,7 +272,7 @@ def test_a_log_that_may_only_be_read_counts_what_is_after_its_marks(
         log.tasks.add(run_id, f"task {number}")
         log.ledger.charge("m", cost_microdollars=1, run_id=run_id)
     with Decklog.open(target, clock=clock, read_only=True) as reader:
-        assert reader.overview.tallies(run_id)["pending"] == 20
+        assert reader.overview.run(run_id).tasks["pending"] == 20
         assert reader.overview.now().spent_today == 20
     assert log.db.read(lambda: log.db.one("select count(*) from run_tallies", {})) == (0,)
 

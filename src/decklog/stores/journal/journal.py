@@ -264,6 +264,24 @@ class Journal:
         return heads(self._db)
 
     @reads
+    def now(self) -> str:
+        """Give a cursor that stands at the last entry of every stream, for `since`."""
+        from decklog.stores.journal.moved import cursor_at_heads
+
+        return cursor_at_heads(self._db)
+
+    @reads
+    def since(self, cursor: str, *, going_on: bool = False) -> "dict[str, Any]":
+        """Say which streams have entries after a cursor, from which number to which, and give the cursor behind them.
+
+        `going_on` looks only at the runs that go on, at new streams and at those of no run: that costs the same however many
+        runs are over, and finds what is written to one of these the next time that all are looked at.
+        """
+        from decklog.stores.journal.moved import moved
+
+        return moved(self._db, cursor, going_on=going_on)
+
+    @reads
     def history(self, table: str, record_id: str, *, limit: int = 20, after: str | None = None) -> Page[Entry]:
         """List what a record became, change by change, oldest first."""
         self._class_of(table)

@@ -7,18 +7,21 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from decklog.clock import from_text, to_text
-from decklog.db.where import enum_of, page_size
+from decklog.db.where import cursor_of, enum_of, page_size, placed
 from decklog.errors import Busy, Denied, Invalid, LeaseLost, NotFound, ReadOnly
 from decklog.operations import reads, reads_in_steps
 from decklog.records import Page, from_json, to_json
 from decklog.stores.base import Store
-from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.stores.journal.rows import STREAM_SIZE, number_of
 from decklog.stores.overview import spending, tallies, waiting
+from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, look
+from decklog.stores.overview.search import Asked, SearchResult, searched
 from decklog.stores.overview.status import Status, of_task
 from decklog.stores.overview.summary import Summary, sentence
 from decklog.stores.overview.waiting import WaitingItem, WaitingKind
+from decklog.stores.overview.wanted import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +38,11 @@ if TYPE_CHECKING:
 
         def get(self, task_id: str) -> Any: ...
 
+    class Past(Protocol):
+        """Knows what the entries of a run add up to; the store of runs does."""
+
+        def told(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
+
     class Scheduling(Protocol):
         """Makes tasks of schedules whose time has come; the store of schedules does."""
 
@@ -47,7 +55,6 @@ MOST_GOING_ON = 200
 MOST_DAYS = 400
 _ORDER = list(Status)
 _RAW = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
-_PLACE = "(started_at, id) < (:started_at, :id)"
 _GOING_ON = " union all ".join(
     f"select * from (select * from runs where status = '{state}' order by started_at desc, id desc limit {MOST_GOING_ON}) {state}"
     for state in ("active", "planning", "paused")
@@ -94,8 +101,16 @@ class Overview(Store):
 
     derived = (tallies.TABLE, spending.TABLE, spending.MARKS)
 
-    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Tasks]", schedules: "Callable[[], Scheduling]") -> None:
+    def __init__(
+        self,
+        parts: "Parts",
+        *,
+        tasks: "Callable[[], Tasks]",
+        schedules: "Callable[[], Scheduling]",
+        past: "Callable[[], Past]",
+    ) -> None:
         super().__init__(parts)
+        self._past = past
         self._tasks = tasks
         self._schedules = schedules
 
@@ -110,11 +125,28 @@ class Overview(Store):
         return self._looked(lambda can_move: self._summary(size, can_move))
 
     @reads_in_steps
-    def runs(self, *, status: Status | None = None, limit: int = 20, after: str | None = None) -> Page[RunOverview]:
-        """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent."""
+    def runs(
+        self,
+        *,
+        status: Status | None = None,
+        repo: str | None = None,
+        branch: str | None = None,
+        text: str | None = None,
+        parent_run_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[RunOverview]:
+        """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent.
+
+        `text` is a part of the goal, in capitals or not; it is looked for in the newest 5,000 runs. Of the words for runs that
+        go on, the newest 200 are looked at.
+        """
         size = page_size(limit)
         word = None if status is None else enum_of(Status, status, "status")
-        return self._looked(lambda can_move: self._listed(word, size, after, can_move))
+        wanted = Wanted(repo, branch, text, parent_run_id, since, until)
+        return self._looked(lambda can_move: self._listed(word, wanted, size, after, can_move))
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
@@ -146,11 +178,39 @@ class Overview(Store):
         return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
 
     @reads_in_steps
-    def tallies(self, run_id: str) -> dict[str, int]:
-        """Count a run's tasks by state, its failed attempts, its entries, its calls to models and what they cost."""
-        run = self.run(run_id)
-        spent = {name: getattr(run, name) for name in ("calls", "cost_microdollars", "unpriced_calls")}
-        return {**run.tasks, "entries": run.entries, **spent}
+    def board(self, run_id: str, *, per_column: int = 30) -> list[BoardColumn]:
+        """Show a run's tasks in columns, to do, doing, held and over: the first of each, how many there are, what holds each."""
+        size = page_size(per_column)
+
+        def look(_history: "Any", _place: "Any", story: "Any") -> list[BoardColumn]:
+            return columns(self._db, run_id, size, story, self._now(), self._steady_now())
+
+        return self._past().told(run_id, look)
+
+    @reads_in_steps
+    def search(
+        self,
+        words: str,
+        *,
+        kind: str | None = None,
+        run_id: str | None = None,
+        agent: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> SearchResult:
+        """Find runs, tasks, lessons, questions, files and whatever was said by words, newest first; `word*` is a beginning.
+
+        Of each record only the newest entry counts. Kinds, runs and agents are counted among the newest 1,000 hits; a page
+        looks no further than these, and `next` goes on behind them.
+        """
+        if not words.strip():
+            raise Invalid("search needs at least one word", field="words")
+        size, place = page_size(limit), cursor_of(after)
+        number = None if run_id is None else self._db.read(lambda: number_of(self._db, run_id))
+        if run_id is not None and number is None:
+            raise NotFound(f"there is no run {run_id!r}", hint="List them: decklog overview runs", table="runs", id=run_id)
+        asked = Asked(words, kind, agent, size, place, number, self._db.prepare_search(number))
+        return self._db.read(lambda: searched(self._db, asked, STREAM_SIZE))
 
     @reads_in_steps
     def days(
@@ -206,7 +266,7 @@ class Overview(Store):
         if not 1 <= buckets <= 300 or not 1 <= minutes <= 60 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
             raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
         since = self._now() - timedelta(minutes=minutes)
-        marks, ids = tallies.placed(run_ids)
+        marks, ids = placed(run_ids)
         counts = {run_id: [0] * buckets for run_id in run_ids}
         bound, _ = self._db.values.bind({**ids, "since": since})
         for run_id, at in self._db.rows(_PULSE.format(ids=marks), bound)[1]:
@@ -286,23 +346,18 @@ class Overview(Store):
         spent: Any = self._days(("day",), today, today, base.moment.can_move_marks)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
 
-    def _listed(self, word: Status | None, size: int, after: str | None, can_move_marks: bool) -> Page[RunOverview]:
+    def _listed(
+        self, word: Status | None, wanted: Wanted, size: int, after: str | None, can_move_marks: bool
+    ) -> Page[RunOverview]:
         base = self._base(can_move_marks)
         place = None if after is None else _cursor(after, 2)
         if word is not None and word not in _RAW:
             # The word is made of what goes on now, and no index has it.
-            found = [run for run in self._look(base, _NEWEST_GOING_ON, {}) if run.status is word]
+            found = [run for run in self._look(base, _NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
             found = [run for run in found if place is None or _place_of(run) < tuple(place)]
         else:
-            raw = _RAW.get(word) if word else None
-            bound: dict[str, Any] = {}
-            conditions = [f"status = '{raw}'"] if raw else []
-            if place is not None:
-                conditions.append(_PLACE)
-                bound, _ = self._db.values.bind({"started_at": place[0], "id": place[1]})
-            where = f"where {' and '.join(conditions)}" if conditions else ""
-            sql = f"select * from runs {where} order by started_at desc, id desc limit {size + 1}"
-            found = self._look(base, sql, bound)
+            sql, given = wanted.sql(_RAW.get(word) if word else None, place, size + 1)
+            found = self._look(base, sql, self._db.values.bind(given)[0])
         return Page(found[:size], next=to_json(_place_of(found[size - 1])) if len(found) > size else None)
 
     def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from decklog.clock import from_text, to_text
+from decklog.db.where import placed
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.overview import spending, tallies
 from decklog.stores.overview.status import Status, of_run, silence_of
@@ -22,7 +23,7 @@ _MOST_LEASES = 1000
 _SHOWN_CHARACTERS = 120
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 _FACTS = f"""
-select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.started_at, r.ended_at,
+select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.started_at, r.ended_at,
        h.seq, h.at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
        b.seq, b.at, coalesce(t.seq, 0), coalesce(m.seq, 0), {", ".join(f"coalesce(t.{name}, 0)" for name in tallies.FIELDS)}
   from ({{runs}}) r
@@ -34,7 +35,7 @@ select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.started_at, r.ended_at,
  order by r.started_at desc, r.id desc
 """
 _COLUMNS = (
-    *("no", "id", "goal", "state", "repo", "branch", "started_at", "ended_at"),
+    *("no", "id", "goal", "state", "repo", "branch", "parent_run_id", "started_at", "ended_at"),
     *("seq", "at", "kind", "subtype", "agent", "record_table", "record_id", "body"),
     *("earlier_seq", "earlier_at", "mark", "spend_mark"),
     *tallies.FIELDS,
@@ -64,6 +65,7 @@ class RunOverview:
     tasks: dict[str, int]
     repo: str | None = None
     branch: str | None = None
+    parent_run_id: str | None = None
     ended_at: datetime | None = None
     quiet_since: datetime | None = None
     workers: int = 0
@@ -122,8 +124,8 @@ def look(
         raise TooFarBehind(behind, of_spending=spent_behind)
     kept = {fact["id"]: {name: fact[name] for name in tallies.FIELDS} for fact in facts}
     counts = tallies.counted(db, ids) if behind else tallies.read(db, kept, _spans(facts, "mark"))
-    marks, placed = tallies.placed(ids)
-    leases = _leases(db, f" and run_id in ({marks})", placed)
+    marks, bound_ids = placed(ids)
+    leases = _leases(db, f" and run_id in ({marks})", bound_ids)
     spent = spending.of_runs(db, ids, _spans(facts, "spend_mark"))
     return [_overview(fact, counts[fact["id"]], leases, spent.get(fact["id"], {}), moment, waiting) for fact in facts]
 
@@ -161,7 +163,7 @@ def _overview(
         steady_now=moment.steady_now,
     )
     shown = RunOverview(
-        **{name: fact[name] for name in ("id", "goal", "state", "repo", "branch")},
+        **{name: fact[name] for name in ("id", "goal", "state", "repo", "branch", "parent_run_id")},
         status=status,
         started_at=from_text(fact["started_at"]),
         ended_at=from_text(fact["ended_at"]) if fact["ended_at"] else None,

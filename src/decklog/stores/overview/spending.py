@@ -3,8 +3,9 @@
 A row for every day that each charge adds to would cost it a page. The rows are made of charges when someone asks for days.
 """
 
+from decklog.db.where import placed
 from decklog.stores.journal.rows import STREAM_SIZE
-from decklog.stores.overview.tallies import between, hash_at, placed
+from decklog.stores.overview.tallies import between, hash_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

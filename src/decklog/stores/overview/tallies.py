@@ -4,6 +4,7 @@ Kept up to date with every claim, a row of counts would cost each of them a page
 entries say; when they are many, the mark is moved.
 """
 
+from decklog.db.where import placed, size_for
 from decklog.records import from_json
 from decklog.stores.journal.rows import HEAD, STREAM_SIZE, number_of
 
@@ -44,20 +45,9 @@ def nothing() -> "dict[str, int]":
     return dict.fromkeys(FIELDS, 0)
 
 
-_SIZES = (1, 8, 32, 128, 512)
-
-
-def placed(ids: "Sequence[str]") -> "tuple[str, dict[str, str]]":
-    """Write ids as parameters, as many as one of a few sizes: few texts of a statement serve all pages."""
-    most = next((size for size in _SIZES if size >= len(ids)), len(ids))
-    filled = [*ids, *([ids[-1] if ids else ""] * (most - len(ids)))]
-    bound = {f"id{place}": run_id for place, run_id in enumerate(filled)}
-    return ", ".join(f":{name}" for name in bound), bound
-
-
 def between(part: str, spans: "Sequence[Span]") -> "tuple[str, dict[str, int]]":
     """Write a query for each of some spans of entries, as one statement; few texts serve any number of them."""
-    most = next((size for size in _SIZES if size >= len(spans)), len(spans))
+    most = size_for(len(spans))
     filled = [*spans, *([(0, 0)] * (most - len(spans)))]
     bound = {f"{name}{place}": pos for place, span in enumerate(filled) for name, pos in zip(("a", "b"), span, strict=True)}
     parts = [f"select * from ({part.format(start=f'a{place}', end=f'b{place}')}) p{place}" for place in range(most)]

@@ -1,21 +1,27 @@
 """Runs: one goal pursued in one repository, and the agents that work on it."""
 
+from contextlib import suppress
 from datetime import datetime
 
-from decklog.db.where import Where, enum_of
-from decklog.errors import Conflict, Invalid
-from decklog.operations import reads, writes
+from decklog.db.where import Where, enum_of, page_size
+from decklog.errors import Busy, Conflict, Denied, Invalid, ReadOnly
+from decklog.operations import reads, reads_in_steps, writes
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunStatus, check_run_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, Protocol, TypeVar
 
+    from decklog.records import Record
     from decklog.stores.base import Parts
+    from decklog.stores.runs.history import History, Place
     from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot
+    from decklog.stores.runs.timeline import Story
+
+    T = TypeVar("T")
 
     class Criteria(Protocol):
         """What stands between a run and its end."""
@@ -27,11 +33,13 @@ class Runs(Store):
     """Starts runs, follows what becomes of them, and remembers who worked in them."""
 
     records = (Run, Agent)
+    derived = ("run_marks", "run_attempts", "run_moments", "record_firsts")
 
     def __init__(self, parts: "Parts", *, criteria: "Callable[[], Criteria]", tasks: "Callable[[], AttemptReader]") -> None:
         super().__init__(parts)
         self._criteria = criteria
         self._tasks = tasks
+        self._history: History | None = None
 
     @writes
     def start(
@@ -305,6 +313,96 @@ class Runs(Store):
     def snapshot(self, run_id: str, *, at: str | None = None) -> "RunSnapshot":
         """Give the whole picture of a run, now or as of an entry or a time."""
         return self._past().take(run_id, at)
+
+    @reads_in_steps
+    def tallies(self, run_id: str, *, at: str | None = None) -> "dict[str, int]":
+        """Count a run's tasks by state, its attempts, its entries, its calls to models and what they cost, now or as of an entry.
+
+        `failures` are those that the tasks still have; `failed_attempts` all attempts that failed or whose lease ran out.
+        """
+
+        def look(history: "History", place: "Place", story: "Story") -> "dict[str, int]":
+            seq = history.entry_for(place, at)
+            counts = history.tally(place, story, seq)
+            return {**{name: count for name, count in counts.items() if name != "moments"}, "entries": seq}
+
+        return self.told(run_id, look)
+
+    @reads_in_steps
+    def records_at(self, run_id: str, table: str, at: str, *, limit: int = 50, after: str | None = None) -> "Page[Any]":
+        """List a run's records of one kind as they were at an entry or a time, in the order in which they came to be.
+
+        A page may have fewer rows than asked for, where records are gone; `next` tells whether there are more.
+        """
+        classes, size = self._journal.record_classes(), page_size(limit)
+        if table not in classes or classes[table].home is not None:
+            known = sorted(name for name, record in classes.items() if record.home is None)
+            raise Invalid(f"a run has no records {table!r}; it has {', '.join(known)}", field="table")
+        return self.told(run_id, lambda history, *place: history.records(*place, classes[table], at, size, after))
+
+    @reads_in_steps
+    def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> "dict[str, Any]":
+        """Give the times of a run's entries at even steps, with failures, questions, checkpoints and pivots marked.
+
+        A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
+        `left_out` counts the others.
+        """
+        from decklog.stores.runs.history import span_of, steps_of
+
+        steps = steps_of(buckets)
+
+        def look(history: "History", place: "Place", story: "Story") -> "dict[str, Any]":
+            ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
+            return history.pulse(place, story, span_of(*ends, run_id), steps)
+
+        return self.told(run_id, look)
+
+    @reads_in_steps
+    def lanes(self, run_id: str, *, since: str | None = None, until: str | None = None, limit: int = 200) -> "dict[str, Any]":
+        """List the attempts at a run's tasks that overlap a span of entries or time, as they stood at its end.
+
+        The newest come if there are more than asked for; `left_out` counts the others.
+        """
+        from decklog.stores.runs.history import span_of
+
+        size = page_size(limit)
+
+        def look(history: "History", place: "Place", story: "Story") -> "dict[str, Any]":
+            ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
+            return history.lanes(place, story, span_of(*ends, run_id), size)
+
+        return self.told(run_id, look)
+
+    def told(self, run_id: str, look: "Callable[[History, Place, Story], T]") -> "T":
+        """Look at a run at one moment, with what its entries add up to; where marks are due and may be made, make them first."""
+        from decklog.stores.runs import timeline
+        from decklog.stores.runs.history import FarBehind, History
+
+        history = self._history = self._history or History(self._db)
+
+        def job(can_mark: bool) -> "T":
+            place = history.place(run_id)
+            return look(history, place, history.story(place, can_mark=can_mark))
+
+        # Inside of a read, which sees one moment, marks that are made now would not be seen.
+        can_mark = not (self._db.read_only or self._db.is_reading)
+        try:
+            return self._db.read(lambda: job(can_mark))
+        except FarBehind:
+            with suppress(Denied, ReadOnly, Busy):
+                timeline.catch_up(self._db, run_id)
+        return self._db.read(lambda: job(False))
+
+    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+        from decklog.stores.runs import timeline
+
+        return timeline.audit(self._db)
+
+    def derive(self) -> None:
+        from decklog.stores.runs import timeline
+
+        self._history = None
+        self._db.write(lambda: timeline.derive(self._db))
 
     @reads
     def diff(self, before: str, after: str) -> "list[dict[str, Any]]":

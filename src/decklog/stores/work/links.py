@@ -253,6 +253,16 @@ class Links(Leases):
             ],
         }
 
+    @reads
+    def why(self, task_id: str) -> "dict[str, Any]":
+        """Say why a task is not being worked on, what it waits for and what that waits for, and who could take it.
+
+        What it waits for comes nearest first, to a depth of 20; `first` names those that wait for nothing themselves.
+        """
+        from decklog.stores.work.why import explained
+
+        return explained(self._db, self._fetch(Task, task_id), self._now(), self._steady_now())
+
     # What is said
 
     @writes

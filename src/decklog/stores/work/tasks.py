@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from decklog.records import Record
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
+# Few tasks are in such a state at a time: they are found over all runs.
+_LISTED = (TaskState.RUNNING, TaskState.WAITING, TaskState.BLOCKED, TaskState.PAUSED)
 ENDED_RUN = ("completed", "failed", "cancelled")
 
 # What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
@@ -289,7 +291,7 @@ class Tasks(Links):
     @reads
     def find(
         self,
-        run_id: str,
+        run_id: str | None = None,
         *,
         state: TaskState | None = None,
         group_id: str | None = None,
@@ -300,8 +302,14 @@ class Tasks(Links):
         limit: int = 20,
         after: str | None = None,
     ) -> Page[Task]:
-        """List a run's tasks in the order they were added."""
-        check_run(self._db, run_id)
+        """List a run's tasks in the order they were added.
+
+        Without a run, those of all runs that are running, waiting, blocked or paused, the latest change first.
+        """
+        if run_id is not None:
+            check_run(self._db, run_id)
+        elif state not in _LISTED:
+            raise Invalid(f"without a run, tasks are listed by a state: {', '.join(_LISTED)}", field="state")
         where = Where(Task)
         where.equal(
             run_id=run_id,
@@ -313,7 +321,8 @@ class Tasks(Links):
         )
         if tag is not None:
             where.add(TAGGED, tag=spelled_tag(tag))
-        return self._page(Task, where, order=("created_at", "id"), limit=limit, after=after)
+        order = ("created_at" if run_id is not None else "updated_at", "id")
+        return self._page(Task, where, order=order, limit=limit, after=after, descending=run_id is None)
 
     @reads
     def why_none(

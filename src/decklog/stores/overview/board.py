@@ -1,0 +1,171 @@
+"""The tasks of a run in columns: to do, doing, held and over, each with its first cards and how many there are."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from decklog.clock import from_text, to_text
+from decklog.db.where import placed
+from decklog.stores.overview.status import Status, of_task
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+
+_CARD = (
+    *("id", "title", "state", "priority", "role", "worker", "leased_until", "not_before", "open_dependencies", "attempts"),
+    *("failures", "max_attempts", "stage", "assigned_to", "reason", "blocker", "updated_at"),
+)
+_SELECT = f"select {{rank}} as rank, {', '.join(f't.{name}' for name in _CARD)} from tasks t"
+_OF_RUN = "where t.run_id = :run_id and"
+_HELD = "t.state = 'blocked' or t.state = 'waiting' or t.state = 'paused'"
+_BY_URGENCY = "order by t.priority desc, t.created_at, t.id limit :most"
+# Each column by an index of its own. What is over is found by the entries that say so: no index of tasks has it.
+_CARDS = " union all ".join(
+    f"select * from ({part}) {name}"
+    for name, part in {
+        "ready": f"{_SELECT.format(rank=0)} {_OF_RUN} t.state = 'pending' and t.open_dependencies = 0 {_BY_URGENCY}",
+        "dependent": f"{_SELECT.format(rank=1)} {_OF_RUN} t.state = 'pending' and t.open_dependencies > 0 {_BY_URGENCY}",
+        "doing": f"{_SELECT.format(rank=2)} {_OF_RUN} t.state = 'running' order by t.leased_until limit :most",
+        "held": f"{_SELECT.format(rank=3)} {_OF_RUN} ({_HELD}) {_BY_URGENCY}",
+        "over": f"""
+            {_SELECT.format(rank=4)}
+              join run_moments m on t.id = m.record_id
+             where m.run_id = :run_id and m.what = 'ended' and m.seq <= :since and (t.state = 'done' or t.state = 'abandoned')
+             order by m.seq desc
+             limit :most
+        """,
+        "just_over": f"{_SELECT.format(rank=5)} where t.id in ({{ids}}) and (t.state = 'done' or t.state = 'abandoned')",
+    }.items()
+)
+_WAITS_FOR = """
+select d.task_id, t.title, t.state
+  from dependencies d
+  join tasks t on t.id = d.depends_on
+ where d.task_id in ({ids}) and d.kind = 'blocks' and t.state <> 'done'
+ order by d.task_id, d.depends_on
+ limit 500
+"""
+_ASKED = "select distinct task_id from approvals where run_id = :run_id and state = 'open' and task_id is not null limit 500"
+COLUMNS = {"to_do": (0, 1), "doing": (2,), "held": (3,), "over": (5, 4)}
+_COUNTED = {
+    "to_do": ("pending",),
+    "doing": ("running",),
+    "held": ("blocked", "waiting", "paused"),
+    "over": ("done", "abandoned"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardCard:
+    """A task on a board: how it stands in a word, who has it and for how long, and in words why it is not being worked on."""
+
+    id: str
+    title: str
+    status: Status
+    state: str
+    priority: int
+    attempts: int
+    failures: int
+    max_attempts: int
+    updated_at: datetime
+    role: str | None = None
+    worker: str | None = None
+    stage: str | None = None
+    assigned_to: str | None = None
+    lease_seconds_left: int | None = None
+    why: str | None = None
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {**vars(self), "status": self.status.value, "updated_at": to_text(self.updated_at)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardColumn:
+    """One column: the first of its cards, and how many there are in all."""
+
+    name: str
+    count: int
+    cards: list[BoardCard]
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {"name": self.name, "count": self.count, "cards": [card.as_dict() for card in self.cards]}
+
+
+def columns(db: "Database", run_id: str, size: int, story: "Any", now: datetime, steady_now: datetime) -> list[BoardColumn]:
+    """Read the columns; `story` is what the run's entries add up to, and which tasks ended since its mark."""
+    just_over = list(dict.fromkeys(one.record_id for one in reversed(story.moments) if one.what == "ended"))[:size]
+    marks, ids = placed(just_over)
+    bound = {"run_id": run_id, "most": size, "since": story.since, **ids}
+    rows = db.rows(_CARDS.format(ids=marks), bound)[1]
+    if just_over:
+        place = {task_id: number for number, task_id in enumerate(just_over)}
+        rows.sort(key=lambda row: place.get(row[1], -1) if row[0] == 5 else -1)
+    waits_for, asked = _waits_for(db, [row[1] for row in rows if row[0] == 1]), _asked(db, run_id)
+    found: list[BoardColumn] = []
+    for name, ranks in COLUMNS.items():
+        wanted = list({row[1]: row for rank in ranks for row in rows if row[0] == rank}.values())[:size]
+        cards = [_card(dict(zip(_CARD, row[1:], strict=True)), waits_for, asked, now, steady_now) for row in wanted]
+        found.append(BoardColumn(name=name, count=sum(story.tally[state] for state in _COUNTED[name]), cards=cards))
+    return found
+
+
+def _waits_for(db: "Database", ids: "Sequence[str]") -> "dict[str, list[str]]":
+    if not ids:
+        return {}
+    marks, bound = placed(ids)
+    found: dict[str, list[str]] = {}
+    for task_id, title, state in db.rows(_WAITS_FOR.format(ids=marks), bound)[1]:
+        found.setdefault(task_id, []).append(f"{title} ({state})")
+    return found
+
+
+def _asked(db: "Database", run_id: str) -> "set[str]":
+    rows: list[Row] = db.rows(_ASKED, {"run_id": run_id})[1]
+    return {row[0] for row in rows}
+
+
+def _card(
+    task: "dict[str, Any]", waits_for: "Mapping[str, list[str]]", asked: "set[str]", now: datetime, steady_now: datetime
+) -> BoardCard:
+    until = from_text(task["leased_until"]) if task["leased_until"] else None
+    left = None if until is None else round((until - steady_now).total_seconds())
+    status = of_task(_Standing(task), needs_you=task["id"] in asked, now=now, steady_now=steady_now)
+    same = ("id", "title", "state", "priority", "attempts", "failures", "max_attempts", "role", "worker", "stage", "assigned_to")
+    return BoardCard(
+        **{name: task[name] for name in same},
+        status=status,
+        updated_at=from_text(task["updated_at"]),
+        lease_seconds_left=left,
+        why=_why(task, waits_for.get(task["id"], []), left, now),
+    )
+
+
+class _Standing:
+    """The columns of a task that its word is made of."""
+
+    def __init__(self, task: "Mapping[str, Any]") -> None:
+        self.state = task["state"]
+        self.open_dependencies, self.failures, self.max_attempts = (
+            task[name] for name in ("open_dependencies", "failures", "max_attempts")
+        )
+        self.leased_until, self.not_before = (
+            from_text(task[name]) if task[name] else None for name in ("leased_until", "not_before")
+        )
+
+
+def _why(task: "Mapping[str, Any]", waits_for: "Sequence[str]", left: int | None, now: datetime) -> str | None:
+    """Say in words why nobody works on a task; None where somebody does, or could."""
+    if task["state"] in ("done", "abandoned"):
+        return task["reason"] if task["state"] == "abandoned" else None
+    if left is not None:
+        return f"the lease of {task['worker']} ended" if left < 0 else None
+    if task["state"] != "pending":
+        return str(task["reason"] or task["blocker"] or task["state"])
+    if task["open_dependencies"]:
+        return f"waits for {', '.join(waits_for[:3])}" + (f" and {len(waits_for) - 3} more" if len(waits_for) > 3 else "")
+    if task["not_before"] and from_text(task["not_before"]) > now:
+        return f"not before {from_text(task['not_before']):%Y-%m-%d %H:%M} UTC"
+    return f"is for {task['assigned_to']}" if task["assigned_to"] else None

@@ -1,0 +1,186 @@
+"""Search over everything: what was said, and runs, tasks, lessons, questions and files by the entries that tell of them."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from decklog.clock import from_text, to_text
+from decklog.db.where import placed
+from decklog.records import from_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+
+# So many hits are looked at for a page and its counts, the newest first.
+MOST_HITS = 1000
+_MOST_VALUES = 10
+_BEFORE, _SHOWN = 60, 200
+_HIT = ("pos", "stream", "seq", "at", "kind", "agent", "record_table", "record_id")
+_SELECT = f"select {', '.join(f'entries.{name}' for name in _HIT)} from entries"
+_TEXTS = """
+select pos, substr(coalesce(body, ''), 1, 65536), case when record_table is null then substr(payload, 1, 65536) else payload end
+  from entries
+ where pos in ({ids})
+"""
+# What a change of such a record is called among hits; any other is called by its table.
+KINDS = {
+    "runs": "run",
+    "tasks": "task",
+    "task_comments": "task",
+    "lessons": "lesson",
+    "approvals": "question",
+    "messages": "question",
+    "artifacts": "file",
+}
+# What a person would call such a record by, the first that it has.
+_NAMED = ("goal", "title", "question", "statement", "lesson", "text", "body", "criterion", "name", "path", "summary")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchHit:
+    """Something that was found: what it is, where, and the words around what was looked for; `marks` are the places of these."""
+
+    kind: str
+    stream: str
+    seq: int
+    at: datetime
+    agent: str | None
+    table: str | None
+    record_id: str | None
+    snippet: str
+    marks: list[list[int]]
+
+    @property
+    def id(self) -> str:
+        """The id of the entry that tells of it."""
+        return f"{self.stream}:{self.seq}"
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {**vars(self), "id": self.id, "at": to_text(self.at)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchResult:
+    """A page of hits; `facets` count kinds, streams and agents of the newest hits, `is_capped` when there are more than those."""
+
+    hits: list[SearchHit]
+    next: str | None
+    facets: dict[str, dict[str, int]] = field(default_factory=dict)
+    looked_at: int = 0
+    is_capped: bool = False
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {**vars(self), "hits": [hit.as_dict() for hit in self.hits]}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is looked for."""
+
+    words: str
+    kind: str | None
+    agent: str | None
+    limit: int
+    after: int | None
+    number: int | None
+    is_indexed: bool
+
+
+def searched(db: "Database", asked: "Asked", stream_size: int) -> SearchResult:
+    """Find a page among the newest hits: of each record the newest entry, and only of those that are shown the texts."""
+    inside = {} if asked.number is None else {"start": asked.number * stream_size, "end": (asked.number + 1) * stream_size}
+    _, rows = db.search(
+        _SELECT,
+        asked.words,
+        tags={},
+        condition="entries.pos >= :start and entries.pos < :end" if inside else "",
+        bound=inside,
+        oldest_first=False,
+        limit=MOST_HITS + 1,
+        after=asked.after,
+        stream_no=asked.number,
+        is_indexed=asked.is_indexed,
+    )
+    hits = list(_newest_of_each(rows[:MOST_HITS]))
+    wanted = [hit for hit in hits if asked.kind in (None, hit["is"]) and asked.agent in (None, hit["agent"])]
+    shown, is_capped = wanted[: asked.limit], len(rows) > MOST_HITS
+    more = shown[-1]["pos"] if len(wanted) > asked.limit else rows[MOST_HITS - 1][0] if is_capped else None
+    texts = _texts(db, [hit["pos"] for hit in shown])
+    return SearchResult(
+        hits=[_hit(hit, *texts[hit["pos"]], asked.words) for hit in shown],
+        next=None if more is None else str(more),
+        facets={name: _counted(hits, column) for name, column in (("kind", "is"), ("stream", "stream"), ("agent", "agent"))},
+        looked_at=min(len(rows), MOST_HITS),
+        is_capped=is_capped,
+    )
+
+
+def _newest_of_each(rows: "Sequence[Row]") -> "Iterator[dict[str, Any]]":
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        hit = dict(zip(_HIT, row, strict=True))
+        table = hit["record_table"]
+        if table is not None:
+            if (table, hit["record_id"]) in seen:
+                continue
+            seen.add((table, hit["record_id"]))
+        yield {**hit, "is": hit["kind"] if table is None else KINDS.get(table, table)}
+
+
+def _counted(hits: "Sequence[dict[str, Any]]", column: str) -> "dict[str, int]":
+    counts = Counter(hit[column] for hit in hits if hit[column] is not None)
+    return dict(counts.most_common(_MOST_VALUES))
+
+
+def _texts(db: "Database", positions: "list[int]") -> "dict[int, tuple[str, str | None]]":
+    if not positions:
+        return {}
+    marks, ids = placed(positions)
+    return {pos: (body, payload) for pos, body, payload in db.rows(_TEXTS.format(ids=marks), ids)[1]}
+
+
+def _hit(hit: "dict[str, Any]", body: str, payload: str | None, words: str) -> SearchHit:
+    snippet, marks = _snippet(hit["record_table"], body, payload, words)
+    return SearchHit(
+        kind=hit["is"],
+        stream=hit["stream"],
+        seq=hit["seq"],
+        at=from_text(hit["at"]),
+        agent=hit["agent"],
+        table=hit["record_table"],
+        record_id=hit["record_id"],
+        snippet=snippet,
+        marks=marks,
+    )
+
+
+def _snippet(table: str | None, body: str, payload: str | None, words: str) -> "tuple[str, list[list[int]]]":
+    """Cut the words around the first that was looked for; a record is shown by what a person would call it."""
+    sought = [word.rstrip("*").lower() for word in words.split()]
+    texts = [body, *(_spoken(payload) if table is not None else [payload or ""])]
+    texts = [" ".join(text.split()) for text in texts if text.strip()] or [""]
+    text = next((one for one in texts if any(word in one.lower() for word in sought)), texts[0])
+    places = [place for word in sought if (place := text.lower().find(word)) >= 0]
+    start = max(0, min(places, default=0) - _BEFORE)
+    cut = ("…" if start else "") + text[start : start + _SHOWN] + ("…" if start + _SHOWN < len(text) else "")
+    return cut, sorted(_marked(cut, sought))
+
+
+def _spoken(payload: str | None) -> "list[str]":
+    """Give the texts of a record: what it is called first, then all others."""
+    image = from_json(payload or "null")
+    if not isinstance(image, dict):
+        return []
+    names = [*(name for name in _NAMED if name in image), *(name for name in image if name not in _NAMED)]
+    return [str(image[name]) for name in names if image[name] not in (None, "", [], {})]
+
+
+def _marked(text: str, sought: "Sequence[str]") -> "list[list[int]]":
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        return []
+    return [[place, place + len(word)] for word in dict.fromkeys(sought) if word and (place := lowered.find(word)) >= 0]

@@ -1,0 +1,330 @@
+"""A run as of any of its entries, a page at a time: each in a few statements, whatever the length of the run."""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+
+from decklog.db.where import cursor_of, moment_of, placed
+from decklog.errors import Invalid, NotFound
+from decklog.records import Page, from_json
+from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.stores.journal.time_index import Times
+from decklog.stores.of_run import no_run
+from decklog.stores.runs import timeline
+from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Story
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+    from decklog.records import Record
+
+MOST_STEPS, MOST_MARKS = 300, 200
+_MARKS = ("failure", "question", "checkpoint", "pivot")
+# So many runs are remembered: their entries after the last mark, or all of them where no mark can be made.
+_REMEMBERED = 16
+_WHERE = f"""
+select s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
+  from streams s
+  join entries h
+    on h.pos = (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
+  left join {timeline.MARKS} m
+    on m.run_id = s.name and m.seq = (select max(seq) from {timeline.MARKS} where run_id = s.name)
+ where s.name = :run_id
+"""
+_IMAGE = """
+select p.payload from entries p
+ where p.record_table = :record_table and p.record_id = f.record_id and p.stream = :run_id and p.seq <= :at
+ order by p.seq desc
+ limit 1
+"""
+_BEGUN = f"""
+select f.seq, ({_IMAGE})
+  from {timeline.FIRSTS} f
+ where f.run_id = :run_id and f.record_table = :record_table and f.seq > :after and f.seq <= :until
+ order by f.seq
+ limit :most
+"""
+_STEPS = """
+with recursive steps (n) as (select 0 union all select n + 1 from steps where n < :last)
+select e.seq, e.at
+  from steps s
+  join entries e on e.pos = cast(:first as bigint) + s.n * cast(:span as bigint) / cast(:parts as bigint)
+ order by e.pos
+"""
+_NEWEST_MOMENTS = " union all ".join(
+    f"""
+    select * from (
+      select m.seq, m.what, m.record_id, e.at
+        from {MOMENTS} m
+        join entries e on e.pos = cast(:start as bigint) + m.seq
+       where m.run_id = :run_id and m.what = '{what}' and m.seq >= :first and m.seq <= :until
+       order by m.seq desc
+       limit :most
+    ) {what}
+    """
+    for what in _MARKS
+)
+# Of very many, the first of each kind in each of so many even parts.
+_PARTS = MOST_MARKS // len(_MARKS)
+_FIRST_OF_PART = """
+select min(i.seq)
+  from run_moments i
+ where i.run_id = :run_id and i.what = '{what}' and i.seq <= :until
+   and i.seq >= cast(:first as bigint) + s.n * cast(:span as bigint) / {parts}
+   and i.seq < cast(:first as bigint) + (s.n + 1) * cast(:span as bigint) / {parts}
+"""
+_EVEN_PARTS = f"with recursive steps (n) as (select 0 union all select n + 1 from steps where n < {_PARTS - 1})"
+_SPREAD_MOMENTS = _EVEN_PARTS + " union all ".join(
+    f"""
+    select m.seq, m.what, m.record_id, e.at
+      from (select ({_FIRST_OF_PART.format(what=what, parts=_PARTS)}) as seq from steps s) f
+      join {MOMENTS} m on m.run_id = :run_id and m.what = '{what}' and m.seq = f.seq
+      join entries e on e.pos = cast(:start as bigint) + m.seq
+    """
+    for what in _MARKS
+)
+_ATTEMPTS = f"select {', '.join(ATTEMPT)} from {timeline.ATTEMPTS} where run_id = :run_id"
+_LANES = f"""
+select * from (
+  {_ATTEMPTS} and started_seq >= :first and started_seq <= :until order by started_seq desc limit :most
+) begun
+union all
+{_ATTEMPTS} and started_seq < :first and (started_seq > :mark or started_seq in ({{open}}))
+   and (ended_seq is null or ended_seq >= :first)
+"""
+
+
+class FarBehind(Exception):
+    """Marks have to be made before this is read. It is no error: whoever hears it makes them and looks again."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A run's stream as it stands: its first position, its last entry, and the last mark, if there is one."""
+
+    run_id: str
+    number: int
+    head: int
+    hash: str
+    mark: "dict[str, Any] | None"
+
+    @property
+    def start(self) -> int:
+        return self.number * STREAM_SIZE
+
+    @property
+    def marked(self) -> int:
+        """The entry up to which the tables hold what there is."""
+        return self.mark["seq"] if self.mark is not None else 0
+
+
+class History:
+    """Reads runs as of their entries, inside the caller's read."""
+
+    def __init__(self, db: "Database") -> None:
+        self._db = db
+        self._remembered: OrderedDict[str, tuple[str, Story]] = OrderedDict()
+        self._lock = Lock()
+
+    # Where things lie
+
+    def place(self, run_id: str) -> Place:
+        row = None if run_id.startswith("@") else self._db.one(_WHERE, {"run_id": run_id})
+        if row is None:
+            raise no_run(run_id)
+        number, head, hash, *mark = row
+        return Place(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
+
+    def entry_for(self, place: Place, at: str | None, *, is_end: bool = True) -> int:
+        """Give the number of the entry that a moment means; for the beginning of a span, the first at or after a time."""
+        if at is None:
+            return place.head if is_end else 1
+        moment = moment_of(at, place.run_id)
+        if isinstance(moment, datetime):
+            last = Times(self._db).last_until(place.number, moment) - place.start
+            moment = last if is_end else min(last + 1, place.head)
+        if not 1 <= moment <= place.head:
+            raise NotFound(
+                f"run {place.run_id} has entries 1 to {place.head}; there is none for {at}",
+                run_id=place.run_id,
+                entries=place.head,
+            )
+        return moment
+
+    def story(self, place: Place, *, can_mark: bool) -> Story:
+        """Add up what came after the last mark; raise `FarBehind` where another one is due and can be made."""
+        with self._lock:
+            hash, known = self._remembered.get(place.run_id, ("", None))
+        if known is not None and hash == place.hash:
+            return known
+        if place.head - place.marked >= EVERY and can_mark:
+            raise FarBehind
+        if known is not None and self._db.read_only and known.seq < place.head:
+            # Whoever only reads sees nothing that may yet be undone: what was added up goes on from there.
+            story = known.copied()
+        else:
+            story = timeline.story_from(self._db, place.mark)
+        story.add(timeline.told(self._db, place.start, story.seq, place.head), place.head)
+        self._remember(place, story)
+        return story
+
+    def _remember(self, place: Place, story: Story) -> None:
+        with self._lock:
+            self._remembered[place.run_id] = place.hash, story
+            self._remembered.move_to_end(place.run_id)
+            while len(self._remembered) > _REMEMBERED:
+                self._remembered.popitem(last=False)
+
+    # Counts
+
+    def tally(self, place: Place, story: Story, seq: int) -> "dict[str, int]":
+        """Give the counts as of an entry."""
+        if seq == story.seq:
+            return story.tally
+        if seq == 0:
+            return dict.fromkeys(FIELDS, 0)
+        begun = timeline.story_from(self._db, self._mark(place, story, seq), with_attempts=False)
+        begun.add(timeline.told(self._db, place.start, begun.seq, seq), seq)
+        return begun.tally
+
+    def _mark(self, place: Place, story: Story, seq: int) -> "dict[str, Any] | None":
+        """Give the last mark at or before an entry, from the tables or from what was added up since."""
+        if seq < story.since:
+            return timeline.mark_at(self._db, place.run_id, seq)
+        later = [mark for mark in story.marks if mark["seq"] <= seq][-1:]
+        if later:
+            return {"run_id": place.run_id, **later[0]}
+        return place.mark if place.marked == story.since else timeline.mark_at(self._db, place.run_id, story.since)
+
+    # Records
+
+    def records(
+        self, place: Place, story: Story, record_class: "type[Record]", at: str, size: int, after: str | None
+    ) -> "Page[Any]":
+        """Give a page of the records of a kind as they were at an entry, in the order in which they came to be."""
+        until, passed = self.entry_for(place, at), cursor_of(after) or 0
+        bound = {"run_id": place.run_id, "record_table": record_class.table, "at": until}
+        rows: list[Row] = []
+        if passed < story.since:
+            kept = {"after": passed, "until": min(until, story.since), "most": size + 1}
+            rows = self._db.rows(_BEGUN, {**bound, **kept})[1]
+        begun = story.firsts.get(record_class.table, [])
+        start, end = (bisect_right(begun, seq, key=lambda one: one[0]) for seq in (passed, until))
+        rows = [*rows, *self._images(begun[start : min(end, start + size + 1 - len(rows))], bound)]
+        images = [(seq, from_json(payload)) for seq, payload in rows[:size]]
+        found = (record_class.from_image(image) for _, image in images if not image.get("removed"))
+        return Page(found, next=str(images[-1][0]) if len(rows) > size else None)
+
+    def _images(self, begun: "list[tuple[int, str]]", bound: "dict[str, Any]") -> "list[Row]":
+        """Read what records were that began after the last mark."""
+        if not begun:
+            return []
+        marks, ids = placed([record_id for _, record_id in begun])
+        sql = f"""
+            select f.record_id, ({_IMAGE})
+              from (select distinct record_id from entries where record_table = :record_table and record_id in ({marks})) f
+        """
+        images: dict[str, str] = dict(self._db.rows(sql, {**bound, **ids})[1])
+        return [(seq, images[record_id]) for seq, record_id in begun]
+
+    # The strip and the lanes
+
+    def pulse(self, place: Place, story: Story, span: "tuple[int, int]", steps: int) -> "dict[str, Any]":
+        """Give the times of entries at even steps, and the entries that a person looks for."""
+        first, until = span
+        parts = min(steps, until - first + 1) - 1
+        bound = {"first": place.start + first, "span": until - first, "parts": max(1, parts), "last": parts}
+        found = [{"seq": seq, "at": at} for seq, at in self._db.rows(_STEPS, bound)[1]]
+        marks, left_out = self._marks(place, story, first, until)
+        return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
+
+    def _marks(self, place: Place, story: Story, first: int, until: int) -> "tuple[list[dict[str, Any]], int]":
+        bound = {"run_id": place.run_id, "start": place.start, "first": first, "until": min(until, story.since)}
+        newer = [one for one in story.moments if first <= one.seq <= until and one.what != "ended"]
+        rows: list[Any] = []
+        if first <= story.since:
+            rows = self._db.rows(_NEWEST_MOMENTS, {**bound, "most": MOST_MARKS + 1})[1]
+        shown, left_out = [*rows, *((one.seq, one.what, one.record_id, one.at) for one in newer)], 0
+        if len(shown) > MOST_MARKS:
+            spread = {"span": until - first + 1, **bound}
+            shown = self._db.rows(_SPREAD_MOMENTS, spread)[1] if rows else []
+            shown += [(one.seq, one.what, one.record_id, one.at) for one in newer][-(MOST_MARKS - len(shown)) :]
+            counted = (self.tally(place, story, seq)["moments"] for seq in (until, first - 1))
+            left_out = next(counted) - next(counted) - len(shown)
+        names = ("seq", "what", "record_id", "at")
+        return [dict(zip(names, row, strict=True)) for row in sorted(shown, key=lambda row: row[0])], left_out
+
+    def lanes(self, place: Place, story: Story, span: "tuple[int, int]", limit: int) -> "dict[str, Any]":
+        """Give the attempts that overlap a span of entries, as they stood at its end."""
+        first, until = span
+        found = self._attempts(place, story, first, until, limit + 1)
+        begun = sorted(seq for seq in found if seq >= first)[-limit:]
+        earlier = sorted(seq for seq in found if seq < first)
+        shown = [*earlier[: max(0, limit - len(begun))], *begun]
+        left_out = len(earlier) + len(begun) - len(shown)
+        if len([seq for seq in found if seq >= first]) > limit:
+            counted = (self.tally(place, story, seq)["attempts"] for seq in (until, first - 1))
+            left_out += next(counted) - next(counted) - len(begun)
+        attempts = self._as_told(place, [_as_of(found[seq], until) for seq in shown])
+        return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
+
+    def _attempts(self, place: Place, story: Story, first: int, until: int, most: int) -> "dict[int, dict[str, Any]]":
+        """Find attempts by the entry that began them: those that began within a span, and those under way at its beginning."""
+        mark = self._mark(place, story, first - 1) if first > 1 else None
+        marks, ids = placed(from_json(mark["under_way"]) if mark is not None else [])
+        if not ids["id0"]:
+            ids = dict.fromkeys(ids, 0)
+        bound = {"run_id": place.run_id, "first": first, "until": until, "most": most, "mark": mark["seq"] if mark else 0, **ids}
+        rows = self._db.rows(_LANES.format(open=marks), bound)[1] if story.since else []
+        found = {row[1]: dict(zip(ATTEMPT, row, strict=True)) for row in rows}
+        later = {seq: attempt for seq, attempt in story.attempts.items() if seq <= until and (seq > story.since or seq in found)}
+        found |= {seq: attempt for seq, attempt in later.items() if seq >= first or _ends_after(attempt, first)}
+        return {seq: one for seq, one in found.items() if seq >= first or _ends_after(one, first)}
+
+    def _as_told(self, place: Place, attempts: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+        """Add to attempts what the last entry of each says: the task's title, and what came of it."""
+        if not attempts:
+            return []
+        marks, ids = placed([place.start + (one["ended_seq"] or one["started_seq"]) for one in attempts])
+        rows = self._db.rows(f"select seq, payload from entries where pos in ({marks})", ids)[1]
+        images = {seq: from_json(payload) for seq, payload in rows}
+        said = (images[one["ended_seq"] or one["started_seq"]] for one in attempts)
+        return [{**one, **_said(image, one)} for one, image in zip(attempts, said, strict=True)]
+
+
+def _ends_after(attempt: "Mapping[str, Any]", seq: int) -> bool:
+    return attempt["ended_seq"] is None or attempt["ended_seq"] >= seq
+
+
+def _as_of(attempt: "dict[str, Any]", until: int) -> "dict[str, Any]":
+    """Show an attempt as it stood at an entry: one that ended later was under way."""
+    shown = {name: attempt[name] for name in ATTEMPT if name != "run_id"}
+    if attempt["ended_seq"] is not None and attempt["ended_seq"] > until:
+        shown |= {"ended_seq": None, "ended_at": None, "outcome": None}
+    return shown
+
+
+def _said(image: "Mapping[str, Any]", attempt: "Mapping[str, Any]") -> "dict[str, Any]":
+    outcome = attempt["outcome"]
+    return {
+        "title": image["title"],
+        "summary": image.get("summary") if outcome else None,
+        "blocker": image.get("blocker") if outcome in ("failed", "blocked") else None,
+    }
+
+
+def steps_of(buckets: int) -> int:
+    if not 1 <= buckets <= MOST_STEPS:
+        raise Invalid(f"buckets is {buckets}; a strip has 1 to {MOST_STEPS}", field="buckets")
+    return buckets
+
+
+def span_of(first: int, until: int, run_id: str) -> "tuple[int, int]":
+    if first > until:
+        raise Invalid(f"in run {run_id} entry {first} comes after entry {until}; a span begins before it ends", field="since")
+    return first, until

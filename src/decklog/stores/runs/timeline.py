@@ -1,0 +1,297 @@
+"""What a run's entries add up to, entry by entry: counts, attempts, moments, and where each record begins.
+
+It is kept at every so many entries of a run, made when somebody looks, and never by who writes: an append or a claim would pay a
+page for each of these tables. Whoever looks reads the entries after the last mark; when they are many, marks are made first.
+"""
+
+from typing import NamedTuple
+
+from decklog.records import from_json, to_json
+from decklog.stores.journal.rows import HEAD, STREAM_SIZE, number_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+
+MARKS, ATTEMPTS, MOMENTS, FIRSTS = "run_marks", "run_attempts", "run_moments", "record_firsts"
+TABLES = (MARKS, ATTEMPTS, MOMENTS, FIRSTS)
+STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
+MONEY = ("calls", "tokens", "cost_microdollars", "unpriced_calls")
+FIELDS = (*STATES, "failures", "attempts", "failed_attempts", "moments", *MONEY)
+MARK = ("run_id", "seq", "hash", *FIELDS, "under_way")
+ATTEMPT = ("run_id", "started_seq", "task_id", "number", "worker", "started_at", "ended_seq", "ended_at", "outcome")
+# So many entries lie between two marks; whoever looks reads no more than that.
+EVERY = 250
+# So many are added up in one transaction, so that nobody waits long for it.
+_BATCH = 8
+_OVER = ("done", "abandoned")
+_TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
+_MARKED = {"approvals": "question", "checkpoints": "checkpoint"}
+
+# The entries of a span that change a record or a mind, each with what its record was before.
+_TOLD = """
+select e.seq, e.at, e.record_table, e.record_id,
+       case when e.record_table = 'tasks' or e.record_table = 'charges' then e.payload end,
+       case when e.record_table is not null then
+         (select coalesce(case when e.record_table = 'tasks' then p.payload end, '')
+            from entries p
+           where p.record_table = e.record_table and p.record_id = e.record_id and p.stream = e.stream and p.seq < e.seq
+           order by p.seq desc
+           limit 1)
+       end
+  from entries e
+ where e.pos > :start and e.pos <= :until
+   and (e.record_table || '' is not null or e.phase = 'pivot')
+ order by e.pos
+"""
+
+
+class Moment(NamedTuple):
+    """An entry that a person looks for: its number, what it is, the record that it tells of, and when it was."""
+
+    seq: int
+    what: str
+    record_id: str | None
+    at: str
+
+
+class Story:
+    """What entries of a run add up to, from a mark on: `since` is the entry of the mark, `seq` the last that was added."""
+
+    def __init__(self, since: int = 0, tally: "dict[str, int] | None" = None, under_way: "Iterable[dict[str, Any]]" = ()) -> None:
+        self.since = self.seq = since
+        self.tally = dict.fromkeys(FIELDS, 0) if tally is None else dict(tally)
+        # By the entry that began it; those that began before the mark are here as soon as they end.
+        self.attempts: dict[int, dict[str, Any]] = {}
+        self.under_way = {attempt["task_id"]: dict(attempt) for attempt in under_way}
+        self.marks: list[dict[str, Any]] = []
+        self.moments: list[Moment] = []
+        self.firsts: dict[str, list[tuple[int, str]]] = {}
+        self._at = ""
+
+    def copied(self) -> "Story":
+        """Give one that goes on from here, and leaves this one to those who read it."""
+        new = Story(self.since, self.tally, self.under_way.values())
+        new.seq, new.attempts = self.seq, dict(self.attempts)
+        new.marks, new.moments = list(self.marks), list(self.moments)
+        new.firsts = {table: list(found) for table, found in self.firsts.items()}
+        return new
+
+    def add(self, rows: "Iterable[Row]", until: int) -> None:
+        """Add the entries that follow, up to a number."""
+        for seq, at, table, record_id, payload, before in rows:
+            self._mark_until(seq - 1)
+            self._at = at
+            self._add(seq, table, record_id, payload, before)
+        self._mark_until(until)
+        self.seq = until
+
+    def _mark_until(self, seq: int) -> None:
+        """Note how things stand at every mark up to an entry."""
+        first = (self.marks[-1]["seq"] if self.marks else self.since // EVERY * EVERY) + EVERY
+        for place in range(first, seq + 1, EVERY):
+            under_way = sorted(attempt["started_seq"] for attempt in self.under_way.values())
+            self.marks.append({"seq": place, **self.tally, "under_way": to_json(under_way)})
+
+    def _add(self, seq: int, table: str | None, record_id: str, payload: str | None, before: str | None) -> None:
+        if table is None:
+            self._note(seq, "pivot", None)
+            return
+        if before is None:
+            self.firsts.setdefault(table, []).append((seq, record_id))
+            if what := _MARKED.get(table):
+                self._note(seq, what, record_id)
+        if table == "tasks":
+            self._add_task(seq, from_json(payload or "null"), from_json(before) if before else None)
+        elif table == "charges" and before is None:
+            self._add_charge(from_json(payload or "null"))
+
+    def _note(self, seq: int, what: str, record_id: str | None) -> None:
+        self.moments.append(Moment(seq, what, record_id, self._at))
+        self.tally["moments"] += what != "ended"
+
+    def _add_charge(self, image: "dict[str, Any]") -> None:
+        cost = image.get("cost_microdollars")
+        self.tally["calls"] += 1
+        self.tally["tokens"] += sum(image.get(name) or 0 for name in _TOKENS)
+        self.tally["cost_microdollars"] += cost or 0
+        self.tally["unpriced_calls"] += cost is None
+
+    def _add_task(self, seq: int, image: "dict[str, Any]", before: "dict[str, Any] | None") -> None:
+        for version, sign in ((before, -1), (image, 1)):
+            if version is not None and not version.get("removed"):
+                self.tally[version["state"]] += sign
+                self.tally["failures"] += sign * version["failures"]
+        was = before["state"] if before is not None else None
+        if image["state"] in _OVER and was not in _OVER:
+            self._note(seq, "ended", image["id"])
+        if image["state"] == "running":
+            self._begin(seq, image)
+        elif was == "running":
+            self._end(seq, image)
+
+    def _begin(self, seq: int, image: "dict[str, Any]") -> None:
+        """Begin an attempt, or see one go on: a lease that is extended tells of the same one."""
+        number, present = image["attempts"], self.under_way.get(image["id"])
+        if not number or image.get("leased_at") is None:
+            return
+        if present is None or present["number"] != number:
+            self.tally["attempts"] += 1
+            present = {"started_seq": seq, "task_id": image["id"], "number": number}
+            present |= {"ended_seq": None, "ended_at": None, "outcome": None}
+        attempt = {**present, "worker": image["worker"], "started_at": image["leased_at"]}
+        self.under_way[image["id"]] = self.attempts[attempt["started_seq"]] = attempt
+
+    def _end(self, seq: int, image: "dict[str, Any]") -> None:
+        outcome, attempt = image.get("outcome"), self.under_way.get(image["id"])
+        if attempt is None or outcome is None:
+            return
+        del self.under_way[image["id"]]
+        ended = {**attempt, "ended_seq": seq, "ended_at": image["updated_at"], "outcome": outcome}
+        self.attempts[attempt["started_seq"]] = ended
+        if outcome in ("failed", "expired"):
+            self.tally["failed_attempts"] += 1
+            self._note(seq, "failure", image["id"])
+
+
+def told(db: "Database", start: int, since: int, until: int) -> "list[Row]":
+    """Read what a story needs of the entries after one number up to another; `start` is the stream's first position."""
+    return db.rows(_TOLD, {"start": start + since, "until": start + until})[1]
+
+
+def marked(row: "Row") -> "dict[str, Any]":
+    return dict(zip(MARK, row, strict=True))
+
+
+def mark_at(db: "Database", run_id: str, seq: int) -> "dict[str, Any] | None":
+    """Give the last mark of a run at or before an entry."""
+    sql = f"select {', '.join(MARK)} from {MARKS} where run_id = :run_id and seq <= :seq order by seq desc limit 1"
+    row = db.one(sql, {"run_id": run_id, "seq": seq})
+    return None if row is None else marked(row)
+
+
+def story_from(db: "Database", mark: "dict[str, Any] | None", *, with_attempts: bool = True) -> Story:
+    """Begin a story at a run's mark; the last one, if it is to tell of attempts."""
+    if mark is None:
+        return Story()
+    sql = f"select {', '.join(ATTEMPT)} from {ATTEMPTS} where run_id = :run_id and ended_seq is null"
+    rows = db.rows(sql, {"run_id": mark["run_id"]})[1] if with_attempts else []
+    under_way = [dict(zip(ATTEMPT, row, strict=True)) for row in rows]
+    return Story(mark["seq"], {name: mark[name] for name in FIELDS}, under_way)
+
+
+# How it is kept
+
+
+def catch_up(db: "Database", run_id: str) -> None:
+    """Make the marks of a run up to its last entry."""
+    while not db.write(lambda: _step(db, run_id)):
+        pass
+
+
+def _step(db: "Database", run_id: str) -> bool:
+    """Make so many marks; say whether they are at the end."""
+    # Another one who looks may be making the same: the stream's lock lets one of them do it.
+    number = db.lock_stream(run_id)
+    if number is None:
+        return True
+    start = number * STREAM_SIZE
+    head = db.one(HEAD, {"start": start, "end": start + STREAM_SIZE})
+    newest = (head[0] - start) // EVERY * EVERY if head is not None else 0
+    story = story_from(db, mark_at(db, run_id, STREAM_SIZE))
+    until = min(newest, story.seq + _BATCH * EVERY)
+    if until > story.seq:
+        story.add(told(db, start, story.seq, until), until)
+        _keep(db, run_id, start, story)
+    return until == newest
+
+
+def _keep(db: "Database", run_id: str, start: int, story: Story) -> None:
+    own = {"run_id": run_id}
+    attempts = [{**own, **attempt} for attempt in story.attempts.values()]
+    if attempts:
+        db.put(ATTEMPTS, ATTEMPT, ("run_id", "started_seq"), [{name: one[name] for name in ATTEMPT} for one in attempts])
+    moments = [(run_id, one.what, one.seq, one.record_id) for one in story.moments]
+    if moments:
+        db.insert(MOMENTS, ("run_id", "what", "seq", "record_id"), moments)
+    firsts = [(run_id, table, seq, record_id) for table, found in story.firsts.items() for seq, record_id in found]
+    if firsts:
+        db.insert(FIRSTS, ("run_id", "record_table", "seq", "record_id"), firsts)
+    marks = [{**own, **mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
+    db.insert(MARKS, MARK, [tuple(mark[name] for name in MARK) for mark in marks])
+
+
+def _hash_at(db: "Database", position: int) -> str | None:
+    row = db.one("select hash from entries where pos = :pos", {"pos": position})
+    return None if row is None else str(row[0])
+
+
+def derive(db: "Database") -> None:
+    """Drop all of it: it is made anew for each run that somebody looks at."""
+    for table in TABLES:
+        db.count(f"delete from {table}", {})
+
+
+# What it is held against
+
+
+def audit(db: "Database") -> "Iterator[dict[str, Any]]":
+    """Name each row that is not what the entries of its run add up to, as the fields of a problem."""
+    runs = " union ".join(f"select run_id from {table}" for table in TABLES)
+    for (run_id,) in list(db.each_as_is(f"{runs} order by 1", {})):
+        yield from _audit_run(db, str(run_id))
+
+
+def _audit_run(db: "Database", run_id: str) -> "Iterator[dict[str, Any]]":
+    last = db.one(f"select max(seq) from {MARKS} where run_id = :run_id", {"run_id": run_id})
+    start, until = (number_of(db, run_id) or 0) * STREAM_SIZE, (last[0] if last else None) or 0
+    if type(until) is not int or until % EVERY or (_hash_at(db, start + until) is None and until):
+        yield _wrong(MARKS, run_id, until, "is made up to an entry that is not in the journal")
+        return
+    story = Story()
+    while story.seq < until:
+        part = min(until, story.seq + _BATCH * EVERY)
+        story.add(told(db, start, story.seq, part), part)
+    for table, true in _rows_of(db, run_id, start, story).items():
+        kept = {tuple(row[: len(key)]): tuple(row) for row in _kept(db, table, run_id)} if (key := _KEYS[table]) else {}
+        for place in sorted(kept.keys() | true.keys(), key=str):
+            if kept.get(place) != true.get(place):
+                yield _wrong(table, run_id, place, "is not what the entries of its run tell")
+
+
+_KEYS = {MARKS: MARK[1:2], ATTEMPTS: ATTEMPT[1:2], MOMENTS: ("what", "seq"), FIRSTS: ("record_table", "seq")}
+_COLUMNS = {
+    MARKS: MARK[1:],
+    ATTEMPTS: ATTEMPT[1:],
+    MOMENTS: ("what", "seq", "record_id"),
+    FIRSTS: ("record_table", "seq", "record_id"),
+}
+
+
+def _kept(db: "Database", table: str, run_id: str) -> "Iterator[Row]":
+    return db.each_as_is(f"select {', '.join(_COLUMNS[table])} from {table} where run_id = :run_id", {"run_id": run_id})
+
+
+def _rows_of(db: "Database", run_id: str, start: int, story: Story) -> "dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]":
+    """Give the rows that a story of a whole run makes, by table and key."""
+    marks = [{"run_id": run_id, **mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
+    rows: dict[str, list[tuple[Any, ...]]] = {
+        MARKS: [tuple(mark[name] for name in MARK[1:]) for mark in marks],
+        ATTEMPTS: [tuple(attempt[name] for name in ATTEMPT[1:]) for attempt in story.attempts.values()],
+        MOMENTS: [(one.what, one.seq, one.record_id) for one in story.moments],
+        FIRSTS: [(table, seq, record_id) for table, found in story.firsts.items() for seq, record_id in found],
+    }
+    return {table: {row[: len(_KEYS[table])]: row for row in found} for table, found in rows.items()}
+
+
+def _wrong(table: str, run_id: str, place: "Any", what: str) -> "dict[str, Any]":
+    named = " ".join(map(str, place)) if isinstance(place, tuple) else str(place)
+    return {
+        "what": f"{table} {run_id} {named} {what}",
+        "table": table,
+        "record_id": str(run_id),
+        "column": ", ".join(_KEYS[table]),
+    }

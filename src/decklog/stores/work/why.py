@@ -1,0 +1,79 @@
+"""Why one task is where it is: the reason in words, what it waits for and what that waits for, and who could take it."""
+
+from decklog.db.where import placed
+from decklog.stores.work.task import Task, TaskState
+from decklog.stores.work.unclaimed import why_not
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+    from decklog.db.base import Database
+
+DEEPEST, MOST = 20, 200
+# Level by level, and no further than is shown: many tasks may wait for many.
+_CHAIN = f"""
+with recursive chain (id, depth) as (
+  select d.depends_on, 1
+    from dependencies d
+    join tasks t on t.id = d.depends_on
+   where d.task_id = :task_id and d.kind = 'blocks' and t.state <> 'done'
+  union
+  select d.depends_on, c.depth + 1
+    from chain c
+    join dependencies d on d.task_id = c.id and d.kind = 'blocks'
+    join tasks t on t.id = d.depends_on and t.state <> 'done'
+   where c.depth < {DEEPEST}
+)
+select id, depth from chain limit {MOST + 1}
+"""
+_TOLD = "select id, title, state, worker, reason, open_dependencies from tasks where id in ({ids})"
+
+
+def explained(db: "Database", task: Task, now: "datetime", steady_now: "datetime") -> "dict[str, Any]":
+    """Say why a task is not being worked on, or that it is; and name what it waits for, the nearest first."""
+    code, words = _standing(db, task, now, steady_now)
+    chain, is_cut = _chain(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
+    return {
+        "task_id": task.id,
+        "run_id": task.run_id,
+        "title": task.title,
+        "state": task.state.value,
+        "code": code,
+        "why": words,
+        "who": _who(task),
+        "waits_for": chain,
+        "first": [one["id"] for one in chain if not one["open_dependencies"]],
+        "is_cut": is_cut,
+    }
+
+
+def _standing(db: "Database", task: Task, now: "datetime", steady_now: "datetime") -> "tuple[str, str]":
+    if task.state == TaskState.DONE:
+        return "done", f"done: {task.summary}" if task.summary else "done"
+    is_over = task.leased_until is not None and task.leased_until < steady_now
+    if task.state == TaskState.RUNNING and is_over and task.failures + 1 < task.max_attempts:
+        return "lease_ended", f"the lease of {task.worker} ended, and the next who claims gets it"
+    code, words = why_not(db, task, now, steady_now)
+    return ("ready", "it can be claimed now") if code == "just_now" else (code, words)
+
+
+def _chain(db: "Database", task: Task) -> "tuple[list[dict[str, Any]], bool]":
+    rows = db.rows(_CHAIN, {"task_id": task.id})[1]
+    depths: dict[str, int] = {}
+    for task_id, depth in rows[:MOST]:
+        depths.setdefault(task_id, depth)
+    marks, ids = placed(list(depths))
+    names = ("id", "title", "state", "worker", "reason", "open_dependencies")
+    told = {row[0]: dict(zip(names, row, strict=True)) for row in db.rows(_TOLD.format(ids=marks), ids)[1]}
+    return [{**told[task_id], "depth": depth} for task_id, depth in depths.items()], len(rows) > MOST
+
+
+def _who(task: Task) -> str:
+    """Say who could take it."""
+    if task.state in (TaskState.DONE, TaskState.ABANDONED):
+        return "nobody: it is over"
+    if task.assigned_to is not None:
+        return f"{task.assigned_to} alone"
+    return f"whoever claims for the role {task.role}, or for any" if task.role else "anybody"

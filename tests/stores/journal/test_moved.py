@@ -1,0 +1,39 @@
+"""What has come since somebody last looked."""
+
+import pytest
+
+from decklog import Decklog, Invalid
+
+
+@pytest.mark.parametrize("going_on", [True, False])
+def test_streams_that_moved_are_named_with_their_new_entries(log: Decklog, going_on: bool) -> None:
+    log.runs.start("one", run_id="one")
+    log.runs.start("two", run_id="two")
+    cursor = log.journal.now()
+    assert log.journal.since(cursor, going_on=going_on) == {"moved": [], "cursor": cursor}
+    log.journal.append("two", "first")
+    log.journal.append("two", "second")
+    log.runs.start("three", run_id="three")
+    log.ledger.charge("m", cost_microdollars=1)
+    found = log.journal.since(cursor, going_on=going_on)
+    assert {one["stream"]: (one["first"], one["last"]) for one in found["moved"]} == {
+        "two": (2, 3),
+        "three": (1, 1),
+        "@ledger": (1, 1),
+    }
+    assert log.journal.since(found["cursor"], going_on=going_on)["moved"] == []
+
+
+def test_what_is_written_to_a_run_that_is_over_is_found_when_all_are_looked_at(log: Decklog, run_id: str) -> None:
+    log.runs.finish(run_id)
+    cursor = log.journal.now()
+    log.journal.append(run_id, "one more thing")
+    found = log.journal.since(cursor, going_on=True)
+    assert found["moved"] == []
+    assert [one["stream"] for one in log.journal.since(found["cursor"])["moved"]] == [run_id]
+
+
+@pytest.mark.parametrize("text", ["", "17", "[1]", '["a", {}]', '[1, {"run": "x"}]', "[" * 100_000])
+def test_what_is_no_cursor_is_refused(log: Decklog, text: str) -> None:
+    with pytest.raises(Invalid, match="not a cursor"):
+        log.journal.since(text)
