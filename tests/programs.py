@@ -48,8 +48,8 @@ def _import_everything() -> None:
     for name in decklog.cli.main.COMMANDS:
         decklog.cli.main.menu.get_command(None, name)  # type: ignore[arg-type]
     import decklog.cli.derived
-    import decklog.cli.short.planning
     import decklog.cli.short.program
-    import decklog.cli.short.question
     import decklog.cli.show
     import decklog.db.sqlite.database
+    import decklog.short.planning
+    import decklog.short.question

@@ -44,8 +44,8 @@ encodings.ascii
 """
 # The short way: who calls, what it has, and its answers, in the place of the long way's.
 _SHORT = """
-decklog.caller decklog.caller.agents decklog.cli.short decklog.cli.short.answer decklog.cli.short.caller decklog.caller.claims
-decklog.cli.short.program decklog.cli.short.verbs decklog.caller.worker
+decklog.caller decklog.caller.agents decklog.caller.claims decklog.caller.worker decklog.cli.short decklog.cli.short.program
+decklog.short decklog.short.answer decklog.short.caller decklog.short.verbs
 """
 EACH = frozenset(f"{_PYTHON} {_BESIDE} {_OURS}".split())
 TASKS = EACH | frozenset(_TASKS.split())

@@ -95,7 +95,7 @@ class Menu(click.Group):
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
-        from decklog.cli.short.verbs import VERBS
+        from decklog.short.verbs import VERBS
 
         short = {name: (verb.__doc__ or "").partition("\n")[0] for name, verb in VERBS.items()}
         summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
@@ -162,7 +162,7 @@ def _verb(verb: str, operation: "Any") -> click.Command:
 def _short(name: str) -> click.Command:
     """Describe a command of the short way to click, from the same signature that runs it."""
     from decklog.cli.short.program import HELP, parameters
-    from decklog.cli.short.verbs import VERBS
+    from decklog.short.verbs import VERBS
 
     found = parameters(name)
     text = cleandoc(VERBS[name].__doc__ or "") + _choices(found)

@@ -1,1 +1,1 @@
-"""The short way for agents: ten commands that find run, task, worker and fence by themselves."""
+"""The short way on the command line: its words, its options and how it answers."""

@@ -1,13 +1,25 @@
 """Runs a command of the short way from its words."""
 
+import os
+import sys
+
+from decklog.caller.claims import folder_beside
+from decklog.caller.worker import worker
+from decklog.cli import terminal
 from decklog.cli.call import Usage
+from decklog.cli.exits import print_json
 from decklog.cli.parameters import Parameter, parameters_in, read_words
-from decklog.cli.short.caller import Caller
-from decklog.cli.short.verbs import VERBS
+from decklog.short.caller import Caller, Meant, Surface
+from decklog.short.verbs import VERBS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog import Decklog
     from decklog.cli.call import Call
+    from decklog.place.locate import Place
+    from decklog.short.answer import Answer
 
 
 def common(
@@ -55,7 +67,39 @@ def run_short(call: "Call") -> int:
     place = call.place()
     place.must_exist()
     with place.open() as log:
-        return VERBS[name](Caller(call, place, log, shared), **given).show(as_json=call.json)
+        return _show(VERBS[name](_caller(call, place, log, shared), **given), as_json=call.json)
+
+
+def _caller(call: "Call", place: "Place", log: "Decklog", options: "dict[str, Any]") -> Caller:
+    who = worker(options["as_"])
+    named = {"agent": call.agent, "agent_id": call.agent_id, "run_id": options["run"], "task_id": options["task"]}
+    meant = Meant({**named, "fence": options["fence"]}, os.environ)
+    if options["fence"] is not None and not meant.task_id:
+        raise Usage("--fence is the number of a task's claim, and no task is named", hint="Add --task TASK, or leave it out.")
+    return Caller(log, who, folder_beside(place), meant, _SURFACE)
+
+
+def _option(name: str, value: object) -> str:
+    return f"--{name.rstrip('_').replace('_', '-')} {value}"
+
+
+def _spelled(verb: str, *words: str, **options: object) -> str:
+    return " ".join(("decklog", verb, *words, *(_option(name, value) for name, value in options.items())))
+
+
+_SURFACE = Surface(_spelled, _option, Usage, read_input=lambda: sys.stdin.read(), reads_files=True)
+
+
+def _show(answer: "Answer", *, as_json: bool) -> int:
+    """Print an answer and give its exit code."""
+    if as_json:
+        more = {"reason": answer.reason, "notes": answer.notes, "warnings": answer.warnings}
+        print_json({"ok": True, "data": answer.data, **{name: value for name, value in more.items() if value}})
+        return answer.code
+    terminal.say("\n".join([*answer.notes, answer.text]))
+    for warning in answer.warnings:
+        sys.stderr.write(f"warning: {terminal.visible(warning, sys.stderr)}\n")
+    return answer.code
 
 
 def _with_example(name: str, words: list[str], problem: Usage) -> Usage:

@@ -1,25 +1,29 @@
 """Plans in few words: tasks from titles, lines or JSON, and how they stand."""
 
-import sys
-
-from decklog.cli.call import Usage
-from decklog.cli.short.answer import Answer, one_line
+from decklog.short.answer import Answer, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.cli.short.caller import Caller
+    from decklog.short.caller import Caller
 
 _MARKS = {"done": "x", "running": ">", "pending": " ", "abandoned": "~"}
 _HELD = "!"
 _SHOWN = 30
+_SUCH_AS = 'Such as: [{"title": "one"}, "two"]'
 _BULLETS = ("- [ ] ", "- ", "* ", "+ ")
 
 
-def planned(me: "Caller", run_id: str, titles: tuple[str, ...], *, in_order: bool, key: str | None) -> Answer:
+def tasks_of(me: "Caller", titles: tuple[str, ...]) -> "list[dict[str, Any]]":
+    """Make tasks of titles, or of the text that comes behind the call."""
+    if titles == ("-",) and me.surface.read_input is not None:
+        return _from_text(me, me.surface.read_input())
+    return [{"title": title} for title in titles]
+
+
+def planned(me: "Caller", run_id: str, given: "list[dict[str, Any]]", *, in_order: bool, key: str | None) -> Answer:
     """Add tasks to a run, all or none; in order, each waits for the one before."""
-    given = _from_text(sys.stdin.read()) if titles == ("-",) else [{"title": title} for title in titles]
     added: list[Any] = []
     with me.acting(None), me.log.transaction():
         for number, task in enumerate(given, 1):
@@ -42,17 +46,21 @@ def standing(me: "Caller", run_id: str) -> Answer:
         said = f" ({one_line(more)})" if more and task.state not in ("done", "abandoned") else ""
         lines.append(f"[{_MARKS.get(task.state, _HELD)}] {task.id}  {one_line(task.title)}{said}")
     if not tasks:
-        lines.append('No tasks yet: decklog plan "TITLE" "TITLE"')
+        lines.append(f"No tasks yet: {_two(me)}")
     if tasks.next is not None:
         lines.append(f"More: decklog tasks find {run_id} --after '{tasks.next}'")
     data = [{"task": task.id, "title": task.title, "state": task.state.value} for task in tasks]
     return Answer("\n".join(lines), {"run": run.id, "goal": run.goal, "status": run.status.value, "tasks": data})
 
 
-def _from_text(text: str) -> "list[dict[str, Any]]":
+def _two(me: "Caller") -> str:
+    return me.surface.call("plan", '"TITLE"', '"TITLE"')
+
+
+def _from_text(me: "Caller", text: str) -> "list[dict[str, Any]]":
     """Read tasks from JSON, or from lines: a title each, with more about it on indented lines below."""
     if text.lstrip().startswith(("[", "{")):
-        return _from_json(text)
+        return _from_json(me, text)
     tasks: list[dict[str, Any]] = []
     for line in text.splitlines():
         if not line.strip():
@@ -62,7 +70,7 @@ def _from_text(text: str) -> "list[dict[str, Any]]":
         else:
             tasks.append({"title": _without_bullet(line.strip())})
     if not tasks:
-        raise Usage("stdin has no tasks", hint='Give a title for each: decklog plan "TITLE" "TITLE"')
+        raise me.surface.unclear("stdin has no tasks", hint=f"Give a title for each: {_two(me)}")
     return tasks
 
 
@@ -74,15 +82,19 @@ def _without_bullet(line: str) -> str:
     return rest.strip() if dot and number.isdecimal() else line
 
 
-def _from_json(text: str) -> "list[dict[str, Any]]":
+def _from_json(me: "Caller", text: str) -> "list[dict[str, Any]]":
     import json
 
     try:
         given = json.loads(text)
     except ValueError as problem:
-        raise Usage(f"stdin begins like JSON and is none: {problem}", hint='Such as: [{"title": "one"}, "two"]') from None
-    listed = given if isinstance(given, list) else given.get("tasks", [given])
+        raise me.surface.unclear(f"stdin begins like JSON and is none: {problem}", hint=_SUCH_AS) from None
+    return listed_tasks(me, given if isinstance(given, list) else given.get("tasks", [given]))
+
+
+def listed_tasks(me: "Caller", listed: "Any") -> "list[dict[str, Any]]":
+    """Make tasks of a list of titles and objects."""
     tasks = [{"title": task} if isinstance(task, str) else task for task in listed] if isinstance(listed, list) else []
     if not tasks or not all(isinstance(task, dict) for task in tasks):
-        raise Usage("a plan is a list of titles or of objects, each with a title", hint='Such as: [{"title": "one"}, "two"]')
+        raise me.surface.unclear("a plan is a list of titles or of objects, each with a title", hint=_SUCH_AS)
     return tasks

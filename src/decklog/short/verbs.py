@@ -1,9 +1,9 @@
-"""The commands of the short way. Each signature and docstring is what the command line reads, and what its help shows."""
+"""The verbs of the short way. Each signature and docstring is what the command line reads, and what its help shows."""
 
 from decklog import ReasoningPhase
-from decklog.cli.short.answer import DONE, PENDING, REFUSED, Answer, approval_data, one_line, said_of, task_answer
-from decklog.cli.short.caller import GET_ONE, LEASE_SECONDS, Caller
 from decklog.errors import Invalid, LeaseLost, NotFound, StillPending
+from decklog.short.answer import DONE, PENDING, REFUSED, Answer, approval_data, one_line, said_of, task_answer
+from decklog.short.caller import LEASE_SECONDS, Caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _answers(me: Caller, task: "Task") -> "list[Approval]":
 def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> Answer:
     reason = _reason(me, wanted)
     if reason["code"] in ("later", "scheduled", "all_taken", "just_now"):
-        reason["hint"] = "Wait for one: decklog next --wait 60"
+        reason["hint"] = f"Wait for one: {me.surface.call('next', wait=60)}"
     code = DONE if reason["code"] in _OVER else PENDING
     return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, code=code, reason=reason, notes=notes)
 
@@ -123,7 +123,7 @@ def done(me: Caller, what: str | None = None, *, evidence: list[str] | None = No
         try:
             task = me.log.tasks.finish(claim.task_id, fence=claim.fence, summary=what, result=result)
         except LeaseLost as problem:
-            raise problem if claim.is_open else NotFound(f"{me.worker.name} has no task", hint=GET_ONE) from None
+            raise problem if claim.is_open else NotFound(f"{me.worker.name} has no task", hint=me.get_one) from None
     return _ended(me, claim, task)
 
 
@@ -155,7 +155,7 @@ def _ended(me: Caller, claim: "Remembered", task: "Task") -> Answer:
     return Answer(text, {**data, "already": True} if task.already else data, warnings=task.warnings)
 
 
-def note(me: Caller, text: str, *, phase: ReasoningPhase | None = None) -> Answer:
+def note(me: Caller, text: str, *, phase: ReasoningPhase | None = None, key: str | None = None) -> Answer:
     """Write down what you think or found, on your task; `-` reads it from stdin."""
     from decklog import EntryKind
 
@@ -164,7 +164,7 @@ def note(me: Caller, text: str, *, phase: ReasoningPhase | None = None) -> Answe
     claim = me.claim_here()
     run_id = me.run(claim)
     with me.acting(claim):
-        entry = me.log.journal.append(run_id, text, kind=EntryKind.REASONING, phase=phase)
+        entry = me.log.journal.append(run_id, text, kind=EntryKind.REASONING, phase=phase, key=key)
         if claim is not None:
             me.renew(claim)
     return Answer(f"noted: {entry.id}", {"entry": entry.id})
@@ -184,10 +184,10 @@ def ask(
     The same question again is the same question: it hears the answer. `next` shows it too.
     About a file (its name, or - for stdin), the answer is for exactly that content.
     """
-    from decklog.cli.short.question import Question
+    from decklog.short.question import Question
 
     claim = me.claim_here()
-    asked = Question(question, about, options)
+    asked = Question(question, about, options, reads_files=me.surface.reads_files)
     task_id = None if claim is None else claim.task_id
     with me.acting(claim):
         approval = me.log.approvals.ask(
@@ -202,7 +202,7 @@ def ask(
         if claim is not None:
             claim.asked = True
             me.keep(claim)
-    return _heard(_waited(me, approval, wait))
+    return _heard(me, _waited(me, approval, wait))
 
 
 def _waited(me: Caller, approval: "Approval", wait: float) -> "Approval":
@@ -214,9 +214,10 @@ def _waited(me: Caller, approval: "Approval", wait: float) -> "Approval":
         return approval
 
 
-def _heard(approval: "Approval") -> Answer:
+def _heard(me: Caller, approval: "Approval") -> Answer:
     code = {"open": PENDING, "granted": DONE}.get(approval.state.value, REFUSED)
-    later = "; ask the same again to hear the answer, with --wait SECONDS to wait" if code == PENDING else ""
+    wait = me.surface.option("wait", "SECONDS")
+    later = f"; ask the same again to hear the answer, with {wait} to wait" if code == PENDING else ""
     return Answer(f"{approval.id}: {said_of(approval)}{later}", approval_data(approval), code=code)
 
 
@@ -287,10 +288,10 @@ def plan(me: Caller, titles: tuple[str, ...] = (), *, in_order: bool = False, ke
 
     `-` reads them from stdin: a task a line, with more about it on indented lines below, or a JSON list.
     """
-    from decklog.cli.short.planning import planned, standing
+    from decklog.short.planning import planned, standing, tasks_of
 
     run_id = me.run(me.claim_here())
-    return planned(me, run_id, titles, in_order=in_order, key=key) if titles else standing(me, run_id)
+    return planned(me, run_id, tasks_of(me, titles), in_order=in_order, key=key) if titles else standing(me, run_id)
 
 
 def prime(me: Caller) -> Answer:

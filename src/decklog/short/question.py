@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 class Question:
     """A question with what it is about; said twice in the same words about the same thing, it has the same key."""
 
-    def __init__(self, question: str, about: bytes | None, options: list[str] | None) -> None:
+    def __init__(self, question: str, about: bytes | None, options: list[str] | None, *, reads_files: bool) -> None:
         self._question = question
         self._options = options
         self._subject: str | None = None
-        self._about = question.encode(errors="surrogateescape") if about is None else self._content(about)
+        whole = question.encode(errors="surrogateescape") if about is None else about
+        self._about = self._content(whole) if reads_files and about is not None else whole
 
     def _content(self, about: bytes) -> bytes:
         """Read the file that was named; what names none is itself what is asked about."""

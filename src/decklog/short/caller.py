@@ -1,40 +1,72 @@
 """A caller of the short way: who it is, on which log, and which run, task and fence it means."""
 
-import os
 from datetime import timedelta
 
-from decklog.caller.claims import Claims, Remembered, folder_beside
-from decklog.caller.worker import worker
-from decklog.cli.call import Usage
+from decklog.caller.claims import Claims, Remembered
 from decklog.clock import from_text, to_text
 from decklog.errors import NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from decklog import Decklog, Task
-    from decklog.cli.call import Call
-    from decklog.place.locate import Place
+    from decklog.caller.worker import Worker
+    from decklog.errors import Invalid
 
-GET_ONE = "Get one: decklog next"
+
+class Surface:
+    """What differs between the surfaces that agents call: how each spells a call and an option, and what it may read."""
+
+    def __init__(
+        self,
+        call: "Callable[..., str]",
+        option: "Callable[[str, object], str]",
+        unclear: "type[Invalid]",
+        *,
+        read_input: "Callable[[], str] | None" = None,
+        reads_files: bool = False,
+    ) -> None:
+        self.call = call
+        self.option = option
+        # The error for a call that does not say what it means.
+        self.unclear = unclear
+        # Reads a text that comes behind the call, where there is such a place.
+        self.read_input = read_input
+        # Whether what is asked about may be the name of a file: only of a caller's own file system.
+        self.reads_files = reads_files
+
+
+class Meant:
+    """What a call means: as it says itself, and otherwise as the environment says."""
+
+    def __init__(self, named: "Mapping[str, object]", environment: "Mapping[str, str]") -> None:
+        def given(name: str) -> str | None:
+            found = named.get(name)
+            return str(found) if found is not None else environment.get(f"DECKLOG_{name.upper()}")
+
+        self.agent = given("agent")
+        self.agent_id = given("agent_id")
+        self.run_id = given("run_id")
+        self.task_id = given("task_id")
+        # The number of a claim without its task says nothing.
+        self.fence = given("fence") if self.task_id else None
 
 
 class Caller:
     """Who calls. What a call names goes before what the environment names, and that before what was claimed last."""
 
-    def __init__(self, call: "Call", place: "Place", log: "Decklog", options: "dict[str, str | int | None]") -> None:
+    def __init__(self, log: "Decklog", worker: "Worker", claims_folder: str, meant: Meant, surface: Surface) -> None:
         self.log = log
-        named = options.get("as_")
-        self.worker = worker(None if named is None else str(named))
-        self.claims = Claims(folder_beside(place), self.worker)
-        self._agent = call.agent or os.environ.get("DECKLOG_AGENT") or self.worker.name
-        self._agent_id = call.agent_id or os.environ.get("DECKLOG_AGENT_ID")
-        self.run_id = _given(options, "run", "DECKLOG_RUN_ID")
-        self._task_id = _given(options, "task", "DECKLOG_TASK_ID")
-        self._fence = _given(options, "fence", "DECKLOG_FENCE") if self._task_id else None
-        if options.get("fence") is not None and not self._task_id:
-            raise Usage("--fence is the number of a task's claim, and no task is named", hint="Add --task TASK, or leave it out.")
+        self.worker = worker
+        self.surface = surface
+        self.claims = Claims(claims_folder, worker)
+        self.run_id = meant.run_id
+        self._agent = meant.agent or worker.name
+        self._agent_id = meant.agent_id
+        self._task_id = meant.task_id
+        self._fence = meant.fence
 
     @property
     def is_given_a_task(self) -> bool:
@@ -53,9 +85,10 @@ class Caller:
     def _named_claim(self) -> Remembered:
         assert self._task_id is not None
         if self._fence is None or not self._fence.isdecimal():
-            raise Usage(
+            add = self.surface.option("fence", "N")
+            raise self.surface.unclear(
                 f"{self.worker.name} did not claim task {self._task_id}, and no number says that it is yours",
-                hint=f"Add --fence N as the claim gave it, or take what is next: decklog next --as {self.worker.name}",
+                hint=f"Add {add} as the claim gave it, or take what is next: {self.surface.call('next', as_=self.worker.name)}",
             )
         task = self.log.tasks.get(self._task_id)
         return self.of_task(task, int(self._fence), None)
@@ -69,9 +102,13 @@ class Caller:
         claim = self.claim(or_ended=or_ended)
         if claim is None:
             others = self.claims.other_names()
-            hint = f"You have one as {others[0]}: add --as {others[0]}" if others else GET_ONE
+            hint = f"You have one as {others[0]}: add {self.surface.option('as_', others[0])}" if others else self.get_one
             raise NotFound(f"{self.worker.name} has no task", hint=hint, worker=self.worker.name)
         return claim
+
+    @property
+    def get_one(self) -> str:
+        return f"Get one: {self.surface.call('next')}"
 
     def claim_here(self) -> Remembered | None:
         """Give the claim that this call is about, unless it names another run: then it is about that run alone."""
@@ -120,8 +157,10 @@ class Caller:
         under_way = self.under_way()
         if not under_way:
             raise NotFound("no run is under way", hint='Start one: decklog runs start "GOAL"')
-        raise Usage(
-            f"several runs are under way: {', '.join(under_way)}", hint=f"Say which: --run {under_way[0]}", runs=under_way
+        raise self.surface.unclear(
+            f"several runs are under way: {', '.join(under_way)}",
+            hint=f"Say which: {self.surface.option('run', under_way[0])}",
+            runs=under_way,
         )
 
     def under_way(self) -> list[str]:
@@ -137,8 +176,3 @@ class Caller:
 # Agents think longer than programs do between two calls.
 LEASE_SECONDS = 1800.0
 _RUNS = 10
-
-
-def _given(options: "dict[str, str | int | None]", name: str, variable: str) -> str | None:
-    found = options.get(name)
-    return str(found) if found is not None else os.environ.get(variable)

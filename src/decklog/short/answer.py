@@ -1,9 +1,4 @@
-"""What a command of the short way answers: a line or few in words, the same as small JSON, and an exit code."""
-
-import sys
-
-from decklog.cli import terminal
-from decklog.cli.exits import print_json
+"""What a verb of the short way answers: a line or few in words, the same as small JSON, and how it went."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +7,7 @@ if TYPE_CHECKING:
 
     from decklog import Approval, Task
 
+# How it went, as the exit codes of the command line have it.
 DONE, REFUSED, PENDING = 0, 6, 7
 
 
@@ -35,17 +31,6 @@ class Answer:
         self.code = code
         self.reason = reason
         self.warnings = list(warnings)
-
-    def show(self, *, as_json: bool) -> int:
-        """Print the answer and give its exit code."""
-        if as_json:
-            more = {"reason": self.reason, "notes": self.notes, "warnings": self.warnings}
-            print_json({"ok": True, "data": self.data, **{name: value for name, value in more.items() if value}})
-            return self.code
-        terminal.say("\n".join([*self.notes, self.text]))
-        for warning in self.warnings:
-            sys.stderr.write(f"warning: {terminal.visible(warning, sys.stderr)}\n")
-        return self.code
 
 
 def task_answer(task: "Task", answers: "list[Approval]", notes: "Iterable[str]" = ()) -> Answer:
