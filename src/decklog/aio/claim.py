@@ -10,6 +10,7 @@ from decklog.errors import LeaseLost
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
     from typing import Any, Self
 
     from decklog import Claim, Task
@@ -69,9 +70,9 @@ class AsyncClaim:
         """Give the task up until something outside changes."""
         return await self._end("block", blocker=blocker, summary=summary)
 
-    async def release(self, reason: str | None = None) -> "Task":
-        """Give the task back unharmed."""
-        return await self._end("release", reason=reason)
+    async def release(self, reason: str | None = None, *, not_before: "datetime | None" = None) -> "Task":
+        """Give the task back unharmed; nobody gets it before `not_before`."""
+        return await self._end("release", reason=reason, not_before=not_before)
 
     async def park(self, reason: str) -> "Task":
         """Set the task aside while it waits for something outside."""

@@ -481,8 +481,8 @@ class AsyncTasks:
         """End an attempt as failed: the task goes back, or is blocked once its attempts are used."""
     async def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = ...) -> Task:
         """Give a task up until something outside changes; `resume` makes it ready again."""
-    async def release(self, task_id: str, *, fence: int, reason: str | None = ...) -> Task:
-        """Give a task back unharmed: it is ready again, and no attempt is used."""
+    async def release(self, task_id: str, *, fence: int, reason: str | None = ..., not_before: datetime | None = ...) -> Task:
+        """Give a task back unharmed: it is ready again, or will be at `not_before`, and no attempt is used."""
     async def park(self, task_id: str, *, fence: int, reason: str) -> Task:
         """Set a task aside while it waits for something outside, such as CI or an answer; `resume` makes it ready again."""
 

@@ -1,4 +1,5 @@
 import time
+from datetime import timedelta
 
 import pytest
 
@@ -467,3 +468,13 @@ def test_a_task_that_goes_on_has_its_lease_anew(log: Decklog, run_id: str, clock
     log.tasks.refence(claim.task.id, fence=claim.task.fence, lease_seconds=10)
     clock.advance(seconds=9)
     assert log.tasks.claim(run_id, worker="other") is None
+
+
+def test_a_task_is_released_until_a_time_and_costs_no_attempt(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "Lexer", max_attempts=1)
+    claim = log.tasks.claim(run_id, worker="w")
+    released = claim.release("the quota is used up", not_before=clock.now() + timedelta(minutes=5))
+    assert (released.state, released.failures) == ("pending", 0)
+    assert log.tasks.claim(run_id, worker="w") is None
+    clock.advance(minutes=5)
+    assert log.tasks.claim(run_id, worker="w").task.id == released.id

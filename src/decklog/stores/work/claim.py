@@ -10,6 +10,7 @@ from decklog.stores.journal.attribution import acting
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
     from typing import Any, Protocol, Self
 
     from decklog.db.base import Database
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
             retry_after_seconds: float = 0.0,
         ) -> Task: ...
         def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = None) -> Task: ...
-        def release(self, task_id: str, *, fence: int, reason: str | None = None) -> Task: ...
+        def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task: ...
         def park(self, task_id: str, *, fence: int, reason: str) -> Task: ...
         def lease_check(self, task_id: str, fence: int) -> Callable[[Database], None]: ...
         def if_undone(self, act: Callable[[], None]) -> None: ...
@@ -105,9 +106,9 @@ class Claim:
         """Give the task up until something outside changes."""
         return self._end(self._leases.block, blocker=blocker, summary=summary)
 
-    def release(self, reason: str | None = None) -> "Task":
-        """Give the task back unharmed."""
-        return self._end(self._leases.release, reason=reason)
+    def release(self, reason: str | None = None, *, not_before: "datetime | None" = None) -> "Task":
+        """Give the task back unharmed; nobody gets it before `not_before`."""
+        return self._end(self._leases.release, reason=reason, not_before=not_before)
 
     def park(self, reason: str) -> "Task":
         """Set the task aside while it waits for something outside."""

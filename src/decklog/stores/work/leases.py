@@ -3,11 +3,12 @@
 A lease has a number that only grows. Whoever comes with an older number has lost the task, whatever it did meanwhile.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost, NotFound
 from decklog.operations import calling, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store
+from decklog.stores.checks import moment
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
 from decklog.stores.work.claimable import (
@@ -26,7 +27,6 @@ from decklog.stores.work.task import AttemptOutcome, LinkKind, Task, TaskState
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
-    from datetime import datetime
     from typing import Any, Protocol
 
     from decklog.db.base import Database
@@ -183,7 +183,7 @@ class Leases(Store):
             check_run(self._db, run_id)
         return None
 
-    def _reserve(self, task: Task, amounts: "Mapping[str, int | None]", until: "datetime") -> Task:
+    def _reserve(self, task: Task, amounts: "Mapping[str, int | None]", until: datetime) -> Task:
         """Hold money for a task; when a budget says no, what it was held for never happened."""
         reservation = self._reservations().reserve(
             until,
@@ -197,11 +197,11 @@ class Leases(Store):
         )
         return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
 
-    def _times(self) -> "dict[str, datetime]":
+    def _times(self) -> dict[str, datetime]:
         """Tell the time, by the wall and by the clock of leases."""
         return {"now": self._now(), "steady_now": self._steady_now()}
 
-    def _put_in_order(self, run_id: str, now: "datetime") -> None:
+    def _put_in_order(self, run_id: str, now: datetime) -> None:
         """Take back what is leased no more, and add what schedules say is due; mostly one look says that there is nothing."""
         steady_now = self._steady_now()
         bound, _ = self._db.values.bind({"run_id": run_id, "now": now, "steady_now": steady_now})
@@ -213,7 +213,7 @@ class Leases(Store):
             self._schedules().make_due(run_id)
 
     def _take(
-        self, run_id: str, worker: str, wanted: "dict[str, str | None]", now: "datetime", lease_seconds: float
+        self, run_id: str, worker: str, wanted: "dict[str, str | None]", now: datetime, lease_seconds: float
     ) -> Task | None:
         """Take the next task that is ready; those that others are taking at this moment are passed over."""
         asked = narrowed(wanted)
@@ -422,9 +422,10 @@ class Leases(Store):
         return self._held(task_id, fence, ending, note=f"blocked: {blocker}")
 
     @writes
-    def release(self, task_id: str, *, fence: int, reason: str | None = None) -> Task:
-        """Give a task back unharmed: it is ready again, and no attempt is used."""
-        ending = _ending(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason)
+    def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task:
+        """Give a task back unharmed: it is ready again, or will be at `not_before`, and no attempt is used."""
+        later = {} if not_before is None else {"not_before": moment("not_before", not_before)}
+        ending = _ending(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
         return self._held(task_id, fence, ending, note=f"released: {reason or ''}")
 
     @writes

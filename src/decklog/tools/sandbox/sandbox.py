@@ -144,6 +144,30 @@ def ground_of(sandbox: Sandbox, site: Site) -> Ground:
     return Ground(tuple(dict.fromkeys(readable)), tuple(dict.fromkeys(writable)), sandbox.network, covered=covered)
 
 
+@dataclass(frozen=True)
+class Held:
+    """A command in its sandbox: what is started, with which environment, on which ground, and what goes on record."""
+
+    argv: list[str]
+    env: dict[str, str]
+    ground: Ground | None
+    report: dict[str, object]
+
+
+def hold(sandbox: Sandbox, argv: list[str], site: Site, cwd: str) -> Held:
+    """Put a command into a sandbox of a settled kind; `cwd` is the folder that it runs in."""
+    if sandbox.kind is Kind.NONE:
+        return Held(argv, dict(site.env), None, sandbox.report())
+    for directory in (site.home, site.temporary):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ground = ground_of(sandbox, site)
+    report = report_on(sandbox, ground, site)
+    inside = replace(site, env=sandboxed_environment(site))
+    if sandbox.kind is Kind.BUBBLEWRAP:
+        return Held(wrapped(argv, ground, inside, cwd), dict(inside.env), None, report)
+    return Held(argv, dict(inside.env), for_landlock(ground), report)
+
+
 def report_on(sandbox: Sandbox, ground: Ground, site: Site) -> dict[str, object]:
     """Say for the record what holds a command in, and what became of the log's own folder."""
     report = sandbox.report()

@@ -20,6 +20,7 @@ from decklog.tools.shell import process_tree
 from decklog.tools.shell.output import Output, read_output
 from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.spool import DEFAULT_CAP
+from decklog.tools.shell.supervisor import ADOPTED
 
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.tools.shell.supervisor import main; main()"
 _SOURCE = str(Path(__file__).resolve().parents[3])
@@ -30,7 +31,11 @@ _POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What a supervisor is to run. `bound` ends it with its starter; `detached` lets what it started outlive it."""
+    """What a supervisor is to run. `bound` ends it with its starter; `detached` lets what it started outlive it.
+
+    With `grace_seconds`, a bound command outlives its starter by so long, for another to adopt it. `input` is a file that it
+    reads as its standard input.
+    """
 
     mark: str
     argv: list[str]
@@ -43,6 +48,8 @@ class Order:
     bound: bool = True
     detached: bool = False
     durable: bool = False
+    grace_seconds: float = 0.0
+    input: Path | None = None
 
     def as_line(self, status_fd: int) -> bytes:
         """Write the order as the supervisor reads it."""
@@ -57,6 +64,8 @@ class Order:
             "bound": self.bound,
             "detached": self.detached,
             "durable": self.durable,
+            "grace": self.grace_seconds,
+            "input": None if self.input is None else str(self.input),
             "starter": Identity.own().as_text(),
         }
         return json.dumps(spec).encode() + b"\n"
@@ -166,7 +175,8 @@ def launch(order: Order) -> Supervised:
         control.write(line)
         control.flush()
     starter.wait()
-    if not order.bound:
+    if not order.bound or order.grace_seconds:
+        # What may be adopted is not bound by a line that only its first starter holds.
         status = _Status(read, None)
         control.close()
     return _begun(order, status, trouble)
@@ -206,6 +216,13 @@ def end_process_tree(mark: str, seconds: float = 10.0) -> int:
         process_tree.strike(left, signal.SIGKILL)
         time.sleep(0.01)
     return met
+
+
+def adopt(folder: Path) -> None:
+    """Have this process taken for the starter of a command whose own starter has died."""
+    new = folder / f"{ADOPTED}.{os.getpid()}"
+    new.write_text(Identity.own().as_text(), encoding="utf-8")
+    new.rename(folder / ADOPTED)
 
 
 def discard(folder: Path) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,26 +70,15 @@ def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None
     scratch = call.commands.folder(call.mark) if terms.get("detached") else call.commands.scratch
     log = call.log.db.target if call.log.db.engine == "sqlite" else None
     site = Site(call.root.path, scratch, chosen.values, log)
-    held = call.commands.sandbox.settled()
-    call.notes["sandbox"] = held.report()
-    argv, ground = argv_of(command), None
-    if held.kind is not Kind.NONE:
-        for directory in (site.home, site.temporary):
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ground = sandbox.ground_of(held, site)
-        call.notes["sandbox"] = sandbox.report_on(held, ground, site)
-        site = replace(site, env=sandbox.sandboxed_environment(site))
-    if held.kind is Kind.BUBBLEWRAP and ground is not None:
-        argv, ground = sandbox.wrapped(argv, ground, site, os.path.join(site.root, place)), None
-    elif ground is not None:
-        ground = sandbox.for_landlock(ground)
+    held = sandbox.hold(call.commands.sandbox.settled(), argv_of(command), site, os.path.join(site.root, place))
+    call.notes["sandbox"] = held.report
     return launch.Order(
         mark=call.mark,
-        argv=argv,
-        env=dict(site.env),
+        argv=held.argv,
+        env=held.env,
         cwd_fd=call.root.open_exact(place, os.O_PATH | os.O_DIRECTORY),
         folder=call.commands.folder(call.mark),
-        ground=ground,
+        ground=held.ground,
         cap_bytes=call.commands.cap_bytes,
         **terms,
     )

@@ -27,6 +27,7 @@ POLL_SECONDS = 0.5
 CHECK_SECONDS = 0.02
 LATE_SECONDS = 0.1
 READ_SIZE = 65536
+ADOPTED = "adopted.json"
 
 # How a process tree is ended when nobody said otherwise: what is sent, and how long to wait for it to help.
 BRISK = ((int(signal.SIGTERM), 1.0), (int(signal.SIGKILL), 5.0))
@@ -58,6 +59,8 @@ class Supervisor:
         self.poll = select.poll()
         self.sources: dict[int, str] = {}
         self.starter = Identity.from_text(spec["starter"]) if spec["bound"] else None
+        self.grace: float = spec["grace"]
+        self.orphaned_at: float | None = None
         self.deadline = time.monotonic() + spec["timeout"] if spec["timeout"] is not None else None
         self.pid = 0
         self.code: int | None = None
@@ -104,7 +107,7 @@ class Supervisor:
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN)
         self._hear(self.wake, "wake")
-        if self.starter is not None:
+        if self.starter is not None and not self.grace:
             self._hear(0, "starter")
 
     def _hear(self, handle: int, source: str) -> None:
@@ -134,8 +137,8 @@ class Supervisor:
         """Turn this forked process into the command."""
         try:
             os.setsid()
-            nothing = os.open("/dev/null", os.O_RDONLY)
-            for source, target in ((nothing, 0), (out, 1), (err, 2)):
+            given = os.open(self.spec["input"] or "/dev/null", os.O_RDONLY)
+            for source, target in ((given, 0), (out, 1), (err, 2)):
                 os.dup2(source, target)
             os.fchdir(self.spec["cwd_fd"])
             signal.set_wakeup_fd(-1)
@@ -227,8 +230,7 @@ class Supervisor:
 
     def _mind_time(self) -> None:
         now = time.monotonic()
-        if self.starter is not None and self.starter.is_alive() is False:
-            self._end(BRISK, "abandoned")
+        self._mind_starter(now)
         if self.deadline is not None and now > self.deadline:
             self.deadline = None
             self._end(BRISK, "timed_out")
@@ -238,6 +240,27 @@ class Supervisor:
         elif self.stages and now > self.stage_ends:
             self.stages.pop(0)
             self._next_stage()
+
+    def _mind_starter(self, now: float) -> None:
+        """End what nobody waits for any more: at once, or when nobody has adopted it within the grace."""
+        if self.starter is None or self.starter.is_alive() is not False:
+            self.orphaned_at = None
+            return
+        if self.orphaned_at is None:
+            self.orphaned_at = now
+        adopter = self._adopter() if self.grace else None
+        if adopter is not None and adopter.is_alive():
+            self.starter = adopter
+        elif now - self.orphaned_at >= self.grace:
+            self._end(BRISK, "abandoned")
+
+    def _adopter(self) -> Identity | None:
+        """Read who wants to be taken for the starter from the file that an adopter leaves in the folder."""
+        try:
+            with open(os.path.join(self.folder, ADOPTED), encoding="utf-8") as file:
+                return Identity.from_text(file.read())
+        except (OSError, ValueError, TypeError):
+            return None
 
     def _read(self, handle: int, stream: str) -> bool:
         try:

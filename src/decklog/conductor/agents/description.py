@@ -1,0 +1,142 @@
+"""An agent program described by data: how it is called, what it may touch, what its lines mean."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from decklog.errors import Invalid, NotFound
+
+PROMPTS = ("stdin", "argument", "file")
+STREAMS = ("jsonl", "none")
+COMMITS = ("conductor", "agent")
+KINDS = ("start", "text", "tool", "result", "usage", "end", "error")
+# What is nobody's fault, and costs no attempt.
+WEATHER = ("quota", "login", "overload")
+CLASSES = (*WEATHER, "context", "refused", "budget")
+LONGEST_ARGUMENT = 100 * 1024
+
+
+@dataclass(frozen=True)
+class EventRule:
+    """Which lines are events of a kind, and what is taken out of them. A `total` counts from the beginning of the session."""
+
+    when: Mapping[str, object]
+    kind: str
+    take: Mapping[str, str] = field(default_factory=dict)
+    total: bool = False
+    cached_within_input: bool = False
+
+
+@dataclass(frozen=True)
+class ErrorRule:
+    """Which errors are of a class: by a pattern of their text, a status, or a reason."""
+
+    error_class: str
+    text: re.Pattern[str] | None = None
+    status: tuple[int, ...] = ()
+    reason: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """One agent as a run uses it."""
+
+    name: str
+    command: tuple[object, ...] = ()
+    untrusted: tuple[str, ...] = ()
+    prompt: str = "stdin"
+    stream: str = "none"
+    commits: str = "conductor"
+    model: str | None = None
+    account: str | None = None
+    network: bool = True
+    keeps_home: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+    pass_env: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    turns: int | None = None
+    minutes: float = 45.0
+    stall_minutes: float | None = None
+    events: tuple[EventRule, ...] = ()
+    errors: tuple[ErrorRule, ...] = ()
+
+    def arguments(self, values: Mapping[str, object]) -> list[str]:
+        """Fill in the command; a part whose values are not all set is left out."""
+        words: list[str] = []
+        for part in (*self.command, *self.untrusted):
+            if isinstance(part, str):
+                words.append(_filled(part, values))
+            elif all(values.get(name) is not None for word in part for name in _names(word)):  # type: ignore[attr-defined]
+                words += [_filled(word, values) for word in part]  # type: ignore[attr-defined]
+        return words
+
+
+def _names(word: str) -> list[str]:
+    return re.findall(r"\{([a-z_]+)\}", word)
+
+
+def _filled(word: str, values: Mapping[str, object]) -> str:
+    return re.sub(r"\{([a-z_]+)\}", lambda found: str(values.get(found[1], found[0])), word)
+
+
+@cache
+def _tables() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(resources.files(__package__).joinpath("known.toml").read_text(encoding="utf-8"))
+
+
+def known_names() -> list[str]:
+    """Name the programs that come with Decklog."""
+    return sorted(_tables())
+
+
+def describe(name: str, table: Mapping[str, Any]) -> Description:
+    """Read the description of an agent; what it extends comes first. Refuse what is not known, naming it."""
+    base = table.get("extends", "command")
+    if base not in _tables():
+        raise NotFound(f"agent {name} extends {base!r}, which is not known", hint=f"Use one of {', '.join(known_names())}.")
+    given = {key: value for key, value in table.items() if key != "extends"}
+    whole = {**_tables()[base], **given}
+    names = {one.name for one in fields(Description)} - {"name"}
+    for key in whole:
+        if key not in names:
+            raise Invalid(f"agent {name}: there is no setting {key!r}", hint=f"There are {', '.join(sorted(names))}.", field=key)
+    found = _checked(name, whole)
+    if not found.command:
+        raise Invalid(f"agent {name} has no command", hint='Give one: command = ["my-agent", "{prompt_file}"]', field="command")
+    return found
+
+
+def _checked(name: str, table: Mapping[str, Any]) -> Description:
+    for key, words in (("prompt", PROMPTS), ("stream", STREAMS), ("commits", COMMITS)):
+        if key in table and table[key] not in words:
+            raise Invalid(f"agent {name}: {key} is {table[key]!r}", hint=f"Use one of {', '.join(words)}.", field=key)
+    for key in ("command", "untrusted", "pass_env", "readable", "writable"):
+        if not isinstance(table.get(key, []), list):
+            raise Invalid(f"agent {name}: {key} is a list of texts", field=key)
+    lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}
+    rules = {
+        "events": tuple(_event_rule(name, rule) for rule in table.get("events", ())),
+        "errors": tuple(_error_rule(name, rule) for rule in table.get("errors", ())),
+    }
+    return replace(Description(name=name), **{**table, **lists, **rules})
+
+
+def _event_rule(name: str, rule: Mapping[str, Any]) -> EventRule:
+    if rule.get("as") not in KINDS:
+        raise Invalid(f"agent {name}: an event is one of {', '.join(KINDS)}, not {rule.get('as')!r}", field="events")
+    flags = {key: bool(rule.get(key)) for key in ("total", "cached_within_input")}
+    return EventRule(dict(rule.get("when", {})), rule["as"], dict(rule.get("take", {})), **flags)
+
+
+def _error_rule(name: str, rule: Mapping[str, Any]) -> ErrorRule:
+    if rule.get("class") not in CLASSES:
+        raise Invalid(f"agent {name}: an error is one of {', '.join(CLASSES)}, not {rule.get('class')!r}", field="errors")
+    text = rule.get("text")
+    return ErrorRule(
+        rule["class"], re.compile(text) if text else None, tuple(rule.get("status", ())), tuple(rule.get("reason", ()))
+    )

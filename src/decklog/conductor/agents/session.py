@@ -1,0 +1,150 @@
+"""One session of an agent: its stream goes on record, its money is charged, and it is ended when it must not go on."""
+
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.agents.description import WEATHER, Description
+from decklog.conductor.agents.stream import Event, Follower, Reader
+from decklog.conductor.commands import Running
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+
+# How an agent is ended: kindly first, since it may have something to save.
+KINDLY = [(int(signal.SIGINT), 2.0), (int(signal.SIGTERM), 2.0), (int(signal.SIGKILL), 5.0)]
+SHORTEST_WAIT, LONGEST_WAIT = 0.004, 0.25
+LONGEST_TEXT = 4000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a session is about, and what ends it."""
+
+    run_id: str
+    task_id: str
+    budget_microdollars: int | None = None
+    reservation_id: str | None = None
+
+
+@dataclass
+class Outcome:
+    """How a session ended. `ended_for` is why the conductor ended it, if it did; `error_class` what the agent met."""
+
+    exit_code: int | None = None
+    reason: str = ""
+    ended_for: str | None = None
+    error_class: str | None = None
+    session: str | None = None
+    text: str = ""
+    microdollars: int = 0
+    is_priced: bool = False
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_weather(self) -> bool:
+        """Whether what ended it is nobody's fault."""
+        return self.error_class in WEATHER or self.reason in ("abandoned", "lost") or self.ended_for in ("stopped", "lease")
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+class Session:
+    """Watches one agent from the beginning of its stream to its end."""
+
+    def __init__(self, log: "Decklog", description: Description, terms: Terms, running: Running) -> None:
+        self._log = log
+        self._description = description
+        self._terms = terms
+        self._running = running
+        self._follower = Follower(running.folder)
+        self._reader = Reader(description)
+        self._number = 0
+        self._model = description.model
+        self._overdrawn = False
+        self.outcome = Outcome()
+
+    def watch(self, wanted_end: Callable[[], str | None]) -> Outcome:
+        """Follow the agent to its end; `wanted_end` gives a reason as soon as it is to be ended."""
+        heard = progressed = time.monotonic()
+        wait, is_ending = SHORTEST_WAIT, False
+        while (ended := self._running.ending()) is None:
+            events = self._take(self._follower.lines())
+            now = time.monotonic()
+            heard = now if events else heard
+            progressed = now if any(event.is_progress for event in events) else progressed
+            why = None if is_ending else self._why_end(now - heard, now - progressed) or wanted_end()
+            if why is not None:
+                self.outcome.ended_for, is_ending = why, True
+                self._running.stop(KINDLY)
+            wait = SHORTEST_WAIT if events else min(wait * 1.5, LONGEST_WAIT)
+            time.sleep(wait)
+        self._take(self._follower.rest())
+        self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
+        return self.outcome
+
+    def _why_end(self, silent: float, without_progress: float) -> str | None:
+        """Say why an agent is ended: it is silent, or it only shows that it lives, or it has spent what it had."""
+        if self._overdrawn:
+            return "budget"
+        if self._description.stall_minutes is None:
+            return None
+        stall = self._description.stall_minutes * 60
+        return "stalled" if silent > stall or without_progress > 2 * stall else None
+
+    def _take(self, lines: Any) -> list[Event]:
+        events = [event for line in lines if (event := self._reader.read(line)) is not None]
+        told = [self._entry(event) for event in events if event.kind != "noise"]
+        if told:
+            self._log.journal.append_many([entry for entry in told if entry is not None])
+        for event in events:
+            self._note(event)
+        return events
+
+    def _entry(self, event: Event) -> dict[str, Any]:
+        self._number += 1
+        text = str(event.taken.get("text") or event.taken.get("tool") or event.kind)[:LONGEST_TEXT]
+        return {
+            "stream": self._terms.run_id,
+            "body": text,
+            "kind": "tool" if event.kind in ("tool", "result") else "event",
+            "subtype": f"agent.{event.kind}",
+            "agent": self._description.name,
+            "task_id": self._terms.task_id,
+            # The stream is read from its start after an adoption: what is on record already is not written again.
+            "key": f"{self._running.mark}:{self._number}",
+        }
+
+    def _note(self, event: Event) -> None:
+        outcome, taken = self.outcome, event.taken
+        outcome.counts[event.kind] = outcome.counts.get(event.kind, 0) + 1
+        outcome.session = taken.get("session") or outcome.session
+        outcome.text = str(taken.get("text") or outcome.text)[-LONGEST_TEXT:]
+        self._model = self._description.model or taken.get("model") or self._model
+        # An error that was got over is no longer what the session ended in.
+        outcome.error_class = event.error_class if event.kind in ("error", "end") else outcome.error_class
+        if event.usage is not None:
+            self._charge(event.usage)
+
+    def _charge(self, usage: Any) -> None:
+        """Put on record what is spent already; a budget that has no room for it ends the session."""
+        number = self.outcome.counts.get("charged", 0) + 1
+        self.outcome.counts["charged"] = number
+        charge = self._log.ledger.charge(
+            self._model or self._description.name,
+            **usage,
+            run_id=self._terms.run_id,
+            task_id=self._terms.task_id,
+            agent=self._description.name,
+            call_site="conductor.work",
+            reservation_id=self._terms.reservation_id,
+            enforce=False,
+            key=f"{self._running.mark}:{number}",
+        )
+        self.outcome.is_priced = charge.cost_microdollars is not None
+        self.outcome.microdollars += charge.cost_microdollars or 0
+        limit = self._terms.budget_microdollars
+        self._overdrawn = self._overdrawn or charge.overdrew or (limit is not None and self.outcome.microdollars > limit)

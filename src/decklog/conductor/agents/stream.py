@@ -1,0 +1,186 @@
+"""What an agent prints, as it comes: whole lines out of the supervisor's files, and the events that they are."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from decklog.conductor.agents.description import Description, ErrorRule, EventRule
+from decklog.tools.shell.spool import HEAD
+
+LONGEST_LINE = 1024 * 1024
+FIGURES = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
+
+
+class Follower:
+    """Reads one stream of a command from its beginning, each byte once, also while it is being written."""
+
+    def __init__(self, folder: Path, stream: str = "stdout") -> None:
+        self._path = folder / stream
+        self._at = 0
+        self._place = 0
+        self._line = _Line()
+
+    def lines(self) -> Iterator[str]:
+        """Give the lines that have come since the last call."""
+        for piece in self._pieces():
+            yield from self._line.take(piece)
+
+    def rest(self) -> Iterator[str]:
+        """Give what is left when nothing more can come."""
+        yield from self.lines()
+        yield from self._line.end()
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Read on in the file of the beginning; past it, whatever the two files of the end still have."""
+        content = _tail_of(Path(f"{self._path}.head"), self._at)
+        at = 0
+        for place, data, end in _pieces(content):
+            at, self._place = end, place + len(data)
+            yield data
+        self._at += at
+        later = [piece for name in ("tail0", "tail1") for piece in _pieces(_tail_of(Path(f"{self._path}.{name}"), 0))]
+        for place, data, _ in sorted(later):
+            if place + len(data) <= self._place:
+                continue
+            if place > self._place:
+                yield f"\n[… {place - self._place} bytes were not kept …]\n".encode()
+            yield data[max(self._place - place, 0) :]
+            self._place = place + len(data)
+
+
+def _tail_of(path: Path, at: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            file.seek(at)
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+def _pieces(content: bytes) -> Iterator[tuple[int, bytes, int]]:
+    at = 0
+    while at + HEAD.size <= len(content):
+        _, place, size = HEAD.unpack_from(content, at)
+        end = at + HEAD.size + size
+        if end > len(content):
+            return
+        yield place, content[at + HEAD.size : end], end
+        at = end
+
+
+class _Line:
+    """Puts pieces together to lines; of one that is too long the beginning stays, with the digest of all of it."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+        self._size = 0
+        self._digest = hashlib.sha256()
+
+    def take(self, piece: bytes) -> Iterator[str]:
+        *whole, rest = piece.split(b"\n")
+        for part in whole:
+            self._add(part)
+            yield self._done()
+        self._add(rest)
+
+    def end(self) -> Iterator[str]:
+        if self._size:
+            yield self._done()
+
+    def _add(self, part: bytes) -> None:
+        self._kept += part[: LONGEST_LINE - len(self._kept)]
+        self._size += len(part)
+        self._digest.update(part)
+
+    def _done(self) -> str:
+        text = self._kept.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+        if self._size > len(self._kept):
+            text += f" [… of {self._size} bytes, sha256 {self._digest.hexdigest()}]"
+        self._kept, self._size, self._digest = b"", 0, hashlib.sha256()
+        return text
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that an agent told. `usage` is what was spent since the event before it."""
+
+    kind: str
+    taken: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, int] | None = None
+    error_class: str | None = None
+
+    @property
+    def is_progress(self) -> bool:
+        return self.kind != "noise"
+
+
+class Reader:
+    """Makes events of an agent's lines, by its description."""
+
+    def __init__(self, description: Description) -> None:
+        self._description = description
+        self._totals: dict[str, int] = {}
+
+    def read(self, line: str) -> Event | None:
+        """Say what a line tells; an empty one tells nothing."""
+        if not line.strip():
+            return None
+        if self._description.stream == "none":
+            return Event("text", {"text": line})
+        try:
+            data = json.loads(line)
+        except ValueError:
+            # Escape codes and warnings were seen between the lines of JSON.
+            return Event("noise", {"text": line})
+        rule = next((one for one in self._description.events if _meets(one, data)), None)
+        if rule is None:
+            return Event("noise")
+        taken = {name: value for name, path in rule.take.items() if (value := at(data, path)) is not None}
+        return Event(rule.kind, taken, self._usage(rule, taken), self._class(rule.kind, taken))
+
+    def _usage(self, rule: EventRule, taken: Mapping[str, Any]) -> dict[str, int] | None:
+        figures = {name: int(taken[name]) for name in FIGURES if _is_number(taken.get(name))}
+        if rule.cached_within_input and "input_tokens" in figures:
+            figures["input_tokens"] = max(0, figures["input_tokens"] - figures.get("cache_read_tokens", 0))
+        if _is_number(taken.get("cost_usd")):
+            figures["cost_microdollars"] = round(float(taken["cost_usd"]) * 1_000_000)
+        if not figures:
+            return None
+        if rule.total:
+            before, self._totals = self._totals, {**self._totals, **figures}
+            figures = {name: max(0, value - before.get(name, 0)) for name, value in figures.items()}
+        return figures
+
+    def _class(self, kind: str, taken: Mapping[str, Any]) -> str | None:
+        if kind != "error" and not taken.get("is_error"):
+            return None
+        return next((rule.error_class for rule in self._description.errors if _is_error(rule, taken)), None)
+
+
+def at(data: object, pointer: str) -> Any:
+    """Look into JSON by a pointer such as /usage/input_tokens; nothing there is None."""
+    for name in pointer.split("/")[1:]:
+        if isinstance(data, dict):
+            data = data.get(name)
+        elif isinstance(data, list) and name.isdigit() and int(name) < len(data):
+            data = data[int(name)]
+        else:
+            return None
+    return data
+
+
+def _meets(rule: EventRule, data: object) -> bool:
+    return all(at(data, pointer) == value for pointer, value in rule.when.items())
+
+
+def _is_error(rule: ErrorRule, taken: Mapping[str, Any]) -> bool:
+    if rule.text is not None:
+        return rule.text.search(str(taken.get("text") or "")) is not None
+    return taken.get("status") in rule.status or taken.get("reason") in rule.reason
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,111 @@
+"""Programs that the conductor starts, agents and checks alike: held in by a sandbox, kept by a supervisor."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from decklog.tools.sandbox import sandbox
+from decklog.tools.sandbox.sandbox import Sandbox, Site
+from decklog.tools.shell import launch, process_tree
+from decklog.tools.shell.environment import environment
+from decklog.tools.shell.process_identity import Identity
+from decklog.tools.shell.shell import read_note
+
+# Half of this is kept of the beginning, all of it in order: charges are read from it, also after a crash.
+CAP_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A program to be started. `mark` names it, and everything that it starts; `folder` is for what its supervisor writes."""
+
+    argv: list[str]
+    mark: str
+    root: Path
+    folder: Path
+    sandbox: Sandbox
+    log_file: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    pass_env: tuple[str, ...] = ()
+    keeps_home: bool = False
+    input: Path | None = None
+    timeout_seconds: float | None = None
+    grace_seconds: float = 60.0
+
+
+def start(command: Command) -> None:
+    """Start a program and let go of it: it is found again by its folder, by this process and by the next."""
+    command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    held = sandbox.hold(command.sandbox.settled(), command.argv, _site(command), str(command.root))
+    passed = {name: os.environ[name] for name in command.pass_env if name in os.environ}
+    home = {"HOME": os.path.expanduser("~")} if command.keeps_home else {}
+    cwd = os.open(command.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        order = launch.Order(
+            mark=command.mark,
+            argv=held.argv,
+            env={**held.env, **home, **command.env, **passed},
+            cwd_fd=cwd,
+            folder=command.folder,
+            ground=held.ground,
+            timeout_seconds=command.timeout_seconds,
+            cap_bytes=CAP_BYTES,
+            grace_seconds=command.grace_seconds,
+            input=command.input,
+        )
+        launch.launch(order).let_go()
+    finally:
+        os.close(cwd)
+
+
+def _site(command: Command) -> Site:
+    return Site(str(command.root), command.folder, environment().values, command.log_file)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A program that was started, as its folder tells."""
+
+    mark: str
+    folder: Path
+    supervisor: Identity
+
+    @classmethod
+    def find(cls, mark: str, folder: Path) -> "Running | None":
+        """Find a program by its folder; None when it never came to run."""
+        note = read_note(folder, "running.json")
+        return None if note is None else cls(mark, folder, Identity.from_text(note["supervisor"]))
+
+    def ending(self) -> dict[str, Any] | None:
+        """Say how it ended; None while it runs. What nobody keeps any more is ended here."""
+        ended = read_note(self.folder, "ended.json")
+        if ended is not None or self.supervisor.is_alive() is not False:
+            return ended
+        # It may have written its note between the two looks.
+        ended = read_note(self.folder, "ended.json")
+        if ended is None:
+            launch.end_process_tree(self.mark)
+            return {"reason": "lost", "exit_code": None, "signal": None, "signals_sent": [], "leftovers": 0}
+        return ended
+
+    def stop(self, stages: list[tuple[int, float]]) -> None:
+        """Ask the supervisor to end it and all it started, by these signals with so many seconds after each."""
+        import json
+        import signal
+
+        new = self.folder / f"stop.json.{os.getpid()}"
+        new.write_text(json.dumps(stages), encoding="utf-8")
+        new.rename(self.folder / "stop.json")
+        if not self.supervisor.send(signal.SIGTERM):
+            launch.end_process_tree(self.mark)
+
+    def adopt(self) -> None:
+        """Have it taken for a program of this process."""
+        launch.adopt(self.folder)
+
+
+def was_begun(mark: str, folder: Path) -> bool:
+    """Say whether anything of a program was ever started."""
+    return read_note(folder, "started.json") is not None or bool(process_tree.carriers(mark))

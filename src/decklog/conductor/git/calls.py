@@ -1,0 +1,103 @@
+"""The one function that calls git, in two ways: on objects, with no settings but ours, and on the refs of the repository."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from decklog.conductor import kill_points
+from decklog.errors import TimedOut, Unavailable
+
+LONGEST_SECONDS = 300.0
+OLDEST = (2, 38)
+
+# What a repository's settings could have git start, and what must not differ between two computers.
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.attributesFile": "/dev/null",
+    "core.excludesFile": "/dev/null",
+    "core.fsync": "all",
+    "core.quotePath": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "merge.renames": "true",
+    "merge.renameLimit": "10000",
+    "merge.directoryRenames": "false",
+    "merge.conflictStyle": "merge",
+    "diff.algorithm": "myers",
+}
+_FIXED = {
+    "LC_ALL": "C",
+    "TZ": "UTC",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "false",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+_WORDS = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What git said."""
+
+    code: int
+    out: bytes
+
+    @property
+    def text(self) -> str:
+        return self.out.decode(errors="surrogateescape").strip()
+
+
+def settings() -> Mapping[str, str]:
+    """Give the settings on which the outcome of a merge depends."""
+    return dict(_SETTINGS)
+
+
+def call(
+    words: Sequence[str],
+    *,
+    variables: Mapping[str, str],
+    cwd: str | Path = "/",
+    given: bytes | None = None,
+    accepted: Sequence[int] = (0,),
+) -> Answer:
+    """Call git without its user's environment, hooks and prompts; raise unless it ends with an accepted code."""
+    kill_points.reached(f"git:{words[0]}:before")
+    own = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")}
+    try:
+        done = subprocess.run(
+            ["git", *_WORDS, *words],
+            input=given if given is not None else b"",
+            capture_output=True,
+            cwd=cwd,
+            env={**own, **_FIXED, **variables},
+            timeout=LONGEST_SECONDS,
+            check=False,
+        )
+    except FileNotFoundError as problem:
+        raise Unavailable("git is not installed, or not on the PATH", hint="Install git 2.38 or newer.") from problem
+    except subprocess.TimeoutExpired as problem:
+        raise TimedOut(f"git {words[0]} did not end in {LONGEST_SECONDS:g} seconds", hint="Look at the disk.") from problem
+    kill_points.reached(f"git:{words[0]}:after")
+    if done.returncode not in accepted:
+        said = done.stderr.decode(errors="replace").strip()
+        raise Unavailable(
+            f"git {words[0]} failed: {said or f'exit code {done.returncode}'}", exit_code=done.returncode, words=list(words)
+        )
+    return Answer(done.returncode, done.stdout)
+
+
+def version() -> str:
+    """Give the version of git, and refuse one that is too old to merge without a working tree."""
+    words = call(["--version"], variables={}).text.split()
+    numbers = tuple(int(part) for part in words[2].split(".")[:2] if part.isdigit())
+    if numbers < OLDEST:
+        raise Unavailable(f"git is {words[2]}; merging without a working tree needs 2.38", hint="Install a newer git.")
+    return words[2]

@@ -1,0 +1,84 @@
+"""Places: a folder for each attempt, with a repository of its own that borrows the user's objects and has nothing else of it."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from decklog.conductor import kill_points
+from decklog.conductor.git import skeleton
+from decklog.conductor.git.repository import HOME, Person, Repository, ref_part
+
+BRANCH = "work"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one attempt at a task works. Everything of it lies in `folder`; the agent sees `tree`."""
+
+    folder: Path
+    refs: str
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    @property
+    def git(self) -> Path:
+        return self.tree / ".git"
+
+    @property
+    def index(self) -> Path:
+        """The index as it was when the place was made: what an agent marks as unchanged in its own says nothing here."""
+        return self.folder / "index"
+
+    @property
+    def is_made(self) -> bool:
+        return self.tree.is_dir()
+
+
+def place_of(repository: Repository, run_id: str, task_id: str, fence: int) -> Place:
+    """Name the place of an attempt."""
+    run, task = ref_part(run_id), ref_part(task_id)
+    return Place(repository.state / run / f"{task}-{fence}", f"{HOME}/{run}/tasks/{task}/{fence}")
+
+
+def make(repository: Repository, place: Place, commit: str, person: Person) -> None:
+    """Make a place with the files of a commit; a half that a crash left is dropped first."""
+    making = place.folder / "making"
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(parents=True, mode=0o700)
+    skeleton.write(
+        making / ".git",
+        branch=BRANCH,
+        commit=commit,
+        borrowed=repository.objects,
+        settings=f"[user]\n\tname = {skeleton.quoted(person.name)}\n\temail = {skeleton.quoted(person.email)}\n",
+        is_sha256=repository.is_sha256,
+    )
+    place.index.unlink(missing_ok=True)
+    repository.populate(commit, making, place.index)
+    shutil.copyfile(place.index, making / ".git/index")
+    kill_points.reached("place:made")
+    making.rename(place.tree)
+
+
+def remove(place: Place) -> None:
+    """Remove a place with everything in it, also what an agent made unwritable."""
+    aside = place.folder / "removing"
+    if place.tree.exists():
+        # A place that is half removed must not be taken for one.
+        place.tree.rename(aside)
+    kill_points.reached("place:removing")
+    shutil.rmtree(place.folder, onerror=_insist)
+
+
+def _insist(function: object, path: str, _problem: object) -> None:
+    """Try again after making the folder around a path writable."""
+    for folder in (os.path.dirname(path), path):
+        if os.path.isdir(folder) and not os.path.islink(folder):
+            os.chmod(folder, 0o700)
+    if function in (os.rmdir, os.unlink):
+        function(path)
+    elif os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)

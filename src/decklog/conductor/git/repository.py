@@ -1,0 +1,214 @@
+"""The user's repository: its objects, and the refs under `refs/decklog/`, which alone are written."""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from decklog.conductor.git import skeleton
+from decklog.conductor.git.calls import Answer, call, version
+from decklog.errors import Conflict, Invalid, NotFound
+
+HOME = "refs/decklog"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+@dataclass(frozen=True)
+class Person:
+    """In whose name commits are made."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A merge of two commits: its tree, or the files that stand in the way."""
+
+    tree: str
+    conflicts: tuple[str, ...] = ()
+
+
+def ref_part(text: str) -> str:
+    """Spell any name as one part of a ref; what git would not take is written as %XX."""
+    parts = ["".join(letter if letter in _PLAIN else _escaped(letter) for letter in part) for part in text.split(".")]
+    # A dot may stand between words, and a ref does not end in `.lock`.
+    return ".".join(parts) if all(parts) and parts[-1] != "lock" else "%2E".join(parts)
+
+
+def _escaped(letter: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in letter.encode(errors="surrogateescape"))
+
+
+class Repository:
+    """One repository. `state` is where the conductor keeps what must survive a restart."""
+
+    def __init__(self, folder: Path, common: Path, state: Path) -> None:
+        self.folder = folder
+        self.common = common
+        self.objects = common / "objects"
+        self.state = state / "places" / hashlib.sha256(os.fsencode(common)).hexdigest()[:16]
+        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    @classmethod
+    def find(cls, path: str | os.PathLike[str], state: Path) -> "Repository":
+        """Find the repository that a folder is in; refuse one that no plan could be worked through."""
+        version()
+        found = call(["rev-parse", "--git-common-dir"], variables={}, cwd=os.fspath(path), accepted=(0, 128))
+        if found.code:
+            raise NotFound(f"{path} is in no git repository", hint="Go to one, or make one: git init && git commit")
+        asked = ["rev-parse", "--is-bare-repository", "--is-shallow-repository"]
+        bare, shallow = call(asked, variables={}, cwd=os.fspath(path)).text.split()
+        if bare == "true":
+            raise Invalid(f"{path} is a bare repository", hint="Go to a clone that has files.")
+        if shallow == "true":
+            raise Invalid(f"{path} is a shallow clone; merges need its history", hint="Run: git fetch --unshallow")
+        top = call(["rev-parse", "--show-toplevel"], variables={}, cwd=os.fspath(path)).text
+        common = Path(os.path.realpath(os.path.join(os.fspath(path), found.text)))
+        return cls(Path(top), common, state)
+
+    # The two ways of calling git
+
+    @cached_property
+    def _private(self) -> Path:
+        """A git directory of the conductor's own, in which nobody else's settings are."""
+        folder = self.state / "git"
+        if not folder.is_dir():
+            making = self.state / f"git.{os.getpid()}"
+            skeleton.write(making, branch="none", commit=None, borrowed=None, is_sha256=self.is_sha256)
+            try:
+                making.rename(folder)
+            except OSError:
+                if not folder.is_dir():
+                    raise
+        return folder
+
+    @cached_property
+    def is_sha256(self) -> bool:
+        return self.on_refs("rev-parse", "--show-object-format").text == "sha256"
+
+    def on_objects(
+        self,
+        *words: str,
+        given: bytes | None = None,
+        accepted: Sequence[int] = (0,),
+        variables: Mapping[str, str] | None = None,
+        also: Path | None = None,
+    ) -> Answer:
+        """Call git on objects alone; `also` is a folder of objects that are read besides the repository's."""
+        own = {"GIT_DIR": str(self._private), "GIT_OBJECT_DIRECTORY": str(self.objects), "GIT_CONFIG_GLOBAL": "/dev/null"}
+        more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _listed(also)} if also is not None else {}
+        return call(words, variables={**own, **more, **(variables or {})}, given=given, accepted=accepted)
+
+    def on_refs(self, *words: str, given: bytes | None = None, accepted: Sequence[int] = (0,)) -> Answer:
+        """Call git in the user's repository, which is for looking names up and for refs of our own."""
+        return call(words, variables={"GIT_DIR": str(self.common)}, given=given, accepted=accepted)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Change refs one after the other: git gives up on a lock that another holds instead of waiting for it."""
+        with open(self.state / "refs.lock", "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    # Names
+
+    def resolve(self, name: str, *, cwd: Path | None = None) -> str | None:
+        """Give the commit that a name means to the user; none is null."""
+        words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+        found = call(words, variables={}, cwd=cwd or self.folder, accepted=(0, 1, 128))
+        return found.text if found.code == 0 else None
+
+    def person(self) -> Person:
+        """Give the name that the user commits under."""
+        asked = [
+            call(["config", "--get", name], variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=self.folder, accepted=(0, 1)).text
+            for name in ("user.name", "user.email")
+        ]
+        return Person(asked[0] or "Decklog", asked[1] or "decklog@localhost")
+
+    def ref(self, name: str) -> str | None:
+        """Give the commit that one of our refs holds; none is null."""
+        found = self.on_refs("rev-parse", "--verify", "--quiet", name, accepted=(0, 1, 128))
+        return found.text if found.code == 0 else None
+
+    def refs(self, beneath: str) -> dict[str, str]:
+        """Give all refs beneath a name with what they hold."""
+        lines = self.on_refs("for-each-ref", "--format=%(objectname) %(refname)", beneath).text.splitlines()
+        return {name: value for value, _, name in (line.partition(" ") for line in lines)}
+
+    def set_refs(self, values: Mapping[str, str]) -> None:
+        """Let refs of our own hold these objects, all of them or none."""
+        for name in values:
+            _check_own(name)
+        orders = "".join(f"update {name} {value}\n" for name, value in values.items())
+        with self.locked():
+            self.on_refs("update-ref", "--stdin", given=orders.encode())
+
+    def swap_ref(self, name: str, new: str, old: str) -> bool:
+        """Move a ref of our own from one commit to another; say no when it is no longer at the first."""
+        _check_own(name)
+        with self.locked():
+            return self.on_refs("update-ref", name, new, old, accepted=(0, 1, 128)).code == 0
+
+    # Objects
+
+    def tree(self, commit: str) -> str:
+        """Give the tree of a commit."""
+        return self.on_objects("rev-parse", f"{commit}^{{tree}}").text
+
+    def is_ancestor(self, ancestor: str, commit: str) -> bool:
+        """Say whether one commit is in the history of another."""
+        return self.on_objects("merge-base", "--is-ancestor", ancestor, commit, accepted=(0, 1)).code == 0
+
+    def read(self, commit: str, path: str) -> bytes | None:
+        """Read a file of a commit; none is null."""
+        found = self.on_objects("cat-file", "blob", f"{commit}:{path}", accepted=(0, 128))
+        return found.out if found.code == 0 else None
+
+    def merge(self, ours: str, theirs: str) -> Merged:
+        """Merge two commits without touching a file."""
+        words = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
+        answer = self.on_objects(*words, accepted=(0, 1))
+        tree, *conflicts = (part.decode(errors="surrogateescape") for part in answer.out.split(b"\0") if part)
+        return Merged(tree, tuple(dict.fromkeys(conflicts)) if answer.code else ())
+
+    def commit(self, tree: str, parents: Sequence[str], message: str, person: Person, at: int) -> str:
+        """Make a commit; the same arguments give the same commit."""
+        words = [word for parent in parents for word in ("-p", parent)]
+        who = {
+            f"GIT_{role}_{part}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for part, value in (("NAME", person.name), ("EMAIL", person.email), ("DATE", f"@{at} +0000"))
+        }
+        return self.on_objects("commit-tree", tree, *words, given=message.encode(), variables=who).text
+
+    def populate(self, commit: str, folder: Path, index: Path) -> None:
+        """Write the files of a commit into an empty folder, and an index that knows them."""
+        variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(index)}
+        self.on_objects("read-tree", "-m", "-u", commit, variables=variables)
+
+
+def _check_own(name: str) -> None:
+    if not name.startswith(f"{HOME}/"):
+        raise Invalid(f"{name} is not a ref of the conductor's", hint="Only refs/decklog/ is written.", ref=name)
+
+
+def _listed(objects: Path) -> str:
+    """Spell a folder for a list that is parted by colons."""
+    text = str(objects)
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if ":" in text or text.startswith('"') else text
+
+
+def starting_commit(repository: Repository, name: str, *, cwd: Path) -> str:
+    """Give the commit that a run starts from; refuse a repository that has none, and a name that means none."""
+    found = repository.resolve(name, cwd=cwd)
+    if found is None and name == "HEAD":
+        raise Conflict("this repository has no commit yet", hint="Make one: git add . && git commit")
+    if found is None:
+        raise NotFound(f"there is no commit {name!r}", hint="Name a branch, a tag or a commit; see: git log", name=name)
+    return found

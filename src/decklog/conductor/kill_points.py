@@ -1,0 +1,33 @@
+"""Named moments at which a test can have this process killed; nothing happens unless the environment names one.
+
+`DECKLOG_CONDUCTOR_KILL_AT=git:update-ref:after#2` kills at the second time that this moment is reached.
+"""
+
+import os
+import signal
+import threading
+
+VARIABLE = "DECKLOG_CONDUCTOR_KILL_AT"
+
+
+class _Countdown:
+    """Waits for one moment, and for the time that it is meant."""
+
+    def __init__(self, wanted: str) -> None:
+        self.point, _, number = wanted.partition("#")
+        self._left = int(number or 1)
+        self._lock = threading.Lock()
+
+    def is_over(self) -> bool:
+        with self._lock:
+            self._left -= 1
+            return self._left == 0
+
+
+_countdown = _Countdown(os.environ[VARIABLE]) if VARIABLE in os.environ else None
+
+
+def reached(point: str) -> None:
+    """Say that a moment is reached."""
+    if _countdown is not None and _countdown.point == point and _countdown.is_over():
+        os.kill(os.getpid(), signal.SIGKILL)

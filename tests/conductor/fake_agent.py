@@ -1,0 +1,92 @@
+"""An agent without a model: it finds a script in what it is told to do, and follows it.
+
+The script is a line `SCRIPT [[...], ...]`; each step is a verb and its arguments. Run as a program of its own.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+
+def git(*words: str) -> None:
+    subprocess.run(["git", *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def write(path: str, text: str, mode: str = "w") -> None:
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, mode, encoding="utf-8") as file:
+        file.write(text)
+
+
+def child(*, seconds: float, is_deaf: bool) -> None:
+    """Leave a process behind that has a session of its own and no parent here."""
+    if os.fork():
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    if is_deaf:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+    time.sleep(seconds)
+    os._exit(0)
+
+
+def replace(path: str, old: str, new: str) -> None:
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    write(path, text.replace(old, new))
+
+
+def follow(step: list) -> None:  # type: ignore[type-arg]
+    verb, *given = step
+    match verb:
+        case "write":
+            write(*given)
+        case "append":
+            write(*given, "a")
+        case "replace":
+            replace(*given)
+        case "delete":
+            os.unlink(given[0])
+        case "git":
+            git(*given)
+        case "commit":
+            git("add", "-A")
+            git("commit", "-q", "-m", given[0] if given else "Change")
+        case "run":
+            subprocess.run(given[0], check=False)
+        case "sleep":
+            time.sleep(given[0])
+        case "print":
+            print(given[0] if isinstance(given[0], str) else json.dumps(given[0]), flush=True)
+        case "repeat":
+            for _ in range(given[0]):
+                for inner in given[1]:
+                    follow(inner)
+        case "deaf":
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)
+        case "child":
+            child(seconds=given[0], is_deaf=True)
+        case "wait":
+            while not os.path.exists(given[0]):
+                time.sleep(0.01)
+        case "exit":
+            sys.exit(given[0])
+        case _:
+            raise AssertionError(verb)
+
+
+def main() -> None:
+    told = sys.stdin.read()
+    scripts = [line.removeprefix("SCRIPT ") for line in told.splitlines() if line.startswith("SCRIPT ")]
+    for step in json.loads(scripts[-1]) if scripts else []:
+        follow(step)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Small repositories made for a test, with real git."""
+
+import os
+import subprocess
+from pathlib import Path
+
+FILES = {"calc.py": "def add(a, b):\n    return a + b\n", "notes.txt": "one\ntwo\nthree\n", ".gitignore": "*.log\n"}
+_ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_DATE": "1700000000 +0000",
+    "GIT_COMMITTER_DATE": "1700000000 +0000",
+}
+
+
+def git(folder: Path, *words: str, **variables: str) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=folder, env={**_ENVIRONMENT, **variables}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, (words, done.stderr)
+    return done.stdout.strip()
+
+
+def make_repository(folder: Path, files: dict[str, str] | None = None) -> Path:
+    """Make a repository with one commit of these files."""
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.name", "Ana")
+    git(folder, "config", "user.email", "ana@example.test")
+    write(folder, FILES if files is None else files)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "First")
+    return folder
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """Read every file of a folder, those of git too, but for objects and our own refs."""
+    found = {}
+    for parent, names, files in os.walk(folder):
+        names[:] = [name for name in names if Path(parent, name) not in (folder / ".git/objects", folder / ".git/refs/decklog")]
+        found.update({str(Path(parent, name).relative_to(folder)): Path(parent, name).read_bytes() for name in files})
+    return found

@@ -1,0 +1,14 @@
+"""Scripts of the fake agent, and how it is called."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+FAKE_AGENT = Path(__file__).with_name("fake_agent.py")
+COMMAND = [sys.executable, "-I", "-S", str(FAKE_AGENT)]
+
+
+def script(*steps: list[Any]) -> str:
+    """Write a script as an agent is told it."""
+    return "SCRIPT " + json.dumps(steps)

@@ -1,0 +1,307 @@
+"""An agent is started, watched, charged and ended; after a crash it is adopted, or ends by itself."""
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog, Invalid, NotFound
+from decklog.conductor import commands
+from decklog.conductor.agents import stream
+from decklog.conductor.agents.description import Description, describe, known_names
+from decklog.conductor.agents.session import Outcome, Session, Terms
+from decklog.conductor.commands import Command, Running
+from decklog.tools.sandbox.sandbox import Sandbox
+from decklog.tools.shell import process_tree
+from decklog.tools.shell.process_identity import Identity
+from tests.conductor.scripts import COMMAND, script
+from tests.waiting import wait_until
+
+NOTHING = Sandbox(kind="none")  # type: ignore[arg-type]
+EVENTS = [
+    {"when": {"/type": "tool"}, "as": "tool"},
+    {"when": {"/type": "turn"}, "as": "usage", "take": {"cost_usd": "/cost"}},
+    {"when": {"/type": "limit"}, "as": "error", "take": {"text": "/text"}},
+]
+ERRORS = [{"text": "429", "class": "quota"}, {"text": "401", "class": "login"}]
+
+
+def agent(**settings: Any) -> Description:
+    return describe("fake", {"command": COMMAND, "stream": "jsonl", "events": EVENTS, "errors": ERRORS, **settings})
+
+
+def started(tmp_path: Path, *steps: list[Any], mark: str = "run_1:lexer.w1:1", **terms: Any) -> Running:
+    root, told = tmp_path / "tree", tmp_path / "prompt"
+    root.mkdir(exist_ok=True)
+    told.write_text(script(*steps), encoding="utf-8")
+    command = Command(argv=COMMAND, mark=mark, root=root, folder=tmp_path / "agent", sandbox=NOTHING, input=told, **terms)
+    commands.start(command)
+    running = Running.find(mark, tmp_path / "agent")
+    assert running is not None
+    return running
+
+
+@pytest.fixture
+def target(empty_log_file: Path, tmp_path: Path) -> str:
+    """One engine is enough: this is about processes, and what a session writes is tested with the stages."""
+    return str(shutil.copy(empty_log_file, tmp_path / "decklog.db"))
+
+
+@pytest.fixture
+def task_id(log: Decklog, run_id: str) -> str:
+    return log.tasks.add(run_id, "Lexer", task_id="lexer.w1").id
+
+
+def watch(log: Decklog, running: Running, description: Description, **terms: Any) -> Outcome:
+    session = Session(log, description, Terms(run_id="run_1", task_id="lexer.w1", **terms), running)
+    return session.watch(lambda: None)
+
+
+def test_an_agent_reads_what_to_do_and_its_end_is_seen(log: Decklog, task_id: str, tmp_path: Path) -> None:
+    running = started(tmp_path, ["write", "a.py", "1\n"], ["print", {"type": "tool", "n": 1}], ["exit", 3])
+    outcome = watch(log, running, agent())
+    assert (outcome.exit_code, outcome.reason, outcome.ended_for) == (3, "exited", None)
+    assert (tmp_path / "tree/a.py").read_text() == "1\n"
+    assert [entry.subtype for entry in log.journal.find("run_1", task_id=task_id, kind="tool")] == ["agent.tool"]  # type: ignore[arg-type]
+
+
+def test_a_stream_that_is_read_twice_is_charged_and_recorded_once(log: Decklog, task_id: str, tmp_path: Path) -> None:
+    running = started(tmp_path, *[["print", {"type": "turn", "cost": 0.25}]] * 4)
+    outcomes = [watch(log, running, agent()) for _ in range(2)]
+    assert [outcome.microdollars for outcome in outcomes] == [1_000_000] * 2
+    assert sum(charge.cost_microdollars or 0 for charge in log.ledger.find("run_1")) == 1_000_000
+    assert len(log.journal.find("run_1", subtype="agent.usage")) == 4
+
+
+def test_an_agent_that_overspends_is_ended_after_the_turn_that_did(log: Decklog, task_id: str, tmp_path: Path) -> None:
+    turn = [["print", {"type": "turn", "cost": 0.4}], ["sleep", 0.3]]
+    running = started(tmp_path, ["repeat", 50, turn])
+    outcome = watch(log, running, agent(), budget_microdollars=1_000_000)
+    assert (outcome.ended_for, outcome.reason) == ("budget", "stopped")
+    assert outcome.microdollars <= 1_000_000 + 400_000
+
+
+STALL = 0.4
+STALLS: dict[str, tuple[list[Any], str | None, float]] = {
+    "silent": (["sleep", 30], "stalled", STALL + 2),
+    "heartbeats": (["repeat", 300, [["print", {"type": "beat"}], ["sleep", 0.1]]], "stalled", 2 * STALL + 2),
+    "polling": (["repeat", 12, [["print", {"type": "tool"}], ["sleep", 0.1]]], None, 30.0),
+}
+
+
+@pytest.mark.parametrize("kind", STALLS)
+def test_an_agent_is_ended_when_it_makes_no_progress_and_not_when_it_does(
+    log: Decklog, task_id: str, tmp_path: Path, kind: str
+) -> None:
+    step, ended_for, seconds = STALLS[kind]
+    begun = time.monotonic()
+    running = started(tmp_path, step)
+    outcome = watch(log, running, agent(stall_minutes=STALL / 60))
+    assert outcome.ended_for == ended_for
+    assert time.monotonic() - begun < seconds + 2
+
+
+def test_nothing_of_an_agent_is_alive_after_its_end(log: Decklog, task_id: str, tmp_path: Path) -> None:
+    running = started(tmp_path, ["deaf"], ["child", 60], ["child", 60], ["sleep", 0.1])
+    watch(log, running, agent())
+    wait_until(lambda: process_tree.carriers(running.mark) == [])
+
+
+def test_an_agent_over_its_time_is_ended_by_its_supervisor(log: Decklog, task_id: str, tmp_path: Path) -> None:
+    running = started(tmp_path, ["sleep", 60], timeout_seconds=0.2)
+    assert watch(log, running, agent()).reason == "timed_out"
+
+
+@pytest.mark.parametrize(("text", "error_class"), [("429 too many", "quota"), ("401", "login"), ("else", None)])
+def test_what_an_agent_ended_in_has_a_class(
+    log: Decklog, task_id: str, tmp_path: Path, text: str, error_class: str | None
+) -> None:
+    outcome = watch(log, started(tmp_path, ["print", {"type": "limit", "text": text}], ["exit", 1]), agent())
+    assert (outcome.error_class, outcome.is_weather) == (error_class, error_class is not None)
+
+
+def _orphan(tmp_path: Path, steps: list[Any], grace: float) -> Running:
+    """Have an agent started by a process that is killed then."""
+    starter = os.fork()
+    if starter == 0:
+        try:
+            started(tmp_path, *steps, grace_seconds=grace)
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(starter, 0)
+    running = Running.find("run_1:lexer.w1:1", tmp_path / "agent")
+    assert running is not None
+    return running
+
+
+def test_an_orphan_that_is_adopted_goes_on_past_its_grace(tmp_path: Path) -> None:
+    running = _orphan(tmp_path, [["wait", "go"], ["exit", 5]], grace=1.0)
+    running.adopt()
+    end = time.monotonic() + 1.8
+    while time.monotonic() < end:
+        assert running.ending() is None
+        time.sleep(0.1)
+    (tmp_path / "tree/go").touch()
+    wait_until(lambda: running.ending() is not None)
+    ended = running.ending()
+    assert ended is not None
+    assert (ended["reason"], ended["exit_code"]) == ("exited", 5)
+
+
+def test_an_orphan_that_nobody_adopts_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    running = _orphan(tmp_path, [["child", 60], ["sleep", 60]], grace=0.5)
+    wait_until(lambda: running.ending() is not None, seconds=20)
+    ended = running.ending()
+    assert ended is not None
+    assert ended["reason"] == "abandoned"
+    wait_until(lambda: process_tree.carriers(running.mark) == [])
+
+
+def test_what_a_killed_supervisor_left_is_ended_by_whoever_looks(tmp_path: Path) -> None:
+    running = started(tmp_path, ["sleep", 60], mark="run_1:parser.w1:1")
+    assert running.supervisor.send(signal.SIGKILL)
+    wait_until(lambda: running.supervisor.is_alive() is False)
+    ended = running.ending()
+    assert ended is not None
+    assert ended["reason"] == "lost"
+    assert process_tree.carriers(running.mark) == []
+    assert Identity.own().is_alive()
+
+
+# What programs print, as their descriptions read it
+
+CLAUDE: list[dict[str, Any]] = [
+    {"type": "system", "subtype": "init", "session_id": "s1", "model": "sonnet"},
+    {"type": "assistant", "message": {"content": [{"type": "text", "text": "I look."}], "usage": {"output_tokens": 1}}},
+    {"type": "user", "message": {"content": [{"type": "tool_result"}]}},
+    {"type": "system", "subtype": "thinking_tokens"},
+    {"type": "result", "is_error": False, "total_cost_usd": 0.5, "usage": {"input_tokens": 10, "output_tokens": 2}},
+    {"type": "result", "is_error": True, "total_cost_usd": 0.75, "api_error_status": 429, "usage": {"output_tokens": 3}},
+]
+CODEX: list[dict[str, Any]] = [
+    {"type": "thread.started", "thread_id": "t1"},
+    {"type": "item.completed", "item": {"type": "agent_message", "text": "I look."}},
+    {"type": "turn.completed", "usage": {"input_tokens": 100, "cached_input_tokens": 40, "output_tokens": 5}},
+    {"type": "turn.completed", "usage": {"input_tokens": 150, "cached_input_tokens": 40, "output_tokens": 9}},
+    {"type": "turn.failed", "error": {"message": "401 Unauthorized"}},
+]
+OPENCODE: list[dict[str, Any]] = [
+    {"type": "step_start", "sessionID": "o1"},
+    {"type": "step_finish", "part": {"cost": 0.1, "tokens": {"input": 5, "output": 1, "cache": {"read": 2, "write": 0}}}},
+    {"type": "step_finish", "part": {"cost": 0.2, "tokens": {"input": 6, "output": 2, "cache": {"read": 0, "write": 0}}}},
+]
+GEMINI: list[dict[str, Any]] = [
+    {"type": "init", "session_id": "g1", "model": "gemini-pro"},
+    {"type": "tool_use", "tool_name": "edit"},
+    {"type": "result", "stats": {"input_tokens": 7, "output_tokens": 3}},
+]
+DIALECTS: dict[str, tuple[list[dict[str, Any]], list[str], list[dict[str, int]], str | None]] = {
+    "claude-code": (
+        CLAUDE,
+        ["start", "text", "result", "noise", "end", "end"],
+        [
+            {"input_tokens": 10, "output_tokens": 2, "cost_microdollars": 500_000},
+            {"output_tokens": 1, "cost_microdollars": 250_000},
+        ],
+        "quota",
+    ),
+    "codex": (
+        CODEX,
+        ["start", "result", "end", "end", "error"],
+        [
+            {"input_tokens": 60, "cache_read_tokens": 40, "output_tokens": 5},
+            {"input_tokens": 50, "cache_read_tokens": 0, "output_tokens": 4},
+        ],
+        "login",
+    ),
+    "opencode": (
+        OPENCODE,
+        ["start", "usage", "usage"],
+        [
+            {
+                "input_tokens": 5,
+                "cache_read_tokens": 2,
+                "cache_create_tokens": 0,
+                "output_tokens": 1,
+                "cost_microdollars": 100_000,
+            },
+            {
+                "input_tokens": 6,
+                "cache_read_tokens": 0,
+                "cache_create_tokens": 0,
+                "output_tokens": 2,
+                "cost_microdollars": 200_000,
+            },
+        ],
+        None,
+    ),
+    "gemini": (GEMINI, ["start", "tool", "end"], [{"input_tokens": 7, "output_tokens": 3}], None),
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_each_program_is_understood_by_its_description(name: str) -> None:
+    import json
+
+    lines, kinds, usage, error_class = DIALECTS[name]
+    reader = stream.Reader(describe("it", {"extends": name}))
+    events = [event for line in lines if (event := reader.read(json.dumps(line))) is not None]
+    assert [event.kind for event in events] == kinds
+    assert [dict(event.usage) for event in events if event.usage is not None] == usage
+    assert events[-1].error_class == error_class
+
+
+def test_a_command_leaves_out_what_is_not_set() -> None:
+    claude = describe("claude", {"extends": "claude-code"})
+    words = claude.arguments({"model": "sonnet", "turns": None, "budget_usd": None})
+    assert words[words.index("--model") + 1] == "sonnet"
+    assert "--max-turns" not in words
+    assert set(known_names()) == {"claude-code", "codex", "command", "gemini", "opencode"}
+
+
+def test_a_description_that_is_wrong_is_refused_by_name() -> None:
+    with pytest.raises(NotFound, match="extends 'nobody'"):
+        describe("x", {"extends": "nobody"})
+    with pytest.raises(Invalid, match="no setting 'comand'"):
+        describe("x", {"comand": ["a"]})
+    with pytest.raises(Invalid, match="has no command"):
+        describe("x", {})
+    with pytest.raises(Invalid, match="prompt is 'shout'"):
+        describe("x", {"command": ["a"], "prompt": "shout"})
+    with pytest.raises(Invalid, match="an event is one of"):
+        describe("x", {"command": ["a"], "events": [{"as": "song"}]})
+    with pytest.raises(Invalid, match="an error is one of"):
+        describe("x", {"command": ["a"], "errors": [{"class": "bad luck"}]})
+
+
+def test_a_line_too_long_is_cut_with_its_digest_and_what_is_no_text_is_replaced(tmp_path: Path) -> None:
+    from decklog.tools.shell.spool import Spool
+
+    spool = Spool(str(tmp_path), 16 * stream.LONGEST_LINE)
+    follower = stream.Follower(tmp_path)
+    spool.take("stdout", b"first\nhal")
+    assert list(follower.lines()) == ["first"]
+    spool.take("stdout", b"f\n" + b"x" * (stream.LONGEST_LINE + 5) + b"\n\xff\x00end")
+    half, long = follower.lines()
+    assert half == "half"
+    assert long.startswith("xxx")
+    assert f"of {stream.LONGEST_LINE + 5} bytes, sha256" in long
+    assert list(follower.rest()) == ["\ufffd\ufffdend"]
+    spool.close()
+
+
+def test_what_did_not_fit_into_the_spool_is_told(tmp_path: Path) -> None:
+    from decklog.tools.shell.spool import Spool
+
+    spool = Spool(str(tmp_path), 400)
+    for number in range(200):
+        spool.take("stdout", f"line {number}\n".encode())
+    spool.close()
+    lines = list(stream.Follower(tmp_path).rest())
+    assert lines[:2] == ["line 0", "line 1"]
+    assert any("bytes were not kept" in line for line in lines)
+    assert lines[-1] == "line 199"
