@@ -1,4 +1,8 @@
-"""Figures for people: money in words, and small charts made of text."""
+"""Figures for people: money and times in words, and small charts made of text."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
@@ -33,6 +37,15 @@ def money(microdollars: int, *, whole: bool = False) -> str:
     if dollars_ >= 1000 or (whole and not rest):
         return f"{sign}${dollars_ + (rest >= 50):,}"
     return f"{sign}${dollars_}.{rest:02}"
+
+
+def span(passed: "timedelta") -> str:
+    """Write a time that passed, in the largest unit that says enough: `41 s`, `12 min`, `2 h`, `3 d`."""
+    seconds = max(0, int(passed.total_seconds()))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size * (2 if unit == "d" else 1):
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
 
 
 def bar(percent: float, width: int = 20) -> str:

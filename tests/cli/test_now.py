@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.cli.screens.lines import cells, fit, span, wrapped
-from decklog.figures import money
+from decklog.cli.screens.lines import cells, fit, wrapped
+from decklog.figures import money, span
 from tests.cli.conftest import Program
 from tests.cli.test_terminal import on_a_terminal
 
