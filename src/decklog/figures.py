@@ -1,4 +1,8 @@
-"""Figures for people: money in words, and small charts made of text."""
+"""Figures for people: money and times in words, and small charts made of text."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
@@ -21,6 +25,15 @@ def dollars(microdollars: int, *, exact: bool = False) -> str:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Write a number with its noun: `1 task`, `2 tasks`, `1,200 entries`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def span(passed: "timedelta") -> str:
+    """Write a time that passed, in the largest unit that says enough: `41 s`, `12 min`, `2 h`, `3 d`."""
+    seconds = max(0, int(passed.total_seconds()))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size * (2 if unit == "d" else 1):
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
 
 
 def bar(percent: float, width: int = 20) -> str:

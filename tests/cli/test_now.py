@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.cli.screens.lines import cells, fit, span, wrapped
+from decklog.cli.screens.lines import cells, fit, wrapped
+from decklog.figures import span
 from tests.cli.conftest import Program
 from tests.cli.test_terminal import on_a_terminal
 

@@ -2,9 +2,10 @@
 
 import json
 
-from decklog.cli.screens.lines import DIM, LOUD, PLAIN, STRONG, Line, Piece, span, wrapped
-from decklog.cli.terminal import revealed
+from decklog.characters import revealed
+from decklog.cli.screens.lines import DIM, LOUD, PLAIN, STRONG, Line, Piece, wrapped
 from decklog.clock import from_text
+from decklog.figures import span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,11 +5,8 @@ import sys
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
+from decklog.characters import revealed
 from decklog.cli import terminal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from datetime import timedelta
 
 PLAIN, LOUD, DIM, STRONG = "plain", "loud", "dim", "strong"
 # Amber is for what needs a person, and for nothing else.
@@ -59,7 +56,7 @@ def _width(character: str) -> int:
 
 def fit(text: str, places: int, *, right: bool = False) -> str:
     """Give a text just so many places: cut with a mark, or filled up with blanks."""
-    clean = terminal.revealed(" ".join(text.split()))
+    clean = revealed(" ".join(text.split()))
     if cells(clean) > places:
         clean = _cut(clean, places)
     blanks = " " * (places - cells(clean))
@@ -91,7 +88,7 @@ def _cut(text: str, places: int) -> str:
 def wrapped(text: str, places: int) -> list[str]:
     """Break a text into lines at its blanks; a word that is too long is broken too."""
     lines, current = [], ""
-    for word in terminal.revealed(text).split():
+    for word in revealed(text).split():
         while cells(word) > places:
             head = fit(word, places)[: max(1, places - 1)]
             if current:
@@ -105,12 +102,3 @@ def wrapped(text: str, places: int) -> list[str]:
         else:
             current = f"{current} {word}" if current else word
     return [*lines, current] if current or not lines else lines
-
-
-def span(passed: "timedelta") -> str:
-    """Write a time that passed, in the largest unit that says enough: `41 s`, `12 min`, `2 h`, `3 d`."""
-    seconds = max(0, int(passed.total_seconds()))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size * (2 if unit == "d" else 1):
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"

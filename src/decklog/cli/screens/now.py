@@ -1,7 +1,7 @@
 """What goes on in a log, as lines of a screen: the sentence first, then what needs a person, the runs, and the money."""
 
-from decklog.cli.screens.lines import DIM, LOUD, PLAIN, STRONG, Line, Piece, cells, clipped, fit, span, wrapped
-from decklog.figures import bar, dollars, sparkline
+from decklog.cli.screens.lines import DIM, LOUD, PLAIN, STRONG, Line, Piece, cells, clipped, fit, wrapped
+from decklog.figures import bar, dollars, span, sparkline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from decklog.characters import revealed
 from decklog.cli.screens import approval as approvals
-from decklog.cli.screens.lines import DIM, LOUD, STRONG, Line, Piece, clipped, fit, span, wrapped
+from decklog.cli.screens.lines import DIM, LOUD, STRONG, Line, Piece, clipped, fit, wrapped
 from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
 from decklog.cli.show import entry_line
-from decklog.cli.terminal import revealed
-from decklog.figures import dollars
+from decklog.figures import dollars, span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ import locale
 import os
 import time
 
+from decklog.characters import revealed
 from decklog.cli.proving import proving
 from decklog.cli.screens.lines import DIM, LOUD, STRONG, Line, Piece, cells, clipped, fit
 from decklog.cli.screens.pages import HELP, KEYS, SHOWN, Page, overview_page, thing_page
-from decklog.cli.terminal import revealed
 from decklog.errors import DecklogError
 
 TYPE_CHECKING = False
