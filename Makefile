@@ -14,13 +14,19 @@ PROGRAMS := 1000
 # compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-agents explore programs coverage lint bench docs site screenshots dist lock hooks clean
+.PHONY: demo test compiled test-agents explore programs coverage lint bench docs site screenshots dist lock hooks clean
 
 demo: $(STAMP)
 	@$(BIN)/decklog demo
 
-test: $(STAMP) lint
+test: $(STAMP)
+	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal
+
+# What pytest makes of new test files, made once, while types are checked: each process of the tests would make it for itself.
+# A file that can't be collected is shown by the tests.
+compiled: $(STAMP)
+	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
 
 # `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
 explore: $(STAMP)

@@ -146,6 +146,7 @@ def test_a_writer_at_work_is_not_taken_for_damage(tmp_path: Path) -> None:
         def keep_writing() -> None:
             while not stop.is_set():
                 log.journal.append("run_1", "x" * 9000)
+                stop.wait(0.002)  # and not a processor of its own for as long as the rest takes
 
         writer = Thread(target=keep_writing)
         writer.start()

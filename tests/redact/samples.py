@@ -3,14 +3,22 @@
 import random
 import re
 import string
+from functools import cache
 from typing import Any
 
 _MOST_EXTRA = 4
+# By the part of a tree that they are the members of: trees are kept, so that an id stands for one part for good.
+_known_members: dict[int, list[str]] = {}
 
 
 def sample(pattern: str, dice: random.Random) -> str:
     """Make a text that a pattern matches from its first to its last character."""
-    return _walk(re._parser.parse(pattern), dice)  # type: ignore[attr-defined]
+    return _walk(_parsed(pattern), dice)
+
+
+@cache
+def _parsed(pattern: str) -> Any:
+    return re._parser.parse(pattern)  # type: ignore[attr-defined]
 
 
 def _walk(tree: Any, dice: random.Random) -> str:
@@ -24,7 +32,9 @@ def _make(op: str, argument: Any, dice: random.Random) -> str:
         case "NOT_LITERAL":
             return dice.choice([char for char in string.ascii_letters if ord(char) != argument])
         case "IN":
-            return dice.choice(_members(argument))
+            if id(argument) not in _known_members:
+                _known_members[id(argument)] = _members(argument)
+            return dice.choice(_known_members[id(argument)])
         case "BRANCH":
             return _walk(dice.choice(argument[1]), dice)
         case "SUBPATTERN":

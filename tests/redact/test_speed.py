@@ -19,23 +19,26 @@ def _texts() -> dict[str, str]:
 
 
 def _seconds(text: str) -> float:
-    """Give the processor time of the better of two: the first one also builds the matcher's tables for such a text."""
-    times = []
-    for _ in range(2):
-        start = time.process_time()
-        scan(text)
-        times.append(time.process_time() - start)
-    return min(times)
+    start = time.process_time()
+    scan(text)
+    return time.process_time() - start
 
 
 @pytest.mark.parametrize("name", texts(8))
 def test_no_text_can_make_it_slow_and_time_grows_no_faster_than_the_text(name: str) -> None:
     text = _texts()[name]
     scan(text[:1000])
-    whole = _seconds(text)
+    # The whole first: it also builds the matcher's tables for such a text, which must not make the quarter seem slow.
+    whole, quarter = _seconds(text), _seconds(text[: _SIZE // 4])
+    if not _is_fast(whole, quarter):
+        # Once more, since processor time too is longer on a machine where others are at work.
+        whole, quarter = min(whole, _seconds(text)), min(quarter, _seconds(text[: _SIZE // 4]))
+    assert _is_fast(whole, quarter), (whole, quarter)
+
+
+def _is_fast(whole: float, quarter: float) -> bool:
     # A megabyte within a second is a fifth of a second for this; the rest is for a busy machine.
-    assert whole < 1.0
-    assert whole < 0.1 + 12 * _seconds(text[: _SIZE // 4])
+    return whole < 1.0 and whole < 0.1 + 12 * quarter
 
 
 def test_an_ordinary_sentence_is_passed_over_in_microseconds() -> None:

@@ -42,6 +42,8 @@ class PostgresDatabase(Database):
     engine = "postgres"
     finds_tags_by_search = False
     locks_rows = True
+    # Of all logs of a process: how a statement is spelled depends on nothing else.
+    _spelled: "Statements[str]" = Statements()
 
     def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.url
@@ -52,7 +54,6 @@ class PostgresDatabase(Database):
         self.most_transactions = connections.pool_size
         self._transactions = Transactions(connections)
         self._listener = Listener(connections)
-        self._spelled: Statements[str] = Statements()
         self._names: Statements[tuple[str, ...]] = Statements()
         forks.follow(self)
 

@@ -37,6 +37,8 @@ class SqliteDatabase(Database):
     finds_tags_by_search = True
     locks_rows = False
     most_transactions = 1
+    # Of all logs of a process: how a statement is spelled depends on nothing else.
+    _spelled: "Statements[tuple[str, Callable[[Mapping[str, Any]], Any]]]" = Statements()
 
     def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.path
@@ -47,7 +49,6 @@ class SqliteDatabase(Database):
         self._transactions = Transactions(connections)
         self.memo = self._transactions.memo
         self._names: Statements[tuple[str, ...]] = Statements()
-        self._spelled: Statements[tuple[str, Callable[[Mapping[str, Any]], Any]]] = Statements()
         self._watching: Watcher | None = None
         self._opening_watcher = allocate_lock()
         forks.follow(self._transactions)

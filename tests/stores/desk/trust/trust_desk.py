@@ -3,6 +3,7 @@
 import json
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization
@@ -19,20 +20,29 @@ class Key:
     public: str
 
 
-def _save(folder: Path, name: str, key: object, passphrase: str | None = None) -> Key:
-    locked = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, locked)  # type: ignore[attr-defined]
-    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)  # type: ignore[attr-defined]
-    (folder / name).write_bytes(private)
-    return Key(str(folder / name), public.decode())
-
-
 def make_keys(folder: Path) -> dict[str, Key]:
-    """Make keys of the manager, of two others, one with a passphrase and one of another kind."""
-    made = {name: _save(folder, name, Ed25519PrivateKey.generate()) for name in ("manager", "next", "mallory")}
-    made["locked"] = _save(folder, "locked", Ed25519PrivateKey.generate(), "open " + "sesame")
-    made["rsa"] = _save(folder, "rsa", rsa.generate_private_key(65537, 2048))
+    """Save keys of the manager, of two others, one with a passphrase and one of another kind."""
+    made = {}
+    for name, (private, public) in _pairs().items():
+        (folder / name).write_bytes(private)
+        made[name] = Key(str(folder / name), public)
     return made
+
+
+@cache
+def _pairs() -> dict[str, tuple[bytes, str]]:
+    """Make keys once: to find large primes and to lock with a passphrase take a second, and no test needs keys of its own."""
+    made = {name: _pair(Ed25519PrivateKey.generate()) for name in ("manager", "next", "mallory")}
+    made["locked"] = _pair(Ed25519PrivateKey.generate(), "open " + "sesame")
+    made["rsa"] = _pair(rsa.generate_private_key(65537, 2048))
+    return made
+
+
+def _pair(key: "Ed25519PrivateKey | rsa.RSAPrivateKey", passphrase: str | None = None) -> tuple[bytes, str]:
+    locked = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, locked)
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return private, public.decode()
 
 
 class Desk:
