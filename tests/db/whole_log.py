@@ -8,6 +8,7 @@ from typing import Any
 
 from decklog import Decklog, ManualClock
 from decklog.stores.desk.self_edits import PASSES
+from decklog.stores.runs.timeline import EVERY
 from decklog.transfer.move.move import Move
 from decklog.transfer.prune import Prune
 from tests.db.saved_logs import fill as fill_some
@@ -55,6 +56,14 @@ def _then(log: Any, clock: ManualClock, keys: dict[str, Key]) -> None:
     log.runs.fork("run_1", new_run_id="run_3")
     log.journal.search("comma")
     log.overview.derive()
+    _marked(log)
+
+
+def _marked(log: Any) -> None:
+    """Make the second run so long that what its entries add up to is kept."""
+    missing = EVERY - log.journal.find("run_2", limit=1)[0].seq
+    log.journal.append_many([{"stream": "run_2", "body": f"step {number}"} for number in range(missing)])
+    log.runs.tallies("run_2")
 
 
 def _journal(log: Any, clock: ManualClock) -> None:

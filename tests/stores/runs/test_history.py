@@ -2,12 +2,16 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from decklog import Decklog, ManualClock
+from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.runs import history, timeline
+from tests.db.tampering import PostgresVictim, SqliteVictim
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +20,23 @@ def marked_often(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (timeline, history):
         monkeypatch.setattr(module, "EVERY", 7)
     monkeypatch.setattr(timeline, "_BATCH", 2)
+
+
+@contextmanager
+def reading(log: Decklog) -> Iterator[list[str]]:
+    """Collect the statements that run in a block."""
+    seen: list[str] = []
+    plain = log.db.rows
+
+    def noted(sql: str, parameters: Any) -> Any:
+        seen.append(sql)
+        return plain(sql, parameters)
+
+    log.db.rows = noted  # type: ignore[method-assign]
+    try:
+        yield seen
+    finally:
+        log.db.rows = plain  # type: ignore[method-assign]
 
 
 def act(log: Decklog, dice: random.Random, run_id: str, clock: ManualClock) -> None:
@@ -99,9 +120,152 @@ def check(log: Decklog, at: int, size: int) -> None:
 
 
 def test_any_page_as_of_any_entry_is_that_of_the_whole_picture(log: Decklog, clock: ManualClock) -> None:
-    dice, last = random.Random(5), filled(log, clock, 90)
-    for at in [1, last, *dice.sample(range(1, last + 1), 25)]:
-        check(log, at, dice.choice([1, 3, 50]))
+    dice, last = random.Random(5), filled(log, clock, 60)
+    for at in [1, last, *dice.sample(range(1, last + 1), 10)]:
+        check(log, at, dice.choice([4, 50]))
     kept = log.db.read(lambda: log.db.one("select max(seq), count(*) from run_marks", {}))
     assert kept == (last // 7 * 7, last // 7)
     assert log.journal.verify().ok
+
+
+def test_a_span_has_the_attempts_that_overlap_it_as_they_stood_at_its_end(log: Decklog, clock: ManualClock) -> None:
+    dice, last = random.Random(11), filled(log, clock, 70, 11)
+    whole = {one["started_seq"]: one for one in log.runs.lanes("commas")["attempts"]}
+    assert len(whole) > 8
+    for _ in range(15):
+        first, until = sorted(dice.choices(range(1, last + 1), k=2))
+        expected = [seq for seq, one in whole.items() if seq <= until and (seq >= first or (one["ended_seq"] or until) >= first)]
+        lanes = log.runs.lanes("commas", since=str(first), until=str(until))
+        assert [one["started_seq"] for one in lanes["attempts"]] == sorted(expected)
+        assert all((one["ended_seq"] or 0) <= until for one in lanes["attempts"])
+        few = log.runs.lanes("commas", since=str(first), until=str(until), limit=2)
+        assert len(few["attempts"]) + few["left_out"] == len(expected)
+
+
+def test_a_time_stands_for_the_entry_that_was_the_last_then(log: Decklog, clock: ManualClock) -> None:
+    log.runs.start("goal", run_id="commas")
+    for number in range(20):
+        clock.advance(minutes=1)
+        log.journal.append("commas", f"step {number}")
+    moment = log.journal.get("commas", 12).at.isoformat()
+    assert log.runs.tallies("commas", at=moment)["entries"] == 12
+    pulse = log.runs.pulse("commas", since=moment, until="16")
+    assert [step["seq"] for step in pulse["steps"]] == [12, 13, 14, 15, 16]
+
+
+def test_a_pulse_has_even_steps_and_every_moment(log: Decklog, clock: ManualClock) -> None:
+    last = filled(log, clock, 90)
+    pulse = log.runs.pulse("commas", buckets=11)
+    seqs = [step["seq"] for step in pulse["steps"]]
+    assert (seqs[0], seqs[-1], len(seqs)) == (1, last, 11)
+    assert {b - a for a, b in pairwise(seqs)} <= {(last - 1) // 10, (last - 1) // 10 + 1}
+    for step in (*pulse["steps"], *pulse["marks"]):
+        assert log.journal.get("commas", step["seq"]).as_dict()["at"] == step["at"]
+    whole = log.runs.snapshot("commas")
+    kinds = Counter(mark["what"] for mark in pulse["marks"])
+    assert kinds["question"] == len(whole.records["approvals"])
+    assert kinds["failure"] == log.runs.tallies("commas")["failed_attempts"] > 0
+    assert kinds["pivot"] == len(log.journal.find("commas", phase="pivot", limit=100)) > 0  # type: ignore[arg-type]
+    assert pulse["left_out"] == 0
+
+
+def test_of_very_many_moments_some_of_every_part_are_given(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline, "EVERY", 100)
+    monkeypatch.setattr(history, "EVERY", 100)
+    log.runs.start("goal", run_id="commas")
+    log.journal.append_many(
+        [{"stream": "commas", "kind": "reasoning", "phase": "pivot", "body": str(number)} for number in range(650)]
+    )
+    pulse = log.runs.pulse("commas")
+    seqs = [mark["seq"] for mark in pulse["marks"]]
+    assert len(seqs) + pulse["left_out"] == 650
+    assert 50 <= len(seqs) <= 200
+    assert (seqs[0], seqs[-1]) == (2, 651)
+    assert max(b - a for a, b in pairwise(seqs)) <= 14
+
+
+def test_a_moment_that_is_not_there_and_a_table_that_no_run_has_are_refused(log: Decklog, run_id: str) -> None:
+    with pytest.raises(NotFound, match="entries 1 to 1"):
+        log.runs.tallies(run_id, at="2")
+    with pytest.raises(NotFound, match="no run 'nope'"):
+        log.runs.lanes("nope")
+    with pytest.raises(NotFound, match="no run '@desk'"):
+        log.runs.lanes("@desk")
+    with pytest.raises(Invalid, match="a run has no records 'lessons'"):
+        log.runs.records_at(run_id, "lessons", "1")
+    with pytest.raises(Invalid, match="a strip has 1 to 300"):
+        log.runs.pulse(run_id, buckets=301)
+
+
+def test_a_log_that_may_only_be_read_is_added_up_in_memory_and_goes_on(log: Decklog, target: str, clock: ManualClock) -> None:
+    last, dice = filled(log, clock, 60), random.Random(1)
+    with Decklog.open(target, clock=clock, read_only=True) as reader:
+        for _ in range(3):
+            at = dice.randrange(1, last)
+            check(reader, at, 5)
+            check(reader, last, 50)
+            act(log, dice, "commas", clock)
+            last = log.journal.find("commas", limit=1)[0].seq
+        with reading(reader) as told:
+            reader.runs.lanes("commas")
+    assert log.db.read(lambda: log.db.one("select count(*) from run_marks", {})) == (0,)
+    # Only what came since it last looked was read.
+    assert told.count(timeline._TOLD) <= 1
+
+
+def test_inside_of_a_read_nothing_is_kept_and_all_is_right(log: Decklog, clock: ManualClock) -> None:
+    last = filled(log, clock, 60)
+    log.db.read(lambda: check(log, last // 2, 5))
+    assert log.db.read(lambda: log.db.one("select count(*) from run_marks", {})) == (0,)
+
+
+def test_what_is_rolled_back_is_not_remembered(log: Decklog, clock: ManualClock) -> None:
+    filled(log, clock, 20)
+    before = log.runs.tallies("commas")
+    with pytest.raises(ZeroDivisionError), log.transaction():
+        log.tasks.add("commas", "never")
+        assert log.runs.tallies("commas")["pending"] == before["pending"] + 1
+        raise ZeroDivisionError
+    assert log.runs.tallies("commas") == before
+    log.tasks.add("commas", "really")
+    assert log.runs.tallies("commas")["pending"] == before["pending"] + 1
+
+
+def test_a_fork_is_told_from_its_own_entries(log: Decklog, clock: ManualClock) -> None:
+    last = filled(log, clock, 60)
+    log.runs.tallies("commas")
+    fork = log.runs.fork("commas", at=str(last // 2))
+    whole = log.runs.snapshot(fork.id)
+    assert log.runs.tallies(fork.id) == tallied(whole)
+    page = log.runs.records_at(fork.id, "tasks", str(whole.seq), limit=1000)
+    assert [task.as_dict() for task in page] == [task.as_dict() for task in whole.records["tasks"]]
+    assert log.journal.verify().ok
+
+
+CHANGES = [
+    "update run_marks set done = done + 1 where seq = 14",
+    "update run_marks set hash = 'x' where seq = 7",
+    "update run_marks set under_way = '[]' where under_way <> '[]'",
+    "delete from run_marks where seq = 7",
+    "update run_attempts set outcome = 'parked' where ended_seq is not null",
+    "delete from run_attempts",
+    "update run_moments set seq = seq + 1000",
+    "update record_firsts set record_id = 'x' where record_table = 'tasks'",
+    "delete from record_firsts where record_table = 'approvals'",
+]
+
+
+def test_verify_finds_what_the_entries_do_not_add_up_to_and_derive_mends_it(
+    log: Decklog, target: str, clock: ManualClock
+) -> None:
+    last = filled(log, clock, 50)
+    victim = SqliteVictim(target) if log.db.engine == "sqlite" else PostgresVictim(target, log)
+    for statement in CHANGES:
+        log.runs.tallies("commas")
+        assert victim.change(statement) > 0, statement
+        found = log.journal.verify()
+        assert found.first is not None, statement
+        assert str(found.first.table) in statement
+        log.runs.derive()
+    assert log.journal.verify().ok
+    check(log, last // 2, 50)

@@ -59,6 +59,17 @@ class Times:
         )
         return row[0] if row and row[0] is not None else start
 
+    def first_from(self, number: int, moment: "datetime") -> int:
+        """Give the position of a stream's first entry at a time or after it; the place behind its last when there is none."""
+        start, time = number * STREAM_SIZE, to_text(moment)
+        if self._in_order(number):
+            return self._first_at_or_after(number, time)
+        row = self._db.one(
+            "select min(pos) from entries where pos >= :start and pos < :end and at >= :time",
+            {"start": start, "end": start + STREAM_SIZE, "time": time},
+        )
+        return row[0] if row and row[0] is not None else self._first_at_or_after(number, "~")
+
     def _in_order(self, number: int) -> bool:
         row = self._db.one("select in_order from streams where no = :number", {"number": number})
         return bool(row and row[0])

@@ -146,8 +146,9 @@ class History:
             return place.head if is_end else 1
         moment = moment_of(at, place.run_id)
         if isinstance(moment, datetime):
-            last = Times(self._db).last_until(place.number, moment) - place.start
-            moment = last if is_end else min(last + 1, place.head)
+            times = Times(self._db)
+            found = times.last_until(place.number, moment) if is_end else times.first_from(place.number, moment)
+            moment = min(found - place.start, place.head)
         if not 1 <= moment <= place.head:
             raise NotFound(
                 f"run {place.run_id} has entries 1 to {place.head}; there is none for {at}",

@@ -240,9 +240,12 @@ def derive(db: "Database") -> None:
 
 def audit(db: "Database") -> "Iterator[dict[str, Any]]":
     """Name each row that is not what the entries of its run add up to, as the fields of a problem."""
-    runs = " union ".join(f"select run_id from {table}" for table in TABLES)
-    for (run_id,) in list(db.each_as_is(f"{runs} order by 1", {})):
-        yield from _audit_run(db, str(run_id))
+    tables = {table: [row[0] for row in db.each_as_is(f"select distinct run_id from {table}", {})] for table in TABLES}
+    for run_id in sorted({one for found in tables.values() for one in found}, key=str):
+        if isinstance(run_id, str) and number_of(db, run_id) is not None:
+            yield from _audit_run(db, run_id)
+        else:
+            yield from (_wrong(table, run_id, (), "is of no run") for table, found in tables.items() if run_id in found)
 
 
 def _audit_run(db: "Database", run_id: str) -> "Iterator[dict[str, Any]]":
@@ -256,7 +259,7 @@ def _audit_run(db: "Database", run_id: str) -> "Iterator[dict[str, Any]]":
         part = min(until, story.seq + _BATCH * EVERY)
         story.add(told(db, start, story.seq, part), part)
     for table, true in _rows_of(db, run_id, start, story).items():
-        kept = {tuple(row[: len(key)]): tuple(row) for row in _kept(db, table, run_id)} if (key := _KEYS[table]) else {}
+        kept = {tuple(row[: len(_KEYS[table])]): tuple(row) for row in _kept(db, table, run_id)}
         for place in sorted(kept.keys() | true.keys(), key=str):
             if kept.get(place) != true.get(place):
                 yield _wrong(table, run_id, place, "is not what the entries of its run tell")
@@ -287,7 +290,7 @@ def _rows_of(db: "Database", run_id: str, start: int, story: Story) -> "dict[str
     return {table: {row[: len(_KEYS[table])]: row for row in found} for table, found in rows.items()}
 
 
-def _wrong(table: str, run_id: str, place: "Any", what: str) -> "dict[str, Any]":
+def _wrong(table: str, run_id: "Any", place: "Any", what: str) -> "dict[str, Any]":
     named = " ".join(map(str, place)) if isinstance(place, tuple) else str(place)
     return {
         "what": f"{table} {run_id} {named} {what}",

@@ -311,6 +311,17 @@ def in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
     return ordered
 
 
+# Few tasks are in such a state at a time: they are found over all runs.
+_FEW = (TaskState.RUNNING, TaskState.WAITING, TaskState.BLOCKED, TaskState.PAUSED)
+
+
+def of_all_runs(state: str | None) -> str:
+    """Write the condition for the tasks of all runs in a state, which names it: an index of such tasks is found by the word."""
+    if state not in _FEW:
+        raise Invalid(f"without a run, tasks are listed by a state: {', '.join(_FEW)}", field="state")
+    return f"state = '{TaskState(state).value}'"
+
+
 def not_editable(task: Task, relied_on: list[str]) -> Conflict:
     """Say why a task is not edited as it stands."""
     if task.state != TaskState.RUNNING:

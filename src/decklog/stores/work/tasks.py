@@ -26,6 +26,7 @@ from decklog.stores.work.task import (
     in_order,
     listed,
     not_editable,
+    of_all_runs,
 )
 
 TYPE_CHECKING = False
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from decklog.records import Record
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
-# Few tasks are in such a state at a time: they are found over all runs.
-_LISTED = (TaskState.RUNNING, TaskState.WAITING, TaskState.BLOCKED, TaskState.PAUSED)
 ENDED_RUN = ("completed", "failed", "cancelled")
 
 # What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
@@ -306,11 +305,11 @@ class Tasks(Links):
 
         Without a run, those of all runs that are running, waiting, blocked or paused, the latest change first.
         """
+        where = Where(Task)
         if run_id is not None:
             check_run(self._db, run_id)
-        elif state not in _LISTED:
-            raise Invalid(f"without a run, tasks are listed by a state: {', '.join(_LISTED)}", field="state")
-        where = Where(Task)
+        else:
+            where.add(of_all_runs(state))
         where.equal(
             run_id=run_id,
             state=state and enum_of(TaskState, state, "state"),

@@ -1,0 +1,114 @@
+"""What a person looks at costs a bounded number of statements, and none that looks through entries, tasks or charges."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from decklog.stores.overview import spending, tallies
+from decklog.stores.runs import history, timeline
+
+View = Callable[[Decklog], object]
+# Each with how many statements it may take.
+VIEWS: dict[str, tuple[View, int]] = {
+    "now": (lambda log: log.overview.now(), 8),
+    "run": (lambda log: log.overview.run("r0"), 6),
+    "runs": (lambda log: log.overview.runs(limit=50), 6),
+    "runs by their goal": (lambda log: log.overview.runs(text="GOAL", repo="here", limit=50), 6),
+    "waiting": (lambda log: log.overview.waiting(limit=50), 6),
+    "days": (lambda log: log.overview.days(by="model"), 6),  # type: ignore[arg-type]
+    "board": (lambda log: log.overview.board("r0"), 6),
+    "search": (lambda log: log.overview.search("thought"), 6),
+    "counts": (lambda log: log.runs.tallies("r0"), 4),
+    "counts as of an entry": (lambda log: log.runs.tallies("r0", at="40"), 6),
+    "records as of an entry": (lambda log: log.runs.records_at("r0", "tasks", "40"), 6),
+    "strip": (lambda log: log.runs.pulse("r0"), 6),
+    "lanes": (lambda log: log.runs.lanes("r0"), 6),
+    "lanes of a span": (lambda log: log.runs.lanes("r0", since="20", until="40"), 6),
+    "tasks of all runs": (lambda log: log.tasks.find(state="running"), 6),  # type: ignore[arg-type]
+    "paused tasks": (lambda log: log.tasks.find(state="paused"), 6),  # type: ignore[arg-type]
+    "why": (lambda log: log.tasks.why("r0-last"), 6),
+    "moved": (lambda log: log.journal.since("[0, {}]", going_on=True), 6),
+    "journal": (lambda log: log.journal.find("r0", limit=50), 6),
+    "failed tasks": (lambda log: log.overview.failed_tasks(log.clock.now()), 6),
+    "ended runs": (lambda log: log.overview.ended(log.clock.now()), 6),
+}
+
+
+@pytest.fixture(autouse=True)
+def _marked_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((timeline, "EVERY"), (history, "EVERY"), (tallies, "MOST_BEHIND"), (spending, "MOST_BEHIND")):
+        monkeypatch.setattr(module, name, 20)
+
+
+@contextmanager
+def statements(log: Decklog) -> Iterator[list[tuple[str, Any]]]:
+    """Collect the statements that run in a block, with what was bound."""
+    seen: list[tuple[str, Any]] = []
+    plain = log.db.rows
+
+    def noted(sql: str, parameters: Any) -> Any:
+        seen.append((sql, parameters))
+        return plain(sql, parameters)
+
+    log.db.rows = noted  # type: ignore[method-assign]
+    try:
+        yield seen
+    finally:
+        log.db.rows = plain  # type: ignore[method-assign]
+
+
+def grow(log: Decklog, clock: ManualClock, runs: range, tasks: int) -> None:
+    """Add runs, each with tasks of which some are claimed, charges, questions and thoughts."""
+    for number in runs:
+        run_id = f"r{number}"
+        log.runs.start("a goal", run_id=run_id, repo="here")
+        log.journal.append_many([{"stream": run_id, "body": f"thought {place}"} for place in range(50)])
+        for place in range(tasks):
+            log.tasks.add(run_id, f"task {place}", task_id=f"{run_id}-{place}")
+        log.tasks.add(run_id, "last", task_id=f"{run_id}-last", depends_on=[f"{run_id}-{tasks - 1}"])
+        log.tasks.claim(run_id, worker="dev-1")
+        log.ledger.charge("m", cost_microdollars=1, run_id=run_id)
+        log.approvals.ask(run_id, "Push?", by="dev-1", about="x")
+        clock.advance(seconds=1)
+
+
+def counted(log: Decklog) -> dict[str, int]:
+    found = {}
+    for name, (view, _) in VIEWS.items():
+        view(log)
+        # Something came since: what is remembered of the run is not all there is.
+        log.journal.append("r0", "a thought")
+        with statements(log) as seen:
+            view(log)
+        found[name] = len(seen)
+    return found
+
+
+def scans(log: Decklog, sql: str, bound: Any) -> list[str]:
+    """Name the steps of a statement's plan that look through a whole table that grows."""
+    if log.db.engine == "sqlite":
+        names = {"entries", "tasks", "charges", *re.findall(r"\b(?:entries|tasks|charges) (?!where|on|order|limit)(\w+)", sql)}
+        steps = [row[3] for row in log.db.rows(f"explain query plan {sql}", bound)[1]]
+        return [step for step in steps if (word := step.split())[0] == "SCAN" and word[1] in names and "USING" not in step]
+    log.db.rows("set local enable_seqscan = off", {})
+    steps = [row[0] for row in log.db.rows(f"explain {sql}", bound)[1]]
+    return [step for step in steps if re.search(r"Seq Scan on (entries|tasks|charges)\b", step)]
+
+
+def test_views_take_few_statements_however_large_the_log_and_look_through_nothing(log: Decklog, clock: ManualClock) -> None:
+    grow(log, clock, range(2), 3)
+    few = counted(log)
+    grow(log, clock, range(2, 9), 6)
+    many = counted(log)
+    assert few == many
+    assert {name: count for name, count in many.items() if count > VIEWS[name][1]} == {}
+    for name, (view, _) in VIEWS.items():
+        with statements(log) as seen:
+            view(log)
+        for sql, bound in seen:
+            if sql.lstrip().startswith(("select", "with")):
+                assert log.db.read(lambda sql=sql, bound=bound: scans(log, sql, bound)) == [], (name, sql)  # type: ignore[misc]
