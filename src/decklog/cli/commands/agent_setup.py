@@ -1,10 +1,11 @@
-"""Setting agents' programs up, so that what they do is on record."""
+"""Setting agents' programs up, so that what they do is on record; and answering those that call tools."""
 
 import os
 
 import click
 
 from decklog.agents.setup.supported import PROGRAMS
+from decklog.cli.agent_programs.serving import serve_mcp
 from decklog.cli.agent_programs.setting_up import set_up
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
@@ -102,3 +103,19 @@ def agents_md(call: Call, **asked: bool) -> int:
     A file that is a link to AGENTS.md, or takes it in with @AGENTS.md, needs none of its own.
     """
     return set_up(call, PROGRAMS["agents-md"], asked)
+
+
+@click.command()
+@click.option("--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="On HTTP of this machine; 0 takes any.")
+@click.option("--token-file", metavar="FILE", help="The token is in this file, or is put there if there is none.")
+@click.pass_obj
+def mcp(call: Call, port: int | None, token_file: str | None) -> int:
+    """Answer agents that call tools: next, done, note, ask and the like, by the Model Context Protocol.
+
+    On standard input and output, for the program that starts it. A log that is not there yet is looked for at every call.
+
+    With --http it answers on 127.0.0.1 alone. Each request shows a token: from --token-file, which only its user may be able to
+    read, from DECKLOG_MCP_TOKEN, or a new one that is shown on the terminal once. A client says in the header Decklog-Worker
+    which worker it is; one that does not is known by its session.
+    """
+    return serve_mcp(call, port, token_file)
