@@ -1,8 +1,8 @@
 """Which agent a request comes from.
 
 A server on standard input belongs to the program that started it, and is that agent as its commands are: by the environment, by
-the session, by the program. On HTTP the server's environment says nothing of a client: it is known by its session, or by the name
-that it sends.
+the session, by the program. Codex keeps its environment from servers, and names its thread with each call instead. On HTTP the
+server's environment says nothing of a client: it is known by its session, or by the name that it sends.
 """
 
 import os
@@ -23,8 +23,15 @@ def caller(context: Any, environment: Mapping[str, str] | None = None) -> tuple[
     program = _program(context)
     if context.request is not None:
         return _over_http(context.request.headers, program), {}
-    given = os.environ if environment is None else environment
+    given = _with_thread(context, program, os.environ if environment is None else environment)
     return worker(None, given, program), given
+
+
+def _with_thread(context: Any, program: str, environment: Mapping[str, str]) -> Mapping[str, str]:
+    thread = (context.meta or {}).get("threadId")
+    if not program.startswith("codex") or not isinstance(thread, str) or _NAME.fullmatch(thread) is None:
+        return environment
+    return {**environment, "CODEX_THREAD_ID": thread}
 
 
 def _program(context: Any) -> str:
