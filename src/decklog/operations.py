@@ -4,7 +4,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial, wraps
 
-from decklog.errors import Invalid, LeaseLost
+from decklog.errors import Denied, Invalid, LeaseLost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Refuses to write once a lease is lost; set for as long as somebody works on a task that has been claimed.
 lease: "ContextVar[Callable[[Any], None] | None]" = ContextVar("decklog_lease", default=None)
+# Set while a surface of agents runs a call: what is for the manager alone is refused there, whoever calls it on the way.
+of_an_agent: "ContextVar[bool]" = ContextVar("decklog_of_an_agent", default=False)
 _late: "ContextVar[bool]" = ContextVar("decklog_late", default=False)
 
 _TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS, without importing inspect for it
@@ -207,6 +209,8 @@ def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, ma
     def operation(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
         if kwargs and known is not None and not kwargs.keys() <= known:
             raise _refuse(function, kwargs, known)
+        if manager_only and of_an_agent.get():
+            raise Denied(f"{function.__qualname__} is for the manager; agents have no such verb", hint="Ask a person for it.")
         try:
             if is_step:
                 return function(store, *args, **kwargs)

@@ -21,6 +21,8 @@ class Use:
 
     tool: str
     arguments: dict[str, Any]
+    # Under which Codex offers the tools of a server.
+    namespace: str | None = None
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,8 @@ def _responses(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
         if "input" in use.arguments and len(use.arguments) == 1:
             output.append({"type": "custom_tool_call", **call, "input": use.arguments["input"]})
         else:
-            output.append({"type": "function_call", **call, "arguments": json.dumps(use.arguments)})
+            named = {"namespace": use.namespace} if use.namespace else {}
+            output.append({"type": "function_call", **call, **named, "arguments": json.dumps(use.arguments)})
     for index, item in enumerate(output):
         yield "response.output_item.added", {"type": "response.output_item.added", "output_index": index, "item": item}
         yield "response.output_item.done", {"type": "response.output_item.done", "output_index": index, "item": item}

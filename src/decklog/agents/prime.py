@@ -20,11 +20,26 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 6000
 _LONGEST_LINE = 300
 _LESSONS, _MESSAGES, _NEWS, _TASKS, _ANSWERS = 3, 5, 5, 5, 3
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How an agent calls what it is told of: by commands, or by tools of the same names."""
+
+    next: str
+    mark_seen: str
+    title: str
+    lines: tuple[str, ...]
+
+
 _COMMANDS = (
     'decklog next: your task, or the next one; decklog done "what" | fail "why" | block "why" ends it',
     'decklog note "text": write down what you decided and why; decklog ask "question": ask a person',
     'decklog recall WORDS: what was learned before; decklog remember "lesson": keep what you learned',
 )
+
+
+COMMANDS = Wording("decklog next", "decklog inbox mark-seen ID once read", "Commands:", _COMMANDS)
 
 
 @dataclass
@@ -36,12 +51,13 @@ class Prime:
     run_id: str | None = None
     task_id: str | None = None
     since: "datetime | None" = None
+    wording: Wording = COMMANDS
 
     def text(self) -> str:
         """Give the situation, what matters most first, never longer than it may be."""
         parts = [self._task(), self._waiting(), self._budgets(), self._lessons(), self._news()]
         told = [list(part) for part in parts]
-        end = ["", "Commands:", *(f"- {command}" for command in _COMMANDS)]
+        end = ["", self.wording.title, *(f"- {line}" for line in self.wording.lines)]
         room = MOST_CHARACTERS - sum(len(line) + 1 for line in end)
         lines: list[str] = ["This work is on record with Decklog."]
         room -= len(lines[0]) + 1
@@ -82,16 +98,16 @@ class Prime:
 
     def _ready(self) -> "Iterator[str]":
         if self.run_id is None:
-            yield "You have no task. decklog next gets one, if there is one."
+            yield f"You have no task. {self.wording.next} gets one, if there is one."
             return
         tasks = self.log.tasks.ready(self.run_id, limit=_TASKS)["ready"]
-        yield f"You have no task in run {self.run_id}: {len(tasks)} ready" + ("" if tasks else "; decklog next says why")
+        yield f"You have no task in run {self.run_id}: {len(tasks)} ready" + ("" if tasks else f"; {self.wording.next} says why")
         yield from (f"- {task['id']}: {_line(str(task['title']))}" for task in tasks)
 
     def _waiting(self) -> "Iterator[str]":
         mine = self.log.inbox.pending_for(self.worker or "", run_id=self.run_id, task_id=self.task_id, limit=_MESSAGES)
         if mine:
-            yield "Unread messages (decklog inbox mark-seen ID once read):"
+            yield f"Unread messages ({self.wording.mark_seen}):"
         for message in mine:
             yield f"- {message.id} from {_line(message.from_handle)}, {message.severity.value}: {_line(message.body)}"
 

@@ -62,8 +62,8 @@ class Worker:
         self.process = process
 
 
-def worker(named: str | None, environment: "Mapping[str, str] | None" = None) -> Worker:
-    """Tell who calls: as it says, as its agent's session says, or by the program that it calls from."""
+def worker(named: str | None, environment: "Mapping[str, str] | None" = None, program: str | None = None) -> Worker:
+    """Tell who calls: as it says, as its agent's session says, or by the program that it calls from, which may say its name."""
     given = os.environ if environment is None else environment
     name = given.get("DECKLOG_WORKER") if named is None else named
     if name is not None and not name.strip():
@@ -75,8 +75,16 @@ def worker(named: str | None, environment: "Mapping[str, str] | None" = None) ->
     if agent is not None:
         last = agent.session.replace("-", "").replace(" ", "")[-8:] if agent.session else str(process.number)
         return Worker(f"{agent.kind}-{last}", instance, process)
+    if program:
+        return Worker(f"{program}-{process.number}", instance, process)
     user = given.get("USER") or given.get("LOGNAME") or str(os.getuid())
     return Worker(f"{user}@{os.uname().nodename}-{process.number}", instance, process)
+
+
+def own_process() -> Process:
+    """Give this process itself, for callers of whom only the connection to it is known."""
+    seen = _look_at(os.getpid())
+    return Process(os.getpid(), _UNKNOWN if seen is None else seen[1][_STARTED], _system())
 
 
 def _caller() -> Process:

@@ -24,6 +24,18 @@ WAYS: dict[str, tuple[str, ...]] = {
     "repo/AGENTS.md": ("agents-md",),
     "plugin/plugins/decklog/hooks/hooks.json": ("claude", "--plugin", "../plugin"),
 }
+# Each again with the MCP server, and the file that holds its entry.
+WITH_SERVER = {
+    "repo/.mcp.json": ("claude",),
+    "home/.claude.json": ("claude", "--user"),
+    "home/.codex/config.toml": ("codex",),
+    "repo/.codex/config.toml": ("codex", "--project"),
+    "home/.gemini/settings.json": ("gemini",),
+    "repo/.gemini/settings.json": ("gemini", "--project"),
+    "config/opencode/opencode.json": ("opencode",),
+    "repo/opencode.json": ("opencode", "--project"),
+    "repo/.cursor/mcp.json": ("cursor",),
+}
 JSON_WAYS = {file: words for file, words in WAYS.items() if file.endswith(".json") and "plugin" not in file}
 OTHERS = """{
     // Mine, and it stays.

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 import uuid
+from threading import Timer
 
 from decklog.agents.setup import files
 from decklog.agents.setup.codex_trust import BY_HAND, listed
@@ -17,6 +18,7 @@ from decklog.errors import DecklogError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from decklog.agents.spool import Spool
     from decklog.app import Decklog
@@ -152,6 +154,56 @@ def waiting_in(spool: "Spool", findings: Findings) -> dict[str, int]:
     if (trouble := spool.trouble()) is not None:
         findings.add("spool", f"events could not be taken in: {trouble}", "Mend what it names; the next event tries again.")
     return {"waiting": sum(counts.values()), "dropped": dropped}
+
+
+def server_answers(setting: Setting, findings: Findings) -> str:
+    """Start the MCP server as a program does, and say how many tools it offers."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "decklog-doctor", "version": "1"}}
+    lines: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    try:
+        process = subprocess.Popen(
+            [*setting.call, "mcp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=setting.project,
+            env=dict(setting.environment),
+        )
+    except OSError as problem:
+        return _silent(str(problem), findings)
+    with process:
+        limit = Timer(3 * _SECONDS, process.kill)
+        limit.start()
+        try:
+            return _tools_of(process, lines)
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            process.kill()
+            said = process.communicate()[1].decode(errors="replace").strip() if process.stderr else ""
+            return _silent(said or str(problem), findings)
+        finally:
+            limit.cancel()
+            process.kill()
+
+
+def _tools_of(process: "subprocess.Popen[bytes]", lines: "list[dict[str, Any]]") -> str:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+    process.stdin.flush()
+    for line in process.stdout:
+        said = json.loads(line)
+        if said.get("id") == 2:
+            return f"{len(said['result']['tools'])} tools"
+    raise ValueError("it ended without an answer")
+
+
+def _silent(why: str, findings: Findings) -> str:
+    findings.add("mcp", f"`decklog mcp` does not answer: {why[:200]}", "pip install 'decklog[mcp]', or run it by hand.")
+    return "no answer"
 
 
 def found_program(program: Program, environment: "Mapping[str, str]") -> str | None:

@@ -8,6 +8,8 @@ from decklog.agents.setup.kept import Change, Kept, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from decklog.agents.setup.parts import Part
 
 
@@ -53,11 +55,22 @@ class Installer:
 
     def putting_in(self, parts: "list[Part]") -> list[Step]:
         """Plan how the files come to have what is wanted; one that has it stays as it is, however it is written."""
-        return [self._put_in(part) for part in parts]
+        return self._one_after_the_other(parts, self._put_in)
 
     def taking_out(self, parts: "list[Part]") -> list[Step]:
         """Plan how the files lose what is ours: back to what they were, or, when a person edited them, without our entries."""
-        return [self._take_out(part) for part in parts]
+        # What was put in last goes first: so each finds the text that it made.
+        return self._one_after_the_other(parts[::-1], self._take_out)
+
+    def _one_after_the_other(self, parts: "list[Part]", plan: "Callable[[Part, str, str | None], Step]") -> list[Step]:
+        """Plan a step for each part, from the text that those before it leave behind."""
+        texts: dict[str, str | None] = {}
+        steps = []
+        for part in parts:
+            path = files.real(part.path)
+            steps.append(plan(part, path, texts[path] if path in texts else files.read(path)))
+            texts[path] = steps[-1].after
+        return steps
 
     def carry_out(self, steps: list[Step]) -> None:
         """Take the steps, once it is known that each can be taken."""
@@ -71,9 +84,7 @@ class Installer:
         gone = {folder for step in steps if step.after is None for folder in step.folders}
         files.remove_folders(sorted(gone, key=len))
 
-    def _put_in(self, part: "Part") -> Step:
-        path = files.real(part.path)
-        text = files.read(path)
+    def _put_in(self, part: "Part", path: str, text: str | None) -> Step:
         if text is not None and part.present(text) == part.wanted:
             return Step(part, path, text, text)
         base, known = self._base(part, path, text)
@@ -84,9 +95,7 @@ class Installer:
         folders = known.folders if known else []
         return Step(part, path, text, after, Change(base if base is None else digest(base), digest(after), insertions, folders))
 
-    def _take_out(self, part: "Part") -> Step:
-        path = files.real(part.path)
-        text = files.read(path)
+    def _take_out(self, part: "Part", path: str, text: str | None) -> Step:
         base, known = self._base(part, path, text)
         return Step(part, path, text, base, folders=tuple(known.folders) if known else ())
 

@@ -1,4 +1,4 @@
-"""One folder in Claude Code's format for plugins, which Codex takes too: hooks, and what agents are told as a skill."""
+"""One folder in Claude Code's format for plugins, which Codex takes too: hooks, what agents are told as a skill, tools."""
 
 import json
 import os
@@ -16,7 +16,7 @@ NAME = "decklog"
 _ABOUT = "Puts sessions on record in a Decklog log, and holds what its policy denies."
 
 
-def plugin(folder: str, call: tuple[str, ...], events: "dict[str, int]", version: str) -> list[Part]:
+def plugin(folder: str, call: tuple[str, ...], events: "dict[str, int]", version: str, *, has_server: bool = False) -> list[Part]:
     """Give the files of a marketplace with one plugin, for events with the seconds that each may take."""
     texts = {
         ".claude-plugin/marketplace.json": _json(_market(version)),
@@ -24,6 +24,9 @@ def plugin(folder: str, call: tuple[str, ...], events: "dict[str, int]", version
         f"plugins/{NAME}/hooks/hooks.json": _json(_hooks(call, events)),
         f"plugins/{NAME}/skills/log/SKILL.md": _skill(),
     }
+    if has_server:
+        server = {"command": call[0], "args": [*call[1:], "mcp"]}
+        texts[f"plugins/{NAME}/.mcp.json"] = _json({"mcpServers": {NAME: server}})
     return [WholeFile(os.path.join(folder, *path.split("/")), text) for path, text in texts.items()]
 
 

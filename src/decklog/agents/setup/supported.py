@@ -10,6 +10,7 @@ from decklog.agents.setup.notes import agents_md, cursor_rule
 from decklog.agents.setup.opencode_plugin import opencode_plugin
 from decklog.agents.setup.parts import Hooks, Part, parse_file
 from decklog.agents.setup.plugin import MARKET, NAME, plugin
+from decklog.agents.setup.servers import JsonServer, TomlServer
 from decklog.errors import Invalid
 
 TYPE_CHECKING = False
@@ -37,6 +38,8 @@ class Setting:
     # Whether a call is held when the hook itself fails; None leaves it as it is.
     is_enforced: bool | None = None
     plugin_folder: str | None = None
+    # Whether the program is told of our MCP server; None leaves it as it is.
+    has_server: bool | None = None
     environment: "Mapping[str, str]" = field(default_factory=dict)
 
     def folder(self, name: str, variable: str | None = None) -> str:
@@ -45,6 +48,18 @@ class Setting:
             return os.path.join(self.project, name)
         named = self.environment.get(variable) if variable else None
         return named or os.path.join(self.home, name)
+
+    def with_server(self, parts: list[Part], server: Part) -> list[Part]:
+        """Add the entry of the MCP server, where it is asked for or there by now."""
+        if self.has_server is None:
+            text = files.read(files.real(server.path))
+            return [*parts, server] if text and server.present(text) else parts
+        return [*parts, server] if self.has_server else parts
+
+    @property
+    def server(self) -> "dict[str, Any]":
+        """How most programs spell what they start."""
+        return {"command": self.call[0], "args": [*self.call[1:], "mcp"]}
 
 
 @dataclass(frozen=True)
@@ -111,12 +126,14 @@ _GEMINI = {
     "SessionEnd": 20,
 }
 _MILLISECONDS = 1000
+_OPENCODE_FILES = ("opencode.json", "opencode.jsonc")
 
 
 def _claude(setting: Setting) -> list[Part]:
     if setting.plugin_folder is not None:
         # Names that Claude Code does not know would make it ignore the file; Codex leaves out those that it does not know.
-        return plugin(setting.plugin_folder, setting.call, {**_CLAUDE, "SessionEnd": 3}, setting.version)
+        events = {**_CLAUDE, "SessionEnd": 3}
+        return plugin(setting.plugin_folder, setting.call, events, setting.version, has_server=bool(setting.has_server))
     # The paths are this machine's, so they are nothing for the file that a project shares.
     name = "settings.json" if setting.scope is Scope.USER else "settings.local.json"
     path = os.path.join(setting.folder(".claude", "CLAUDE_CONFIG_DIR"), name)
@@ -124,7 +141,11 @@ def _claude(setting: Setting) -> list[Part]:
     groups = {event: _claude_group(setting.call, seconds) for event, seconds in _CLAUDE.items()}
     if is_enforced:
         groups["PreToolUse"]["hooks"][0]["onFailure"] = "block"
-    return [Hooks(path, "claude", groups)]
+    # Claude Code has its servers in files of their own: one in a project, and the one that it keeps about everything.
+    folder = setting.environment.get("CLAUDE_CONFIG_DIR") or setting.home
+    file = (setting.project, ".mcp.json") if setting.scope is Scope.PROJECT else (folder, ".claude.json")
+    server = JsonServer(os.path.join(*file), {"type": "stdio", **setting.server})
+    return setting.with_server([Hooks(path, "claude", groups)], server)
 
 
 def _claude_group(call: tuple[str, ...], seconds: int) -> "dict[str, Any]":
@@ -157,7 +178,10 @@ def _codex(setting: Setting) -> list[Part]:
     events = {
         event: {"hooks": [{"type": "command", "command": command, "timeout": seconds}]} for event, seconds in _CODEX.items()
     }
-    return [Hooks(os.path.join(codex_folder(setting), "hooks.json"), "codex", events)]
+    hooks = Hooks(os.path.join(codex_folder(setting), "hooks.json"), "codex", events)
+    # A start takes a second or two, and on a busy machine longer than the ten that Codex waits.
+    server = TomlServer(os.path.join(codex_folder(setting), "config.toml"), {**setting.server, "startup_timeout_sec": 60})
+    return setting.with_server([hooks], server)
 
 
 def _gemini(setting: Setting) -> list[Part]:
@@ -166,13 +190,26 @@ def _gemini(setting: Setting) -> list[Part]:
         event: {"hooks": [{"name": "decklog", "type": "command", "command": command, "timeout": seconds * _MILLISECONDS}]}
         for event, seconds in _GEMINI.items()
     }
-    return [Hooks(os.path.join(setting.folder(".gemini"), "settings.json"), "gemini", events, takes_comments=True)]
+    path = os.path.join(setting.folder(".gemini"), "settings.json")
+    return setting.with_server([Hooks(path, "gemini", events, takes_comments=True)], JsonServer(path, setting.server))
 
 
 def _opencode(setting: Setting) -> list[Part]:
     home = setting.environment.get("XDG_CONFIG_HOME") or os.path.join(setting.home, ".config")
     folder = os.path.join(setting.project, ".opencode") if setting.scope is Scope.PROJECT else os.path.join(home, "opencode")
-    return [opencode_plugin(os.path.join(folder, "plugins", "decklog.js"), setting.call)]
+    entry = {"type": "local", "command": [*setting.call, "mcp"], "enabled": True}
+    beside = setting.project if setting.scope is Scope.PROJECT else folder
+    path = next(
+        (path for name in _OPENCODE_FILES if os.path.exists(path := os.path.join(beside, name))),
+        os.path.join(beside, _OPENCODE_FILES[0]),
+    )
+    parts: list[Part] = [opencode_plugin(os.path.join(folder, "plugins", "decklog.js"), setting.call)]
+    return setting.with_server(parts, JsonServer(path, entry, "mcp"))
+
+
+def _cursor(setting: Setting) -> list[Part]:
+    server = JsonServer(os.path.join(setting.project, ".cursor", "mcp.json"), setting.server)
+    return setting.with_server(cursor_rule(setting.project), server)
 
 
 _EITHER = (Scope.PROJECT, Scope.USER)
@@ -217,7 +254,7 @@ PROGRAMS = {
         Program(
             name="cursor",
             title="Cursor",
-            parts=lambda setting: cursor_rule(setting.project),
+            parts=_cursor,
             scopes=(Scope.PROJECT,),
             guard="It is told the commands, and nothing is recorded or held by itself: it is only advice.",
         ),

@@ -4,7 +4,17 @@ import os
 
 import click
 
-from decklog.agents.setup.examining import Findings, codex_trust, found_program, probe, registered, version_of, waiting_in
+from decklog.agents.setup.examining import (
+    Findings,
+    codex_trust,
+    found_program,
+    probe,
+    registered,
+    server_answers,
+    version_of,
+    waiting_in,
+)
+from decklog.agents.setup.servers import JsonServer, TomlServer
 from decklog.agents.setup.supported import PROGRAMS, Program, Scope, Setting
 from decklog.agents.spool import Spool
 from decklog.cli.agent_programs.setting_up import project, setting_of
@@ -72,7 +82,20 @@ def _program(program: Program, path: str, settings: dict[Scope, Setting], findin
     row["set_up"] = ", ".join(f"{scope} {state}" for scope, state in states.items())
     if program.name == "codex":
         row["trusted"] = codex_trust(path, settings[Scope.PROJECT].project, settings[Scope.USER].environment, findings)
+    if _has_server(program, settings, states):
+        row["mcp"] = server_answers(settings[Scope.PROJECT], findings)
     if set(states.values()) == {"missing"}:
         row["next"] = f"decklog setup {program.name}"
     row["guard"] = program.guard
     return row
+
+
+def _has_server(program: Program, settings: dict[Scope, Setting], states: dict[str, str]) -> bool:
+    """Say whether a program is set up to start the MCP server, by its settings or by the plugin."""
+    if "plugin" in states.values():
+        return True
+    try:
+        parts = [part for scope in program.scopes for part in program.parts(settings[scope])]
+    except DecklogError:
+        return False
+    return any(isinstance(part, (JsonServer, TomlServer)) for part in parts)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from difflib import unified_diff
+from importlib.util import find_spec
 
 from decklog import __version__
 from decklog.agents.setup import files
@@ -63,7 +64,8 @@ def set_up(call: Call, program: Program, asked: dict[str, bool], *, is_trusted: 
     if sum(asked[name] for name in ("check", "remove", "printing")) > 1 or (asked["user"] and asked["project"]):
         raise Usage("--check, --remove and --print exclude each other, and so do --user and --project")
     scope = program.scope(user=asked["user"], project=asked["project"])
-    setting = setting_of(scope, project=_meant_project(scope, more.get("plugin_folder")), **more)
+    has_server = _has_server(asked, is_plugin=bool(more.get("plugin_folder")))
+    setting = setting_of(scope, project=_meant_project(scope, more.get("plugin_folder")), has_server=has_server, **more)
     parts = program.parts(setting)
     if asked["remove"]:
         return _remove(call, program, setting, parts)
@@ -81,6 +83,16 @@ def set_up(call: Call, program: Program, asked: dict[str, bool], *, is_trusted: 
         steps += more_steps
         warnings += [said] if said else []
     return _report(call, program, setting, steps, warnings)
+
+
+def _has_server(asked: dict[str, bool], *, is_plugin: bool) -> bool | None:
+    """Say whether the MCP server belongs to what is set up: a plugin has it, settings where it was asked for."""
+    if asked["remove"]:
+        return is_plugin or None
+    is_here = find_spec("mcp") is not None
+    if asked.get("mcp") and not is_here:
+        raise Unavailable("the MCP server needs the package mcp, which is not installed", hint="pip install 'decklog[mcp]'")
+    return is_here if is_plugin else asked.get("mcp") or None
 
 
 def _check(call: Call, parts: "list[Part]", trust: dict[str, State]) -> int:
@@ -143,7 +155,8 @@ def _warnings(program: Program, setting: Setting, steps: list[Step]) -> list[str
     if not place.exists:
         warnings.append(f"nothing is recorded yet: {place.reason}. Run `decklog init`.")
     for step in steps:
-        if program.name == "claude" and step.path.endswith("settings.local.json") and not _is_ignored(step.path):
+        is_local = step.path.endswith(("settings.local.json", "mcp.json")) and setting.plugin_folder is None
+        if is_local and not _is_ignored(step.path):
             warnings.append(f"git does not ignore {step.path}; its paths are this machine's, so keep it out of commits")
     if setting.is_enforced:
         warnings.append(

@@ -1,10 +1,11 @@
-"""Setting agents' programs up, so that what they do is on record."""
+"""Setting agents' programs up, so that what they do is on record; and answering those that call tools."""
 
 import os
 
 import click
 
 from decklog.agents.setup.supported import PROGRAMS
+from decklog.cli.agent_programs.serving import serve_mcp
 from decklog.cli.agent_programs.setting_up import set_up
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
@@ -20,6 +21,7 @@ _OPTIONS = (
     click.option("--user", is_flag=True, help="For everything this user does."),
     click.option("--project", is_flag=True, help="For this repository or folder alone."),
 )
+_SERVER = click.option("--mcp", is_flag=True, help="Have the program start `decklog mcp` too, for its tools.")
 
 
 @for_the_manager
@@ -41,15 +43,16 @@ def _with_options(function: "Callable[..., int]") -> "Callable[..., int]":
     help="Hold a call also when the hook itself fails. 2.1.325 does; 2.1.197 ignores it and lets the call through.",
 )
 @click.option("--plugin", metavar="FOLDER", help="Write a plugin's folder instead, which Codex takes too.")
+@_SERVER
 @_with_options
 def claude(call: Call, enforce: bool | None, plugin: str | None, **asked: bool) -> int:
     """Register hooks with Claude Code: in .claude/settings.local.json of the repository, or --user in ~/.claude/settings.json.
 
     Entries of others and comments stay as they are.
 
-    With --plugin FOLDER the settings stay as they are and a plugin is written. Install it with `claude plugin marketplace add
-    FOLDER` and `claude plugin install decklog@decklog`; in Codex with `codex plugin marketplace add FOLDER` and `codex plugin add
-    decklog@decklog`, and trust its hooks there with /hooks.
+    With --plugin FOLDER the settings stay as they are and a plugin is written, with the tools of `decklog mcp`. Install it
+    with `claude plugin marketplace add FOLDER` and `claude plugin install decklog@decklog`; in Codex with `codex plugin
+    marketplace add FOLDER` and `codex plugin add decklog@decklog`, and trust its hooks there with /hooks.
     """
     if enforce and plugin:
         raise Usage("--enforce is for the settings; a plugin that Codex takes too can't have it", hint="Leave one of them out.")
@@ -59,6 +62,7 @@ def claude(call: Call, enforce: bool | None, plugin: str | None, **asked: bool) 
 
 @setup.command()
 @click.option("--trust", is_flag=True, help="Say yes for Codex to these hooks, as /hooks in Codex does; it runs no others.")
+@_SERVER
 @_with_options
 def codex(call: Call, trust: bool, **asked: bool) -> int:
     """Register hooks with Codex: in ~/.codex/hooks.json, or --project in .codex/hooks.json of the repository.
@@ -71,6 +75,7 @@ def codex(call: Call, trust: bool, **asked: bool) -> int:
 
 
 @setup.command()
+@_SERVER
 @_with_options
 def gemini(call: Call, **asked: bool) -> int:
     """Register hooks with Gemini CLI: in ~/.gemini/settings.json, or --project in .gemini/settings.json of the repository."""
@@ -78,6 +83,7 @@ def gemini(call: Call, **asked: bool) -> int:
 
 
 @setup.command()
+@_SERVER
 @_with_options
 def opencode(call: Call, **asked: bool) -> int:
     """Write a plugin for opencode, which has no hooks: in ~/.config/opencode/plugins, or --project in .opencode/plugins.
@@ -88,6 +94,7 @@ def opencode(call: Call, **asked: bool) -> int:
 
 
 @setup.command()
+@_SERVER
 @_with_options
 def cursor(call: Call, **asked: bool) -> int:
     """Write a rule for Cursor, .cursor/rules/decklog.mdc, with the commands that an agent needs. It records nothing by itself."""
@@ -102,3 +109,19 @@ def agents_md(call: Call, **asked: bool) -> int:
     A file that is a link to AGENTS.md, or takes it in with @AGENTS.md, needs none of its own.
     """
     return set_up(call, PROGRAMS["agents-md"], asked)
+
+
+@click.command()
+@click.option("--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="On HTTP of this machine; 0 takes any.")
+@click.option("--token-file", metavar="FILE", help="The token is in this file, or is put there if there is none.")
+@click.pass_obj
+def mcp(call: Call, port: int | None, token_file: str | None) -> int:
+    """Answer agents that call tools: next, done, note, ask and the like, by the Model Context Protocol.
+
+    On standard input and output, for the program that starts it. A log that is not there yet is looked for at every call.
+
+    With --http it answers on 127.0.0.1 alone. Each request shows a token: from --token-file, which only its user may be able to
+    read, from DECKLOG_MCP_TOKEN, or a new one that is shown on the terminal once. A client says in the header Decklog-Worker
+    which worker it is; one that does not is known by its session.
+    """
+    return serve_mcp(call, port, token_file)

@@ -1,0 +1,65 @@
+"""Answering agents that call tools: the MCP server as a process."""
+
+import os
+import sys
+
+from decklog.cli import terminal
+from decklog.cli.call import Call, Usage
+from decklog.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.mcp.token import Token
+
+
+def serve_mcp(call: Call, port: int | None, token_file: str | None) -> int:
+    """Answer on standard input and output, or on HTTP."""
+    if token_file is not None and port is None:
+        raise Usage("--token-file is for HTTP", hint="Add --http PORT, or leave it out.")
+    _prepare()
+    try:
+        from decklog.mcp.server import build
+        from decklog.mcp.source import Source
+    except ModuleNotFoundError as missing:
+        raise Unavailable(f"the MCP server needs {missing.name}", hint="pip install 'decklog[mcp]'") from None
+    source = Source(call.db)
+    if port is not None:
+        return _over_http(build(source), port, token_file)
+    from decklog.mcp.stdio import serve
+
+    serve(build(source))
+    return 0
+
+
+def _prepare() -> None:
+    """Make a program that lives on of one that was meant to live for a moment."""
+    import gc
+    import logging
+    import signal
+
+    gc.enable()
+    # A thread that waits for input can't be told to stop; nothing is lost by ending at once.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # What clients send is no business of a log on standard error, and neither is what they show.
+    logging.getLogger().addHandler(logging.NullHandler())
+
+
+def _over_http(server: object, port: int, token_file: str | None) -> int:
+    from decklog.mcp.http import listen, serve
+    from decklog.mcp.token import VARIABLE, find_token
+
+    token = find_token(token_file, os.environ)
+    if token.is_new and not sys.stderr.isatty():
+        raise Usage(
+            "a new token would be shown to nobody, since this is no terminal",
+            hint=f"Name a file for it: --token-file FILE, or set {VARIABLE}.",
+        )
+    serve(server, listen(port), token, lambda address: _announce(address, token))  # type: ignore[arg-type]
+    return 0
+
+
+def _announce(address: str, token: "Token") -> None:
+    terminal.say(address)
+    sys.stdout.flush()
+    if token.is_new:
+        sys.stderr.write(f"Token, shown only now: {token.text}\n")

@@ -1,0 +1,86 @@
+"""The server on HTTP, for this machine alone: every request shows the token, names this machine and comes from no other page."""
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from mcp.server.lowlevel import Server
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from decklog.errors import Conflict
+from decklog.mcp.token import Token
+
+HOST = "127.0.0.1"
+PATH = "/mcp"
+_MOST_BYTES = 4 * 1024 * 1024
+_MOST_CONNECTIONS = 200
+# A client that says nothing for so long begins a new session; its task would be another's by then anyway.
+_IDLE_SECONDS = 24 * 3600.0
+_MOST_SESSIONS = 1000
+
+
+class Guard:
+    """Lets requests through that show the token and can't have been made by somebody's page; asked before anything is read."""
+
+    def __init__(self, app: ASGIApp, token: Token, port: int) -> None:
+        self._app = app
+        self._token = token
+        self._hosts = {f"{name}:{port}".encode() for name in (HOST, "localhost")}
+        self._origins = {b"http://" + host for host in self._hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (refusal := self._refusal(scope["headers"])) is not None:
+            await refusal(scope, receive, send)
+        elif scope["type"] in ("http", "lifespan"):
+            await self._app(scope, receive, send)
+
+    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> PlainTextResponse | None:
+        # A header that comes twice could mean one thing here and another further in.
+        told = {name: [value for other, value in headers if other == name] for name in (b"host", b"origin", b"authorization")}
+        if len(told[b"host"]) != 1 or told[b"host"][0].lower() not in self._hosts:
+            return PlainTextResponse("This server answers to 127.0.0.1 and localhost alone.\n", 421)
+        if any(origin.lower() not in self._origins for origin in told[b"origin"]):
+            return PlainTextResponse("Pages of other places may not call this server.\n", 403)
+        if len(told[b"authorization"]) != 1 or not self._token.is_shown_by(told[b"authorization"][0]):
+            hint = "Show the token that `decklog mcp --http` printed: Authorization: Bearer TOKEN\n"
+            return PlainTextResponse(hint, 401, headers={"www-authenticate": "Bearer"})
+        return None
+
+
+def listen(port: int) -> socket.socket:
+    """Take a port of this machine; 0 takes any that is free."""
+    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((HOST, port))
+    except OSError as problem:
+        taken.close()
+        raise Conflict(f"port {port} can't be had: {problem.strerror}", hint="Name another: decklog mcp --http 0") from None
+    taken.listen(128)
+    return taken
+
+
+def serve(server: Server[Any], taken: socket.socket, token: Token, ready: Callable[[str], None]) -> None:
+    """Answer on a port until the process is told to end; `ready` is told the address."""
+    port = taken.getsockname()[1]
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        host=HOST,
+        max_request_body_size=_MOST_BYTES,
+        session_idle_timeout=_IDLE_SECONDS,
+        max_sessions=_MOST_SESSIONS,
+    )
+    settings = uvicorn.Config(
+        Guard(app, token, port),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=1,
+    )
+    ready(f"http://{HOST}:{port}{PATH}")
+    uvicorn.Server(settings).run(sockets=[taken])

@@ -1,0 +1,54 @@
+"""Which agent a request comes from.
+
+A server on standard input belongs to the program that started it, and is that agent as its commands are: by the environment, by
+the session, by the program. Codex keeps its environment from servers, and names its thread with each call instead. On HTTP the
+server's environment says nothing of a client: it is known by its session, or by the name that it sends.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from decklog.caller.worker import Worker, own_process, worker
+from decklog.errors import Invalid
+
+HEADER = "decklog-worker"
+_NAME = re.compile(r"[\w.@:+-]{1,100}")
+_LONGEST_PROGRAM = 40
+
+
+def caller(context: Any, environment: Mapping[str, str] | None = None) -> tuple[Worker, Mapping[str, str]]:
+    """Tell who calls, and what its environment says of run and task."""
+    program = _program(context)
+    if context.request is not None:
+        return _over_http(context.request.headers, program), {}
+    given = _with_thread(context, program, os.environ if environment is None else environment)
+    return worker(None, given, program), given
+
+
+def _with_thread(context: Any, program: str, environment: Mapping[str, str]) -> Mapping[str, str]:
+    thread = (context.meta or {}).get("threadId")
+    if not program.startswith("codex") or not isinstance(thread, str) or _NAME.fullmatch(thread) is None:
+        return environment
+    return {**environment, "CODEX_THREAD_ID": thread}
+
+
+def _program(context: Any) -> str:
+    """Give the name of the client's program, as a name can be written."""
+    told = context.session.client_params
+    name = told.client_info.name if told is not None else ""
+    return re.sub(r"[^\w.@+-]+", "-", name, flags=re.ASCII).strip("-")[:_LONGEST_PROGRAM] or "mcp"
+
+
+def _over_http(headers: Mapping[str, str], program: str) -> Worker:
+    named, session = headers.get(HEADER), headers.get("mcp-session-id")
+    if named is not None and _NAME.fullmatch(named) is None:
+        raise Invalid(f"the header {HEADER} names no worker", hint="Letters, digits and .@:+-_, up to 100.", field=HEADER)
+    if named is None and session is None:
+        raise Invalid(
+            "this client has no session and says no name, so nobody could tell whose task is whose",
+            hint=f"Have it send the header {HEADER} with a name of its own.",
+            field=HEADER,
+        )
+    return Worker(named or f"{program}-{str(session)[:8]}", f"http {named or session}", own_process())

@@ -1,0 +1,65 @@
+"""What a client can read by an address: the situation, and a run, a task or an entry."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+import mcp_types as types
+
+from decklog import Decklog
+from decklog.errors import NotFound
+from decklog.mcp.plain import bounded, cut, plain
+
+_SCHEME = "decklog://"
+_JSON = "application/json"
+LISTED = [
+    types.Resource(uri=f"{_SCHEME}now", name="now", description="What needs a person, what runs, what it costs.", mime_type=_JSON)
+]
+TEMPLATES = [
+    types.ResourceTemplate(uri_template=f"{_SCHEME}{form}", name=name, description=about, mime_type=_JSON)
+    for name, form, about in (
+        ("run", "run/{id}", "A run and its tasks."),
+        ("task", "task/{id}", "A task with its tries."),
+        ("entry", "entry/{stream}/{seq}", "An entry of the journal."),
+    )
+]
+_TASKS = 100
+
+
+def _run(log: Decklog, run_id: str) -> dict[str, Any]:
+    tasks = log.tasks.find(run_id, limit=_TASKS)
+    listed = [{"task": task.id, "title": task.title, "state": task.state.value} for task in tasks]
+    return {**plain(log.runs.get(run_id)), "tasks": listed, **({"more_tasks": True} if tasks.next else {})}
+
+
+def _task(log: Decklog, task_id: str) -> dict[str, Any]:
+    return plain(log.tasks.get(task_id))
+
+
+def _entry(log: Decklog, stream: str, seq: str) -> dict[str, Any]:
+    if not seq.isdecimal():
+        raise NotFound(f"{cut(seq, 40)!r} is no number of an entry", hint=f"Such as {_SCHEME}entry/{cut(stream, 80)}/1")
+    return plain(log.journal.get(stream, int(seq)))
+
+
+def _now(log: Decklog) -> dict[str, Any]:
+    told: dict[str, Any] = bounded(log.overview.now().as_dict())
+    return told
+
+
+_READ: dict[tuple[str, int], Callable[..., dict[str, Any]]] = {
+    ("now", 0): _now,
+    ("run", 1): _run,
+    ("task", 1): _task,
+    ("entry", 2): _entry,
+}
+
+
+def read(log: Decklog, address: str) -> dict[str, Any]:
+    """Give what an address names."""
+    kind, *parts = address.removeprefix(_SCHEME).split("/")
+    found = _READ.get((kind, len(parts))) if address.startswith(_SCHEME) else None
+    if found is None:
+        known = ", ".join([f"{_SCHEME}now", *(template.uri_template for template in TEMPLATES)])
+        raise NotFound(f"nothing is at {cut(address, 80)!r}", hint=f"There are: {known}.")
+    return found(log, *map(unquote, parts))

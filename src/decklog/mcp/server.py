@@ -1,0 +1,205 @@
+"""The server: answers a client's requests from a log, one thread a call, whatever comes."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+import mcp_types as types
+from anyio.to_thread import run_sync
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from decklog import __version__
+from decklog.errors import Conflict, DecklogError, Denied, Invalid, LeaseLost, NotFound
+from decklog.mcp import prompts, resources
+from decklog.mcp.identity import caller
+from decklog.mcp.plain import sendable
+from decklog.mcp.source import Source
+from decklog.mcp.tool import Tool
+from decklog.mcp.tools import TOOLS
+from decklog.operations import of_an_agent
+from decklog.short.answer import PENDING, Answer
+from decklog.short.caller import Caller, Meant, Surface
+
+R = TypeVar("R")
+
+_INSTRUCTIONS = (
+    "The record of this work: tasks, decisions, costs. Call next for your task and done, fail or block to end it; note what you "
+    "decide; ask a person where you must not decide. Approving, budgets and the policy are the manager's."
+)
+# Clients give a call up after a minute; a thread is looked after more often than that.
+_LONGEST_WAIT = 50.0
+_STEP_SECONDS = 1.0
+_THREADS = 16
+
+
+def _spelled(verb: str, *_words: str, **options: object) -> str:
+    given = " and ".join(_option(name, value) for name, value in options.items() if name != "as_")
+    return f"{verb} with {given}" if given else verb
+
+
+def _option(name: str, value: object) -> str:
+    return f"the header decklog-worker: {value}" if name == "as_" else f"{name}: {value}"
+
+
+_SURFACE = Surface(_spelled, _option, Invalid)
+
+
+class Answering:
+    """Answers requests from a log."""
+
+    def __init__(self, source: Source, environment: Mapping[str, str] | None = None) -> None:
+        self._source = source
+        self._environment = environment
+        self._limit: anyio.CapacityLimiter | None = None
+
+    # Tools
+
+    async def list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool.described() for tool in TOOLS.values()])
+
+    async def call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Run a tool; what goes wrong is an answer too, with what to do next."""
+        try:
+            tool = TOOLS.get(params.name)
+            if tool is None:
+                raise NotFound(f"there is no tool {params.name[:40]!r}", hint=f"There are: {', '.join(TOOLS)}.")
+            return _answered(await self._run(context, tool, tool.read(params.arguments or {})))
+        except DecklogError as problem:
+            return _refused(problem, TOOLS.get(params.name))
+
+    async def _run(self, context: Any, tool: Tool, given: dict[str, Any]) -> Answer:
+        named = {"run_id": given.pop("run")} if "run" in given and tool.of_a_run else {}
+        end = time.monotonic() + min(given.pop("wait", 0.0), _LONGEST_WAIT)
+        while True:
+            # In short steps: a client that gives the call up, or goes away, is not waited for.
+            step = {"wait": min(max(end - time.monotonic(), 0.0), _STEP_SECONDS)} if tool.waits else {}
+            answer = await self.within(context, named, partial(_used, tool, {**given, **step}))
+            if not tool.waits or not (answer.data is None or answer.code == PENDING) or time.monotonic() >= end:
+                return answer
+
+    # Everything else
+
+    async def list_resources(self, _context: Any, _params: Any) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=resources.LISTED)
+
+    async def list_templates(self, _context: Any, _params: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+
+    async def read_resource(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        address = str(params.uri)
+        try:
+            data = await self.within(context, {}, lambda me: resources.read(me.log, address))
+        except DecklogError as problem:
+            raise _error(problem) from None
+        text = json.dumps(sendable(data), ensure_ascii=False)
+        content = types.TextResourceContents(uri=address, mime_type="application/json", text=text)
+        return types.ReadResourceResult(contents=[content])
+
+    async def list_prompts(self, _context: Any, _params: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=prompts.LISTED)
+
+    async def get_prompt(self, context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        try:
+            text = await self.within(context, {}, lambda me: prompts.text(me, params.name, params.arguments or {}))
+        except DecklogError as problem:
+            raise _error(problem) from None
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=sendable(text)))
+        return types.GetPromptResult(messages=[message])
+
+    async def within(self, context: Any, named: dict[str, Any], job: Callable[[Caller], R]) -> R:
+        """Run a job for whoever calls, in a thread that is not waited for once nobody wants its answer."""
+        if self._limit is None:
+            self._limit = anyio.CapacityLimiter(_THREADS)
+        who, environment = caller(context, self._environment)
+
+        def work() -> R:
+            of_an_agent.set(True)  # the thread's own context, which ends with the job
+            log, folder = self._source.get()
+            return job(Caller(log, who, folder, Meant(named, environment), _SURFACE))
+
+        try:
+            return await run_sync(partial(_guarded, work), abandon_on_cancel=True, limiter=self._limit)
+        except DecklogError as problem:
+            self._source.heed(problem)
+            raise
+
+
+def _guarded(work: Callable[[], R]) -> R:
+    """Run a job; what fails in a way that nobody foresaw is an error of ours, told as one."""
+    try:
+        return work()
+    except (DecklogError, KeyboardInterrupt):
+        raise
+    except RecursionError:
+        raise Invalid("the JSON that was given is nested too deeply", hint="Give less of it.") from None
+    except Exception as problem:
+        raise DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a fault in Decklog itself.") from problem
+
+
+def _used(tool: Tool, given: dict[str, Any], me: Caller) -> Answer:
+    """Use a tool, and renew the lease of whoever does, since it is at work; say so when the task is its own no more."""
+    answer = tool.run(me, **given)
+    claim = me.claim()
+    if claim is not None and not me.is_given_a_task:
+        try:
+            me.renew(claim)
+        except (LeaseLost, NotFound) as problem:
+            answer.notes.append(f"lost: {problem.message}")
+    return answer
+
+
+def _answered(answer: Answer) -> types.CallToolResult:
+    more = {"reason": answer.reason, "notes": answer.notes, "warnings": answer.warnings}
+    data = {**(answer.data or {}), **{name: value for name, value in more.items() if value}}
+    text = "\n".join([*answer.notes, answer.text])
+    return types.CallToolResult(content=[_text(text)], structured_content=sendable(data))
+
+
+def _refused(problem: DecklogError, tool: Tool | None) -> types.CallToolResult:
+    hint = problem.hint or _next_step(problem, tool)
+    told = {"code": problem.code, "message": problem.message, "hint": hint, "retryable": problem.retryable}
+    text = f"{problem.code}: {problem.message}\n{hint}"
+    return types.CallToolResult(content=[_text(text)], structured_content={"error": sendable(told)}, is_error=True)
+
+
+def _next_step(problem: DecklogError, tool: Tool | None) -> str:
+    """Say what to do after an error that does not say so itself."""
+    if problem.retryable:
+        return "Call it again in a moment."
+    if isinstance(problem, NotFound):
+        return "plan lists the tasks of the run, search finds what was written."
+    if isinstance(problem, (Conflict, Denied)):
+        return "show with the id tells how it stands; ask a person if you can't go on."
+    return f"It takes: {', '.join(tool.takes)}." if tool is not None else "Ask a person."
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=sendable(text))
+
+
+def _error(problem: DecklogError) -> MCPError:
+    hint = f" {problem.hint}" if problem.hint else ""
+    data = {"code": problem.code, "hint": problem.hint, "retryable": problem.retryable}
+    return MCPError(code=types.INVALID_PARAMS, message=sendable(problem.message + hint), data=sendable(data))
+
+
+def build(source: Source, environment: Mapping[str, str] | None = None) -> Server[Any]:
+    """Make a server that answers from a log."""
+    answering = Answering(source, environment)
+    return Server(
+        "decklog",
+        version=__version__,
+        title="Decklog",
+        instructions=_INSTRUCTIONS,
+        on_list_tools=answering.list_tools,
+        on_call_tool=answering.call_tool,
+        on_list_resources=answering.list_resources,
+        on_list_resource_templates=answering.list_templates,
+        on_read_resource=answering.read_resource,
+        on_list_prompts=answering.list_prompts,
+        on_get_prompt=answering.get_prompt,
+    )

@@ -1,0 +1,37 @@
+"""The log that a server answers from: opened when the first call needs it, and anew after it was lost."""
+
+from threading import Lock
+
+from decklog import Decklog
+from decklog.caller.claims import folder_beside
+from decklog.errors import Closed, DecklogError, FileReplaced
+from decklog.place.locate import locate
+
+
+class Source:
+    """Finds and opens a log. One that is not there yet is looked for again at every call."""
+
+    def __init__(self, named: str | None = None, opened: tuple[Decklog, str] | None = None) -> None:
+        self._named = named
+        self._lock = Lock()
+        self._open = opened
+
+    def get(self) -> tuple[Decklog, str]:
+        """Give the log, and the folder beside it where claims are remembered."""
+        with self._lock:
+            if self._open is None:
+                place = locate(self._named)
+                place.must_exist()
+                self._open = place.open(read_only=place.is_read_only), folder_beside(place)
+            return self._open
+
+    def heed(self, problem: DecklogError) -> None:
+        """Forget a log that can't be used any more; the next call opens what is there then."""
+        if isinstance(problem, (FileReplaced, Closed)):
+            self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            gone, self._open = self._open, None
+        if gone is not None:
+            gone[0].close()

@@ -1,0 +1,75 @@
+"""The server on standard input and output, which belong to the protocol alone."""
+
+import json
+import re
+import sys
+from collections.abc import AsyncIterator
+from typing import Any, BinaryIO
+
+import anyio
+import mcp_types as types
+from anyio.to_thread import run_sync
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+_MOST_BYTES = 16 * 1024 * 1024
+_ID = re.compile(r'"id":\s*(?:\d+|"[^"\\\\]*")')
+
+
+class Messages:
+    """The lines of an input that are messages. To one that is none its sender gets an answer, instead of waiting for ever."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self.answers: Any = None
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while line := await run_sync(self._source.readline, _MOST_BYTES):
+            if not line.endswith(b"\n") and len(line) == _MOST_BYTES:
+                await self._refuse(None, f"a message has at most {_MOST_BYTES} bytes")
+                while line and not line.endswith(b"\n"):
+                    line = await run_sync(self._source.readline, _MOST_BYTES)
+            elif text := line.decode(errors="replace").strip():
+                if (problem := _problem(text)) is None:
+                    yield text
+                else:
+                    await self._refuse(_id_in(text), problem)
+
+    async def _refuse(self, request_id: str | int | None, problem: str) -> None:
+        error = types.ErrorData(code=types.PARSE_ERROR, message=problem)
+        await self.answers.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)))
+
+
+def _problem(text: str) -> str | None:
+    """Say why the SDK could not read a line; None when it can."""
+    try:
+        types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except ValidationError as problem:
+        return f"that is no message of JSON-RPC: {problem.errors(include_url=False, include_input=False)[0]['msg']}"
+    return None
+
+
+def _id_in(text: str) -> str | int | None:
+    """Find out which request an unreadable line is, as far as it can be told."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        # Nested too deeply, which only arguments can be: the number stands before or behind them, as most clients write it.
+        named = _ID.search(text.partition('"params"')[0]) or _ID.search(text.rpartition("}")[0][-100:])
+        told = json.loads(f"{{{named[0]}}}") if named else None
+    found = told.get("id") if isinstance(told, dict) else None
+    return found if isinstance(found, (str, int)) and not isinstance(found, bool) else None
+
+
+def serve(server: Server[Any]) -> None:
+    """Answer until the input ends."""
+
+    async def main() -> None:
+        messages = Messages(sys.stdin.buffer)
+        async with stdio_server(stdin=messages) as (come, go):  # type: ignore[arg-type]
+            messages.answers = go
+            await server.run(come, go, server.create_initialization_options())
+
+    anyio.run(main)

@@ -1,0 +1,23 @@
+"""What an agent is told of its situation in the words of tools."""
+
+from decklog.agents.prime import Prime, Wording
+from decklog.short.caller import Caller
+
+TOOLS = Wording(
+    next="The tool next",
+    mark_seen="the tool inbox marks them as seen",
+    title="Tools:",
+    lines=(
+        "next: your task, or the next one; done, fail or block ends it",
+        "note: write down what you decided and why; ask: ask a person",
+        "recall: what was learned before; remember: keep what you learned",
+    ),
+)
+
+
+def situation(me: Caller) -> str:
+    """Say where an agent stands: its task, what waits for it, what may be spent, what was learned."""
+    claim = me.claim()
+    task_id = claim.task_id if claim is not None else None
+    prime = Prime(me.log, worker=me.worker.name, run_id=me.find_run(claim), task_id=task_id, wording=TOOLS)
+    return prime.text().rstrip("\n")

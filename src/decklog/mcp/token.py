@@ -1,0 +1,68 @@
+"""The token that a client on HTTP shows: from the environment, from a file that its user alone can read, or a new one."""
+
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import MutableMapping
+
+from decklog.errors import Denied, Invalid
+
+VARIABLE = "DECKLOG_MCP_TOKEN"
+_FEWEST_CHARACTERS = 20
+_MOST_BYTES = 1000
+
+
+class Token:
+    """A token, which is compared and never shown; `is_new` says that nobody knows it yet."""
+
+    def __init__(self, text: str, *, is_new: bool = False) -> None:
+        if len(text) < _FEWEST_CHARACTERS or not text.isascii() or not text.isprintable() or " " in text:
+            raise Invalid(
+                f"a token has at least {_FEWEST_CHARACTERS} letters and digits, and no blanks",
+                hint="Leave it out, and a new one is made.",
+            )
+        self.text = text
+        self.is_new = is_new
+
+    def __repr__(self) -> str:
+        return "Token(…)"
+
+    def is_shown_by(self, authorization: bytes) -> bool:
+        """Compare what a request shows, in the same time whatever it shows."""
+        kind, _, shown = authorization.partition(b" ")
+        return kind.lower() == b"bearer" and hmac.compare_digest(shown.strip(), self.text.encode())
+
+
+def find_token(path: str | None, environment: MutableMapping[str, str]) -> Token:
+    """Give the token of a file, which is made with a new one if it is not there; or of the environment; or a new one."""
+    if path is not None:
+        return _of_file(os.path.expanduser(path))
+    # Taken out: whatever is started from here has no use for it.
+    given = environment.pop(VARIABLE, None)
+    return Token(secrets.token_urlsafe(32), is_new=True) if given is None else Token(given.strip())
+
+
+def _of_file(path: str) -> Token:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return _made(path)
+    except OSError as problem:
+        raise Denied(f"{path} can't be read: {problem.strerror}", hint="Name a plain file of your own.", path=path) from None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+            raise Denied(f"{path} can be read by others than you", hint=f"chmod 600 {path}", path=path)
+        return Token(file.read(_MOST_BYTES).decode(errors="replace").strip())
+
+
+def _made(path: str) -> Token:
+    token = Token(secrets.token_urlsafe(32))
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as problem:
+        raise Denied(f"{path} can't be written: {problem.strerror}", hint="Name another file.", path=path) from None
+    with os.fdopen(descriptor, "w") as file:
+        file.write(token.text + "\n")
+    return token

@@ -1,0 +1,134 @@
+"""What a tool is to a client: its name, what it takes and gives as small schemas, and what it does to the log.
+
+The schemas are read from the functions' signatures. They go into every conversation, so they say no more than is needed.
+"""
+
+import math
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from inspect import Parameter, signature
+from typing import Any, Union, get_args, get_origin
+
+from mcp_types import Tool as Described
+from mcp_types import ToolAnnotations
+
+from decklog.errors import Invalid
+from decklog.short.answer import Answer
+
+_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array"}
+_SAID = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", dict: "an object", list: "a list"}
+_RUN = Parameter("run", Parameter.KEYWORD_ONLY, default=None, annotation=str)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: a verb with what it takes, and what it gives by the names of its fields."""
+
+    name: str
+    about: str
+    run: Callable[..., Answer]
+    gives: dict[str, Any]
+    # Whether it changes nothing, and whether a second call with the same arguments changes nothing more.
+    reads: bool = False
+    repeats: bool = False
+    # Whether a call may name the run that it is about.
+    of_a_run: bool = False
+
+    @property
+    def takes(self) -> dict[str, Parameter]:
+        """The arguments by their names, without the caller."""
+        parameters = list(signature(self.run).parameters.values())[1:]
+        # A name that is a word of Python's has a line behind it there.
+        own = {parameter.name.rstrip("_"): parameter for parameter in parameters}
+        return {**own, "run": _RUN} if self.of_a_run else own
+
+    @property
+    def waits(self) -> bool:
+        """Whether it may be told to wait."""
+        return "wait" in self.takes
+
+    def described(self) -> Described:
+        """Describe the tool as clients are told of it."""
+        taken = self.takes
+        accepted: dict[str, Any] = {"type": "object"}
+        if taken:
+            accepted["properties"] = {name: _schema(parameter.annotation) for name, parameter in taken.items()}
+        if needed := [name for name, parameter in taken.items() if parameter.default is Parameter.empty]:
+            accepted["required"] = needed
+        given = {"type": "object", "properties": {name: _schema(kind) for name, kind in self.gives.items()}}
+        return Described(
+            name=self.name,
+            description=self.about,
+            input_schema=accepted,
+            output_schema=given,
+            annotations=self._annotations(),
+        )
+
+    def _annotations(self) -> ToolAnnotations:
+        if self.reads:
+            return ToolAnnotations(read_only_hint=True, open_world_hint=False)
+        return ToolAnnotations(destructive_hint=False, idempotent_hint=self.repeats or None, open_world_hint=False)
+
+    def read(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Read the arguments of a call; one that is null is as good as left out."""
+        taken = self.takes
+        if unknown := sorted(name for name in given if name not in taken):
+            shown = ", ".join(name[:40] for name in unknown[:5])
+            raise Invalid(
+                f"{self.name} takes no {shown}", hint=f"It takes: {', '.join(taken) or 'nothing'}.", field=unknown[0][:40]
+            )
+        read = {
+            taken[name].name: _read(name, taken[name].annotation, value) for name, value in given.items() if value is not None
+        }
+        for name, parameter in taken.items():
+            if parameter.default is Parameter.empty and parameter.name not in read:
+                raise Invalid(f"{self.name} needs {name}", hint=f"Give it as {_said(parameter.annotation)}.", field=name)
+        return read
+
+
+def _kinds(annotation: Any) -> list[Any]:
+    """List the types that an annotation allows, apart from None."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [kind for kind in get_args(annotation) if kind is not type(None)]
+    return [annotation]
+
+
+def _schema(annotation: Any) -> dict[str, Any]:
+    kinds = _kinds(annotation)
+    if get_origin(kinds[0]) is list:
+        return {"type": "array", "items": _schema(get_args(kinds[0])[0])}
+    # The words of an enumeration are said when another one was given.
+    names = [_NAMES[str if issubclass(plain := get_origin(kind) or kind, StrEnum) else plain] for kind in kinds]
+    return {"type": names[0] if len(names) == 1 else names}
+
+
+def _said(annotation: Any) -> str:
+    if isinstance(kind := _kinds(annotation)[0], type) and issubclass(kind, StrEnum):
+        return f"one of {', '.join(kind)}"
+    return " or ".join(_SAID[get_origin(kind) or kind] for kind in _kinds(annotation))
+
+
+def _read(name: str, annotation: Any, value: Any) -> Any:
+    for kind in _kinds(annotation):
+        if get_origin(kind) is list:
+            if isinstance(value, list):
+                return [_read(f"{name}[{place}]", get_args(kind)[0], item) for place, item in enumerate(value)]
+        elif _is_one(get_origin(kind) or kind, value):
+            return kind(value) if kind is int or issubclass(get_origin(kind) or kind, StrEnum) else value
+    raise Invalid(
+        f"{name} is {_said(type(value)) if type(value) in _SAID else 'null'}", hint=f"Give {_said(annotation)}.", field=name
+    )
+
+
+def _is_one(kind: type, value: Any) -> bool:
+    if issubclass(kind, StrEnum):
+        return isinstance(value, str) and value in list(kind)
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    if kind is float:
+        return isinstance(value, (int, float)) and math.isfinite(value)
+    if kind is int:
+        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return isinstance(value, kind)

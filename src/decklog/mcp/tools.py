@@ -1,0 +1,190 @@
+"""The tools: the verbs of the short way, and what an agent without a shell needs besides.
+
+None of them approves, promotes, raises a budget or changes what the manager alone may change: there is no such verb here, and
+the operations of the manager refuse whoever comes by this way.
+"""
+
+from typing import Any
+
+from decklog import Entry
+from decklog.errors import NotFound
+from decklog.mcp.plain import cut, paged, place_of, plain
+from decklog.mcp.telling import situation
+from decklog.mcp.tool import Tool
+from decklog.short import verbs
+from decklog.short.answer import Answer, one_line
+from decklog.short.caller import Caller
+
+_LINE = 300
+_SHOWN = 10
+
+
+def ask(
+    me: Caller,
+    question: str,
+    about: str | None = None,
+    options: list[str] | None = None,
+    of: str | None = None,
+    wait: float = 0.0,
+) -> Answer:
+    content = None if about is None else about.encode(errors="surrogateescape")
+    return verbs.ask(me, question, about=content, options=options, of=of, wait=wait)
+
+
+def plan(me: Caller, tasks: list[str | dict[str, Any]] | None = None, in_order: bool = False, key: str | None = None) -> Answer:
+    from decklog.short.planning import listed_tasks, planned, standing
+
+    run_id = me.run(me.claim_here())
+    if not tasks:
+        return standing(me, run_id)
+    return _listed("tasks", planned(me, run_id, listed_tasks(me, tasks), in_order=in_order, key=key))
+
+
+def recall(me: Caller, words: str, topic: str | None = None, limit: int = 3) -> Answer:
+    return _listed("lessons", verbs.recall(me, (words,), topic=topic, limit=limit))
+
+
+def checkpoint(me: Caller, name: str | None = None, state: dict[str, Any] | None = None, key: str | None = None) -> Answer:
+    claim = me.claim_here()
+    with me.acting(claim):
+        kept = me.log.states.checkpoint(me.run(claim), name=name, payload=state, key=key)
+    data = {"checkpoint": kept.id, "run": kept.run_id, "entry": f"{kept.run_id}:{kept.seq}"}
+    return Answer(f"kept: {kept.id} at {data['entry']}", data)
+
+
+def search(me: Caller, words: str, limit: int = _SHOWN, cursor: str | None = None) -> Answer:
+    page = me.log.journal.search(words, stream=me.run_id, limit=limit, after=place_of(cursor))
+    found = [
+        {
+            "entry": entry.id,
+            "at": f"{entry.at:%Y-%m-%d %H:%M:%S}",
+            "by": entry.agent or "",
+            "text": cut(one_line(entry.body or ""), _LINE),
+        }
+        for entry in page
+    ]
+    lines = [f"{one['entry']}  {one['at']}  {one['by']}: {one['text']}" for one in found]
+    return Answer("\n".join(lines) or "Nothing found.", paged({"entries": found}, page))
+
+
+def _found(entry: Entry) -> dict[str, str]:
+    text = cut(one_line(entry.body or ""), _LINE)
+    return {"entry": entry.id, "at": f"{entry.at:%Y-%m-%d %H:%M:%S}", "by": entry.agent or "-", "text": text}
+
+
+def show(me: Caller, id: str | None = None) -> Answer:
+    if id is None:
+        text = situation(me)
+        return Answer(text, {"kind": "situation", "record": {"text": text}})
+    kind, record = _record(me, id)
+    data = plain(record)
+    lines = (f"{name}: {one_line(value) if isinstance(value, str) else value}" for name, value in data.items())
+    return Answer(f"{kind}\n" + "\n".join(lines), {"kind": kind, "record": data})
+
+
+def _record(me: Caller, record_id: str) -> tuple[str, Any]:
+    """Find whatever has an id: an entry by STREAM:NUMBER, or one of what an agent is told the ids of."""
+    log = me.log
+    places: dict[str, Any] = {
+        "run": log.runs.get,
+        "task": log.tasks.get,
+        "entry": log.journal.get,
+        "approval": log.approvals.get,
+        "lesson": log.memory.get,
+        "message": log.inbox.get,
+        "checkpoint": log.states.get_checkpoint,
+        "charge": log.ledger.get,
+    }
+    is_entry = record_id.rpartition(":")[2].isdecimal() and ":" in record_id
+    for kind in ["entry", *places] if is_entry else [name for name in places if name != "entry"]:
+        try:
+            return kind, places[kind](record_id)
+        except NotFound:
+            continue
+    raise NotFound(f"nothing has the id {cut(record_id, 80)!r}", hint="search finds entries; plan lists the tasks of the run.")
+
+
+def inbox(me: Caller, seen: list[str] | None = None, limit: int = _SHOWN, cursor: str | None = None) -> Answer:
+    claim = me.claim_here()
+    with me.acting(None):
+        for message_id in seen or ():
+            me.log.inbox.mark_seen(message_id, by=me.worker.name)
+    task_id = None if claim is None else claim.task_id
+    page = me.log.inbox.pending_for(
+        me.worker.name, run_id=me.find_run(claim), task_id=task_id, limit=limit, after=place_of(cursor)
+    )
+    found = [{"message": one.id, "from": one.from_handle, "severity": one.severity.value, "text": cut(one.body)} for one in page]
+    lines = [f"{one['message']}  {one['from']}, {one['severity']}: {one_line(one['text'])}" for one in found]
+    return Answer("\n".join(lines) or "No messages.", paged({"messages": found}, page))
+
+
+def _listed(name: str, answer: Answer) -> Answer:
+    """Give a list under a name: what a tool gives is an object."""
+    answer.data = {name: answer.data}
+    return answer
+
+
+_ENDED = {"outcome": str, "state": str}
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            "next",
+            "Your task, its lease renewed, or the next one; else the reason. wait: seconds, up to 50",
+            verbs.next_,
+            {"task": str, "title": str, "reason": dict},
+            repeats=True,
+            of_a_run=True,
+        ),
+        Tool("done", "End your task as done; evidence: files, commands, links", verbs.done, _ENDED, repeats=True),
+        Tool("fail", "End this try; another comes, after so many seconds. If it can't help: block", verbs.fail, _ENDED),
+        Tool("block", "Give your task up until something outside changes", verbs.block, _ENDED),
+        Tool("note", "Write down what you found or decided", verbs.note, {"entry": str}, of_a_run=True),
+        Tool(
+            "ask",
+            "Ask a person; the same again hears the answer. about: the exact text that is decided on",
+            ask,
+            {"approval": str, "state": str},
+            repeats=True,
+            of_a_run=True,
+        ),
+        Tool(
+            "spend",
+            "Record tokens of a model call that nobody else records; cost: dollars. overdrew: stop, and ask",
+            verbs.spend,
+            {"charge": str, "overdrew": bool},
+        ),
+        Tool(
+            "plan",
+            "Add tasks: titles or objects {title, objective, acceptance, depends_on}. Without: how it stands",
+            plan,
+            {"run": str, "tasks": list},
+            of_a_run=True,
+        ),
+        Tool("remember", "Keep a verified lesson for work like this", verbs.remember, {"lesson": str}),
+        Tool("recall", "Lessons that fit what you are about to do", recall, {"lessons": list}),
+        Tool(
+            "checkpoint",
+            "Mark where the run stands, with the state to go on from",
+            checkpoint,
+            {"checkpoint": str, "entry": str},
+            of_a_run=True,
+        ),
+        Tool(
+            "search",
+            "Entries with all the words, newest first; word* matches a beginning",
+            search,
+            {"entries": list, "next": str},
+            reads=True,
+            of_a_run=True,
+        ),
+        Tool(
+            "show",
+            "A run, task, entry, approval, lesson … by id; without, where you stand",
+            show,
+            {"kind": str, "record": dict},
+            reads=True,
+        ),
+        Tool("inbox", "Messages for you; seen: ids you have read", inbox, {"messages": list, "next": str}, repeats=True),
+    )
+}

@@ -1,0 +1,146 @@
+"""The server on HTTP: for this machine, for whoever has the token, and for no page of another place."""
+
+import http.client
+import json
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from decklog import Decklog
+from tests.mcp.servers import HELLO, listening, over_http, surroundings
+
+_INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+
+
+@dataclass(frozen=True)
+class Listening:
+    folder: Path
+    process: "subprocess.Popen[bytes]"
+    address: str
+    token: str
+
+    def post(self, body: bytes | None = None, **headers: str | None) -> int:
+        """Send a request with headers of its own, and give the status of the answer."""
+        to = urlsplit(self.address)
+        usual = {
+            "host": to.netloc,
+            "authorization": f"Bearer {self.token}",
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+        }
+        connection = http.client.HTTPConnection("127.0.0.1", to.port or 0, timeout=30)
+        given = {name: value for name, value in {**usual, **headers}.items() if value is not None}
+        connection.request("POST", to.path, json.dumps(_INITIALIZE).encode() if body is None else body, given)
+        answer = connection.getresponse()
+        answer.read(1)
+        connection.close()
+        return answer.status
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+    folder = tmp_path_factory.mktemp("http")
+    env = surroundings(folder)
+    (folder / ".git").mkdir()
+    from tests.programs import call
+
+    homes = {"HOME": env["HOME"], "XDG_DATA_HOME": env["XDG_DATA_HOME"]}
+    for words in (["init"], ["runs", "start", "goal", "--run-id", "run_1"], ["plan", "one", "two", "three"]):
+        assert call(words, cwd=folder, variables=homes).code == 0
+    path = folder / "token"
+    process, address = listening(folder, path)
+    yield Listening(folder, process, address, path.read_text().strip())
+    process.kill()
+    process.communicate()
+
+
+def test_clients_that_name_themselves_get_different_tasks_and_their_own_again(server: Listening) -> None:
+    async def work(client: Any) -> Any:
+        return (await client.call_tool("next", {})).structured_content["task"]
+
+    first, second = (over_http(server.address, server.token, work, worker=name) for name in ("a", "b"))
+    assert first != second
+    assert over_http(server.address, server.token, work, worker="a") == first
+
+
+def test_a_client_with_a_session_is_known_by_it_and_one_with_neither_is_told(server: Listening) -> None:
+    async def note(client: Any) -> Any:
+        return await client.call_tool("note", {"text": "a thought"})
+
+    noted = over_http(server.address, server.token, note, mode="legacy")
+    assert not noted.is_error
+    with Decklog.open(server.folder / ".decklog" / "decklog.db") as log:
+        entry = log.journal.get(noted.structured_content["entry"])
+        assert entry.agent is not None
+        assert entry.agent.startswith("mcp-")
+    refused = over_http(server.address, server.token, note)
+    assert "decklog-worker" in refused.structured_content["error"]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "localhost:PORT"}, 200),
+        ({"origin": "http://127.0.0.1:PORT"}, 200),
+        ({"authorization": None}, 401),
+        ({"authorization": "Bearer wrong"}, 401),
+        ({"authorization": "Basic TOKEN"}, 401),
+        ({"authorization": "Bearer \xe9"}, 401),
+        ({"host": "evil.example"}, 421),
+        ({"host": "127.0.0.1"}, 421),
+        ({"host": "127.0.0.1:PORT.evil.example"}, 421),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://127.0.0.1:1"}, 403),
+        ({"decklog-worker": "no name \x01"}, 200),
+    ],
+)
+def test_a_request_shows_the_token_and_comes_from_this_machine(
+    server: Listening, headers: dict[str, str | None], status: int
+) -> None:
+    port = str(urlsplit(server.address).port)
+    filled = {name: value and value.replace("PORT", port).replace("TOKEN", server.token) for name, value in headers.items()}
+    assert server.post(**filled) == status
+
+
+def test_a_body_without_end_is_refused_and_one_that_is_no_json_too(server: Listening) -> None:
+    assert server.post(b" " * (5 * 1024 * 1024)) == 413
+    assert server.post(b"{") == 400
+
+
+def test_the_token_is_in_its_file_alone(server: Listening) -> None:
+    assert stat.S_IMODE((server.folder / "token").stat().st_mode) == 0o600
+    process = Path(f"/proc/{server.process.pid}")
+    assert server.token.encode() not in (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+
+
+def test_it_stops_when_it_is_told_to_and_has_said_nothing_of_the_token(server: Listening) -> None:
+    os.kill(server.process.pid, signal.SIGINT)
+    out, err = server.process.communicate(timeout=10)
+    assert server.token.encode() not in out + err
+
+
+def test_a_token_that_others_can_read_or_that_nobody_would_see_is_refused(tmp_path: Path) -> None:
+    from decklog.errors import Denied, Invalid
+    from decklog.mcp.token import VARIABLE, find_token
+
+    open_to_all = tmp_path / "token"
+    open_to_all.write_text("t" * 30)
+    open_to_all.chmod(0o644)
+    with pytest.raises(Denied, match="can be read by others"):
+        find_token(str(open_to_all), {})
+    with pytest.raises(Invalid):
+        find_token(None, {VARIABLE: "short"})
+    given = {VARIABLE: "t" * 30}
+    assert find_token(None, given).is_shown_by(b"Bearer " + b"t" * 30)
+    assert given == {}
+    assert "t" * 30 not in repr(find_token(None, {VARIABLE: "t" * 30}))
