@@ -1,4 +1,4 @@
-"""Setting agents' programs up, so that what they do is on record."""
+"""Setting agents' programs and editors up, so that what they do is on record."""
 
 import os
 
@@ -102,3 +102,23 @@ def agents_md(call: Call, **asked: bool) -> int:
     A file that is a link to AGENTS.md, or takes it in with @AGENTS.md, needs none of its own.
     """
     return set_up(call, PROGRAMS["agents-md"], asked)
+
+
+@for_the_manager
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--enforce", is_flag=True, help="Make the agent ask before it acts, as far as it can be made to; on record.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.pass_obj
+def acp(call: Call, enforce: bool, command: tuple[str, ...]) -> int:
+    """Stand between an editor and an agent that it starts: put on record what passes, and guard.
+
+    An editor calls this in the place of an agent that speaks the Agent Client Protocol, with the agent's own command behind --:
+
+        decklog acp -- claude-agent-acp
+
+    Every line goes on as it came. What the agent asks permission for is judged by the policy first: what is denied is answered in
+    the person's place, everything else is asked as ever. What an agent does not ask for can't be held here.
+    """
+    from decklog.proxy.relay import run
+
+    return run(list(command), db=call.db, is_enforced=enforce)
