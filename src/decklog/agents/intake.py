@@ -141,12 +141,13 @@ class _File:
         """Read a line between an editor and an agent; where a turn ends, what the session's own files tell by then."""
         name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
         wire = self._wires.of(name, session)
+        wire.own_files = lambda: self._own_files(name, session, facts["acp"])
         # What a session did until its end is told before its end is.
         if facts["acp"].get("end"):
-            yield from self._own_files(name, session, facts["acp"])
+            yield from wire.own_files()
         yield from wire.events(facts["acp"], told, _time_of(facts))
         if wire.is_at_rest:
-            yield from self._own_files(name, session, facts["acp"])
+            yield from wire.own_files()
 
     def _own_files(self, name: str, session: str, facts: "dict[str, Any]") -> "Iterator[Event]":
         for path, agent_id in transcripts_of_session(name, session, facts):

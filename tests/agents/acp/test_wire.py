@@ -283,6 +283,19 @@ def test_what_was_spent_and_said_is_read_once_from_the_sessions_own_file(tmp_pat
     assert facts(log, "turn", "claude-s1")[0]["usage"] == {"input_tokens": 10, "output_tokens": 5}
 
 
+def test_what_the_wire_does_not_tell_of_a_call_is_told_by_the_sessions_own_file(tmp_path: Path, log: Decklog) -> None:
+    rollout = tmp_path / "home" / "sessions" / "2026" / "11" / "15" / "rollout-x-s1.jsonl"
+    rollout.parent.mkdir(parents=True)
+    call = {"type": "function_call", "name": "exec_command", "call_id": "t1", "arguments": '{"cmd": "ls"}'}
+    lines = [{"type": "session_meta", "payload": {"id": "s1"}}, {"type": "response_item", "payload": call}]
+    rollout.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    session = Session(tmp_path, "codex", home=str(tmp_path / "home")).begin()
+    session.update("tool_call", toolCallId="t1", name="exec_command", kind="read", title="List files", status="in_progress")
+    session.update("tool_call_update", toolCallId="t1", status="completed", rawOutput={"exit_code": 0})
+    session.take_in(log)
+    assert [body for subtype, body in bodies(log, "codex-s1") if subtype == "call"] == ["ls"]
+
+
 @pytest.mark.parametrize(
     "params",
     [

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _KEPT = ("name", "title", "kind", "status", "rawInput", "rawOutput", "content", "locations")
 _COMMAND = ("command", "cmd")
 _PATH = ("file_path", "filePath", "path", "notebook_path", "abs_path")
+# What agents call their shell; hooks call it Bash.
+_SHELL = frozenset(["exec_command", "shell", "shell_command", "local_shell", "run_shell_command", "bash", "Terminal"])
 _WRITING = frozenset(["edit", "delete", "move"])
 ENDED = frozenset(["completed", "failed"])
 # An output that comes in pieces is kept as far as it is shown.
@@ -50,14 +52,16 @@ def merged(known: "Call | None", update: "Call") -> "Call":
 def tool_of(call_id: str, call: "Call") -> str:
     """Name the tool of a call, as hooks and transcripts do where the wire tells it."""
     if name := text_or_none(call.get("tool")) or text_or_none(call.get("name")):
-        return name
+        return "Bash" if name in _SHELL else name
     raw = dict_of(call.get("rawInput"))
     if "server" in raw and "tool" in raw:
         return f"mcp__{raw['server']}__{raw['tool']}"
-    if call.get("kind") == "execute":
+    if call.get("kind") == "execute" and command_of(call):
         return "Bash"
     before, mark, _ = call_id.partition("__")
-    return before if mark and before else str(call.get("kind") or "tool")
+    if mark and before:
+        return "Bash" if before in _SHELL else before
+    return str(call.get("kind") or "tool")
 
 
 def is_told(call: "Call") -> bool:

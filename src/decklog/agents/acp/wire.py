@@ -54,6 +54,8 @@ class Wire:
         self._facts: dict[str, Any] = {}
         self._at: datetime | None = None
         self._line = ""
+        # Reads on in the files that the program itself keeps of the session, if it keeps any.
+        self.own_files: Callable[[], Iterator[Event]] = lambda: iter(())
         # Whether a turn came to its end with the line that was read last, and whether the whole connection did.
         self.is_at_rest = False
         self.is_over = False
@@ -267,6 +269,9 @@ class Wire:
         if call.get("told"):
             return
         call["told"] = True
+        if not call.get("rawInput"):
+            # What the call does is not told here; where the session's own files have it, they tell it first.
+            yield from self.own_files()
         tool, arguments = tool_calls.tool_of(call_id, call), tool_calls.arguments_of(call)
         yield Called(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
 

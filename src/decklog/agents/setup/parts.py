@@ -88,7 +88,7 @@ class Hooks(Part):
 
     def insertions(self, text: str | None) -> list[Insertion]:
         addition = {"hooks": self.wanted}
-        if text is None or _is_blank(text):
+        if text is None or is_blank(text):
             return [(len(text or ""), json.dumps(addition, indent=2) + "\n")]
         self._value(text)
         try:
@@ -113,7 +113,7 @@ class Hooks(Part):
     # What is there
 
     def _value(self, text: str) -> "Any":
-        return {} if _is_blank(text) else parse_file(self.path, text).value
+        return {} if is_blank(text) else parse_file(self.path, text).value
 
     def _events(self, value: "Any") -> "dict[str, list[Any]]":
         hooks = value.get("hooks") if isinstance(value, dict) else None
@@ -148,7 +148,8 @@ class Hooks(Part):
         return None
 
 
-def _is_blank(text: str) -> bool:
+def is_blank(text: str) -> bool:
+    """Say whether a file has nothing in it."""
     return not text.strip("\ufeff \t\r\n")
 
 

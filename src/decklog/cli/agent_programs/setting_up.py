@@ -126,6 +126,8 @@ def _report(call: Call, program: Program, setting: Setting, steps: list[Step], w
         terminal.say(f"Note: {warning}")
     if not is_out:
         terminal.say(f"Guard: {program.guard}")
+        for step in program.next:
+            terminal.say(f"Next: {step}")
     return 0
 
 
@@ -145,7 +147,7 @@ def _warnings(program: Program, setting: Setting, steps: list[Step]) -> list[str
     for step in steps:
         if program.name == "claude" and step.path.endswith("settings.local.json") and not _is_ignored(step.path):
             warnings.append(f"git does not ignore {step.path}; its paths are this machine's, so keep it out of commits")
-    if setting.is_enforced:
+    if setting.is_enforced and program.name == "claude":
         warnings.append(
             "a version of Claude Code that does not know onFailure ignores it, and lets a call through when the hook fails"
         )

@@ -4,10 +4,12 @@ import os
 
 import click
 
+from decklog.agents.setup.editors import AGENTS, entries
 from decklog.agents.setup.supported import PROGRAMS
 from decklog.cli.agent_programs.setting_up import set_up
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
+from decklog.errors import NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,6 +104,50 @@ def agents_md(call: Call, **asked: bool) -> int:
     A file that is a link to AGENTS.md, or takes it in with @AGENTS.md, needs none of its own.
     """
     return set_up(call, PROGRAMS["agents-md"], asked)
+
+
+def _of_editors(function: "Callable[..., int]") -> "Callable[..., int]":
+    named = click.option(
+        "--agent", "agents", multiple=True, type=click.Choice([*AGENTS]), help="For this agent; none named means all on the path."
+    )
+    enforced = click.option("--enforce", is_flag=True, help="Make agents ask before they act, as far as they can be made to.")
+    return named(enforced(_with_options(function)))
+
+
+def _set_up_editor(call: Call, name: str, agents: tuple[str, ...], enforce: bool, asked: dict[str, bool]) -> int:
+    is_taken_out = asked["remove"]
+    if not (agents or is_taken_out or entries((), (), os.environ)):
+        sources = ", ".join(agent.source for agent in AGENTS.values())
+        raise NotFound("no agent that an editor could start is on the path", hint=f"Install one first: {sources}")
+    return set_up(call, PROGRAMS[name], asked, is_enforced=enforce, agents=() if is_taken_out else agents)
+
+
+@setup.command()
+@_of_editors
+def zed(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+    """Have Zed start agents by `decklog acp`: entries below agent_servers in ~/.config/zed/settings.json.
+
+    They stand beside Zed's own in its list of agents, as "Claude Code, on record" and so on.
+    """
+    return _set_up_editor(call, "zed", agents, enforce, asked)
+
+
+@setup.command()
+@_of_editors
+def jetbrains(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+    """Have JetBrains' editors start agents by `decklog acp`: entries below agent_servers in ~/.jetbrains/acp.json."""
+    return _set_up_editor(call, "jetbrains", agents, enforce, asked)
+
+
+@setup.command()
+@_of_editors
+def neovim(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+    """Write a module for Neovim, lua/decklog_agents.lua, with agents that start by `decklog acp`.
+
+    Your own settings use it with one line: for CodeCompanion adapters = { acp = require("decklog_agents").codecompanion() }, for
+    avante acp_providers = require("decklog_agents").avante
+    """
+    return _set_up_editor(call, "neovim", agents, enforce, asked)
 
 
 @for_the_manager
