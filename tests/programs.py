@@ -47,9 +47,12 @@ def _import_everything() -> None:
         store_class(store)
     for name in decklog.cli.main.COMMANDS:
         decklog.cli.main.menu.get_command(None, name)  # type: ignore[arg-type]
+    import decklog.agents.intake
     import decklog.cli.derived
     import decklog.cli.short.program
     import decklog.cli.show
     import decklog.db.sqlite.database
+    import decklog.proxy.relay
     import decklog.short.planning
     import decklog.short.question
+    import decklog.tools.policy

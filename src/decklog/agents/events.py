@@ -33,6 +33,8 @@ class Event:
     at: "datetime | None" = None
     # Of the sub-agent that it happened in; none is the session itself.
     agent_id: str | None = None
+    # Who tells it, where that one has other ids than the program's hooks and files.
+    way: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +87,14 @@ class Said(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Thought(Event):
+    """The agent thought, as far as it shows that."""
+
+    text: str
+    message_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answered(Event):
     """A model answered, and its tokens are to be paid for."""
 
@@ -94,6 +104,8 @@ class Answered(Event):
     cache_read_tokens: int = 0
     cache_create_tokens: int = 0
     output_tokens: int = 0
+    # What the whole session has cost up to here, where the program says so.
+    session_microdollars: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +138,7 @@ class Rested(Event):
 
     text: str | None = None
     error: str | None = None
+    facts: "dict[str, Any]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,13 @@
-"""Takes what hooks left in the spool into the log, with what the transcripts tell beside it."""
+"""Takes what hooks and editors' connections left in the spool into the log, with what the transcripts tell beside it."""
 
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from decklog.agents import claude
+from decklog.agents.acp.transcripts import transcripts_of_session
+from decklog.agents.acp.wires import Wires
+from decklog.agents.connections import close_ended, has_ended
 from decklog.agents.events import Event, Noted, Outcome, Returned
 from decklog.agents.lines import lines_of
 from decklog.agents.programs import program
@@ -46,10 +49,11 @@ def take_in(log: "Decklog", spool: "Spool") -> Taken:
             if not is_mine:
                 taken.is_left_to_another = True
                 return taken
+            close_ended(spool)
             for name in spool.waiting():
                 _File(log, spool, name, taken).take_in()
         # One who came while we held the lock left it to us.
-        if spool.is_empty:
+        if spool.is_empty and not has_ended(spool):
             spool.forget_trouble()
             return taken
 
@@ -63,18 +67,22 @@ class _File:
         self._name = name
         self._taken = taken
         self._marks: dict[str, dict[str, Any]] = {}
+        self._wires = Wires(spool)
 
     def take_in(self) -> None:
         lines, end = self._spool.read(self._name)
         for start in range(0, len(lines), _BATCH):
             self._write(lines[start : start + _BATCH])
+        # Before the lines are gone: what they began to tell is nowhere else. Lines that are read again are known by their number.
+        self._wires.keep()
         self._spool.done(self._name, end)
+        self._wires.forget_ended()
         for path, mark in self._marks.items():
             self._spool.set_mark(path, mark)
 
     def _write(self, lines: "list[tuple[dict[str, Any], bytes]]") -> None:
         """Write lines together; when one of them can't be written, each for itself."""
-        before = dict(self._marks)
+        marks, wires = dict(self._marks), self._wires.copied()
         try:
             with self._log.transaction():
                 counted = sum(self._record(facts, payload) for facts, payload in lines)
@@ -83,17 +91,19 @@ class _File:
             raise
         except Exception:  # noqa: BLE001
             # Other programs may put anything anywhere: whatever it is, it costs no other event its place.
-            self._marks = before
+            self._marks, self._wires = marks, wires
             for facts, payload in lines:
                 self._write_one(facts, payload)
 
     def _write_one(self, facts: "dict[str, Any]", payload: bytes) -> None:
+        marks, wires = dict(self._marks), self._wires.copied()
         try:
             with self._log.transaction():
                 self._taken.events += self._record(facts, payload)
         except Unavailable:
             raise
         except Exception as problem:  # noqa: BLE001
+            self._marks, self._wires = marks, wires
             with self._log.transaction():
                 self._keep(facts, payload, f"{type(problem).__name__}: {problem}")
 
@@ -104,6 +114,8 @@ class _File:
             told = json.loads(payload)
         except (ValueError, RecursionError) as problem:
             return self._keep(facts, payload, str(problem))
+        if isinstance(facts.get("acp"), dict) and isinstance(told, dict):
+            return self._recorder(facts).record(self._on_the_wire(facts, told))
         if not isinstance(told, dict) or not isinstance(told.get("session_id"), str):
             return self._keep(facts, payload, "it names no session")
         return self._recorder(facts).record(self._events(facts, told))
@@ -124,6 +136,22 @@ class _File:
                 outcome=Outcome.DENIED,
                 output=str(facts["denied"]),
             )
+
+    def _on_the_wire(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[Event]":
+        """Read a line between an editor and an agent; where a turn ends, what the session's own files tell by then."""
+        name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
+        wire = self._wires.of(name, session)
+        wire.own_files = lambda: self._own_files(name, session, facts["acp"])
+        # What a session did until its end is told before its end is.
+        if facts["acp"].get("end"):
+            yield from wire.own_files()
+        yield from wire.events(facts["acp"], told, _time_of(facts))
+        if wire.is_at_rest:
+            yield from wire.own_files()
+
+    def _own_files(self, name: str, session: str, facts: "dict[str, Any]") -> "Iterator[Event]":
+        for path, agent_id in transcripts_of_session(name, session, facts):
+            yield from self._transcript(program(name), path, agent_id, session)
 
     def _transcript(
         self, known: "Program", path: str, agent_id: str | None, session_id: str, forked_at: float | None = None

@@ -21,7 +21,9 @@ from decklog.agents.events import (
     Returned,
     Said,
     Spawned,
+    Thought,
 )
+from decklog.agents.retold import is_told_otherwise
 from decklog.agents.texts import as_name
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
@@ -83,6 +85,8 @@ class Recorder:
                 self._return(event)
             case Said():
                 self._entry(event, EntryKind.INTERACTION, "said", event.text, event.message_id and f"said:{event.message_id}")
+            case Thought():
+                self._entry(event, EntryKind.REASONING, "thought", event.text, f"thought:{event.message_id}")
             case Answered():
                 self._charge(event)
             case Spawned():
@@ -143,7 +147,8 @@ class Recorder:
         # Each start tells itself once: of two at the same moment there is no telling apart, and no need to.
         key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
         shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
-        self._entry(event, EntryKind.EVENT, "session", f"session {event.source}", key, shown)
+        if not is_told_otherwise(self._log, run_id, event):
+            self._entry(event, EntryKind.EVENT, "session", f"session {event.source}", key, shown)
         if event.source in ("startup", "resume"):
             self._close_calls(run_id, event)
 
@@ -165,7 +170,8 @@ class Recorder:
         if self._run_id is None and goal and event.by == "person" and _is_unnamed(run):
             self._log.runs.update(run_id, goal=goal)
         key = f"prompt:{event.prompt_id}" if event.prompt_id else _key_of("prompt", event, event.text)
-        self._entry(event, EntryKind.INTERACTION, "prompt", event.text, key, agent=event.by)
+        if event.by != "person" or not is_told_otherwise(self._log, run_id, event):
+            self._entry(event, EntryKind.INTERACTION, "prompt", event.text, key, agent=event.by)
 
     def _spawn(self, event: Spawned) -> None:
         goal = event.task and " ".join(event.task.split())[:_GOAL_CHARACTERS]
@@ -196,6 +202,7 @@ class Recorder:
             cache_read_tokens=event.cache_read_tokens,
             cache_create_tokens=event.cache_create_tokens,
             output_tokens=event.output_tokens,
+            cost_microdollars=self._cost(event, run_id),
             run_id=run_id,
             task_id=self._task_id,
             agent=self._program,
@@ -207,14 +214,24 @@ class Recorder:
         )
         self.written += not charge.already
 
+    def _cost(self, event: Answered, run_id: str) -> int | None:
+        """Give what an answer cost by the sum that the session had come to; None leaves it to the prices of the day."""
+        if event.session_microdollars is None:
+            return None
+        spent = self._log.ledger.summary(run_id, agent=self._program, agent_id=event.agent_id or event.session_id)
+        total = spent["total"]
+        assert isinstance(total, dict)
+        return max(0, event.session_microdollars - int(total["cost_microdollars"]))
+
     def _compact(self, event: Compacted) -> None:
         name = "compacted" if event.is_over else "compacting"
         self._entry(event, EntryKind.EVENT, name, event.summary or event.trigger, _key_of(name, event, event.summary))
 
     def _rest(self, event: Rested) -> None:
         text = event.error or event.text
-        facts = {"error": event.error} if event.error else {}
-        self._entry(event, EntryKind.EVENT, "turn", text or "turn ended", _key_of("turn", event, text), facts)
+        facts = {**event.facts, "error": event.error}
+        if not is_told_otherwise(self._log, self._ensure(event), event):
+            self._entry(event, EntryKind.EVENT, "turn", text or "turn ended", _key_of("turn", event, text), facts)
 
     def _entry(
         self,
@@ -236,7 +253,8 @@ class Recorder:
             agent=agent or self._program,
             agent_id=event.agent_id or event.session_id,
             task_id=self._task_id,
-            payload={name: value for name, value in {**(facts or {}), **cut}.items() if value is not None} or None,
+            payload={name: value for name, value in {**(facts or {}), **cut, "way": event.way}.items() if value is not None}
+            or None,
             key=key,
             at=event.at,
         )

@@ -38,15 +38,25 @@ class Spool:
     def put(self, program: str, session: str, facts: "dict[str, Any]", payload: bytes) -> bool:
         """Append an event and wait for the disk; False when there is no more room."""
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        if not self.has_room(len(payload)):
+            self.drop(program, len(payload))
+            return False
+        self.append(program, session, facts, payload, is_synced=True)
+        return True
+
+    def append(self, program: str, session: str, facts: "dict[str, Any]", payload: bytes, *, is_synced: bool = False) -> None:
+        """Append an event; without waiting for the disk it outlives this process, and not a power cut."""
         head = json.dumps({"at": time.time(), "program": program, **facts}, separators=(",", ":"))
         # JSON has no line break but between its parts.
         line = head.encode() + b"\t" + payload.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
-        if self._size() + len(line) > MOST_BYTES:
-            self._drop(program, len(line))
-            return False
         with self._appending(f"{program}-{as_name(session)}{_SUFFIX}") as descriptor:
             _write(descriptor, line)
-        return True
+            if is_synced:
+                os.fsync(descriptor)
+
+    def has_room(self, size: int) -> bool:
+        """Say whether so many bytes more may wait here."""
+        return self._size() + size <= MOST_BYTES
 
     @contextmanager
     def _appending(self, name: str) -> "Iterator[int]":
@@ -71,10 +81,19 @@ class Spool:
                 size += os.lstat(os.path.join(self.folder, name)).st_size
         return size
 
-    def _drop(self, program: str, size: int) -> None:
+    def drop(self, program: str, size: int) -> None:
+        """Say in the file of what was dropped that an event found no room."""
         line = json.dumps({"at": time.time(), "program": program, "bytes": size}, separators=(",", ":"))
         with self._appending(DROPPED) as descriptor:
             _write(descriptor, line.encode() + b"\n")
+            os.fsync(descriptor)
+
+    def sync(self) -> None:
+        """Wait until all that was appended is on the disk, whoever appended it."""
+        for name in self.waiting():
+            # Without the lock: nobody who has something to tell waits for the disk here.
+            with suppress(FileNotFoundError), open(os.path.join(self.folder, name), "rb") as file:
+                os.fsync(file.fileno())
 
     # Whoever takes them in
 
@@ -173,14 +192,26 @@ class Spool:
             return found if isinstance(found, dict) else {}
         return {}
 
-    def set_mark(self, path: str, state: "dict[str, Any]") -> None:
-        """Remember how far a transcript was read. To forget it costs reading it again, and nothing else."""
+    def set_mark(self, path: str, state: "dict[str, Any]", *, is_synced: bool = False) -> None:
+        """Remember how far something was read, and what reading on needs to know.
+
+        To forget it of a transcript costs reading that again, and nothing else. What is not written anywhere else waits for the
+        disk.
+        """
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         fresh = f"{self._mark(path)}.new"
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(descriptor, "w", encoding="utf-8") as file:
             json.dump(state, file)
+            if is_synced:
+                file.flush()
+                os.fsync(file.fileno())
         os.rename(fresh, self._mark(path))
+
+    def forget_mark(self, path: str) -> None:
+        """Forget what was kept of a session on the wire that has ended."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._mark(path))
 
     def _mark(self, path: str) -> str:
         # Transcripts of several folders may have one name.
@@ -196,7 +227,6 @@ def _write(descriptor: int, line: bytes) -> None:
     rest = memoryview(line)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-    os.fsync(descriptor)
 
 
 def _has_line(path: str) -> bool:

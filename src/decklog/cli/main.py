@@ -34,6 +34,7 @@ COMMANDS = {
     ),
     "setup": ("agent_setup", "Have an agent's program put its sessions on record here; --remove takes it back."),
     "mcp": ("agent_setup", "Answer agents that call tools: next, done, note, ask and the like, by the Model Context Protocol."),
+    "acp": ("agent_setup", "Stand between an editor and an agent that it starts: put on record what passes, and guard."),
     "verify": ("health", "Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1)."),
     "watch": ("journal", "Show entries as they happen, of one run or of all."),
     "search": ("journal", "Find entries that have all the words, newest first; `word*` matches a beginning."),

@@ -110,13 +110,10 @@ class Hook:
 
     def _place(self) -> "Place | None":
         """Find the log of the session's folder; where there is none, nothing is recorded."""
-        from decklog.place.locate import locate, users_own
+        from decklog.place.locate import of_session
 
         # Not by the folder that a command has led the session to: that one may have no log, and so no guard.
-        place = locate(None, self._root if os.path.isdir(self._root) else None, self._environment)
-        if not place.is_named and place.target == users_own().target:
-            return None
-        return place if place.exists else None
+        return of_session(self._root, self._environment)
 
     def _facts(self, denied: str | None) -> "dict[str, Any]":
         named = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}
@@ -135,7 +132,7 @@ class Hook:
         """Say why a call is held, if it is; where it can't be judged, what came in between."""
         if self.event not in _JUDGED:
             return None, None
-        from decklog.hooks.judging import held
+        from decklog.guard.judging import held
 
         try:
             return held(self.told, self._root), None

@@ -134,6 +134,14 @@ def locate(named: str | None, folder: str | None = None, environment: "Mapping[s
     return users_own()
 
 
+def of_session(folder: str, environment: "Mapping[str, str]", named: str | None = None) -> Place | None:
+    """Find the log that an agent's session in a folder is recorded in; None where there is none, or only the user's own."""
+    place = locate(named, folder if os.path.isdir(folder) else None, environment)
+    if not place.is_named and place.target == users_own().target:
+        return None
+    return place if place.exists else None
+
+
 def users_own() -> Place:
     """The log of everything that is done outside of repositories and folders with a log."""
     return Place(os.path.join(data_home(), FILE), "the user's own, since no folder above has a .decklog")

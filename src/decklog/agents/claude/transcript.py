@@ -51,6 +51,8 @@ class Transcript:
         self.answers: Sums = kept.get("answers") or {}
         # The answer that was read last: further lines of it may only add to what was counted.
         self._last: tuple[str, list[int]] = (kept.get("last_answer") or "", kept.get("last_tokens") or [0, 0, 0, 0])
+        # Texts of one answer are told apart by their number in it; an editor's connection knows no more of them.
+        self._said: tuple[str, int] = (kept.get("said_in") or "", kept.get("said") or 0)
         # What the program said at the end of a process that the whole session took, and what was known of it by then.
         self._total: Sums | None = kept.get("total")
         self._known: Sums = kept.get("known") or {}
@@ -64,6 +66,8 @@ class Transcript:
             "answers": self.answers,
             "last_answer": self._last[0],
             "last_tokens": self._last[1],
+            "said_in": self._said[0],
+            "said": self._said[1],
             "total": self._total,
             "known": self._known,
             "forked_at": self._forked_at,
@@ -152,7 +156,13 @@ class Transcript:
                     arguments=arguments if isinstance(arguments, dict) else {"input": arguments},
                 )
             elif block.get("type") == "text" and as_text(block.get("text")).strip():
-                yield Said(**place, text=as_text(block["text"]), message_id=str(line.get("uuid") or answer_id))
+                yield Said(**place, text=as_text(block["text"]), message_id=self._text_id(message, line))
+
+    def _text_id(self, message: "Line", line: "Line") -> str:
+        name = str(message.get("id") or line.get("uuid") or "")
+        count = self._said[1] + 1 if self._said[0] == name else 1
+        self._said = (name, count)
+        return name if count == 1 else f"{name}:{count}"
 
     def _user(self, line: "Line", place: "dict[str, Any]") -> "Iterator[Event]":
         message = line.get("message")

@@ -149,6 +149,7 @@ class Hooks(Part):
 
 
 def is_blank(text: str) -> bool:
+    """Say whether a file has nothing in it."""
     return not text.strip("\ufeff \t\r\n")
 
 

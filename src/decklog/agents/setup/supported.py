@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from decklog.agents.setup import files
+from decklog.agents.setup.editors import Servers, entries, neovim_module
 from decklog.agents.setup.notes import agents_md, cursor_rule
 from decklog.agents.setup.opencode_plugin import opencode_plugin
 from decklog.agents.setup.parts import Hooks, Part, parse_file
@@ -40,6 +41,8 @@ class Setting:
     plugin_folder: str | None = None
     # Whether the program is told of our MCP server; None leaves it as it is.
     has_server: bool | None = None
+    # Which agents an editor is to start; none named means all that are on the path.
+    agents: tuple[str, ...] = ()
     environment: "Mapping[str, str]" = field(default_factory=dict)
 
     def folder(self, name: str, variable: str | None = None) -> str:
@@ -194,9 +197,32 @@ def _gemini(setting: Setting) -> list[Part]:
     return setting.with_server([Hooks(path, "gemini", events, takes_comments=True)], JsonServer(path, setting.server))
 
 
+def _servers(setting: Setting, path: str, kind: str | None = None) -> list[Part]:
+    is_enforced = bool(setting.is_enforced)
+    found = entries(setting.agents, setting.call, setting.environment, is_enforced=is_enforced)
+    return [Servers(path, tuple(found), kind)]
+
+
+def _settings_home(setting: Setting) -> str:
+    return setting.environment.get("XDG_CONFIG_HOME") or os.path.join(setting.home, ".config")
+
+
+def _zed(setting: Setting) -> list[Part]:
+    return _servers(setting, os.path.join(_settings_home(setting), "zed", "settings.json"), "custom")
+
+
+def _jetbrains(setting: Setting) -> list[Part]:
+    return _servers(setting, os.path.join(setting.home, ".jetbrains", "acp.json"))
+
+
+def _neovim(setting: Setting) -> list[Part]:
+    found = entries(setting.agents, setting.call, setting.environment, is_enforced=bool(setting.is_enforced))
+    return [neovim_module(os.path.join(_settings_home(setting), "nvim", "lua", "decklog_agents.lua"), tuple(found))]
+
+
 def _opencode(setting: Setting) -> list[Part]:
-    home = setting.environment.get("XDG_CONFIG_HOME") or os.path.join(setting.home, ".config")
-    folder = os.path.join(setting.project, ".opencode") if setting.scope is Scope.PROJECT else os.path.join(home, "opencode")
+    own = os.path.join(_settings_home(setting), "opencode")
+    folder = os.path.join(setting.project, ".opencode") if setting.scope is Scope.PROJECT else own
     entry = {"type": "local", "command": [*setting.call, "mcp"], "enabled": True}
     beside = setting.project if setting.scope is Scope.PROJECT else folder
     path = next(
@@ -214,6 +240,9 @@ def _cursor(setting: Setting) -> list[Part]:
 
 _EITHER = (Scope.PROJECT, Scope.USER)
 _USER_FIRST = (Scope.USER, Scope.PROJECT)
+_ASKED = (
+    "What an agent asks for and the policy denies does not run; what it does not ask for can't be held, so it is only advice."
+)
 _OPEN = "a hook that fails, is missing or takes too long lets the call through"
 PROGRAMS = {
     program.name: program
@@ -264,6 +293,19 @@ PROGRAMS = {
             parts=lambda setting: agents_md(setting.project),
             scopes=(Scope.PROJECT,),
             guard="Agents are told the commands, and nothing is recorded or held by itself: it is only advice.",
+        ),
+        Program(name="zed", title="Zed", parts=_zed, scopes=(Scope.USER,), guard=_ASKED),
+        Program(name="jetbrains", title="JetBrains", parts=_jetbrains, scopes=(Scope.USER,), guard=_ASKED),
+        Program(
+            name="neovim",
+            title="Neovim",
+            parts=_neovim,
+            scopes=(Scope.USER,),
+            guard=_ASKED,
+            next=(
+                'CodeCompanion: adapters = { acp = require("decklog_agents").codecompanion() }',
+                'avante: acp_providers = require("decklog_agents").avante',
+            ),
         ),
     )
 }

@@ -138,6 +138,8 @@ def _report(call: Call, program: Program, setting: Setting, steps: list[Step], w
         terminal.say(f"Note: {warning}")
     if not is_out:
         terminal.say(f"Guard: {program.guard}")
+        for step in program.next:
+            terminal.say(f"Next: {step}")
     return 0
 
 
@@ -158,7 +160,7 @@ def _warnings(program: Program, setting: Setting, steps: list[Step]) -> list[str
         is_local = step.path.endswith(("settings.local.json", "mcp.json")) and setting.plugin_folder is None
         if is_local and not _is_ignored(step.path):
             warnings.append(f"git does not ignore {step.path}; its paths are this machine's, so keep it out of commits")
-    if setting.is_enforced:
+    if setting.is_enforced and program.name == "claude":
         warnings.append(
             "a version of Claude Code that does not know onFailure ignores it, and lets a call through when the hook fails"
         )

@@ -1,14 +1,16 @@
-"""Setting agents' programs up, so that what they do is on record; and answering those that call tools."""
+"""Setting agents' programs and editors up, so that what they do is on record; answering and standing between them."""
 
 import os
 
 import click
 
+from decklog.agents.setup.editors import AGENTS, entries
 from decklog.agents.setup.supported import PROGRAMS
 from decklog.cli.agent_programs.serving import serve_mcp
 from decklog.cli.agent_programs.setting_up import set_up
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
+from decklog.errors import NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,3 +127,67 @@ def mcp(call: Call, port: int | None, token_file: str | None) -> int:
     which worker it is; one that does not is known by its session.
     """
     return serve_mcp(call, port, token_file)
+
+
+def _of_editors(function: "Callable[..., int]") -> "Callable[..., int]":
+    named = click.option(
+        "--agent", "agents", multiple=True, type=click.Choice([*AGENTS]), help="For this agent; none named means all on the path."
+    )
+    enforced = click.option("--enforce", is_flag=True, help="Make agents ask before they act, as far as they can be made to.")
+    return named(enforced(_with_options(function)))
+
+
+def _set_up_editor(call: Call, name: str, agents: tuple[str, ...], enforce: bool, asked: dict[str, bool]) -> int:
+    is_taken_out = asked["remove"]
+    if not (agents or is_taken_out or entries((), (), os.environ)):
+        sources = ", ".join(agent.source for agent in AGENTS.values())
+        raise NotFound("no agent that an editor could start is on the path", hint=f"Install one first: {sources}")
+    return set_up(call, PROGRAMS[name], asked, is_enforced=enforce, agents=() if is_taken_out else agents)
+
+
+@setup.command()
+@_of_editors
+def zed(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+    """Have Zed start agents by `decklog acp`: entries below agent_servers in ~/.config/zed/settings.json.
+
+    They stand beside Zed's own in its list of agents, as "Claude Code, on record" and so on.
+    """
+    return _set_up_editor(call, "zed", agents, enforce, asked)
+
+
+@setup.command()
+@_of_editors
+def jetbrains(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+    """Have JetBrains' editors start agents by `decklog acp`: entries below agent_servers in ~/.jetbrains/acp.json."""
+    return _set_up_editor(call, "jetbrains", agents, enforce, asked)
+
+
+@setup.command()
+@_of_editors
+def neovim(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+    """Write a module for Neovim, lua/decklog_agents.lua, with agents that start by `decklog acp`.
+
+    Your own settings use it with one line: for CodeCompanion adapters = { acp = require("decklog_agents").codecompanion() }, for
+    avante acp_providers = require("decklog_agents").avante
+    """
+    return _set_up_editor(call, "neovim", agents, enforce, asked)
+
+
+@for_the_manager
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--enforce", is_flag=True, help="Make the agent ask before it acts, as far as it can be made to; on record.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.pass_obj
+def acp(call: Call, enforce: bool, command: tuple[str, ...]) -> int:
+    """Stand between an editor and an agent that it starts: put on record what passes, and guard.
+
+    An editor calls this in the place of an agent that speaks the Agent Client Protocol, with the agent's own command behind --:
+
+        decklog acp -- claude-agent-acp
+
+    Every line goes on as it came. What the agent asks permission for is judged by the policy first: what is denied is answered in
+    the person's place, everything else is asked as ever. What an agent does not ask for can't be held here.
+    """
+    from decklog.proxy.relay import run
+
+    return run(list(command), db=call.db, is_enforced=enforce)

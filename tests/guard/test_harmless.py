@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decklog.hooks.harmless import _OPTIONS, is_plain
+from decklog.guard.harmless import _OPTIONS, is_plain
 from decklog.tools.policy import Decision, judge
 from tests.tools.policy.corpora import DANGEROUS, HARMLESS, cases
 

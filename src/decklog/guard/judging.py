@@ -2,7 +2,7 @@
 
 import os
 
-from decklog.hooks.harmless import is_plain
+from decklog.guard.harmless import is_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,17 +15,30 @@ _READS = frozenset(["Read", "read_file"])
 def held(told: "dict[str, Any]", root: str) -> str | None:
     """Say why a call is held; None lets the program go on to its own rules."""
     command = _command(told)
-    if command is None:
-        return None
-    cwd = os.path.relpath(str(told.get("cwd") or root), root)
-    if isinstance(command, str) and is_plain(command) and _is_plain_place(cwd):
+    return None if command is None else held_command(command, root, str(told.get("cwd") or root))
+
+
+def held_command(command: "str | list[str]", root: str, cwd: str) -> str | None:
+    """Say why a command is held that is to run in a folder; None when it is not."""
+    place = os.path.relpath(cwd, root)
+    if isinstance(command, str) and is_plain(command) and _is_plain_place(place):
         return None
     from decklog.tools.policy import Decision, judge
 
-    verdict = judge(command, root=root, cwd=cwd)
+    verdict = judge(command, root=root, cwd=place)
     if verdict.decision is not Decision.DENY:
         return None
     return f"Decklog's policy denies this ({verdict.rule}): {verdict.reason} Reach the goal another way, or ask the person."
+
+
+def writing(path: str) -> list[str]:
+    """Give the command that would have to be judged for a file to be written."""
+    return ["tee", path]
+
+
+def reading(path: str) -> list[str]:
+    """Give the command that would have to be judged for a file to be read."""
+    return ["cat", path]
 
 
 def _is_plain_place(cwd: str) -> bool:
@@ -45,5 +58,5 @@ def _command(told: "dict[str, Any]") -> "str | list[str] | None":
     if not isinstance(path, str):
         return None
     if tool in _WRITES:
-        return ["tee", path]
-    return ["cat", path] if tool in _READS else None
+        return writing(path)
+    return reading(path) if tool in _READS else None

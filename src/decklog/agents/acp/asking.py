@@ -1,0 +1,97 @@
+"""What makes an agent ask before it acts: on the wire only what is asked for can be denied.
+
+Each agent has a switch of its own, found by trying it: variables of its process, a setting of a session that begins, modes that
+it may not be led out of. All of it changes what the editor asked for, so it is done only where that is wanted, and put on record.
+"""
+
+import json
+
+from decklog.agents.acp.messages import OPENING, dict_of, list_of, params_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from decklog.agents.acp.messages import Message
+
+# Claude Code runs what it takes for harmless unasked, unless it is told to ask for a tool.
+_CLAUDE_ASKS = ("Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "WebFetch")
+# Modes in which an agent asks; of other programs none is known that does not.
+_ASKING_MODES = {
+    "claude": frozenset(["default", "plan"]),
+    "codex": frozenset(["read-only"]),
+    "gemini": frozenset(["default", "plan"]),
+}
+_OPENCODE = "OPENCODE_CONFIG_CONTENT"
+_CODEX = "INITIAL_AGENT_MODE"
+
+
+def variables(environment: "Mapping[str, str]") -> dict[str, str]:
+    """Give the variables that make agents ask; those of one agent mean nothing to another."""
+    try:
+        given = dict_of(json.loads(environment.get(_OPENCODE) or "{}"))
+    except ValueError:
+        given = {}
+    return {_CODEX: "read-only", _OPENCODE: json.dumps({**given, "permission": {"*": "ask"}})}
+
+
+def made_to_ask(program: str, message: "Message") -> "Message | None":
+    """Give the request that begins a session as it makes the agent ask; None when there is nothing to change."""
+    if program != "claude" or message.get("method") not in OPENING:
+        return None
+    params = params_of(message)
+    meta = dict_of(params.get("_meta"))
+    claude = dict_of(meta.get("claudeCode"))
+    options = dict_of(claude.get("options"))
+    settings = dict_of(options.get("settings"))
+    permissions = dict_of(settings.get("permissions"))
+    given = permissions.get("ask")
+    asked = [*(given if isinstance(given, list) else ()), *_CLAUDE_ASKS]
+    settings = {**settings, "permissions": {**permissions, "ask": list(dict.fromkeys(map(str, asked)))}}
+    made = {**meta, "claudeCode": {**claude, "options": {**options, "settings": settings}}}
+    return {**message, "params": {**params, "_meta": made}}
+
+
+def refused_mode(program: str, message: "Message") -> str | None:
+    """Say why a mode is refused in which the agent would not ask; None when the message sets none."""
+    params = params_of(message)
+    if message.get("method") == "session/set_mode":
+        mode: Any = params.get("modeId")
+    elif message.get("method") == "session/set_config_option" and params.get("configId") == "mode":
+        mode = params.get("value")
+    else:
+        return None
+    asking = _ASKING_MODES.get(program)
+    if asking is None or mode in asking:
+        return None
+    left = _list(asking)
+    return f"Decklog was started with --enforce, and {program} does not ask in the mode {mode}. Modes that are left: {left}."
+
+
+def without_standing_yes(message: "Message") -> "Message | None":
+    """Give a request for a permission without the answers that would keep the agent from asking again; None if it has none."""
+    params = params_of(message)
+    options = list_of(params.get("options"))
+    left = [option for option in options if option.get("kind") != "allow_always"]
+    if len(left) == len(options) or not left:
+        return None
+    return {**message, "params": {**params, "options": left}}
+
+
+def told(program: str) -> list[str]:
+    """Say what was done to make the agent ask."""
+    done = ["no answer is offered that holds for more than one call"]
+    if program == "claude":
+        done.append(f"told to ask for {', '.join(_CLAUDE_ASKS)}")
+    if program == "codex":
+        done.append(f"begun with {_CODEX}=read-only")
+    if program == "opencode":
+        done.append(f"begun with everything to be asked for, by {_OPENCODE}")
+    if asking := _ASKING_MODES.get(program):
+        done.append(f"held to the modes {_list(asking)}")
+    return done
+
+
+def _list(names: "frozenset[str]") -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,36 @@
+"""Changes of files, as a call tells them."""
+
+import hashlib
+
+from decklog.agents.acp import tool_calls
+from decklog.agents.events import Noted
+from decklog.agents.texts import as_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+# To compare longer texts line by line takes too long; their digests say what they were.
+_MOST_COMPARED = 200_000
+
+
+def changed(place: "dict[str, Any]", call_id: str, call: "dict[str, Any]") -> "Iterator[Noted]":
+    """Tell each change of a file that a call made."""
+    for number, change in enumerate(tool_calls.diffs_of(call)):
+        path, before, after = as_text(change.get("path")), as_text(change.get("oldText")), as_text(change.get("newText"))
+        facts = {"call": call_id, "path": path, "before": _digest(before), "after": _digest(after)}
+        yield Noted(**place, name="diff", text=_difference(path, before, after), facts=facts, note_id=f"diff:{call_id}:{number}")
+
+
+def _difference(path: str, before: str, after: str) -> str:
+    if len(before) + len(after) > _MOST_COMPARED:
+        return f"{path}: {len(before)} characters became {len(after)}"
+    from difflib import unified_diff
+
+    lines = unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="", n=2)
+    return "\n".join(lines) or f"{path}: as it was"
+
+
+def _digest(text: str) -> str | None:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest() if text else None

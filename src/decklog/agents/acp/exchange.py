@@ -1,0 +1,116 @@
+"""Which request an answer belongs to, which session a message is about, and who the two sides are.
+
+Each side numbers its own requests, so an answer belongs to a request of the other side.
+"""
+
+from dataclasses import dataclass, field
+
+from decklog.agents.acp.messages import AGENT, EDITOR, OPENING, dict_of, params_of, result_of
+from decklog.agents.texts import as_name, text_or_none
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.agents.acp.messages import Message
+
+# More requests than these are never open at once; whoever leaves them unanswered keeps no memory of ours.
+_MOST_OPEN = 10_000
+# Programs whose sessions others tell of too, by what their names on the wire have in them.
+_PROGRAMS = ("claude", "codex", "gemini", "opencode")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a message is: its method, or that of the request which it answers, and the session that it is about."""
+
+    method: str
+    session: str | None
+    is_answer: bool = False
+    # What was asked for, of requests that begin a session or set something.
+    asked: "dict[str, Any]" = field(default_factory=dict)
+
+
+class Exchange:
+    """One connection between an editor and an agent."""
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+        self._open: dict[tuple[str, object], Seen] = {}
+        self._agent: dict[str, Any] = {}
+        self._client: dict[str, Any] = {}
+        self._protocol: object = None
+        # The folder that each session is about.
+        self.folders: dict[str, str] = {}
+
+    def see(self, sender: str, message: "Message") -> Seen | None:
+        """Take note of a message; None of one that answers nothing that was asked."""
+        if isinstance(method := message.get("method"), str):
+            return self._asked(sender, method, message)
+        return self._answered(sender, message)
+
+    def _asked(self, sender: str, method: str, message: "Message") -> Seen:
+        params = params_of(message)
+        if method == "initialize":
+            self._client = dict_of(params.get("clientInfo")) or dict_of(params.get("info"))
+        seen = Seen(method, text_or_none(params.get("sessionId")), asked=_told(method, params))
+        if "id" in message and isinstance(number := message["id"], str | int | float):
+            if len(self._open) >= _MOST_OPEN:
+                self._open.pop(next(iter(self._open)))
+            self._open[sender, number] = seen
+        if method in OPENING and method != "session/fork" and seen.session:
+            self._place(seen.session, seen)
+        return seen
+
+    def _answered(self, sender: str, message: "Message") -> Seen | None:
+        number = message.get("id")
+        asker = EDITOR if sender == AGENT else AGENT
+        request = self._open.pop((asker, number), None) if isinstance(number, str | int | float) else None
+        if request is None:
+            return None
+        result = result_of(message)
+        if request.method == "initialize":
+            self._agent = dict_of(result.get("agentInfo")) or dict_of(result.get("info"))
+            self._protocol = result.get("protocolVersion")
+        session = request.session
+        if request.method in OPENING:
+            session = text_or_none(result.get("sessionId")) or session
+            if session and "error" not in message:
+                self._place(session, request)
+        return Seen(request.method, session, is_answer=True, asked=request.asked)
+
+    def _place(self, session: str, request: Seen) -> None:
+        if folder := text_or_none(request.asked.get("cwd")):
+            self.folders[session] = folder
+
+    def forget(self, sender: str, message: "Message") -> None:
+        """Take note that a request was answered in the other's place."""
+        self._open.pop((sender, message.get("id")), None)
+
+    def unanswered(self, sender: str) -> "list[Any]":
+        """Give the numbers of the requests that were not answered."""
+        return [number for who, number in self._open if who == sender]
+
+    @property
+    def program(self) -> str:
+        """The agent's program, by the name that hooks and transcripts of its sessions are recorded under."""
+        name = str(self._agent.get("name") or self._command).lower()
+        return next((known for known in _PROGRAMS if known in name), as_name(name.rpartition("/")[2] or "agent"))
+
+    @property
+    def about(self) -> "dict[str, Any]":
+        """Who the two sides are."""
+        agent, client = self._agent, self._client
+        told = {"agent": agent.get("name"), "version": agent.get("version"), "client": client.get("name")}
+        return {name: str(value) for name, value in {**told, "protocol": self._protocol}.items() if value}
+
+
+def _told(method: str, params: "dict[str, Any]") -> "dict[str, Any]":
+    """Keep of a request what its answer does not say; never the environment that servers of tools are given."""
+    if method in OPENING:
+        servers = params.get("mcpServers")
+        names = [str(each.get("name")) for each in servers if isinstance(each, dict)] if isinstance(servers, list) else []
+        return {"cwd": params.get("cwd"), "servers": names or None, "of": params.get("sessionId")}
+    if method.startswith("session/set_"):
+        return {name: params.get(name) for name in ("modeId", "modelId", "configId", "value") if name in params}
+    return {}

@@ -1,0 +1,55 @@
+"""What a turn took, as agents tell it on the wire: tokens with the turn's answer, money as a sum over the whole session.
+
+Where a session's own files are read, each answer of a model is paid for by them, and nothing here.
+"""
+
+from decklog.agents.acp.messages import dict_of, list_of
+from decklog.agents.events import Answered
+from decklog.agents.texts import text_or_none, whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+_MICRO = 1_000_000
+
+
+def usage_of(told: "dict[str, Any]") -> "dict[str, int]":
+    """Give the four kinds of tokens that a turn's end tells; nothing where it tells none."""
+    usage = dict_of(told.get("usage"))
+    quota = dict_of(dict_of(dict_of(told.get("_meta")).get("quota")).get("token_count"))
+    found = {
+        "input_tokens": whole(usage.get("inputTokens")) or whole(quota.get("input_tokens")),
+        "cache_read_tokens": whole(usage.get("cachedReadTokens")),
+        "cache_create_tokens": whole(usage.get("cachedWriteTokens")),
+        "output_tokens": whole(usage.get("outputTokens")) or whole(quota.get("output_tokens")),
+    }
+    return {name: count for name, count in found.items() if count}
+
+
+def keep_cost(update: "dict[str, Any]", kept: "dict[str, Any]") -> None:
+    """Remember what the session has cost so far."""
+    cost = dict_of(update.get("cost"))
+    amount = cost.get("amount")
+    if isinstance(amount, int | float) and not isinstance(amount, bool) and cost.get("currency", "USD") == "USD":
+        kept["cost"] = round(amount * _MICRO)
+
+
+def answered(
+    place: "dict[str, Any]", line: str, usage: "dict[str, int]", kept: "dict[str, Any]", program: str
+) -> "Iterator[Answered]":
+    """Tell what a turn is to be paid with: its tokens, and the session's cost up to here if that is told."""
+    total = kept.get("cost")
+    if usage or total:
+        model = str(kept.get("model") or program)
+        told: dict[str, Any] = {**place, **usage, "answer_id": line, "model": model, "session_microdollars": total}
+        yield Answered(**told)
+
+
+def model_of(result: "dict[str, Any]") -> str | None:
+    """Give the model that a session begins with."""
+    for option in list_of(result.get("configOptions")):
+        if "model" in (option.get("id"), option.get("configId"), option.get("category")):
+            return text_or_none(option.get("currentValue"))
+    return text_or_none(dict_of(result.get("models")).get("currentModelId"))

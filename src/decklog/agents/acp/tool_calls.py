@@ -1,0 +1,143 @@
+"""A tool call as the wire tells it, piece by piece, and what is to be known of it: what it does, and what came of it.
+
+Agents differ in where they put what. Some tell a call's arguments only with a later update, some only its title, some its
+output as pieces of a terminal that nobody made; whatever comes is laid over what was known.
+"""
+
+import os
+import shlex
+
+from decklog.agents.acp.messages import dict_of, list_of
+from decklog.agents.claude.payloads import output_of
+from decklog.agents.events import Outcome
+from decklog.agents.texts import as_text, text_or_none
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Call = dict[str, Any]
+
+_KEPT = ("name", "title", "kind", "status", "rawInput", "rawOutput", "content", "locations")
+_COMMAND = ("command", "cmd")
+_PATH = ("file_path", "filePath", "path", "notebook_path", "abs_path")
+# What agents call their shell; hooks call it Bash.
+_SHELL = frozenset(["exec_command", "shell", "shell_command", "local_shell", "run_shell_command", "bash", "Terminal"])
+_WRITING = frozenset(["edit", "delete", "move"])
+ENDED = frozenset(["completed", "failed"])
+# An output that comes in pieces is kept as far as it is shown.
+_MOST_OUTPUT = 200_000
+
+
+def merged(known: "Call | None", update: "Call") -> "Call":
+    """Lay an update over what is known of a call: what it leaves out, or says with nothing in it, stays."""
+    call = dict(known or {})
+    for name in _KEPT:
+        if update.get(name) not in (None, {}, [], ""):
+            call[name] = update[name]
+    meta = dict_of(update.get("_meta"))
+    claude = dict_of(meta.get("claudeCode"))
+    if "toolResponse" in claude:
+        call["response"] = claude["toolResponse"]
+    for name, place in (("toolName", "tool"), ("parentToolUseId", "parent"), ("nonExecutionKind", "not_run")):
+        if claude.get(name):
+            call[place] = str(claude[name])
+    if isinstance(piece := dict_of(meta.get("terminal_output_delta")).get("data"), str):
+        call["printed"] = (call.get("printed", "") + piece)[-_MOST_OUTPUT:]
+    if isinstance(code := dict_of(meta.get("terminal_exit")).get("exit_code"), int):
+        call["exit_code"] = code
+    return call
+
+
+def tool_of(call_id: str, call: "Call") -> str:
+    """Name the tool of a call, as hooks and transcripts do where the wire tells it."""
+    if name := text_or_none(call.get("tool")) or text_or_none(call.get("name")):
+        return "Bash" if name in _SHELL else name
+    raw = dict_of(call.get("rawInput"))
+    if "server" in raw and "tool" in raw:
+        return f"mcp__{raw['server']}__{raw['tool']}"
+    if call.get("kind") == "execute" and command_of(call):
+        return "Bash"
+    before, mark, _ = call_id.partition("__")
+    if mark and before:
+        return "Bash" if before in _SHELL else before
+    return str(call.get("kind") or "tool")
+
+
+def is_told(call: "Call") -> bool:
+    """Say whether it is known what a call does: its arguments may come only with an update."""
+    return bool(dict_of(call.get("rawInput"))) or call.get("status") not in (None, "pending")
+
+
+def arguments_of(call: "Call") -> "dict[str, Any]":
+    """Give what a call was given; where the wire does not tell it, what its title and its files say."""
+    raw = dict_of(call.get("rawInput"))
+    if raw:
+        command = command_of(call)
+        return {**raw, "command": shlex.join(command)} if isinstance(command, list) else raw
+    told = {"title": text_or_none(call.get("title"))}
+    if call.get("kind") == "execute":
+        told = {"command": told["title"]}
+    paths = paths_of(call)
+    return {name: value for name, value in {**told, "path": paths[0] if paths else None}.items() if value}
+
+
+def command_of(call: "Call") -> "str | list[str] | None":
+    """Give the command that a call runs."""
+    raw = dict_of(call.get("rawInput"))
+    for name in _COMMAND:
+        value = raw.get(name)
+        if isinstance(value, str) and value.strip():
+            return value
+        if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+            return list(value)
+    is_only_named = call.get("kind") == "execute" and not raw
+    return text_or_none(call.get("title")) if is_only_named else None
+
+
+def paths_of(call: "Call") -> list[str]:
+    """Name the files that a call is about."""
+    raw = dict_of(call.get("rawInput"))
+    named = [raw.get(name) for name in _PATH]
+    places = [place.get("path") for place in list_of(call.get("locations"))]
+    changed = [change.get("path") for change in diffs_of(call)]
+    found = [path for path in (*named, *places, *changed) if isinstance(path, str) and path]
+    return list(dict.fromkeys(os.path.normpath(path) for path in found))
+
+
+def writes(call: "Call") -> bool:
+    """Say whether a call changes the files that it is about."""
+    return call.get("kind") in _WRITING or bool(diffs_of(call)) or tool_of("", call) in ("Write", "Edit", "MultiEdit")
+
+
+def diffs_of(call: "Call") -> "list[dict[str, Any]]":
+    """Give the changes of files that a call tells."""
+    return [part for part in list_of(call.get("content")) if part.get("type") == "diff"]
+
+
+def outcome_of(call: "Call", *, is_rejected: bool) -> Outcome:
+    """Say how a call ended that has ended; some call a command completed whatever its exit code was."""
+    if call.get("not_run") or (is_rejected and call.get("status") != "completed"):
+        return Outcome.DENIED if is_rejected or call.get("not_run") == "permission-rule" else Outcome.INTERRUPTED
+    return Outcome.FAILED if call.get("status") == "failed" or exit_code_of(call) else Outcome.OK
+
+
+def exit_code_of(call: "Call") -> int | None:
+    """Give the exit code of a command, where it is told."""
+    metadata = dict_of(dict_of(call.get("rawOutput")).get("metadata"))
+    code = call.get("exit_code", metadata.get("exit"))
+    return code if isinstance(code, int) else None
+
+
+def output_of_call(call: "Call") -> str:
+    """Give what a call gave back, as text."""
+    if "response" in call and call.get("status") != "failed":
+        return output_of(call["response"])
+    if call.get("printed"):
+        return str(call["printed"])
+    raw = call.get("rawOutput")
+    told = raw.get("output") or raw.get("formatted_output") or raw.get("aggregated_output") if isinstance(raw, dict) else raw
+    if isinstance(told, str) and told:
+        return told
+    parts = [as_text(dict_of(part.get("content")).get("text")) for part in list_of(call.get("content"))]
+    return "\n".join(part for part in parts if part) or (as_text(raw) if raw else "")

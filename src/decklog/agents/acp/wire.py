@@ -1,0 +1,418 @@
+"""The messages of one session, in their order, as events: what is told in pieces is joined, and each thing is told once.
+
+A message that begins is not told before it is over, so what is known of it is kept from one reading to the next. What comes
+without an id of the agent's own is known by the connection and the line's number in it: to read a line again changes nothing.
+"""
+
+import hashlib
+import json
+
+from decklog.agents.acp import changes, spending, tool_calls
+from decklog.agents.acp.messages import (
+    AGENT,
+    CLOSING,
+    OPENING,
+    OURS,
+    PERMISSION,
+    PROMPT,
+    RUN_COMMAND,
+    SETTING,
+    UPDATE,
+    WRITE_FILE,
+    call_of,
+    dict_of,
+    list_of,
+    params_of,
+    result_of,
+)
+from decklog.agents.acp.transcripts import transcripts_of_session
+from decklog.agents.events import Begun, Called, Ended, Event, Noted, Outcome, Prompted, Rested, Returned, Said, Thought
+from decklog.agents.texts import as_text, text_or_none
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+    from typing import Any
+
+    from decklog.agents.acp.messages import Message
+
+WAY = "acp"
+# A message longer than this is told in parts.
+_MOST_OF_A_PART = 150_000
+_MOST_REMEMBERED = 200
+_SHOWN = 2000
+
+
+class Wire:
+    """Reads the lines of one session; `kept` is what reading on needs to know."""
+
+    def __init__(self, program: str, session_id: str, kept: "dict[str, Any] | None" = None) -> None:
+        self.program = program
+        self.session = session_id
+        self._kept: dict[str, Any] = json.loads(json.dumps(kept)) if kept else {}
+        self._facts: dict[str, Any] = {}
+        self._at: datetime | None = None
+        self._line = ""
+        # Reads on in the files that the program itself keeps of the session, if it keeps any.
+        self.own_files: Callable[[], Iterator[Event]] = lambda: iter(())
+        # Whether a turn came to its end with the line that was read last, and whether the whole connection did.
+        self.is_at_rest = False
+        self.is_over = False
+
+    def kept(self) -> "dict[str, Any]":
+        """Give what reading on from here needs to know."""
+        found: dict[str, Any] = json.loads(json.dumps(self._kept))
+        return found
+
+    def events(self, facts: "dict[str, Any]", message: "Message", at: "datetime | None") -> "Iterator[Event]":
+        """Give what a line tells that was not read before."""
+        self.is_at_rest, self._facts = False, facts
+        connection, number = str(facts.get("c")), int(facts.get("n") or 0)
+        if self._kept.get("c") not in (None, connection):
+            yield from self._rest()
+            self._kept = {}
+        if number <= int(self._kept.get("n") or 0):
+            return
+        self._kept.update(c=connection, n=number)
+        self.is_over = bool(facts.get("end"))
+        self._at, self._line = at, f"{connection}:{number}"
+        if self.is_over:
+            yield from self._closed("closed")
+        elif reason := facts.get("held"):
+            yield from self._refused(facts, message, str(reason))
+        elif facts.get("re"):
+            yield from self._answered(str(facts["re"]), facts, message)
+        else:
+            yield from self._told(str(message.get("method")), facts, message)
+
+    def _has_files(self) -> bool:
+        """Say whether the session has files of its own: they are read for what sub-agents did, and for what was spent."""
+        return bool(transcripts_of_session(self.program, self.session, self._facts))
+
+    def _place(self) -> "dict[str, Any]":
+        return {"session_id": self.session, "at": self._at, "way": WAY}
+
+    def _note(self, name: str, text: str | None, **facts: "Any") -> Noted:
+        return Noted(**self._place(), name=name, text=text, facts=facts, note_id=f"{name}:{self._line}")
+
+    # What each side says
+
+    def _told(self, method: str, facts: "dict[str, Any]", message: "Message") -> "Iterator[Event]":
+        params = params_of(message)
+        if method == PROMPT:
+            yield from self._flush()
+            self._kept["prompted"] = True
+            self._kept.setdefault("turns", []).append(message.get("id"))
+            yield Prompted(**self._place(), prompt_id=self._line, text=as_text(params.get("prompt")))
+        elif method == UPDATE:
+            yield from self._update(dict_of(params.get("update")) or params)
+        elif method == PERMISSION and facts.get("from") == AGENT:
+            yield from self._asked(message)
+        elif method == "session/cancel":
+            yield self._note("cancel", "the turn was cancelled")
+        elif method == WRITE_FILE:
+            yield self._note("file", as_text(params.get("path")), bytes=len(as_text(params.get("content"))))
+        elif method == RUN_COMMAND:
+            words = [as_text(params.get("command")), *map(str, params.get("args") or ())]
+            yield self._note("terminal", " ".join(words), cwd=params.get("cwd"))
+
+    def _answered(self, method: str, facts: "dict[str, Any]", message: "Message") -> "Iterator[Event]":
+        error = dict_of(message.get("error"))
+        if method in OPENING and not error:
+            yield from self._begun(method, facts, result_of(message))
+        elif method == PROMPT:
+            yield from self._turn_answered(message, error)
+        elif method == PERMISSION:
+            yield from self._decided(message, "person", None)
+        elif method in CLOSING and not error:
+            yield from self._closed(method.rpartition("/")[2])
+        elif method in SETTING:
+            yield self._set(dict_of(facts.get("asked")), error)
+
+    def _begun(self, method: str, facts: "dict[str, Any]", result: "dict[str, Any]") -> "Iterator[Event]":
+        asked, about = dict_of(facts.get("asked")), dict_of(facts.get("about"))
+        self._kept["model"] = spending.model_of(result)
+        if method == "session/load":
+            self._kept["replayed"] = True
+        yield Begun(
+            **self._place(),
+            source=OPENING[method],
+            cwd=text_or_none(asked.get("cwd")),
+            model=text_or_none(self._kept["model"]),
+            version=text_or_none(about.get("version")),
+        )
+        servers = {"servers": asked["servers"]} if asked.get("servers") else {}
+        forked = {"of": asked["of"]} if method == "session/fork" and asked.get("of") else {}
+        yield self._note("editor", str(about.get("client") or "an editor"), **about, **servers, **forked)
+        if made := facts.get("enforced"):
+            yield self._note("guard", "The agent is made to ask: " + "; ".join(map(str, made)))
+
+    def _set(self, asked: "dict[str, Any]", error: "dict[str, Any]") -> Event:
+        what = asked.get("configId") or ("model" if "modelId" in asked else "mode")
+        value = asked.get("modeId") or asked.get("modelId") or asked.get("value")
+        if what == "model" and not error:
+            self._kept["model"] = str(value)
+        failed = {"error": as_text(error.get("message"))} if error else {}
+        return self._note(str(what), f"{what}: {as_text(value)}", **failed)
+
+    # Turns
+
+    def _turn_answered(self, message: "Message", error: "dict[str, Any]") -> "Iterator[Event]":
+        turns = self._kept.get("turns") or []
+        self._kept["turns"] = [each for each in turns if each != message.get("id")]
+        result = result_of(message)
+        if "messageId" in result and "stopReason" not in result:
+            # The second version answers at once; the turn ends with an update.
+            return
+        yield from self._turn_ended(result, as_text(error.get("message")) or None)
+
+    def _turn_ended(self, told: "dict[str, Any]", error: str | None) -> "Iterator[Event]":
+        self.is_at_rest = True
+        yield from self._flush()
+        reason = text_or_none(told.get("stopReason"))
+        yield from self._close_calls(reason)
+        usage = spending.usage_of(told)
+        if not self._has_files():
+            yield from spending.answered(self._place(), self._line, usage, self._kept, self.program)
+        stopped = reason if reason not in (None, "end_turn") else None
+        yield Rested(**self._place(), error=error or stopped, facts={"usage": usage} if usage else {})
+
+    def _close_calls(self, reason: str | None) -> "Iterator[Event]":
+        """End the calls that the agent leaves open when its turn is over."""
+        calls: dict[str, Any] = self._kept.get("calls") or {}
+        for call_id, call in list(calls.items()):
+            if call.get("rejected"):
+                yield from self._returned(call_id, call, Outcome.DENIED)
+            elif reason == "cancelled":
+                yield from self._returned(call_id, call, Outcome.INTERRUPTED)
+
+    def _closed(self, reason: str) -> "Iterator[Event]":
+        yield from self._rest()
+        yield Ended(**self._place(), reason=reason)
+        self._kept = {"c": self._kept.get("c"), "n": self._kept.get("n")}
+
+    def _rest(self) -> "Iterator[Event]":
+        yield from self._flush()
+        for call_id, call in list((self._kept.get("calls") or {}).items()):
+            if call.get("rejected"):
+                yield from self._returned(call_id, call, Outcome.DENIED)
+            else:
+                yield from self._called(call_id, call)
+
+    # Updates
+
+    def _update(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        kind = str(update.get("sessionUpdate") or update.get("type") or "")
+        read = _UPDATES.get(kind)
+        if read is not None:
+            yield from read(self, update)
+        elif kind and kind not in _TOLD_ELSEWHERE:
+            shown = {name: value for name, value in update.items() if name != "sessionUpdate"}
+            yield self._note(kind, None, told=json.dumps(shown, ensure_ascii=False)[:_SHOWN])
+
+    def _chunk(self, kind: str, update: "dict[str, Any]") -> "Iterator[Event]":
+        content = update.get("content")
+        text = as_text([content] if isinstance(content, dict) else content)
+        message_id = text_or_none(update.get("messageId"))
+        parent = dict_of(dict_of(update.get("_meta")).get("claudeCode")).get("parentToolUseId")
+        if self._is_replay(message_id) or (parent and self._has_files()):
+            return
+        piece = self._kept.get("piece")
+        if piece is not None and (piece["kind"], piece["id"]) != (kind, message_id):
+            yield from self._flush()
+            piece = None
+        if piece is None:
+            at = self._at.isoformat() if self._at else None
+            piece = self._kept["piece"] = {"kind": kind, "id": message_id, "line": self._line, "text": "", "at": at}
+        piece["text"] += text
+        if len(piece["text"]) > _MOST_OF_A_PART:
+            yield from self._flush()
+
+    def _is_replay(self, message_id: str | None) -> bool:
+        """Say whether it was said in an earlier connection; what has an id is known by that."""
+        return message_id is None and bool(self._kept.get("replayed")) and not self._kept.get("prompted")
+
+    def _flush(self) -> "Iterator[Event]":
+        """Tell what was said, now that it is over."""
+        piece = self._kept.pop("piece", None)
+        if piece is None or not piece["text"].strip():
+            return
+        name = piece["id"] or piece["line"]
+        counts: dict[str, int] = self._kept.setdefault("pieces", {})
+        place = f"{piece['kind']}:{name}"
+        count = counts[place] = counts.pop(place, 0) + 1
+        while len(counts) > _MOST_REMEMBERED:
+            counts.pop(next(iter(counts)))
+        said = Said if piece["kind"] == "said" else Thought
+        at = {"at": _moment(piece["at"])} if piece["at"] else {}
+        yield said(**{**self._place(), **at}, text=piece["text"], message_id=name if count == 1 else f"{name}:{count}")
+
+    def _call(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        call_id = text_or_none(update.get("toolCallId"))
+        if call_id is None or call_id in self._kept.get("ended", ()):
+            return
+        calls: dict[str, Any] = self._kept.setdefault("calls", {})
+        if call_id not in calls:
+            yield from self._flush()
+        call = calls[call_id] = tool_calls.merged(calls.get(call_id), update)
+        if call.get("parent") and self._has_files():
+            del calls[call_id]
+            return
+        if tool_calls.is_told(call):
+            yield from self._called(call_id, call)
+        if call.get("status") in tool_calls.ENDED:
+            outcome = tool_calls.outcome_of(call, is_rejected=bool(call.get("rejected")))
+            yield from self._returned(call_id, call, outcome)
+
+    def _called(self, call_id: str, call: "dict[str, Any]") -> "Iterator[Event]":
+        if call.get("told"):
+            return
+        call["told"] = True
+        if not call.get("rawInput"):
+            # What the call does is not told here; where the session's own files have it, they tell it first.
+            yield from self.own_files()
+        tool, arguments = tool_calls.tool_of(call_id, call), tool_calls.arguments_of(call)
+        yield Called(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
+
+    def _returned(self, call_id: str, call: "dict[str, Any]", outcome: Outcome) -> "Iterator[Event]":
+        yield from self._called(call_id, call)
+        self._kept["calls"].pop(call_id, None)
+        self._kept["ended"] = [*self._kept.get("ended", ()), call_id][-_MOST_REMEMBERED:]
+        if outcome in (Outcome.OK, Outcome.FAILED):
+            yield from changes.changed(self._place(), call_id, call)
+        code = tool_calls.exit_code_of(call)
+        output = str(call["rejected"]) if outcome is Outcome.DENIED and call.get("rejected") else tool_calls.output_of_call(call)
+        tool = tool_calls.tool_of(call_id, call)
+        facts = {"exit_code": code} if code is not None else {}
+        yield Returned(**self._place(), call_id=call_id, tool=tool, outcome=outcome, output=output, facts=facts)
+
+    def _terminal(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        """Lay what a terminal printed over the call that shows it."""
+        name = update.get("terminalId")
+        for call_id, call in (self._kept.get("calls") or {}).items():
+            if any(part.get("terminalId") == name for part in list_of(call.get("content"))):
+                printed = dict_of(update.get("output")).get("data")
+                code = dict_of(update.get("exitStatus")).get("exitCode")
+                meta = {"terminal_output_delta": {"data": printed}, "terminal_exit": {"exit_code": code}}
+                self._kept["calls"][call_id] = tool_calls.merged(call, {"_meta": meta})
+        yield from ()
+
+    def _plan(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        entries = list_of(update.get("entries")) or list_of(dict_of(update.get("plan")).get("entries"))
+        text = "\n".join(f"[{entry.get('status') or 'pending'}] {as_text(entry.get('content'))}" for entry in entries)
+        if text and text != self._kept.get("plan"):
+            self._kept["plan"] = text
+            yield self._note("plan", text)
+
+    def _mode(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        mode = update.get("currentModeId") or update.get("modeId")
+        if mode != self._kept.get("mode"):
+            self._kept["mode"] = mode
+            yield self._note("mode", f"mode: {as_text(mode)}")
+
+    def _options(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        found = {str(each.get("id") or each.get("configId")): each.get("currentValue") for each in _options_of(update)}
+        before, self._kept["options"] = self._kept.get("options") or {}, found
+        if isinstance(model := found.get("model"), str):
+            self._kept["model"] = model
+        for name, value in found.items():
+            if before and before.get(name) != value:
+                yield self._note(name, f"{name}: {as_text(value)}")
+
+    def _commands(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        """Tell how many commands an agent offers; their texts are its maker's, and only their digest is kept."""
+        commands = list_of(update.get("availableCommands"))
+        digest = hashlib.sha256(json.dumps(commands, sort_keys=True).encode()).hexdigest()
+        facts = {"commands": len(commands), "sha256": digest}
+        yield Noted(**self._place(), name="commands", text=f"{len(commands)} commands", facts=facts, note_id=f"commands:{digest}")
+
+    def _used(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        spending.keep_cost(update, self._kept)
+        yield from ()
+
+    def _state(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        if update.get("state") == "idle":
+            yield from self._turn_ended(update, None)
+
+    def _title(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        title = text_or_none(update.get("title"))
+        if title and title != self._kept.get("title"):
+            self._kept["title"] = title
+            yield self._note("title", title)
+
+    def _said(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        yield from self._chunk("said", update)
+
+    def _thought(self, update: "dict[str, Any]") -> "Iterator[Event]":
+        yield from self._chunk("thought", update)
+
+    # Permissions
+
+    def _asked(self, request: "Message") -> "Iterator[Event]":
+        """Tell that a permission was asked for, and for what: the request may say no more than the call's id."""
+        told = call_of(request)
+        call_id = text_or_none(told.get("toolCallId"))
+        if call_id is not None:
+            yield from self._call({name: value for name, value in told.items() if name != "status"})
+        call = (self._kept.get("calls") or {}).get(call_id) or tool_calls.merged(None, told)
+        if call_id is not None and call_id in (self._kept.get("calls") or {}):
+            yield from self._called(call_id, call)
+        options = [f"{each.get('kind')}: {each.get('optionId')}" for each in list_of(params_of(request).get("options"))]
+        asked: dict[str, Any] = self._kept.setdefault("asked", {})
+        asked[str(request.get("id"))] = {"call": call_id, "options": _kinds(request)}
+        title = text_or_none(call.get("title")) or text_or_none(params_of(request).get("title")) or "a tool"
+        yield self._note("permission", f"asked: {title}", call=call_id, options=options)
+
+    def _decided(self, message: "Message", by: str, reason: str | None) -> "Iterator[Event]":
+        asked = (self._kept.get("asked") or {}).pop(str(message.get("id")), {})
+        outcome = dict_of(result_of(message).get("outcome"))
+        option = outcome.get("optionId")
+        kind = dict_of(asked.get("options")).get(str(option)) or str(outcome.get("outcome") or "refused")
+        is_rejected = not kind.startswith("allow")
+        if is_rejected and (call := (self._kept.get("calls") or {}).get(asked.get("call"))) is not None:
+            call["rejected"] = reason or f"{by}: {kind}"
+        text = f"{kind} by {by}" + (f": {reason}" if reason else "")
+        yield self._note("permission", text, call=asked.get("call"), by=by, decision=kind, option=option, reason=reason)
+
+    def _refused(self, facts: "dict[str, Any]", message: "Message", reason: str) -> "Iterator[Event]":
+        if facts.get("from") == OURS and facts.get("re") == PERMISSION:
+            yield from self._decided(message, "policy", reason)
+        else:
+            what = facts.get("re") or "a request"
+            yield self._note("denied", f"{what} denied by policy: {reason}", by="policy", reason=reason, asked=facts.get("asked"))
+
+
+_UPDATES: "dict[str, Callable[[Wire, dict[str, Any]], Iterator[Event]]]" = {
+    "agent_message_chunk": Wire._said,
+    "agent_message": Wire._said,
+    "agent_thought_chunk": Wire._thought,
+    "agent_thought": Wire._thought,
+    "tool_call": Wire._call,
+    "tool_call_update": Wire._call,
+    "terminal_update": Wire._terminal,
+    "plan": Wire._plan,
+    "plan_update": Wire._plan,
+    "current_mode_update": Wire._mode,
+    "config_option_update": Wire._options,
+    "available_commands_update": Wire._commands,
+    "usage_update": Wire._used,
+    "state_update": Wire._state,
+    "session_info_update": Wire._title,
+}
+# Told by the request itself, or again by what is told.
+_TOLD_ELSEWHERE = frozenset(["user_message_chunk", "user_message"])
+
+
+def _kinds(request: "Message") -> "dict[str, str]":
+    return {str(each.get("optionId")): str(each.get("kind")) for each in list_of(params_of(request).get("options"))}
+
+
+def _options_of(update: "dict[str, Any]") -> "list[dict[str, Any]]":
+    return list_of(update.get("configOptions")) or list_of(update.get("options"))
+
+
+def _moment(text: str) -> "datetime":
+    from datetime import datetime
+
+    return datetime.fromisoformat(text)

@@ -1,0 +1,54 @@
+"""What two who tell of one session have no id for in common: a prompt, a turn's end, a beginning. Moment and words tell it."""
+
+from datetime import timedelta
+
+from decklog.agents.events import Begun, Prompted, Rested
+from decklog.redact import redact
+from decklog.stores.journal.entry import EntryKind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.agents.events import Event
+    from decklog.app import Decklog
+    from decklog.stores.journal.entry import Entry
+
+# Who stands on the wire hears a prompt before the program takes it up, which may be busy with another one.
+_LATE = timedelta(minutes=10)
+_EARLY = timedelta(seconds=5)
+_LOOKED_AT = 50
+
+
+def is_told_otherwise(log: "Decklog", run_id: str, event: "Event") -> bool:
+    """Say whether one who tells in another way has told the same."""
+    if event.at is None:
+        return False
+    kind = EntryKind.INTERACTION if isinstance(event, Prompted) else EntryKind.EVENT
+    before, after = _EARLY, _EARLY
+    if isinstance(event, Prompted):
+        before, after = (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
+    found = log.journal.find(run_id, kind=kind, since=event.at - before, until=event.at + after, limit=_LOOKED_AT)
+    return any(_way(entry) != event.way and _is_same(entry, event) for entry in found)
+
+
+def _way(entry: "Entry") -> str | None:
+    return entry.payload.get("way") if isinstance(entry.payload, dict) else None
+
+
+def _is_same(entry: "Entry", event: "Event") -> bool:
+    match event:
+        case Prompted():
+            # What is given along with a prompt stands in one telling behind it, and in the other not at all.
+            told, known = _words(redact(event.text)), _words(entry.body or "")
+            return (
+                entry.subtype == "prompt" and bool(known) and (told.startswith(known) or (bool(told) and known.startswith(told)))
+            )
+        case Begun():
+            return entry.subtype == "session" and entry.body == f"session {event.source}"
+        case Rested():
+            return entry.subtype == "turn"
+        case _:
+            return False
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,1 @@
+"""What the policy says of what an agent is about to do, for whoever stands between an agent and its tools."""
