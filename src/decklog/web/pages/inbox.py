@@ -59,7 +59,7 @@ def _item(asked: Asked, kind: str, item_id: str) -> dict[str, Any]:
         "kind": kind,
         "id": item_id,
         "problem": None,
-        "typed": {},
+        "typed": dict.fromkeys(TYPED, ""),
         "wanted": asked.word("verdict"),
         "token": None,
     }
