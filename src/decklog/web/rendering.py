@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from decklog.characters import revealed
 from decklog.clock import from_text
-from decklog.figures import counted, money, span
+from decklog.figures import counted, dollars, span
 from decklog.web.site import Asked, View
 
 STATIC = files("decklog.web") / "static"
@@ -120,7 +120,7 @@ def grouped(digest: str) -> str:
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(asset, exact, iso, hour, passed, length, segment, slug, shown_lines, bars, as_json, grouped),
-    *(money, counted, revealed),
+    *(dollars, counted, revealed),
 )
 
 

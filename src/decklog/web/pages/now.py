@@ -6,7 +6,7 @@ from typing import Any
 
 from decklog.app import Decklog
 from decklog.errors import DecklogError
-from decklog.figures import money
+from decklog.figures import dollars
 from decklog.web.answers import told
 from decklog.web.site import Asked, View
 
@@ -64,4 +64,4 @@ def _spent(summary: Any) -> dict[str, Any]:
 def _pace(spent: int, now: datetime) -> str | None:
     moment = now.astimezone(UTC)
     hours = moment.hour + moment.minute / 60
-    return money(round(spent * 24 / hours), whole=True) if spent and hours >= _LEAST_HOURS else None
+    return dollars(round(spent * 24 / hours)) if spent and hours >= _LEAST_HOURS else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from decklog.figures import money
+from decklog.figures import dollars
 
 LONGEST = 2000
 # From so many changes in a row on they are folded into one line.
@@ -58,7 +58,7 @@ def _untold(entry: Any) -> str:
     image = entry.payload if isinstance(entry.payload, dict) else {}
     if entry.record_table == "charges" and "model" in image:
         cost = image.get("cost_microdollars")
-        return f"{'price unknown' if cost is None else money(cost)}, {image['model']}"
+        return f"{'price unknown' if cost is None else dollars(cost)}, {image['model']}"
     if entry.record_table:
         named = (image.get(name) for name in ("title", "question", "criterion", "goal", "name", "body"))
         return str(next(filter(None, named), entry.record_id))
