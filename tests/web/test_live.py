@@ -115,7 +115,7 @@ def test_a_log_that_can_not_be_read_just_now_makes_pages_ask_for_themselves(
         def fail() -> dict[str, int]:
             raise Closed("x")
 
-        monkeypatch.setattr(feed, "_read_heads", fail)
+        monkeypatch.setattr(feed, "_read_moved", fail)
         await feed._tell()
         assert parsed(await anext(streams[0]))[0] == "reset"
 

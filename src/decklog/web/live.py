@@ -9,6 +9,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from time import monotonic
 
 from decklog.app import Decklog
 from decklog.errors import DecklogError
@@ -20,6 +21,8 @@ MOST_OF_A_SESSION = 64
 BEAT_SECONDS = 15.0
 # Commits that follow each other at once are told together.
 _PAUSE_SECONDS = 0.03
+# Runs that are over are looked at so often: a look at those that go on costs the same however many they are.
+_WHOLE_SECONDS = 5.0
 
 
 class Listener:
@@ -54,7 +57,9 @@ class Feed:
         self._log = log
         self._boot = secrets.token_hex(4)
         self._number = 0
-        self._heads: dict[str, int] = {}
+        self._cursor: str | None = None
+        # When all streams were looked at last, and whether only some were since then.
+        self._whole_at, self._is_partial = 0.0, False
         self._listeners: set[Listener] = set()
         self._looking: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -101,13 +106,14 @@ class Feed:
         """Tell the listeners what moved, until there is none left."""
         changed, loop = asyncio.Event(), asyncio.get_running_loop()
         stop = self._log.db.watch(None, lambda: _call(loop, changed.set))
+        self._cursor = None
         try:
             await self._tell()
             self._has_looked.set()
             while self._listeners and not self.is_closed:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), 1.0)
-                if changed.is_set():
+                if changed.is_set() or (self._is_partial and self._is_due):
                     changed.clear()
                     await self._tell()
                     await asyncio.sleep(_PAUSE_SECONDS)
@@ -117,23 +123,34 @@ class Feed:
 
     async def _tell(self) -> None:
         try:
-            heads = await asyncio.to_thread(self._read_heads)
+            moved = await asyncio.to_thread(self._read_moved)
         except DecklogError:
             # The pages ask for themselves and hear what is wrong; this goes on when the log does.
             for listener in self._listeners:
                 listener.has_missed = True
                 listener.wake.set()
             return
-        moved = {name: seq for name, seq in heads.items() if self._heads.get(name) != seq}
-        self._heads = heads
-        if moved and self._has_looked.is_set():
+        if moved:
             self._number += 1
             for listener in self._listeners:
                 listener.tell(moved)
 
-    def _read_heads(self) -> dict[str, int]:
+    @property
+    def _is_due(self) -> bool:
+        return monotonic() - self._whole_at >= _WHOLE_SECONDS
+
+    def _read_moved(self) -> dict[str, int]:
+        """Read how far the streams have come that moved since the last look; the first look only remembers where they are."""
         self.looks += 1
-        return {head["stream"]: head["seq"] for head in self._log.journal.heads()}
+        if self._cursor is None:
+            self._cursor = self._log.journal.now()
+            return {}
+        is_whole = self._is_due
+        answer = self._log.journal.since(self._cursor, going_on=not is_whole)
+        self._cursor, self._is_partial = answer["cursor"], not is_whole
+        if is_whole:
+            self._whole_at = monotonic()
+        return {one["stream"]: one["last"] for one in answer["moved"]}
 
     def close(self) -> None:
         """End all streams; it may be called from anywhere, a handler of signals too."""

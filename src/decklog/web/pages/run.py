@@ -5,10 +5,13 @@ from typing import Any
 from decklog.web.pages import run_moment
 from decklog.web.pages.rows import folded, row_of
 from decklog.web.pages.run_moment import RunMoment
+from decklog.web.pages.strip import STEPS, strip_of
 from decklog.web.site import Asked, View
 
 TABS = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
 _KINDS = {"reasoning": "reasoning", "tools": "tool"}
+# What a person looks at first, among tasks.
+_ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandoned")
 # What the first look shows of a journal, and what a page of it has.
 TAIL, PAGE = 40, 200
 MOST_NEW = 1000
@@ -19,7 +22,9 @@ def read(asked: Asked) -> View:
     run_id, tab = asked.path["run_id"], asked.path["tab"]
     head = run_moment.look(asked.log, run_id, asked.number("at"))
     data, shown = _TAB[tab](asked, head)
-    shown |= {"run": head, "tab": tab, "tabs": TABS, "as_of": f"?at={head.at}" if head.at is not None else ""}
+    strip = strip_of(asked.log.runs.pulse(run_id, buckets=STEPS))
+    as_of = f"?at={head.at}" if head.at is not None else ""
+    shown |= {"run": head, "tab": tab, "tabs": TABS, "as_of": as_of, "strip": strip}
     at = f" --at {head.at}" if head.at is not None else ""
     command = f"decklog runs {'snapshot' if at else 'show'} {run_id}{at}"
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{f' · as of {head.at}' if at else ''}"
@@ -40,8 +45,7 @@ def rows(asked: Asked) -> View:
 def _overview(asked: Asked, head: RunMoment) -> tuple[dict[str, Any], dict[str, Any]]:
     tasks, _ = run_moment.tasks(asked.log, head.id, head.at, None)
     found = run_moment.entries(asked.log, head.id, after=max(0, head.seq - TAIL), until=head.seq)
-    order = {"running": 0, "blocked": 1, "paused": 2, "pending": 3, "done": 4, "abandoned": 5}
-    tasks = sorted(tasks, key=lambda task: order[task.state.value])
+    tasks = sorted(tasks, key=lambda task: _ORDER.index(task.state.value))
     data = {"tasks": tasks, "entries": found}
     return data, {"tasks": tasks[:12], "more_tasks": max(0, sum(head.tasks.values()) - 12), "parts_of_rows": folded(found)}
 

@@ -1,6 +1,5 @@
 """A run as it stands now, or as it stood when an entry had just been written: the same figures either way."""
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -12,7 +11,7 @@ from decklog.errors import NotFound
 
 _ENDED = {"completed": Status.DONE, "failed": Status.FAILED, "cancelled": Status.CANCELLED}
 TASKS = 50
-STATES = ("pending", "running", "paused", "blocked", "done", "abandoned")
+STATES = ("pending", "running", "waiting", "paused", "blocked", "done", "abandoned")
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,11 @@ def _now(log: Decklog, shown: Any) -> RunMoment:
 
 
 def _past(log: Decklog, shown: Any, at: int) -> RunMoment:
-    snapshot = log.runs.snapshot(shown.id, at=str(at))
-    run: Any = snapshot.run
-    tasks: list[Any] = list(snapshot.records.get("tasks", []))
-    counts = Counter(task.state.value for task in tasks)
-    approvals: list[Any] = list(snapshot.records.get("approvals", []))
-    waiting = sum(approval.state.value == "open" for approval in approvals)
+    when = str(at)
+    run: Any = log.runs.records_at(shown.id, "runs", when, limit=1)[0]
+    tallies = log.runs.tallies(shown.id, at=when)
+    under_way = log.runs.lanes(shown.id, since=when, until=when, limit=20)["attempts"]
+    waiting = _open_approvals(log, shown.id, when)
     return RunMoment(
         id=shown.id,
         goal=run.goal,
@@ -99,13 +97,25 @@ def _past(log: Decklog, shown: Any, at: int) -> RunMoment:
         repo=run.repo,
         branch=run.branch,
         parent=f"{run.parent_run_id}:{run.parent_seq}" if run.parent_run_id else None,
-        tasks={state: counts[state] for state in STATES},
-        workers=list(dict.fromkeys(task.worker for task in tasks if task.state.value == "running"))[:3],
+        tasks={state: tallies[state] for state in STATES},
+        workers=list(dict.fromkeys(one["worker"] for one in under_way if one["outcome"] is None)),
         waiting=waiting,
-        cost=snapshot.spent["microdollars"],
-        calls=snapshot.spent["calls"],
-        unpriced=snapshot.spent["unpriced_calls"],
+        cost=tallies["cost_microdollars"],
+        calls=tallies["calls"],
+        unpriced=tallies["unpriced_calls"],
     )
+
+
+def _open_approvals(log: Decklog, run_id: str, at: str) -> int:
+    """Count the questions that were open, of the first thousand."""
+    count, after = 0, None
+    for _ in range(5):
+        page = log.runs.records_at(run_id, "approvals", at, limit=200, after=after)
+        count += sum(approval.state.value == "open" for approval in page)
+        after = page.next
+        if after is None:
+            break
+    return count
 
 
 def _word(state: str, waiting: int) -> str:
@@ -117,13 +127,10 @@ def _word(state: str, waiting: int) -> str:
 
 def tasks(log: Decklog, run_id: str, at: int | None, after: str | None) -> tuple[list[Any], str | None]:
     """Read a page of a run's tasks, in the order they were added, now or as of an entry; and the cursor of the next."""
-    if at is None:
-        page = log.tasks.find(run_id, limit=TASKS, after=after)
-        return list(page), page.next
-    found: list[Any] = list(log.runs.snapshot(run_id, at=str(at)).records.get("tasks", []))
-    found.sort(key=lambda task: (task.created_at, task.id))
-    start = int(after) if after and after.isdecimal() else 0
-    return found[start : start + TASKS], str(start + TASKS) if len(found) > start + TASKS else None
+    page = log.tasks.find(run_id, limit=TASKS, after=after) if at is None else None
+    if page is None:
+        page = log.runs.records_at(run_id, "tasks", str(at), limit=TASKS, after=after)
+    return list(page), page.next
 
 
 def entries(log: Decklog, run_id: str, *, after: int, until: int) -> list[Any]:
