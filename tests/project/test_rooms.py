@@ -25,6 +25,8 @@ BREAKING = {
     "The domains of the stores": ("decklog.stores.money.ledger", "decklog.stores.work.task"),
     "No circles in the stores": ("decklog.stores.work.task", "decklog.stores.work.tasks"),
     "Only the journal": ("decklog.stores.work.tasks", "decklog.stores.journal.writer"),
+    "The dashboard is imported": ("decklog.cli.commands.overview", "decklog.web.server"),
+    "The packages of the dashboard": ("decklog.cli.show", "jinja2"),
     "Importers know nothing": ("decklog.importers.gaia.importer", "decklog.importers.bazinga.importer"),
     "No circles inside redaction": ("decklog.redact.view", "decklog.redact.engine"),
     "The tools: the toolbox above": ("decklog.tools.policy.policy", "decklog.tools.files.files"),

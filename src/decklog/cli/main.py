@@ -27,6 +27,10 @@ COMMANDS = {
     ),
     "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
     "top": ("overview", "Show what `now` says live, on the whole terminal: move, open, read, approve or deny, quit."),
+    "serve": (
+        "overview",
+        "Open the dashboard on this machine: what runs, what it costs, what waits for a decision, and any run at any moment.",
+    ),
     "notify": ("notify", "Tell people what happened, by the rules of `decklog notices`."),
     "doctor": (
         "health",

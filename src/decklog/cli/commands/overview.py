@@ -1,4 +1,4 @@
-"""What goes on: once, for a person or a shell prompt, and live on the whole terminal."""
+"""What goes on: once, for a person or a shell prompt, live on the whole terminal, and in a browser."""
 
 import sys
 
@@ -56,6 +56,24 @@ def top(call: Call, seconds: float) -> int:
             run(log, seconds=seconds)
         except curses.error as problem:
             raise Usage(f"this terminal can't show it: {problem}", hint="decklog now prints the same once.") from None
+    return 0
+
+
+@for_the_manager
+@click.command()
+@click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="listen there; otherwise where it did last, or 8471")
+@click.option("--read-only", is_flag=True, help="show everything and decide nothing")
+@click.option("--key", metavar="FILE", help="the manager's key file; its passphrase is asked for at each decision")
+@click.pass_obj
+def serve(call: Call, port: int | None, read_only: bool, key: str | None) -> int:
+    """Open the dashboard on this machine: what runs, what it costs, what waits for a decision, and any run at any moment.
+
+    It listens on the loopback alone, under a name of its own. The link that it prints logs one browser in, once, within five
+    minutes; Enter prints another. Ctrl-C ends it and every session.
+    """
+    from decklog.cli.serving import run
+
+    run(call, port, read_only, key)
     return 0
 
 

@@ -1,0 +1,67 @@
+"""Serving the dashboard: which log, under which name, and the links that log a browser in."""
+
+import os
+import sys
+from threading import Thread
+
+import click
+
+from decklog.cli.call import Call
+from decklog.cli.show import show
+from decklog.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.place.locate import Place
+    from decklog.web.site import Site
+
+
+def run(call: Call, port: int | None, read_only: bool, key: str | None) -> None:
+    """Serve the log that a call means, until it is told to end."""
+    place = call.place()
+    place.must_exist()
+    with place.open(read_only=read_only or place.is_read_only) as log:
+        site = _site(log, place, port, key)
+        from decklog.web.server import listening, serve
+
+        sockets = listening(site.names.port)
+        _tell(site, as_json=call.json)
+        if sys.stdin.isatty():
+            Thread(target=_more_links, args=(site,), name="decklog links", daemon=True).start()
+        serve(site, sockets)
+
+
+def _site(log: "Decklog", place: "Place", port: int | None, key: str | None) -> "Site":
+    try:
+        from decklog.web.live import Feed
+        from decklog.web.names import remembered
+        from decklog.web.sessions import Sessions
+        from decklog.web.site import Site
+    except ImportError as problem:
+        raise Unavailable(
+            f"the dashboard needs a package that is not installed: {problem.name}", hint="Run: pip install 'decklog[web]'"
+        ) from None
+    return Site(log, _name(place), remembered(place.target, port), Sessions(), Feed(log), key)
+
+
+def _name(place: "Place") -> str:
+    """Name the log as its people do: by the folder that it is kept for, or by its database."""
+    if place.is_server:
+        return place.shown.partition("?")[0].rpartition("/")[2] or "decklog"
+    folder = os.path.dirname(os.path.realpath(place.path))
+    return os.path.basename(os.path.dirname(folder) if os.path.basename(folder) == ".decklog" else folder) or "decklog"
+
+
+def _tell(site: "Site", *, as_json: bool = False) -> None:
+    link = f"{site.names.origin}/login#{site.sessions.new_link()}"
+    if as_json:
+        show({"origin": site.names.origin, "login": link}, as_json=True)
+    else:
+        click.echo(f"{link}\n  good for one browser and five minutes; Enter makes another, Ctrl-C ends it")
+    sys.stdout.flush()
+
+
+def _more_links(site: "Site") -> None:
+    for _ in sys.stdin:
+        _tell(site)

@@ -1,0 +1,74 @@
+"""Which requests are let in at all, by what a browser says of them: the name, the method, and whose page asks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from decklog.web.names import Names
+
+Headers = Sequence[tuple[bytes, bytes]]
+LONGEST_URL = 8 * 1024
+MOST_HEADERS = 16 * 1024
+MOST_BODY = 64 * 1024
+_METHODS = ("GET", "HEAD", "POST")
+# Where a page of ours never stands: in another one, or as its program.
+_NESTED = ("iframe", "frame", "object", "embed", "fencedframe")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request is not let in: its status, and what is said."""
+
+    status: int
+    said: str
+
+
+def value_of(headers: Headers, name: bytes) -> str | None:
+    """Give a header's value; of one that came twice, all of them, which equals none that is expected."""
+    found = [value.decode("latin-1") for key, value in headers if key.lower() == name]
+    return ", ".join(found) if found else None
+
+
+def refusal(method: str, headers: Headers, names: Names, *, length: int = 0) -> Refusal | None:
+    """Say why a request is not let in; None when it is. `length` is that of its URL."""
+    host = value_of(headers, b"host")
+    if host not in names.hosts:
+        return Refusal(421, "This server does not answer to that name.")
+    if value_of(headers, b"upgrade") is not None:
+        return Refusal(426, "")
+    if method not in _METHODS:
+        return Refusal(405, "Only GET, HEAD and POST are answered.")
+    too_much = _too_much(headers, length)
+    if too_much is not None:
+        return too_much
+    is_ours = _is_sent_by_us(headers, host, names) if method == "POST" else _may_look(headers, names)
+    return None if is_ours else Refusal(403, "A page of another origin asked for this.")
+
+
+def _too_much(headers: Headers, length: int) -> Refusal | None:
+    if length > LONGEST_URL:
+        return Refusal(414, "That address is too long.")
+    if sum(len(name) + len(value) for name, value in headers) > MOST_HEADERS:
+        return Refusal(431, "Those headers are too large.")
+    announced = value_of(headers, b"content-length")
+    if announced is not None and (not announced.isdecimal() or int(announced) > MOST_BODY):
+        return Refusal(413, "That is too large.")
+    return None
+
+
+def _is_sent_by_us(headers: Headers, host: str | None, names: Names) -> bool:
+    """Tell whether a page of this very origin sends this. An older browser says so by `Origin` alone; silence is a no."""
+    site, origin = value_of(headers, b"sec-fetch-site"), value_of(headers, b"origin")
+    if host != names.host or (origin is not None and origin != names.origin):
+        return False
+    return site == "same-origin" or (site is None and origin is not None)
+
+
+def _may_look(headers: Headers, names: Names) -> bool:
+    """Tell whether a read is ours, the user's own, or a link that somebody followed to here."""
+    site, origin = value_of(headers, b"sec-fetch-site"), value_of(headers, b"origin")
+    mode, destination = value_of(headers, b"sec-fetch-mode"), value_of(headers, b"sec-fetch-dest")
+    if destination in _NESTED or (origin is not None and origin != names.origin):
+        return False
+    if site in (None, "same-origin", "none"):
+        return True
+    return mode == "navigate" and destination == "document"

@@ -1,0 +1,267 @@
+"""The whole dashboard as one application: which address is which page, and what surrounds all of them."""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qsl
+
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from decklog.errors import DecklogError, Denied, Invalid, NotFound
+from decklog.web import answers, deciding, live
+from decklog.web.login import LoginRequired
+from decklog.web.pages import inbox, now, run, runs
+from decklog.web.rendering import TYPES, assets, edition, page, segment
+from decklog.web.safety import App, Safety, TooLarge
+from decklog.web.sessions import NO_COOKIE, cookie_of
+from decklog.web.site import Asked, Site, View
+
+Reader = Callable[[Asked], View]
+Endpoint = Callable[[Request], Any]
+
+# Each page, and at the same address with `.json` what it is made of. A later line gives way to an earlier one.
+PAGES: dict[str, Reader] = {
+    "/now": now.read,
+    "/runs": runs.read,
+    "/inbox": inbox.read,
+    "/inbox/{kind}/{id:path}": inbox.item,
+    "/runs/{run_id:path}/rows": run.rows,
+    **{f"/runs/{{run_id:path}}/{tab}": run.read for tab in run.TABS},
+}
+READERS = 8
+_log = logging.getLogger("decklog.web")
+
+
+def application(site: Site) -> App:
+    """Make the application of a site."""
+    routes = [Route("/", _page(site, now.read))]
+    for path, read in PAGES.items():
+        given = {"tab": path.rpartition("/")[2]} if read is run.read else {}
+        routes += [Route(f"{path}.json", _json(site, read, given)), Route(path, _page(site, read, given))]
+    routes += [
+        Route("/runs/{run_id:path}", lambda request: _to(f"/runs/{segment(request.path_params['run_id'])}/overview")),
+        Route("/events", _events(site)),
+        Route("/login", _login_page),
+        Route("/login", _log_in(site), methods=["POST"]),
+        Route("/logout", _log_out(site), methods=["POST"]),
+        Route("/static/{edition}/{name:path}", _static),
+        Route("/favicon.ico", lambda _: _static_file("icon.svg")),
+    ]
+    if not site.is_read_only:
+        routes.insert(0, Route("/inbox/{kind}/{id:path}/decide", _decide(site), methods=["POST"]))
+    handlers: Any = {404: _not_found, 405: _not_found, TooLarge: _too_large, 500: _fault}
+    made = Starlette(routes=routes, lifespan=_lifespan, exception_handlers=handlers)
+    return Safety(LoginRequired(made, site.sessions), site.names)
+
+
+@asynccontextmanager
+async def _lifespan(_: Any) -> AsyncIterator[None]:
+    # Readers block a thread each: more of them than this would only wait for each other.
+    to_thread.current_default_thread_limiter().total_tokens = READERS
+    yield
+
+
+def _asked(site: Site, request: Request, given: dict[str, str], form: dict[str, str] | None = None) -> Asked:
+    path = {name: str(value) for name, value in request.path_params.items()} | given
+    return Asked(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request))
+
+
+def _twin(request: Request) -> str:
+    """Give the address of the same page as data."""
+    path = "/now" if request.url.path == "/" else request.url.path.removesuffix("/decide")
+    return f"{path}.json" + (f"?{request.url.query}" if request.url.query else "")
+
+
+def _page(site: Site, read: Reader, given: dict[str, str] | None = None) -> Endpoint:
+    def endpoint(request: Request) -> Response:
+        asked = _asked(site, request, given or {})
+        try:
+            return _html(asked, read(asked))
+        except Exception as problem:  # noqa: BLE001 - whatever went wrong is told on a page
+            return _failed(asked, problem)
+
+    return endpoint
+
+
+def _json(site: Site, read: Reader, given: dict[str, str]) -> Endpoint:
+    def endpoint(request: Request) -> Response:
+        try:
+            view = read(_asked(site, request, given))
+        except Exception as problem:  # noqa: BLE001 - the same
+            _note(problem)
+            return _envelope(answers.failure(problem), answers.status_of(problem))
+        return _envelope({"ok": True, "data": to_data(view.data), "next": view.next, "warnings": []}, 200)
+
+    return endpoint
+
+
+def to_data(value: Any) -> Any:
+    """Give a result as plain JSON values."""
+    if hasattr(value, "as_dict"):
+        return to_data(value.as_dict())
+    if isinstance(value, dict):
+        return {key: to_data(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_data(item) for item in value]
+    return value
+
+
+def _envelope(content: dict[str, Any], status: int) -> Response:
+    # Escaped as for a script, so that no reader who takes it for a page finds one in it.
+    text = json.dumps(content).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Response(text, status, media_type="application/json; charset=utf-8")
+
+
+def _html(asked: Asked, view: View) -> Response:
+    decisions = view.decisions
+    if decisions is None:
+        decisions = sum(item.is_decision for item in asked.log.overview.waiting(limit=100))
+    now_ = asked.log.clock.now()
+    token = asked.session.form_token("logout", "")
+    text = page(asked, view, now=now_, decisions=decisions, site=asked.site, logout_token=token, twin=asked.twin)
+    return Response(text, view.status, media_type="text/html; charset=utf-8")
+
+
+def _failed(asked: Asked, problem: Exception) -> Response:
+    _note(problem)
+    status = answers.status_of(problem)
+    shown = {"problem": answers.told(problem), "status": status}
+    view = View("error.html", answers.TITLES[status], "decklog doctor", None, shown, status=status, decisions=0)
+    try:
+        return _html(asked, view)
+    except DecklogError:
+        return Response(f"{answers.TITLES[status]}.\n", status, media_type="text/plain; charset=utf-8")
+
+
+def _note(problem: Exception) -> None:
+    if not isinstance(problem, DecklogError):
+        _log.error("a page failed", exc_info=problem)
+
+
+def _to(path: str) -> Response:
+    return RedirectResponse(path, 303)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """Read a form's fields; of one that is given twice, nothing is taken."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    if kind != "application/x-www-form-urlencoded":
+        raise Invalid("a form is sent as application/x-www-form-urlencoded")
+    try:
+        pairs = parse_qsl((await request.body()).decode("ascii"), keep_blank_values=True, max_num_fields=20, errors="strict")
+    except (UnicodeDecodeError, ValueError):
+        raise Invalid("this form can't be read") from None
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise Invalid("this form has a field twice")
+    return dict(pairs)
+
+
+def _decide(site: Site) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        asked = _asked(site, request, {})
+        try:
+            asked = _asked(site, request, {}, await _form(request))
+            if asked.path["kind"] not in inbox.VERBS:
+                raise NotFound(f"a {asked.path['kind']} is not decided here")
+            answer = await run_in_threadpool(deciding.decide, asked)
+            if isinstance(answer, str):
+                return _to(segment(answer))
+            return await run_in_threadpool(_html, asked, answer)
+        except TooLarge:
+            raise
+        except Exception as problem:  # noqa: BLE001 - whatever went wrong is told on a page
+            return await run_in_threadpool(_failed, asked, problem)
+
+    return endpoint
+
+
+def _login_page(_: Request, status: int = 200, problem: str | None = None) -> Response:
+    view = View("login.html", "Log in", "decklog serve", None, status=status)
+    return Response(page(None, view, problem=problem), status, media_type="text/html; charset=utf-8")
+
+
+def _log_in(site: Site) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        try:
+            token = (await _form(request)).get("token", "")
+        except Invalid as problem:
+            return _login_page(request, 400, problem.message)
+        session = site.sessions.log_in(token.strip())
+        if session is None:
+            said = "This link was used already, or is older than five minutes. Press Enter in the terminal for a new one."
+            return _login_page(request, 403, said)
+        return RedirectResponse("/", 303, headers={"set-cookie": cookie_of(session)})
+
+    return endpoint
+
+
+def _log_out(site: Site) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        session, form = request.state.session, await _form(request)
+        if not session.is_form_token(form.get("token", ""), "logout", ""):
+            problem = Denied("this form is not of this session")
+            return await run_in_threadpool(_failed, _asked(site, request, {}), problem)
+        if form.get("everywhere"):
+            site.sessions.log_out_all()
+        site.sessions.log_out(session)
+        return RedirectResponse("/login", 303, headers={"set-cookie": NO_COOKIE})
+
+    return endpoint
+
+
+def _events(site: Site) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        session = request.state.session
+        if session.streams >= live.MOST_OF_A_SESSION or site.feed.count >= live.MOST_STREAMS:
+            return _envelope(answers.failure(Denied("too many streams are open")), 429)
+        cookies = request.headers.get("cookie")
+        stream = site.feed.stream(lambda: site.sessions.known(cookies) is session)
+        headers = {"x-accel-buffering": "no", "cache-control": "no-store"}
+        return StreamingResponse(_counted(session, stream), media_type="text/event-stream", headers=headers)
+
+    return endpoint
+
+
+async def _counted(session: Any, stream: AsyncIterator[str]) -> AsyncIterator[str]:
+    session.streams += 1
+    try:
+        async for text in stream:
+            yield text
+    finally:
+        session.streams -= 1
+
+
+def _static(request: Request) -> Response:
+    if request.path_params["edition"] != edition():
+        return Response("This file is of another version; reload the page.\n", 404, media_type="text/plain; charset=utf-8")
+    return _static_file(request.path_params["name"])
+
+
+def _static_file(name: str) -> Response:
+    content = assets().get(name)
+    if content is None:
+        return Response("There is no such file.\n", 404, media_type="text/plain; charset=utf-8")
+    kind = TYPES[name[name.rindex(".") :]]
+    return Response(content, headers={"content-type": kind, "cache-control": "public, max-age=31536000, immutable"})
+
+
+def _not_found(request: Request, problem: Any) -> Response:
+    if request.url.path.endswith(".json"):
+        return _envelope(answers.failure(NotFound("there is no such page")), problem.status_code)
+    return Response("There is no such page.\n", problem.status_code, media_type="text/plain; charset=utf-8")
+
+
+def _too_large(_: Request, __: Exception) -> Response:
+    return Response("That is too large.\n", 413, media_type="text/plain; charset=utf-8")
+
+
+def _fault(_: Request, problem: Exception) -> Response:
+    _note(problem)
+    return Response("Something went wrong.\n", 500, media_type="text/plain; charset=utf-8")

@@ -1,0 +1,109 @@
+"""Deciding on the web: the exact thing that was read, a reason, and the manager's proof, asked for each time and kept nowhere."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from decklog.errors import Conflict, DecklogError, Denied, Invalid, Unproven
+from decklog.web.answers import status_of
+from decklog.web.pages import inbox
+from decklog.web.site import Asked, View
+
+_TOO_LARGE_A_REASON = 4000
+
+
+class Paused(Denied):
+    """Too many proofs were wrong; for a moment none is taken."""
+
+    code = "paused"
+
+
+def decide(asked: Asked) -> View | str:
+    """Decide what a form says; give where to go on, or the page again with what was wrong and everything that was typed."""
+    kind, item_id = asked.path["kind"], asked.path["id"]
+    if not asked.session.is_form_token(asked.form.get("token", ""), inbox.VERBS.get(kind, ""), item_id):
+        raise Denied("this form is not of this session", hint="Reload the page and answer again.")
+    try:
+        (_decide_approval if kind == "approval" else _reconcile)(asked, item_id)
+    except DecklogError as problem:
+        return _again(asked, problem)
+    return f"/inbox/{kind}/{item_id}"
+
+
+def _again(asked: Asked, problem: DecklogError) -> View:
+    typed = {name: asked.form.get(name, "") for name in inbox.TYPED}
+    said = Unproven("that is not the manager's proof", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
+    view = inbox.item(asked, problem=said, typed=typed, wanted=typed["verdict"])
+    status = 429 if isinstance(problem, Paused) else status_of(problem)
+    return View(**{**vars(view), "status": status})
+
+
+def _decide_approval(asked: Asked, approval_id: str) -> None:
+    verdict, reason = inbox.verdict_of(asked, "approval"), _reason(asked)
+    record = asked.log.approvals.show(approval_id)
+    if asked.form.get("digest", "") != (record["subject_digest"] or ""):
+        raise Conflict("what is asked about is no longer what this page showed", hint="Reload the page and read it again.")
+    if verdict == "denied" and not reason:
+        raise Invalid("to deny it, say why: whoever asked reads it", field="reason")
+    digest = record["subject_digest"]
+    if verdict == "granted" and record["about"]["check"] == "not in the log":
+        digest = asked.form.get("typed_digest", "").strip()
+        if not digest:
+            raise Invalid("only a digest was given with this question: type the digest of what you looked at", field="digest")
+    with _proven(asked) as manager:
+        asked.log.approvals.decide(approval_id, verdict, by=manager, rationale=reason or None, digest=digest)  # type: ignore[arg-type]
+
+
+def _reconcile(asked: Asked, effect_id: str) -> None:
+    answer, reason = inbox.verdict_of(asked, "effect"), _reason(asked)
+    if not reason:
+        raise Invalid("say how you know", field="reason")
+    with _proven(asked) as manager:
+        asked.log.effects.reconcile(effect_id, answer, by=manager, reason=reason)  # type: ignore[arg-type]
+
+
+def _reason(asked: Asked) -> str:
+    reason = asked.form.get("reason", "").strip()
+    if len(reason) > _TOO_LARGE_A_REASON:
+        raise Invalid(f"a reason has at most {_TOO_LARGE_A_REASON} characters", field="reason")
+    return reason
+
+
+class _proven(AbstractContextManager[str]):
+    """Acts as the manager in its block, under the proof that came with the form; a wrong one is counted."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._sessions = asked.site.sessions
+        wait = self._sessions.pause()
+        if wait > 0:
+            raise Paused(f"too many wrong proofs: none is taken for another {wait:.0f} s")
+        proof = inbox.proof_of(asked)
+        if proof["how"] == "none":
+            raise Denied(proof["why"], hint="At the terminal: decklog approvals decide")
+        self._manager = str(proof["manager"])
+        self._blocks = _blocks(asked, proof["how"], self._manager)
+
+    def __enter__(self) -> str:
+        for block in self._blocks:
+            block.__enter__()
+        return self._manager
+
+    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
+        for block in reversed(self._blocks):
+            block.__exit__(None, None, None)
+        if problem is None:
+            self._sessions.forget_wrong()
+        elif _is_wrong_proof(problem):
+            self._sessions.count_wrong()
+
+
+def _blocks(asked: Asked, how: str, manager: str) -> list[AbstractContextManager[None]]:
+    given = asked.form.get("proof", "")
+    if not given:
+        raise Invalid("type the manager's password" if how == "password" else "type the key's passphrase", field="proof")
+    log = asked.log
+    proving = log.proving(password=given) if how == "password" else log.proving(key=asked.site.key, passphrase=given)
+    return [log.acting(manager, agent_id=asked.session.name), proving]
+
+
+def _is_wrong_proof(problem: BaseException) -> bool:
+    return isinstance(problem, Unproven) or (isinstance(problem, Denied) and "path" in problem.details)

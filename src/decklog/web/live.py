@@ -1,0 +1,170 @@
+"""What open pages are told: which runs have moved, and up to which entry. One look at the log serves all of them.
+
+Nothing of an entry is sent: a page knows its own last entry and asks for what came after it. So a lost connection, a restarted
+server and a tab that slept cost nothing: whoever connects again asks from where it was, and no entry comes twice.
+"""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from time import monotonic
+
+from decklog.app import Decklog
+from decklog.errors import DecklogError
+
+# A page that is told of more runs than this at once reads everything anew.
+MOST_RUNS = 256
+MOST_STREAMS = 512
+MOST_OF_A_SESSION = 64
+BEAT_SECONDS = 15.0
+# Commits that follow each other at once are told together.
+_PAUSE_SECONDS = 0.03
+# Runs that are over are looked at so often: a look at those that go on costs the same however many they are.
+_WHOLE_SECONDS = 5.0
+
+
+class Listener:
+    """One connection: what it has not been told yet. However slow it reads, that stays small."""
+
+    def __init__(self) -> None:
+        self.moved: dict[str, int] = {}
+        self.has_missed = False
+        self.is_over = False
+        self.wake = asyncio.Event()
+
+    def tell(self, moved: dict[str, int]) -> None:
+        self.moved |= moved
+        if len(self.moved) > MOST_RUNS:
+            self.moved.clear()
+            self.has_missed = True
+        self.wake.set()
+
+    def take(self) -> tuple[str, dict[str, int]] | None:
+        """Give what is to be told next, and forget it; None when there is nothing."""
+        name, moved = ("reset" if self.has_missed else "moved"), self.moved
+        has_news = self.has_missed or bool(moved)
+        self.moved, self.has_missed = {}, False
+        self.wake.clear()
+        return (name, moved) if has_news else None
+
+
+class Feed:
+    """Looks where the streams stand whenever something was committed, as long as anybody listens."""
+
+    def __init__(self, log: Decklog) -> None:
+        self._log = log
+        self._boot = secrets.token_hex(4)
+        self._number = 0
+        self._cursor: str | None = None
+        # When all streams were looked at last, and whether only some were since then.
+        self._whole_at, self._is_partial = 0.0, False
+        self._listeners: set[Listener] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._has_looked = asyncio.Event()
+        self.is_closed = False
+        self.looks = 0
+
+    @property
+    def count(self) -> int:
+        return len(self._listeners)
+
+    async def stream(self, is_welcome: Callable[[], bool]) -> AsyncIterator[str]:
+        """Give the text of one connection's stream, until it, its session or the server ends."""
+        listener = self._join()
+        try:
+            # A page reads when it is greeted: what is committed after the first look is told, what came before it is read.
+            await self._has_looked.wait()
+            yield f"retry: 1000\nid: {self._boot}.{self._number}\nevent: hello\ndata: {{}}\n\n"
+            while is_welcome() and not (listener.is_over or self.is_closed):
+                told = listener.take()
+                if told is not None:
+                    yield self._message(*told)
+                    continue
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(listener.wake.wait(), BEAT_SECONDS)
+                    continue
+                yield ": still here\n\n"
+        finally:
+            self._listeners.discard(listener)
+
+    def _join(self) -> Listener:
+        listener = Listener()
+        self._listeners.add(listener)
+        self._loop = asyncio.get_running_loop()
+        if self._looking is None or self._looking.done():
+            self._has_looked = asyncio.Event()
+            self._looking = asyncio.create_task(self._look())
+        return listener
+
+    def _message(self, name: str, moved: dict[str, int]) -> str:
+        return f"id: {self._boot}.{self._number}\nevent: {name}\ndata: {json.dumps(moved)}\n\n"
+
+    async def _look(self) -> None:
+        """Tell the listeners what moved, until there is none left."""
+        changed, loop = asyncio.Event(), asyncio.get_running_loop()
+        stop = self._log.db.watch(None, lambda: _call(loop, changed.set))
+        self._cursor = None
+        try:
+            await self._tell()
+            self._has_looked.set()
+            while self._listeners and not self.is_closed:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), 1.0)
+                if changed.is_set() or (self._is_partial and self._is_due):
+                    changed.clear()
+                    await self._tell()
+                    await asyncio.sleep(_PAUSE_SECONDS)
+        finally:
+            self._has_looked.set()
+            stop()
+
+    async def _tell(self) -> None:
+        try:
+            moved = await asyncio.to_thread(self._read_moved)
+        except DecklogError:
+            # The pages ask for themselves and hear what is wrong; this goes on when the log does.
+            for listener in self._listeners:
+                listener.has_missed = True
+                listener.wake.set()
+            return
+        if moved:
+            self._number += 1
+            for listener in self._listeners:
+                listener.tell(moved)
+
+    @property
+    def _is_due(self) -> bool:
+        return monotonic() - self._whole_at >= _WHOLE_SECONDS
+
+    def _read_moved(self) -> dict[str, int]:
+        """Read how far the streams have come that moved since the last look; the first look only remembers where they are."""
+        self.looks += 1
+        if self._cursor is None:
+            self._cursor = self._log.journal.now()
+            return {}
+        is_whole = self._is_due
+        answer = self._log.journal.since(self._cursor, going_on=not is_whole)
+        self._cursor, self._is_partial = answer["cursor"], not is_whole
+        if is_whole:
+            self._whole_at = monotonic()
+        return {one["stream"]: one["last"] for one in answer["moved"]}
+
+    def close(self) -> None:
+        """End all streams; it may be called from anywhere, a handler of signals too."""
+        self.is_closed = True
+        if self._loop is not None:
+            _call(self._loop, self._end)
+
+    def _end(self) -> None:
+        for listener in self._listeners:
+            listener.is_over = True
+            listener.wake.set()
+
+
+def _call(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> None:
+    # A loop that has ended has nobody left to tell.
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(what)

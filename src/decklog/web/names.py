@@ -1,0 +1,74 @@
+"""The names that a browser may call this server by: one of its own, and the loopback's, which lead to it.
+
+Cookies know no ports. Under `localhost` every program that listens on this machine would be sent ours; under a name that is
+drawn at random and told to nobody else, none is.
+"""
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from decklog.errors import Invalid
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_PORTS = range(1024, 65536)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The server's own name and port, and what follows from them."""
+
+    own: str
+    port: int
+
+    def __post_init__(self) -> None:
+        if self.port not in _PORTS:
+            raise Invalid(f"{self.port} can't be the port: it is from {_PORTS.start} to {_PORTS.stop - 1}", field="port")
+
+    @property
+    def host(self) -> str:
+        """What the `Host` of a request to the own name is."""
+        return f"{self.own}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        return f"http://{self.host}"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Every `Host` that is answered at all."""
+        return frozenset(f"{name}:{self.port}" for name in (self.own, *LOOPBACK))
+
+
+def new_name() -> str:
+    """Draw a name that nobody can guess; browsers take whatever ends in `.localhost` for this machine."""
+    return f"dl-{secrets.token_hex(3)}.localhost"
+
+
+def remembered(target: str, port: int | None) -> Names:
+    """Give a log's name and port as they were at its last start, so that open pages find it again; make them at its first."""
+    path = _path(target)
+    known = _read(path)
+    names = Names(str(known.get("name") or new_name()), port or int(known.get("port") or 8471))
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump({"name": names.own, "port": names.port}, file)
+    return names
+
+
+def _path(target: str) -> str:
+    settings = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    place = target if "://" in target else os.path.realpath(os.path.expanduser(target))
+    return os.path.join(settings, "decklog", "serve", f"{sha256(place.encode()).hexdigest()[:24]}.json")
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            known = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}

@@ -1,0 +1,130 @@
+"""Inbox: what exactly is asked, what happens if nobody says anything, and what was said before."""
+
+from typing import Any
+
+from decklog.app import Decklog
+from decklog.errors import DecklogError, Invalid, NotFound
+from decklog.web.answers import told
+from decklog.web.site import Asked, View
+
+PAGE = 50
+_DECIDED = 8
+# What the form of each kind asks, as the store spells the answers.
+VERDICTS = {"approval": ("granted", "denied"), "effect": ("yes", "no")}
+# What is kept of a form that could not be taken.
+TYPED = ("reason", "typed_digest", "verdict")
+VERBS = {"approval": "approvals.decide", "effect": "effects.reconcile"}
+
+
+def read(asked: Asked) -> View:
+    """Read what waits, with the first of it opened."""
+    page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
+    first = page[0] if page else None
+    opened = None if first is None else _item(asked, first.kind.value, first.id)
+    return _view(asked, page, opened, "Inbox", "decklog overview waiting", page)
+
+
+def item(asked: Asked, **answer: Any) -> View:
+    """Read one thing that waits, or waited, beside the list of the others."""
+    kind, item_id = asked.path["kind"], asked.path["id"]
+    opened = _item(asked, kind, item_id) | answer
+    page = asked.log.overview.waiting(limit=PAGE)
+    command = f"decklog approvals show {item_id}" if kind == "approval" else f"decklog effects get {item_id}"
+    return _view(asked, page, opened, opened["title"], opened.get("command") or command, opened["record"])
+
+
+def _view(asked: Asked, page: Any, opened: dict[str, Any] | None, title: str, command: str, data: Any) -> View:
+    shown = {"items": page, "opened": opened, "decided": _decided(asked.log)}
+    decisions = sum(one.is_decision for one in page)
+    return View("inbox.html", title, command, data, shown, next=page.next, place="inbox", decisions=decisions)
+
+
+def _decided(log: Decklog) -> Any:
+    try:
+        return [one for one in log.approvals.find(limit=2 * _DECIDED) if one.state.value != "open"][:_DECIDED]
+    except DecklogError as problem:
+        return told(problem)
+
+
+def _item(asked: Asked, kind: str, item_id: str) -> dict[str, Any]:
+    """Read what is opened, with how it can be answered from here."""
+    if kind == "approval":
+        found = _approval(asked, item_id)
+    elif kind == "effect":
+        found = _effect(asked, item_id)
+    else:
+        found = _other(asked, kind, item_id)
+    is_open = found["is_open"]
+    base: dict[str, Any] = {
+        "kind": kind,
+        "id": item_id,
+        "problem": None,
+        "typed": dict.fromkeys(TYPED, ""),
+        "wanted": asked.word("verdict"),
+        "token": None,
+    }
+    if kind in VERBS and is_open:
+        base["token"] = asked.session.form_token(VERBS[kind], item_id)
+    return base | found | {"proof": proof_of(asked) if is_open else None}
+
+
+def _approval(asked: Asked, approval_id: str) -> dict[str, Any]:
+    log = asked.log
+    record = log.approvals.show(approval_id)
+    digest = record["subject_digest"]
+    earlier = [one for one in log.approvals.find(digest=digest, limit=6) if one.id != approval_id] if digest else []
+    return {
+        "record": record,
+        "title": record["question"] or record["verdict"] or "Approval",
+        "goal": log.runs.get(record["run_id"]).goal,
+        "earlier": earlier,
+        "is_open": record["state"] == "open",
+    }
+
+
+def _effect(asked: Asked, effect_id: str) -> dict[str, Any]:
+    effect = asked.log.effects.get(effect_id)
+    return {
+        "record": effect,
+        "title": f"Did this happen? {effect.tool} in {effect.step}",
+        "goal": asked.log.runs.get(effect.run_id).goal,
+        "is_open": effect.state.value == "unknown",
+    }
+
+
+def _other(asked: Asked, kind: str, item_id: str) -> dict[str, Any]:
+    """Find what is answered elsewhere among what waits."""
+    after = None
+    while True:
+        page = asked.log.overview.waiting(limit=200, after=after)
+        for one in page:
+            if (one.kind.value, one.id) == (kind, item_id):
+                return {"record": one, "title": one.what, "goal": None, "is_open": False, "command": one.command}
+        if page.next is None:
+            raise NotFound(f"no {kind} {item_id!r} waits any more", hint="It was answered, or its time is over.")
+        after = page.next
+
+
+def proof_of(asked: Asked) -> dict[str, Any]:
+    """Say how the manager proves a decision here: by a password, by the passphrase of a key, or not on this page."""
+    if asked.site.is_read_only:
+        return {"how": "none", "why": "This log is open for reading only: nothing is decided here."}
+    shown = asked.log.trust.show()
+    if not shown["is_bound"]:
+        return {"how": "none", "why": "No manager is bound to this log, so nobody can prove a decision here.", "bind": True}
+    if "problem" in shown:
+        return {"how": "none", "why": "The record of who the manager is does not hold: decklog verify says more."}
+    found = {"manager": shown["manager"], "why": None}
+    if shown["has_password"]:
+        return {"how": "password", **found}
+    if asked.site.key is not None:
+        return {"how": "key", **found}
+    why = f"{shown['manager']} proves decisions with a key: start with --key FILE, or decide at the terminal."
+    return {"how": "none", **found, "why": why}
+
+
+def verdict_of(asked: Asked, kind: str) -> str:
+    verdict = asked.form.get("verdict", "")
+    if verdict not in VERDICTS[kind]:
+        raise Invalid(f"an answer is one of {', '.join(VERDICTS[kind])}", field="verdict")
+    return verdict

@@ -1,0 +1,67 @@
+"""Now: what waits for a person, what goes on, and what it costs, in ten seconds."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from decklog.app import Decklog
+from decklog.errors import DecklogError
+from decklog.figures import dollars
+from decklog.web.answers import told
+from decklog.web.site import Asked, View
+
+# So many of what waits are shown whole, with the exact thing that is asked about.
+MOST_WHOLE = 4
+MOST_RUNS = 12
+# Below this much of a day a straight line through it says nothing.
+_LEAST_HOURS = 2
+
+
+def read(asked: Asked) -> View:
+    """Read what the first page shows. A part that can't be read says so by itself."""
+    log = asked.log
+    summary = log.overview.now(limit=MOST_RUNS)
+    midnight = summary.at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    waiting = summary.waiting[: MOST_WHOLE + 1]
+    shown = {
+        "summary": summary,
+        "rest": _rest_of(summary.sentence),
+        "items": [(item, _about(log, item)) for item in waiting],
+        "strips": _part(lambda: log.overview.pulse([run.id for run in summary.runs])),
+        "failed": _part(lambda: log.overview.failed_tasks(midnight, limit=5)),
+        "ended": _part(lambda: log.overview.ended(summary.at - timedelta(days=1), limit=5)),
+        "spent": _spent(summary),
+    }
+    return View("now.html", "Now", "decklog now", summary, shown, place="now", decisions=summary.decisions)
+
+
+def _part(read_it: Callable[[], Any]) -> Any:
+    try:
+        return read_it()
+    except DecklogError as problem:
+        return told(problem)
+
+
+def _about(log: Decklog, item: Any) -> Any:
+    """Give the exact thing an approval is about; of anything else, nothing."""
+    return _part(lambda: log.approvals.show(item.id)["about"]) if item.kind.value == "approval" else None
+
+
+def _rest_of(sentence: str) -> tuple[str, str]:
+    """Part the sentence into what waits, which is loud, and the rest."""
+    head, dot, rest = sentence.partition(". ")
+    return (head + dot.strip(), rest) if dot else (sentence, "")
+
+
+def _spent(summary: Any) -> dict[str, Any]:
+    """Give the day's money: what was spent, of what, and where the day ends at this pace."""
+    budgets = [one for one in summary.budgets if one.scope == "all" and one.unit == "microdollars"]
+    budget = next((one for one in budgets if one.period == "day"), budgets[0] if budgets else None)
+    pressing = [one for one in summary.budgets if one is not budget and one.state != "ok"][:4]
+    return {"budget": budget, "pressing": pressing, "pace": _pace(summary.spent_today, summary.at)}
+
+
+def _pace(spent: int, now: datetime) -> str | None:
+    moment = now.astimezone(UTC)
+    hours = moment.hour + moment.minute / 60
+    return dollars(round(spent * 24 / hours)) if spent and hours >= _LEAST_HOURS else None

@@ -1,0 +1,83 @@
+"""Entries as rows of a page: who said what, cut where it is long, with the many small changes folded."""
+
+import json
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from decklog.figures import dollars
+
+LONGEST = 2000
+# From so many changes in a row on they are folded into one line.
+_FOLDED = 2
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+
+@dataclass(frozen=True)
+class Row:
+    """An entry as a page shows it; `rest` is how much of its text is not shown."""
+
+    entry: Any
+    what: str
+    text: str
+    rest: int
+
+
+def row_of(entry: Any) -> Row:
+    text = _plain(entry.body if entry.body is not None else _untold(entry))
+    return Row(entry, _what(entry), text[:LONGEST], max(0, len(text) - LONGEST))
+
+
+def folded(entries: list[Any]) -> list[tuple[bool, list[Row]]]:
+    """Part entries into stretches that are shown, and stretches of changes that are folded."""
+    parts: list[tuple[bool, list[Row]]] = []
+    for is_change, found in groupby(entries, key=lambda entry: entry.kind.value == "change" and not is_telling(entry)):
+        rows = [row_of(entry) for entry in found]
+        parts.append((is_change and len(rows) >= _FOLDED, rows))
+    return parts
+
+
+def is_telling(entry: Any) -> bool:
+    """Tell whether a change is one that people look for: a question, an answer, an end, a failure."""
+    return entry.record_table in ("approvals", "runs", "criteria", "checkpoints") or entry.subtype in _TELLING
+
+
+_TELLING = ("finished", "failed", "blocked", "expired", "abandoned")
+
+
+def _what(entry: Any) -> str:
+    if entry.record_table:
+        return f"{entry.record_table} {entry.subtype or ''}".strip()
+    parts = (entry.subtype, entry.phase and entry.phase.value, entry.confidence and entry.confidence.value)
+    return " · ".join(dict.fromkeys(part for part in parts if part))
+
+
+def _untold(entry: Any) -> str:
+    """Say what an entry without words is about: a call by its arguments and how it ended, a charge by its amount."""
+    image = entry.payload if isinstance(entry.payload, dict) else {}
+    if entry.record_table == "charges" and "model" in image:
+        cost = image.get("cost_microdollars")
+        return f"{'price unknown' if cost is None else dollars(cost)}, {image['model']}"
+    if entry.record_table:
+        named = (image.get(name) for name in ("title", "question", "criterion", "goal", "name", "body"))
+        return str(next(filter(None, named), entry.record_id))
+    if "arguments" in image:
+        return _call(image)
+    return json.dumps(entry.payload, ensure_ascii=False) if entry.payload is not None else ""
+
+
+def _call(image: dict[str, Any]) -> str:
+    given, result = image["arguments"], image.get("result")
+    said = given.get("command") if isinstance(given, dict) and len(given) == 1 else None
+    text = said if isinstance(said, str) else json.dumps(given, ensure_ascii=False)
+    code = result.get("exit_code") if isinstance(result, dict) else None
+    return text if code in (None, 0) else f"{text}  → exit {code}"
+
+
+def _plain(text: str) -> str:
+    """Write what a terminal would have shown at the end: without colours, and of a line that was overwritten its last state."""
+    if text.isascii() and text.isprintable():
+        return text
+    lines = _ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)

@@ -1,0 +1,56 @@
+"""The strip above a run's slider: how fast its entries came, where it was silent, and the entries that a person looks for."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
+from math import log
+from typing import Any
+
+from decklog.clock import from_text
+from decklog.figures import span
+
+STEPS = 150
+WIDTH, HEIGHT = 600, 28
+_LOWEST = 3
+# A pause as long as this is drawn as one, and named.
+_SILENCE = timedelta(minutes=10)
+_SHAPES = {"failure": "✕", "question": "▲", "checkpoint": "◆", "pivot": "↷"}
+_LISTED = 10
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Bars are x, y, width and height; marks and silences have their place, and what is said of them."""
+
+    bars: list[tuple[float, float, float, float]]
+    marks: list[dict[str, Any]]
+    listed: list[dict[str, Any]]
+    silences: list[tuple[float, str]]
+    left_out: int
+
+
+def strip_of(pulse: dict[str, Any]) -> Strip:
+    """Draw a run's pulse over the numbers of its entries: the same places that the slider has."""
+    steps = [(one["seq"], from_text(one["at"])) for one in pulse["steps"]]
+    size = max(1, pulse["last"] - pulse["first"] + 1)
+    pauses = [(later[0], later[1] - earlier[1], later[0] - earlier[0]) for earlier, later in pairwise(steps)]
+    rates = [count / (pause.total_seconds() + 1) for _, pause, count in pauses]
+    width = WIDTH / max(1, len(steps))
+    bars = [_bar(place, rate, width, rates) for place, rate in enumerate(rates, 1)]
+    silences = [(_x(seq, pulse, size), span(pause)) for seq, pause, _ in pauses if pause >= _SILENCE]
+    marks = [{**one, "shape": _SHAPES[one["what"]], "x": _x(one["seq"], pulse, size)} for one in pulse["marks"]]
+    return Strip(
+        [(0, HEIGHT - _LOWEST, round(width * 0.7, 2), _LOWEST), *bars], marks, marks[-_LISTED:], silences, pulse["left_out"]
+    )
+
+
+def _x(seq: int, pulse: dict[str, Any], size: int) -> float:
+    first: int = pulse["first"]
+    return round((seq - first) * WIDTH / size, 2)
+
+
+def _bar(place: int, rate: float, width: float, rates: list[float]) -> tuple[float, float, float, float]:
+    slowest, fastest = log(min(rates)), log(max(rates))
+    share = (log(rate) - slowest) / (fastest - slowest) if fastest > slowest else 0.5
+    height = round(_LOWEST + share * (HEIGHT - _LOWEST), 2)
+    return round(place * width, 2), round(HEIGHT - height, 2), round(width * 0.7, 2), height

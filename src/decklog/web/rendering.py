@@ -1,0 +1,140 @@
+"""Pages as text: templates that escape whatever they are given, and how times, money and words are written in them."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from decklog.characters import revealed
+from decklog.clock import from_text
+from decklog.figures import counted, dollars, span
+from decklog.web.site import Asked, View
+
+STATIC = files("decklog.web") / "static"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+_SLUGS = {"needs you": "need", "quiet": "fail", "running": "run", "done": "done", "failed": "fail", "held": "hold"}
+
+
+@cache
+def assets() -> dict[str, bytes]:
+    """Read every file that is served as it is, by its name."""
+    found = {}
+    for folder in ("", "vendor/"):
+        for item in (STATIC / folder).iterdir() if folder else STATIC.iterdir():
+            if item.is_file() and item.name.endswith(tuple(TYPES)):
+                found[f"{folder}{item.name}"] = item.read_bytes()
+    return found
+
+
+@cache
+def edition() -> str:
+    """Name what all of these files are: it is part of their address, so that a browser may keep them for ever."""
+    digests = [f"{name} {sha256(content).hexdigest()}" for name, content in sorted(assets().items())]
+    return sha256("\n".join(digests).encode()).hexdigest()[:16]
+
+
+def asset(name: str) -> str:
+    return f"/static/{edition()}/{name}"
+
+
+def moment(value: datetime | str) -> datetime:
+    return (from_text(value) if isinstance(value, str) else value).astimezone(UTC)
+
+
+def exact(value: datetime | str) -> str:
+    """Write a time so that it means the same everywhere."""
+    return f"{moment(value):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def iso(value: datetime | str) -> str:
+    return f"{moment(value):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def hour(value: datetime | str, now: datetime) -> str:
+    """Write when something is, with the day only where it is another one."""
+    at = moment(value)
+    return f"{at:%H:%M} UTC" if at.date() == now.astimezone(UTC).date() else f"{at:%d %b %H:%M} UTC"
+
+
+def passed(value: datetime | str, now: datetime) -> str:
+    return span(now - moment(value))
+
+
+def length(started: datetime, ended: datetime) -> str:
+    """Write how long something took, in two units where that says more."""
+    minutes = int((ended - started) / timedelta(minutes=1))
+    if minutes < 60 or minutes >= 2 * 24 * 60:
+        return span(ended - started)
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def segment(text: str) -> str:
+    """Write a name as part of a path."""
+    return quote(text, safe="/~@")
+
+
+def slug(word: str) -> str:
+    return _SLUGS.get(word, "idle")
+
+
+def laid_out(text: str) -> str:
+    """Lay JSON out, and leave any other text as it is."""
+    if not text.startswith(("{", "[")):
+        return text.removesuffix("\n")
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except ValueError:
+        return text.removesuffix("\n")
+
+
+def shown_lines(text: str) -> list[str]:
+    """Give what is decided on line by line, with everything written out that nobody would see."""
+    return [revealed(line, tabs=True) for line in laid_out(text).split("\n")]
+
+
+def bars(values: Sequence[int]) -> list[tuple[int, int]]:
+    """Give the place and height, of 12, of each step of a strip that has anything."""
+    most = max(values, default=0)
+    return [(place, max(2, value * 12 // most)) for place, value in enumerate(values) if value]
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def grouped(digest: str) -> str:
+    """Write the beginning of a digest in groups of four."""
+    return " ".join(digest[start : start + 4] for start in range(0, 16, 4)) + " …"
+
+
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    *(asset, exact, iso, hour, passed, length, segment, slug, shown_lines, bars, as_json, grouped),
+    *(dollars, counted, revealed),
+)
+
+
+@cache
+def environment() -> Environment:
+    """Make the templates' surroundings: everything is escaped, and what is not given is an error."""
+    made = Environment(
+        loader=PackageLoader("decklog.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.globals |= {function.__name__: function for function in _FUNCTIONS}
+    return made
+
+
+def page(asked: Asked | None, view: View, **more: Any) -> str:
+    """Write a whole page."""
+    base: dict[str, Any] = {"view": view, "title": view.title, "asked": asked, **view.shown, **more}
+    return environment().get_template(view.template).render(base)

@@ -1,0 +1,120 @@
+"""Who is logged in. Sessions are kept in memory alone: they end with the server, after a time, or when somebody logs out."""
+
+import hmac
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Lock
+
+LOGIN_SECONDS = 5 * 60
+SESSION_SECONDS = 12 * 60 * 60
+COOKIE = "decklog"
+MOST_SESSIONS = 200
+# So many wrong proofs, and nobody decides anything for a while.
+MOST_WRONG, PAUSE_SECONDS = 5, 60
+
+
+@dataclass
+class Session:
+    """One browser that logged in."""
+
+    id: str
+    ends: float
+    streams: int = 0
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+
+    @property
+    def name(self) -> str:
+        """What the journal calls it: enough to tell sessions apart, and no use to whoever reads it."""
+        return f"web:{sha256(self.id.encode()).hexdigest()[:8]}"
+
+    def form_token(self, verb: str, record_id: str) -> str:
+        """Make the token of one form: of this session, this verb and this record."""
+        return hmac.new(self.secret, f"{verb}\0{record_id}".encode(), sha256).hexdigest()
+
+    def is_form_token(self, given: str, verb: str, record_id: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.form_token(verb, record_id).encode())
+
+
+class Sessions:
+    """Gives out login links, each good for one browser and five minutes, and knows who came by one."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._gate = Lock()
+        self._links: dict[str, float] = {}
+        self._sessions: dict[str, Session] = {}
+        self._wrong: list[float] = []
+
+    def new_link(self) -> str:
+        """Make the secret part of a login link. Only its digest is kept."""
+        token = secrets.token_urlsafe(32)
+        with self._gate:
+            now = self._seconds()
+            self._links = {digest: ends for digest, ends in self._links.items() if ends > now}
+            self._links[_digest(token)] = now + LOGIN_SECONDS
+        return token
+
+    def log_in(self, token: str) -> Session | None:
+        """Begin a session by a link's secret part, which is used up by that; None when it is none, or no longer one."""
+        with self._gate:
+            now = self._seconds()
+            if self._links.pop(_digest(token), now) <= now:
+                return None
+            session = Session(secrets.token_urlsafe(32), now + SESSION_SECONDS)
+            known = sorted(self._sessions.values(), key=lambda one: one.ends)
+            for oldest in known[: max(0, len(known) + 1 - MOST_SESSIONS)]:
+                del self._sessions[oldest.id]
+            self._sessions[session.id] = session
+            return session
+
+    def known(self, cookies: str | None) -> Session | None:
+        """Find the session that a request's cookies name; one whose time is over is none."""
+        now = self._seconds()
+        for part in (cookies or "").split(";"):
+            name, _, value = part.strip().partition("=")
+            session = self._sessions.get(value) if name == COOKIE else None
+            if session is not None and session.ends > now:
+                return session
+        return None
+
+    def log_out(self, session: Session) -> None:
+        with self._gate:
+            self._sessions.pop(session.id, None)
+
+    def log_out_all(self) -> None:
+        """End every session, and every link that nobody followed."""
+        with self._gate:
+            self._sessions.clear()
+            self._links.clear()
+
+    # Guessing
+
+    def pause(self) -> float:
+        """Say for how many seconds no proof is taken, because too many were wrong."""
+        with self._gate:
+            now = self._seconds()
+            self._wrong = [at for at in self._wrong if at > now - PAUSE_SECONDS]
+            return self._wrong[-1] + PAUSE_SECONDS - now if len(self._wrong) >= MOST_WRONG else 0.0
+
+    def count_wrong(self) -> None:
+        with self._gate:
+            self._wrong.append(self._seconds())
+
+    def forget_wrong(self) -> None:
+        with self._gate:
+            self._wrong.clear()
+
+
+def cookie_of(session: Session) -> str:
+    """Write the cookie of a session: of this name alone, out of reach of scripts and of requests from other sites."""
+    return f"{COOKIE}={session.id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}"
+
+
+NO_COOKIE = f"{COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"
+
+
+def _digest(token: str) -> str:
+    return sha256(token.encode(errors="replace")).hexdigest()

@@ -1,0 +1,66 @@
+"""What one running dashboard is made of: its log, its names, who is logged in, and what is told to open pages."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from decklog.app import Decklog
+from decklog.web.live import Feed
+from decklog.web.names import Names
+from decklog.web.sessions import Session, Sessions
+
+
+@dataclass(frozen=True)
+class Site:
+    """One dashboard. `key` is the manager's key file, which a passphrase unlocks at each decision."""
+
+    log: Decklog
+    name: str
+    names: Names
+    sessions: Sessions
+    feed: Feed
+    key: str | None = None
+
+    @property
+    def is_read_only(self) -> bool:
+        return bool(self.log.db.read_only)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one request asks of a site: by whom, for which place, and with which words."""
+
+    site: Site
+    session: Session
+    path: dict[str, str]
+    query: dict[str, str]
+    form: dict[str, str] = field(default_factory=dict)
+    # Where the same is told as data.
+    twin: str = ""
+
+    @property
+    def log(self) -> Decklog:
+        return self.site.log
+
+    def number(self, name: str) -> int | None:
+        """Give a whole number of the query; what is none counts as not given."""
+        text = self.query.get(name, "")
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+    def word(self, name: str) -> str | None:
+        return self.query.get(name) or None
+
+
+@dataclass(frozen=True)
+class View:
+    """What a page answers: `data` is what its JSON form has, `shown` what its template takes beside it."""
+
+    template: str
+    title: str
+    command: str
+    data: Any
+    shown: dict[str, Any] = field(default_factory=dict)
+    next: str | None = None
+    # Which place of the bar is marked, and how many decisions wait, where the page knows it anyway.
+    place: str = ""
+    decisions: int | None = None
+    status: int = 200

@@ -1,0 +1,30 @@
+// One stream for all tabs of a browser: it may hold six connections to a host, and a seventh tab would hang.
+const ports = new Set()
+let source = null
+let state = 'connecting'
+
+function tell(message) {
+  for (const port of ports) port.postMessage(message)
+}
+
+function open() {
+  if (source) source.close()
+  source = new EventSource('/events')
+  source.addEventListener('hello', () => { state = 'live'; tell({ state, reset: true }) })
+  source.addEventListener('reset', () => tell({ state, reset: true }))
+  source.addEventListener('moved', event => tell({ state, moved: JSON.parse(event.data) }))
+  source.onerror = () => {
+    state = 'lost'
+    tell({ state })
+    // A server that answered with a refusal is not asked again by itself: after a restart somebody has to log in first.
+    if (source.readyState === EventSource.CLOSED) setTimeout(open, 1000 + Math.random() * 1000)
+  }
+}
+
+self.onconnect = event => {
+  const port = event.ports[0]
+  ports.add(port)
+  port.onmessage = message => { if (message.data === 'bye') ports.delete(port) }
+  if (source) port.postMessage({ state, reset: state === 'live' })
+  else open()
+}

@@ -1,0 +1,283 @@
+// Everything here is a convenience: each page is whole without it.
+const $ = (selector, root = document) => root.querySelector(selector)
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)]
+const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).createPolicy('decklog', {
+  // Only what this server made as a page, and only its own worker.
+  createHTML: text => text,
+  createScriptURL: url => {
+    if (!/^\/static\/[0-9a-f]{16}\/events\.js$/.test(url)) throw new TypeError('not ours')
+    return url
+  },
+})
+const parsed = text => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
+const stored = (name, value) => {
+  try {
+    return value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value)
+  } catch { return null }
+}
+
+// Times
+
+const skew = Date.parse(document.body.dataset.now) - Date.now()
+function span(seconds) {
+  const s = Math.max(0, Math.floor(seconds))
+  if (s >= 172800) return `${Math.floor(s / 86400)} d`
+  if (s >= 3600) return `${Math.floor(s / 3600)} h`
+  return s >= 60 ? `${Math.floor(s / 60)} min` : `${s} s`
+}
+function tick() {
+  const now = Date.now() + skew
+  const isOld = live.lostSince && Date.now() - live.lostSince > 10000
+  for (const time of $$('time[data-ago], time[data-age]')) {
+    const at = Date.parse(time.dateTime)
+    const said = isOld ? time.dateTime.slice(11, 19) + ' UTC' : span((now - at) / 1000) + ('ago' in time.dataset ? ' ago' : '')
+    if (time.textContent !== said) time.textContent = said
+  }
+  say()
+}
+
+// Live: one worker per browser tells which runs moved; the page asks for what it does not have yet
+
+const live = { state: 'connecting', lostSince: 0, lastAt: 0, held: false, wanted: false, busy: false, last: 0 }
+function say() {
+  const place = $('#live')
+  const text = live.held ? 'held still: press . to go on'
+    : live.state === 'live' ? 'live' + (live.lastAt ? `, entry ${span((Date.now() - live.lastAt) / 1000)} ago` : '')
+    : live.state === 'lost' ? 'reconnecting; a restarted server needs a new login'
+    : null
+  if (text && place.textContent !== text) place.textContent = text
+  place.classList.toggle('lost', live.state === 'lost')
+}
+function heard(message) {
+  live.lostSince = message.state === 'lost' ? live.lostSince || Date.now() : 0
+  live.state = message.state
+  if (message.moved) live.lastAt = Date.now()
+  if (message.reset || message.moved) {
+    const run = $('[data-run]')
+    if (!run || message.reset || run.dataset.run in message.moved) refresh()
+    if ($('#tail')) follow()
+  }
+  say()
+}
+const options = {
+  ignoreActiveValue: true,
+  callbacks: {
+    beforeAttributeUpdated: (name, node) => !(name === 'open' && node.tagName === 'DETAILS'),
+    beforeNodeMorphed: node => !(node.nodeType === 1 && (node.id === 'tail' || node.id === 'item' || node.id === 'slider')),
+    beforeNodeRemoved: node => !(node.nodeType === 1 && node.classList.contains('kept')),
+  },
+}
+async function refresh() {
+  live.wanted = true
+  const root = $('[data-live]')
+  if (!root || root.dataset.live === 'none' || live.busy || live.held) return
+  live.busy = true
+  try {
+    while (live.wanted && !live.held) {
+      await new Promise(done => setTimeout(done, Math.max(0, live.last + 1000 - Date.now())))
+      live.wanted = false
+      live.last = Date.now()
+      const answer = await fetch(location.pathname + location.search)
+      if (!answer.ok || answer.redirected) return
+      put(parsed(await answer.text()))
+    }
+  } catch { live.wanted = true } finally { live.busy = false }
+}
+function put(fresh) {
+  const root = $('[data-live]'), next = $('[data-live]', fresh)
+  if (!next) return
+  const item = $('#item'), other = $('#item', fresh)
+  if (item && (!other || other.dataset.digest !== item.dataset.digest || other.dataset.open !== item.dataset.open)) {
+    const changed = $('#changed')
+    if (changed) changed.hidden = false
+  }
+  Idiomorph.morph(root, next, options)
+  Idiomorph.morph($('#bar nav'), $('#bar nav', fresh), options)
+  document.title = fresh.title
+  buttons()
+  tick()
+}
+
+// The tail of a run
+
+const tail = { busy: false, wanted: false }
+const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 60
+async function follow() {
+  const list = $('#tail')
+  tail.wanted = true
+  if ('still' in list.dataset || tail.busy || live.held) return
+  tail.busy = true
+  try {
+    while (tail.wanted && !live.held) {
+      tail.wanted = false
+      const run = list.dataset.tail.split('/').map(encodeURIComponent).join('/')
+      const answer = await fetch(`/runs/${run}/rows?after=${list.dataset.last}`)
+      if (!answer.ok || answer.redirected) { tail.wanted = true; break }
+      add(list, parsed(`<ol>${await answer.text()}</ol>`))
+    }
+  } catch { tail.wanted = true } finally { tail.busy = false }
+}
+function add(list, fresh) {
+  const rows = [...$('ol', fresh).children]
+  const last = Number(list.dataset.last)
+  const newest = $$('li[id^="e-"]', fresh).reduce((most, row) => Math.max(most, Number(row.id.slice(2))), last)
+  if (newest === last) return
+  const stay = list.closest('.columns') ? false : atEnd()
+  for (const row of rows) {
+    row.classList.add('fresh')
+    list.append(document.adoptNode(row))
+  }
+  list.dataset.last = newest
+  while (list.children.length > 300) list.firstElementChild.remove()
+  if (stay) scrollTo(0, document.documentElement.scrollHeight)
+  else if (!atEnd() && !list.closest('.columns')) newer(rows.length)
+}
+let missed = 0
+function newer(count) {
+  missed += count
+  let button = $('.newer button')
+  if (!button) {
+    const place = document.createElement('p')
+    place.className = 'newer kept'
+    button = document.createElement('button')
+    button.type = 'button'
+    button.onclick = () => { missed = 0; place.remove(); scrollTo(0, document.documentElement.scrollHeight) }
+    place.append(button)
+    $('#tail').after(place)
+  }
+  button.textContent = `↓ ${missed} new`
+}
+
+// The slider: a number that the page is as of
+
+const slide = $('#slide')
+if (slide) {
+  slide.hidden = false
+  let wait = 0, round = 0
+  const go = at => {
+    const form = $('#slider'), here = new URL(location)
+    here.searchParams.delete('before')
+    at === Number(form.dataset.newest) ? here.searchParams.delete('at') : here.searchParams.set('at', at)
+    return here
+  }
+  const show = async at => {
+    const mine = ++round, url = go(at)
+    const answer = await fetch(url)
+    // The last one wins, whatever comes first.
+    if (mine !== round || !answer.ok || answer.redirected) return
+    const fresh = parsed(await answer.text())
+    history.replaceState(null, '', url)
+    document.title = fresh.title
+    $('.run').className = $('.run', fresh).className
+    $('.run').dataset.live = $('.run', fresh).dataset.live
+    for (const old of $$('.run > :not(#slider)')) old.remove()
+    let before = true
+    for (const part of [...$('.run', fresh).children]) {
+      if (part.id === 'slider') { before = false; continue }
+      before ? $('#slider').before(document.adoptNode(part)) : $('.run').append(document.adoptNode(part))
+    }
+    $('#command').textContent = $('#command', fresh).textContent
+    buttons()
+  }
+  slide.addEventListener('input', () => {
+    $('#at').value = slide.value
+    clearTimeout(wait)
+    wait = setTimeout(show, 80, Number(slide.value))
+  })
+  window.step = by => {
+    slide.value = Number(slide.value) + by
+    slide.dispatchEvent(new Event('input'))
+  }
+}
+
+// Keys
+
+const rowsOf = () => $$('[data-row]')
+let place = -1
+function move(by) {
+  const rows = rowsOf()
+  if (!rows.length) return
+  rows.forEach(row => row.classList.remove('here'))
+  place = Math.min(rows.length - 1, Math.max(0, place + by))
+  rows[place].classList.add('here')
+  const link = $('a', rows[place])
+  link ? link.focus() : rows[place].scrollIntoView({ block: 'nearest' })
+}
+const goTo = { n: '/now', r: '/runs', i: '/inbox' }
+let pressed = ''
+const keys = {
+  j: () => move(1),
+  k: () => move(-1),
+  a: () => choose('granted'),
+  d: () => choose('denied'),
+  '[': () => window.step && window.step(-1),
+  ']': () => window.step && window.step(1),
+  '.': () => { live.held = !live.held; say(); if (!live.held) { refresh(); if ($('#tail')) follow() } },
+  c: () => copy('command'),
+  t: () => theme(true),
+  '?': () => $('#help').showModal(),
+}
+function choose(verdict) {
+  const row = rowsOf()[place], form = $('form.answer')
+  const link = row && $(`[data-key="${verdict[0] === 'g' ? 'a' : 'd'}"]`, row)
+  if (link) location.href = link.href
+  else if (form) { $('#reason').focus(); form.dataset.wanted = verdict }
+}
+addEventListener('keydown', event => {
+  const typing = event.target.closest('input, textarea, select, dialog')
+  if (event.key === 'Enter' && event.ctrlKey && event.target.form?.classList.contains('answer')) {
+    const wanted = event.target.form.dataset.wanted || new URLSearchParams(location.search).get('verdict')
+    const button = wanted && $(`[name=verdict][value="${CSS.escape(wanted)}"]`, event.target.form)
+    if (button) event.target.form.requestSubmit(button)
+  }
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || stored('keys') === 'off') return
+  if (pressed === 'g' && goTo[event.key]) location.href = goTo[event.key]
+  else if (pressed !== 'g' && keys[event.key]) { event.preventDefault(); keys[event.key]() }
+  pressed = event.key
+})
+
+// Copying, and the look
+
+const copy = id => navigator.clipboard?.writeText($(`#${id}`).textContent)
+function buttons() {
+  for (const button of $$('[data-copy]')) {
+    button.hidden = !navigator.clipboard
+    button.onclick = () => copy(button.dataset.copy)
+  }
+}
+function theme(turn) {
+  let wanted = stored('theme')
+  if (turn) {
+    const isDark = wanted ? wanted === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches
+    stored('theme', wanted = isDark ? 'light' : 'dark')
+  }
+  if (wanted) document.documentElement.dataset.theme = wanted
+}
+$('#keys-on').checked = stored('keys') !== 'off'
+$('#keys-on').onchange = event => stored('keys', event.target.checked ? 'on' : 'off')
+buttons()
+theme(false)
+setInterval(tick, 1000)
+
+if (window.SharedWorker) {
+  const worker = new SharedWorker(policy.createScriptURL(document.body.dataset.events), { name: 'decklog' })
+  worker.port.onmessage = event => heard(event.data)
+  worker.port.start()
+  addEventListener('pagehide', () => worker.port.postMessage('bye'))
+  // A tab that comes back from the history has said goodbye.
+  addEventListener('pageshow', event => event.persisted && location.reload())
+} else {
+  let source = null
+  const listen = () => {
+    source?.close()
+    source = null
+    if (document.hidden) return
+    source = new EventSource('/events')
+    source.addEventListener('hello', () => heard({ state: 'live', reset: true }))
+    source.addEventListener('reset', () => heard({ state: 'live', reset: true }))
+    source.addEventListener('moved', event => heard({ state: 'live', moved: JSON.parse(event.data) }))
+    source.onerror = () => heard({ state: 'lost' })
+  }
+  addEventListener('visibilitychange', listen)
+  listen()
+}

@@ -1,0 +1,122 @@
+"""What open pages are told: which runs moved, each time, whoever writes; one look serves all of them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from decklog import Decklog
+from decklog.errors import Closed
+from decklog.web.live import MOST_RUNS, Feed, Listener
+
+Streams = list[AsyncIterator[str]]
+
+
+def parsed(text: str) -> tuple[str, dict[str, int]]:
+    fields = dict(line.split(": ", 1) for line in text.strip().splitlines() if not line.startswith(":"))
+    return fields.get("event", ""), json.loads(fields.get("data", "{}"))
+
+
+def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable[None]]) -> Feed:
+    """Open so many streams, greet each, and do something with them."""
+    feed = Feed(log)
+
+    async def run() -> None:
+        streams = [feed.stream(lambda: True) for _ in range(count)]
+        for stream in streams:
+            assert parsed(await anext(stream))[0] == "hello"
+        await asyncio.wait_for(job(feed, streams), 30)
+        for stream in streams:
+            await stream.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(run())
+    return feed
+
+
+async def told_of(stream: AsyncIterator[str], run_id: str, seq: int) -> None:
+    """Wait until a stream says that a run came as far as an entry."""
+    while parsed(await anext(stream))[1].get(run_id, 0) < seq:
+        pass
+
+
+def test_every_commit_is_told_to_everybody_who_listens(log: Decklog, run_id: str) -> None:
+    async def job(_: Feed, streams: Streams) -> None:
+        for _ in range(3):
+            entry = await asyncio.to_thread(log.journal.append, run_id, "hello")
+            for stream in streams:
+                await told_of(stream, run_id, entry.seq)
+
+    listening(log, 3, job)
+
+
+def test_what_another_process_would_write_is_told_too(target: str, log: Decklog, run_id: str) -> None:
+    async def job(_: Feed, streams: Streams) -> None:
+        def write() -> int:
+            with Decklog.open(target) as other:
+                return other.journal.append(run_id, "hello").seq
+
+        await told_of(streams[0], run_id, await asyncio.to_thread(write))
+
+    listening(log, 1, job)
+
+
+def test_a_hundred_pages_cost_no_more_looks_than_one(log: Decklog, run_id: str) -> None:
+    async def job(_: Feed, streams: Streams) -> None:
+        entry = await asyncio.to_thread(log.journal.append, run_id, "hello")
+        for stream in streams:
+            await told_of(stream, run_id, entry.seq)
+
+    assert listening(log, 100, job).looks <= listening(log, 1, job).looks + 2
+
+
+def test_nobody_looks_when_nobody_listens(log: Decklog, run_id: str) -> None:
+    async def job(_: Feed, __: Streams) -> None:
+        pass
+
+    feed = listening(log, 2, job)
+    assert feed.count == 0
+    looks = feed.looks
+    log.journal.append(run_id, "hello")
+    assert feed.looks == looks
+
+
+def test_a_stream_ends_with_the_server_and_with_its_session(log: Decklog) -> None:
+    async def job(feed: Feed, streams: Streams) -> None:
+        refused = feed.stream(lambda: False)
+        assert parsed(await anext(refused))[0] == "hello"
+        with pytest.raises(StopAsyncIteration):
+            await anext(refused)
+        asyncio.get_running_loop().call_later(0.01, feed.close)
+        with pytest.raises(StopAsyncIteration):
+            await anext(streams[0])
+
+    listening(log, 1, job)
+
+
+def test_a_reader_that_does_not_read_holds_no_memory_and_reads_anew() -> None:
+    async def run() -> None:
+        listener = Listener()
+        for number in range(3 * MOST_RUNS):
+            listener.tell({f"run_{number}": 1})
+            assert len(listener.moved) <= MOST_RUNS
+        told = listener.take()
+        assert told is not None
+        assert told[0] == "reset"
+        assert listener.take() is None
+
+    asyncio.run(run())
+
+
+def test_a_log_that_can_not_be_read_just_now_makes_pages_ask_for_themselves(
+    log: Decklog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def job(feed: Feed, streams: Streams) -> None:
+        def fail() -> dict[str, int]:
+            raise Closed("x")
+
+        monkeypatch.setattr(feed, "_read_moved", fail)
+        await feed._tell()
+        assert parsed(await anext(streams[0]))[0] == "reset"
+
+    listening(log, 1, job)

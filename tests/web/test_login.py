@@ -1,0 +1,145 @@
+"""Logging in: a link works once, for five minutes; a session ends with its time, its logout or the server."""
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from decklog.errors import Invalid
+from decklog.web.live import MOST_OF_A_SESSION
+from decklog.web.names import Names, remembered
+from decklog.web.sessions import COOKIE, LOGIN_SECONDS, MOST_SESSIONS, SESSION_SECONDS, Sessions
+from tests.web.asking import Browser, Seconds, made
+
+PAGES = ("/", "/now", "/runs", "/inbox", "/inbox/approval/x", "/runs/x/overview", "/runs/x/journal", "/no-such-page")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_whoever_is_not_logged_in_is_led_to_the_login(stranger: Browser, path: str) -> None:
+    answer = stranger.get(path)
+    assert (answer.status, answer.headers["location"], answer.body) == (303, "/login", b"")
+
+
+@pytest.mark.parametrize("path", ["/now.json", "/runs.json", "/events", "/runs/x/rows", "/runs/x/rows.json"])
+def test_a_program_that_is_not_logged_in_is_told_so(stranger: Browser, path: str) -> None:
+    answer = stranger.get(path)
+    assert (answer.status, answer.data["error"]["code"]) == (401, "not_logged_in")
+
+
+def test_a_link_logs_one_browser_in_once(stranger: Browser) -> None:
+    token = stranger.site.sessions.new_link()
+    first = stranger.post("/login", {"token": token})
+    assert (first.status, first.headers["location"]) == (303, "/")
+    assert re.fullmatch(rf"{COOKIE}=[\w-]{{43}}; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200", first.headers["set-cookie"])
+    assert stranger.get("/now").status == 200
+    again = stranger.post("/login", {"token": token})
+    assert again.status == 403
+    assert "set-cookie" not in again.headers
+    assert token not in again.text
+
+
+def test_of_two_who_follow_a_link_at_the_same_time_one_comes_in() -> None:
+    sessions = Sessions()
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(50):
+            token = sessions.new_link()
+            assert sum(found is not None for found in pool.map(sessions.log_in, [token] * 8)) == 1
+
+
+def test_a_link_is_good_for_five_minutes(stranger: Browser) -> None:
+    token = stranger.site.sessions.new_link()
+    stranger.seconds.now += LOGIN_SECONDS
+    assert stranger.post("/login", {"token": token}).status == 403
+
+
+@pytest.mark.parametrize("token", ["", "x", "x" * 43, "\ud800", "é" * 200])
+def test_a_guess_is_no_link(token: str) -> None:
+    sessions = Sessions()
+    sessions.new_link()
+    assert sessions.log_in(token) is None
+
+
+def test_a_session_ends_after_twelve_hours(browser: Browser) -> None:
+    browser.seconds.now += SESSION_SECONDS - 1
+    assert browser.get("/now").status == 200
+    browser.seconds.now += 1
+    assert browser.get("/now").status == 303
+
+
+def test_a_session_ends_with_its_logout_and_only_by_its_own_form(browser: Browser) -> None:
+    assert browser.post("/logout", {"token": "x"}).status == 403
+    assert browser.get("/now").status == 200
+    kept = browser.cookie
+    assert browser.post("/logout", {"token": browser.session.form_token("logout", "")}).status == 303
+    browser.cookie = kept
+    assert browser.get("/now").status == 303
+
+
+def test_all_sessions_end_together_if_that_is_asked_for(browser: Browser) -> None:
+    sessions = browser.site.sessions
+    other = sessions.log_in(sessions.new_link())
+    link = sessions.new_link()
+    form = {"token": browser.session.form_token("logout", ""), "everywhere": "1"}
+    assert browser.post("/logout", form).status == 303
+    assert other is not None
+    assert sessions.known(f"{COOKIE}={other.id}") is None
+    assert sessions.log_in(link) is None
+
+
+def test_sessions_end_with_the_server(log: Decklog, browser: Browser) -> None:
+    restarted = made(log)
+    restarted.cookie = browser.cookie
+    with restarted.runner:
+        assert restarted.get("/now").status == 303
+
+
+def test_sessions_and_links_do_not_pile_up() -> None:
+    seconds = Seconds()
+    sessions = Sessions(seconds)
+    first = sessions.log_in(sessions.new_link())
+    for _ in range(MOST_SESSIONS):
+        seconds.now += 1
+        assert sessions.log_in(sessions.new_link()) is not None
+    assert first is not None
+    assert sessions.known(f"{COOKIE}={first.id}") is None
+    assert len(sessions._sessions) == MOST_SESSIONS
+
+
+def test_a_form_is_of_one_session_one_verb_and_one_record() -> None:
+    sessions = Sessions()
+    one, other = sessions.log_in(sessions.new_link()), sessions.log_in(sessions.new_link())
+    assert one is not None
+    assert other is not None
+    token = one.form_token("approvals.decide", "apr_1")
+    assert one.is_form_token(token, "approvals.decide", "apr_1")
+    assert not one.is_form_token(token, "approvals.decide", "apr_2")
+    assert not one.is_form_token(token, "effects.reconcile", "apr_1")
+    assert not other.is_form_token(token, "approvals.decide", "apr_1")
+    assert not one.is_form_token("", "approvals.decide", "apr_1")
+
+
+def test_a_session_has_no_more_than_so_many_streams(browser: Browser) -> None:
+    browser.session.streams = MOST_OF_A_SESSION
+    assert browser.get("/events").status == 429
+
+
+def test_the_name_and_the_port_of_a_log_are_the_same_at_each_start_and_told_to_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    first = remembered(str(tmp_path / "log.db"), 9001)
+    assert re.fullmatch(r"dl-[0-9a-f]{6}\.localhost", first.own)
+    assert remembered(str(tmp_path / "log.db"), None) == first
+    assert remembered(str(tmp_path / "other.db"), None).own != first.own
+    kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    assert [oct(path.stat().st_mode & 0o777) for path in kept] == ["0o600"] * 2
+    assert oct(os.stat(tmp_path / "state/decklog/serve").st_mode & 0o777) == "0o700"
+
+
+@pytest.mark.parametrize("port", [0, 80, 1023, 65536])
+def test_a_port_that_would_change_the_name_is_refused(port: int) -> None:
+    with pytest.raises(Invalid):
+        Names("dl-000000.localhost", port)

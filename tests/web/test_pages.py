@@ -1,0 +1,268 @@
+"""What the pages show is what the verbs say, now and as of any entry, on both engines."""
+
+import html
+import random
+import re
+from datetime import timedelta
+from html.parser import HTMLParser
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from decklog.errors import Damaged, Invalid, NotFound
+from decklog.web import answers
+from decklog.web.pages import run_moment
+from decklog.web.pages.rows import LONGEST, folded, row_of
+from decklog.web.rendering import assets, bars, edition, length, shown_lines
+from tests.pictures import sample_log
+from tests.web.asking import Browser
+
+TABS = ("overview", "journal", "tasks", "reasoning", "tools")
+SHOWN = ("/", "/now", "/runs", "/inbox", *(f"/runs/commas/{tab}" for tab in TABS), "/runs/commas/overview?at=20")
+
+
+class Read(HTMLParser):
+    """Reads a page as a browser does: its text, its ids, and what it points to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.ids: list[str] = []
+        self.attributes: list[tuple[str, str, str | None]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        self.ids += [value for name, value in attrs if name == "id" and value]
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture
+def sample(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
+    """A dashboard of a week of two runs."""
+    sample_log.write(log, clock)
+    return browser
+
+
+def read(browser: Browser, url: str) -> Read:
+    answer = browser.get(url)
+    assert answer.status == 200, answer.text
+    return Read(answer.text)
+
+
+def test_now_says_in_a_sentence_what_waits_what_runs_and_what_it_costs(log: Decklog, sample: Browser) -> None:
+    page = read(sample, "/now")
+    assert log.overview.now().sentence in page.text
+    assert "git push origin trailing-commas" in page.text
+    assert "needs you" in page.text
+    assert "(1) Now · Decklog" in page.text
+
+
+def test_a_new_log_says_how_to_begin(browser: Browser) -> None:
+    assert 'decklog runs start "GOAL"' in read(browser, "/").text
+    assert "No run yet" in read(browser, "/runs").text
+    assert "Nothing waits." in read(browser, "/inbox").text
+
+
+@pytest.mark.parametrize("url", ["/now", "/runs", "/inbox", *(f"/runs/commas/{tab}" for tab in TABS)])
+def test_every_page_has_its_data_in_the_envelope_of_the_command_line(sample: Browser, url: str) -> None:
+    answer = sample.get(f"{url}.json")
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
+    assert answer.data.keys() == {"ok", "data", "next", "warnings"}
+    assert not set(answer.text) & set("<>&")
+    assert ("a", "href", f"{url}.json") in read(sample, url).attributes
+
+
+def test_a_page_and_its_data_are_of_the_same_verb(log: Decklog, sample: Browser) -> None:
+    assert sample.get("/now.json").data["data"]["sentence"] == log.overview.now().sentence
+    assert [run["id"] for run in sample.get("/runs.json").data["data"]] == ["commas", "fast-tests"]
+    assert sample.get("/inbox.json").data["data"] == [item.as_dict() for item in log.overview.waiting()]
+
+
+@pytest.mark.parametrize("url", SHOWN)
+def test_a_page_is_well_made(sample: Browser, url: str) -> None:
+    text = sample.get(url).text
+    page = Read(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert len(re.findall(r"<h1[ >]", text)) == 1
+    assert not [found for found in page.attributes if found[1] == "style" or found[1].startswith("on")]
+    elsewhere = [value for _, name, value in page.attributes if name in ("src", "href", "action") and value]
+    assert [value for value in elsewhere if not value.startswith(("/", "#"))] == []
+    assert "<script>" not in text
+    assert len(text) < 60_000
+
+
+def test_titles_are_unique(sample: Browser) -> None:
+    titles = [re.findall(r"<title>(.*?)</title>", sample.get(url).text)[0] for url in SHOWN[1:]]
+    assert len(set(titles)) == len(titles)
+
+
+def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: Browser) -> None:
+    newest = log.overview.run("commas").entries
+    for at in random.Random(14).sample(range(1, newest + 1), 12):
+        head, snapshot = run_moment.look(log, "commas", at), log.runs.snapshot("commas", at=str(at))
+        tasks = {task.id: task.state.value for task in snapshot.records.get("tasks", [])}  # type: ignore[attr-defined]
+        shown, _ = run_moment.tasks(log, "commas", at, None)
+        assert {task.id: task.state.value for task in shown} == tasks
+        assert {state: count for state, count in head.tasks.items() if count} == {
+            state: list(tasks.values()).count(state) for state in set(tasks.values())
+        }
+        assert (head.seq, head.cost, head.calls) == (at, snapshot.spent["microdollars"], snapshot.spent["calls"])
+        page = read(sample, f"/runs/commas/overview?at={at}")
+        assert f"AS OF ENTRY {at}" in page.text
+        entries = [int(name[2:]) for name in page.ids if name.startswith("e-")]
+        assert entries == list(range(max(1, at - 39), at + 1))
+
+
+def test_the_newest_entry_as_a_moment_is_what_is_now(log: Decklog, sample: Browser) -> None:
+    now, then = run_moment.look(log, "commas", None), run_moment.look(log, "commas", log.overview.run("commas").entries)
+    same = ("goal", "word", "seq", "tasks", "cost", "calls", "unpriced", "waiting", "moment", "planned")
+    assert [getattr(now, name) for name in same] == [getattr(then, name) for name in same]
+
+
+@pytest.mark.parametrize("at", ["0", "1000", "999999999"])
+def test_an_entry_that_is_not_there_is_no_moment(sample: Browser, at: str) -> None:
+    assert sample.get(f"/runs/commas/overview?at={at}").status == 404
+
+
+@pytest.mark.parametrize("at", ["", "x", "-1", "1.5", "१", "9" * 40])
+def test_what_is_no_number_is_no_moment_and_shows_the_present(sample: Browser, at: str) -> None:
+    assert "AS OF" not in read(sample, f"/runs/commas/overview?at={at}").text
+
+
+def test_the_kinds_of_entries_are_told_apart_at_any_moment(log: Decklog, sample: Browser) -> None:
+    for at in (None, 40, 20):
+        page = sample.get("/runs/commas/tools.json" + (f"?at={at}" if at else ""))
+        found = [entry["seq"] for entry in page.data["data"]["entries"]]
+        every = [entry.seq for entry in log.journal.find("commas", kind="tool", limit=100)]  # type: ignore[arg-type]
+        assert found == [seq for seq in every if at is None or seq <= at]
+
+
+def test_a_page_of_rows_is_what_came_after_an_entry_each_once_and_in_order(log: Decklog, sample: Browser) -> None:
+    newest = log.overview.run("commas").entries
+    for after in (0, 1, newest - 1, newest):
+        page = read(sample, f"/runs/commas/rows?after={after}")
+        assert [int(name[2:]) for name in page.ids if name.startswith("e-")] == list(range(after + 1, newest + 1))
+
+
+def test_whoever_was_away_for_long_gets_the_newest_and_is_told_how_much_is_missing(log: Decklog, browser: Browser) -> None:
+    log.runs.start("x", run_id="x")
+    log.journal.append_many([{"stream": "x", "body": "y", "kind": "event"} for _ in range(1300)])
+    page = read(browser, "/runs/x/rows?after=1")
+    entries = [int(name[2:]) for name in page.ids if name.startswith("e-")]
+    assert entries == list(range(1102, 1302))
+    assert "1,100 entries while you were away" in page.text
+
+
+def test_a_journal_is_read_page_by_page(log: Decklog, browser: Browser) -> None:
+    log.runs.start("x", run_id="x")
+    log.journal.append_many([{"stream": "x", "body": "y", "kind": "event"} for _ in range(450)])
+    url, seen = "/runs/x/journal", list[int]()
+    while True:
+        page = read(browser, url)
+        seen = [int(name[2:]) for name in page.ids if name.startswith("e-")] + seen
+        older = [value for tag, name, value in page.attributes if tag == "a" and name == "href" and "before=" in (value or "")]
+        if not older:
+            break
+        url = html.unescape(older[0] or "")
+    assert seen == list(range(1, 452))
+
+
+def test_runs_are_read_page_by_page_and_by_their_word(log: Decklog, clock: ManualClock, browser: Browser) -> None:
+    for number in range(60):
+        log.runs.start(f"goal {number}", run_id=f"r{number:02}")
+        clock.advance(seconds=1)
+    log.runs.finish("r07", summary="x")
+    first = browser.get("/runs.json").data
+    second = browser.get(f"/runs.json?after={first['next']}").data
+    assert [len(first["data"]), len(second["data"]), second["next"]] == [50, 10, None]
+    assert [run["id"] for run in browser.get("/runs.json?status=done").data["data"]] == ["r07"]
+    assert browser.get("/runs?status=busy").status == 400
+    assert "No run is “failed”" in read(browser, "/runs?status=failed").text
+
+
+@pytest.mark.parametrize("run_id", ["a/b", "a b".replace(" ", "%"), "x.json", "journal", "ü", "..x", "a?b", "a#b", "'\"<x>"])
+def test_a_run_is_found_by_whatever_name_it_has(log: Decklog, browser: Browser, run_id: str) -> None:
+    log.runs.start("goal", run_id=run_id)
+    page = read(browser, "/runs")
+    links = [
+        value for tag, name, value in page.attributes if (tag, name) == ("a", "href") and (value or "").endswith("/overview")
+    ]
+    assert len(links) == 1
+    assert browser.get(links[0]).status == 200
+    assert browser.get(f"{links[0]}.json").data["data"]["run"]["id"] == run_id
+
+
+def test_old_and_long_and_overwritten_texts_are_shown_as_a_person_reads_them(log: Decklog, run_id: str) -> None:
+    bar = "\r".join(f"{percent} %" for percent in range(101))
+    entry = log.journal.append(run_id, f"\x1b[31mred\x1b[0m\n{bar}\r\nend")
+    assert row_of(entry).text == "red\n100 %\nend"
+    long = row_of(log.journal.append(run_id, "x" * (LONGEST + 7)))
+    assert (len(long.text), long.rest) == (LONGEST, 7)
+
+
+def test_small_changes_are_folded_and_none_is_left_out(log: Decklog, sample: Browser) -> None:
+    entries = list(log.journal.find("commas", oldest_first=True, limit=200))
+    parts = folded(entries)
+    assert [row.entry.seq for _, rows in parts for row in rows] == [entry.seq for entry in entries]
+    assert any(is_folded for is_folded, _ in parts)
+    assert not any(row.entry.kind.value != "change" for is_folded, rows in parts if is_folded for row in rows)
+
+
+def test_what_is_decided_on_shows_what_nobody_would_see() -> None:
+    assert shown_lines("rm -rf /tmp/\u202ecod\u200b.exe\x1b[2K") == ["rm -rf /tmp/⟨U+202E⟩cod⟨U+200B⟩.exe⟨U+001B⟩[2K"]
+    assert shown_lines('{"b":1,"a":[2]}') == ["{", '  "b": 1,', '  "a": [', "    2", "  ]", "}"]
+    assert shown_lines("a\tb\n") == ["a    b"]
+
+
+def test_figures_of_a_page(clock: ManualClock) -> None:
+    start = clock.now()
+    assert [length(start, start + timedelta(minutes=minutes)) for minutes in (0, 41, 75, 2 * 24 * 60)] == [
+        "0 s",
+        "41 min",
+        "1 h 15 min",
+        "2 d",
+    ]
+    assert bars([0, 1, 12]) == [(1, 2), (2, 12)]
+    assert bars([]) == []
+
+
+@pytest.mark.parametrize(
+    ("problem", "status"), [(NotFound("x"), 404), (Invalid("x"), 400), (Damaged("at /home/x/log.db"), 503), (KeyError("x"), 500)]
+)
+def test_an_error_has_its_status_and_tells_nothing_of_the_machine(problem: Exception, status: int) -> None:
+    assert answers.status_of(problem) == status
+    assert "/home" not in str(answers.failure(problem))
+    assert answers.TITLES[status]
+
+
+def test_a_page_that_can_not_be_had_says_why(sample: Browser) -> None:
+    answer = sample.get("/runs/nothing/overview")
+    assert answer.status == 404
+    assert "there is no run" in Read(answer.text).text
+    assert sample.get("/runs/nothing/overview.json").data["error"]["code"] == "not_found"
+    assert sample.get("/nowhere").status == 404
+    assert sample.get("/nowhere.json").data["ok"] is False
+
+
+def test_files_are_kept_for_ever_by_what_they_are(browser: Browser) -> None:
+    for name, content in assets().items():
+        answer = browser.get(f"/static/{edition()}/{name}")
+        assert (answer.status, answer.body) == (200, content)
+        assert "immutable" in answer.headers["cache-control"]
+    assert browser.get("/static/0000000000000000/page.js").status == 404
+    for odd in ("../site.py", "vendor/../../site.py", "nothing.js", "vendor", ""):
+        assert browser.get(f"/static/{edition()}/{odd}").status == 404
+    assert browser.get("/favicon.ico").headers["content-type"] == "image/svg+xml"
+
+
+def test_no_page_is_kept_by_a_browser(sample: Browser) -> None:
+    for url in (*SHOWN, "/now.json", "/login", "/nowhere"):
+        assert sample.get(url).headers["cache-control"] == "no-store"
