@@ -25,7 +25,7 @@ _BESIDE = "importlib importlib._abc importlib.machinery importlib.util org org.p
 _OURS = """
 decklog decklog.app decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import
 decklog.place decklog.place.locate
-decklog.cli.parameters decklog.cli.shape decklog.cli.show decklog.cli.table decklog.cli.terminal decklog.clock
+decklog.cli.parameters decklog.cli.shape decklog.cli.show decklog.cli.styles decklog.cli.table decklog.cli.terminal decklog.clock
 decklog.db decklog.db.base decklog.db.callers decklog.db.forks decklog.db.schema decklog.db.sqlite
 decklog.db.sqlite.checkpoints decklog.db.sqlite.clock decklog.db.sqlite.connections decklog.db.sqlite.database
 decklog.db.sqlite.errors decklog.db.sqlite.fair_lock decklog.db.sqlite.file decklog.db.sqlite.group_commit
@@ -49,7 +49,12 @@ decklog.short decklog.short.answer decklog.short.caller decklog.short.verbs
 """
 EACH = frozenset(f"{_PYTHON} {_BESIDE} {_OURS}".split())
 TASKS = EACH | frozenset(_TASKS.split())
-SHORT = (TASKS | frozenset(_SHORT.split())) - {"decklog.cli.derived", "decklog.cli.show", "decklog.cli.table"}
+SHORT = (TASKS | frozenset(_SHORT.split())) - {
+    "decklog.cli.derived",
+    "decklog.cli.show",
+    "decklog.cli.styles",
+    "decklog.cli.table",
+}
 
 
 def imported(*words: str) -> set[str]:

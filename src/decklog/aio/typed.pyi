@@ -1691,6 +1691,8 @@ class AsyncOverview:
         """Show how one run stands."""
     async def task(self, task_id: str) -> dict[str, object]:
         """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
+    async def words(self, *, run_ids: list[str] | None = ..., task_ids: list[str] | None = ...) -> dict[str, dict[str, str]]:
+        """Say in a word how each of some runs and tasks stands: up to 200 of each, by their ids."""
     async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
         """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs."""
     async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:

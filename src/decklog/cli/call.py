@@ -38,6 +38,7 @@ class Call:
         # Whether empty fields are left out; None is for whoever calls to decide: agents pay for every character.
         self.brief: bool | None = None
         self.fields: str | None = None
+        self.no_color = False
         self.db: str | None = None
         self.agent: str | None = None
         self.agent_id: str | None = None
@@ -50,6 +51,8 @@ class Call:
                 self.words += ["--", *words]
             elif word == "--json":
                 self.json = True
+            elif word == "--no-color":
+                self.no_color = True
             elif word in ("--brief", "--no-brief"):
                 self.brief = word == "--brief"
             elif word.partition("=")[0] in WITH_VALUE:

@@ -49,7 +49,17 @@ def run_operation(call: Call) -> int:
     with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, operation):
         result = getattr(getattr(log, store), operation.name)(**arguments)
         reason = _reason(log, store, operation, arguments) if result is None else None
-        return show(result, as_json=call.json, reason=reason)
+        warnings = list(getattr(result, "warnings", ()))
+        return show(_told(log, store, operation, result), as_json=call.json, warnings=warnings, reason=reason)
+
+
+def _told(log: "Decklog", store: str, operation: Operation, result: "Any") -> "Any":
+    """Give what is shown of a result: runs and tasks that somebody looks at come with the word for how they stand."""
+    if store not in ("runs", "tasks") or operation.writes:
+        return result
+    from decklog.cli.standing import with_words
+
+    return with_words(log, result)
 
 
 # Verbs that may answer with nothing, and the verb that knows why when it is asked the same.

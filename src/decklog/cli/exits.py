@@ -17,9 +17,13 @@ _shape = Shape()
 
 
 def use_shape_of(call: "Call") -> None:
-    """Show from here on what a call asks for."""
+    """Show from here on what a call asks for, and as it asks for it."""
     global _shape
     _shape = Shape(brief=(call.json and call.is_brief) or bool(call.brief), fields=call.chosen_fields)
+    if call.no_color:
+        from decklog.cli import styles
+
+        styles.use_none()
 
 
 def shape() -> Shape:
@@ -60,9 +64,10 @@ def report(problem: BaseException, *, as_json: bool) -> int:
     if as_json:
         print_json({"ok": False, "error": problem.as_dict(), "warnings": []})
     else:
+        from decklog.cli.styles import BAD, painted
         from decklog.cli.terminal import visible
 
-        sys.stderr.write(f"decklog: {visible(problem.message, sys.stderr)}\n")
+        sys.stderr.write(f"{painted('decklog:', BAD, sys.stderr)} {visible(problem.message, sys.stderr)}\n")
         if problem.hint:
             sys.stderr.write(f"  {visible(problem.hint, sys.stderr)}\n")
     return exit_code(problem)

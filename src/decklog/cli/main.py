@@ -70,7 +70,8 @@ _FIRST = (
     ("help all", "every command; COMMAND --help tells what one takes"),
 )
 
-_EPILOG = """Every command takes --json, --brief, --fields A,B and --db PATH|URL; those that write --agent NAME, --agent-id ID.
+_EPILOG = """Every command takes --json, --brief, --fields A,B, --no-color and --db PATH|URL;
+those that write also --agent NAME and --agent-id ID.
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 not permitted, 5 conflict, 6 refused, 7 pending, 75 busy, 124 timed out."""
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
-from decklog.cli.table import cut, fitted, in_dollars, plain
+from decklog.cli.styles import DIM, PLAIN, STRONG, of_word, painted
+from decklog.cli.table import WORDS, cut, fitted, in_dollars, plain, readable
 from decklog.records import Page, Record
 
 TYPE_CHECKING = False
@@ -14,18 +15,22 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# `2026-11-15 12:00:00`, with which a line of an entry begins.
+_TIME = 19
+
+
 def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, reason: "dict[str, Any] | None" = None) -> int:
     """Print a verb's result, or the reason why there is none; give the exit code."""
     if hasattr(result, "__next__"):
         return show_stream(result, as_json=as_json)
-    warnings = [*(warnings or []), *getattr(result, "warnings", ())]
+    warnings = list(getattr(result, "warnings", ())) if warnings is None else [*warnings]
     if as_json:
         envelope = {"ok": True, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings}
         print_json(envelope if reason is None else {**envelope, "reason": reason})
         return 0
     text, left_out = as_text(_shaped(result))
     warnings += shape().warnings
-    sys.stdout.write(terminal.visible(text))
+    sys.stdout.write(text)
     if isinstance(result, list) and not result:
         sys.stderr.write("Nothing found.\n")
     if left_out:
@@ -33,7 +38,7 @@ def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, rea
     if isinstance(result, Page) and result.next is not None:
         sys.stderr.write(f"More: add --after '{result.next}'\n")
     for warning in warnings:
-        sys.stderr.write(f"warning: {terminal.visible(warning, sys.stderr)}\n")
+        sys.stderr.write(f"{painted('warning:', STRONG, sys.stderr)} {terminal.visible(warning, sys.stderr)}\n")
     if reason is not None:
         sys.stderr.write(f"Nothing: {terminal.visible(reason['message'], sys.stderr)}\n  {reason['hint']}\n")
     return 0
@@ -53,7 +58,7 @@ def show_stream(entries: "Iterator[Any]", *, as_json: bool, of_one_stream: bool 
         if as_json:
             print_json(to_data(entry))
         else:
-            terminal.say(entry_line(entry, of_one_stream=of_one_stream))
+            terminal.put(painted_entry(entry, of_one_stream=of_one_stream))
         sys.stdout.flush()
     return 0
 
@@ -72,7 +77,7 @@ def to_data(value: "Any") -> "Any":
 
 
 def as_text(result: "Any") -> tuple[str, list[str]]:
-    """Write a result for a person; name the columns of tables that found no room."""
+    """Write a result as a person's terminal may be sent it; name the columns of tables that found no room."""
     data = in_dollars(to_data(result))
     if data is None:
         return "", []
@@ -80,25 +85,31 @@ def as_text(result: "Any") -> tuple[str, list[str]]:
         return _of_dict(data)
     if isinstance(data, list) and isinstance(result, list) and result and _is_entry(result[0]):
         one = len({entry.stream for entry in result}) == 1
-        return "".join(entry_line(item, of_one_stream=one) + "\n" for item in result), []
+        return "".join(painted_entry(item, of_one_stream=one) + "\n" for item in result), []
     if _is_table(data):
         return fitted(data)
     if isinstance(data, list):
-        return "".join(f"{plain(item)}\n" for item in data), []
-    return f"{plain(data)}\n", []
+        return terminal.visible("".join(f"{plain(item)}\n" for item in data)), []
+    return terminal.visible(f"{plain(data)}\n"), []
 
 
 def _of_dict(data: "dict[str, Any]") -> tuple[str, list[str]]:
     """Write a record as a line for each field, and tables beneath it for what has rows."""
     tables = {name: value for name, value in data.items() if _is_table(value)}
     size = max((len(name) for name in data if name not in tables), default=0)
-    lines = [f"{name:<{size}}  {plain(value)}" for name, value in data.items() if value is not None and name not in tables]
+    lines = [_field(name, value, size) for name, value in data.items() if value is not None and name not in tables]
     text, left_out = "".join(line.rstrip() + "\n" for line in lines), list[str]()
     for name, rows in tables.items():
         written, missing = fitted(rows)
-        text += f"{chr(10) if text else ''}{name}\n{written}"
+        text += f"{chr(10) if text else ''}{painted(terminal.visible(name), STRONG)}\n{written}"
         left_out += [column for column in missing if column not in left_out]
     return text, left_out
+
+
+def _field(name: str, value: "Any", size: int) -> str:
+    said = readable(plain(value))
+    style = of_word(value) if name in WORDS else PLAIN
+    return f"{painted(terminal.visible(f'{name:<{size}}'), DIM)}  {painted(said, style)}"
 
 
 def _is_table(value: "Any") -> bool:
@@ -131,3 +142,9 @@ def entry_line(entry: "Any", *, of_one_stream: bool = False) -> str:
     where = f"{entry.seq:>5}" if of_one_stream and terminal.is_terminal() else entry.id
     line = f"{entry.at:%Y-%m-%d %H:%M:%S}  {where}  {entry.kind:<11} {who:<12} {': '.join(parts)}"
     return cut(terminal.visible(line), terminal.width()) if terminal.is_terminal() else line
+
+
+def painted_entry(entry: "Any", *, of_one_stream: bool = False) -> str:
+    """Write an entry as one line whose time stands back."""
+    line = entry_line(entry, of_one_stream=of_one_stream)
+    return painted(line[:_TIME], DIM) + line[_TIME:]

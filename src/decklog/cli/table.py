@@ -3,6 +3,7 @@
 import re
 
 from decklog.cli import terminal
+from decklog.cli.styles import DIM, of_word, painted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _FIRST = (
     "criterion",
     "question",
     "insight",
+    "stands",
     "state",
     "status",
     "body",
@@ -50,6 +52,9 @@ _FIRST = (
     "handle",
     "at",
 )
+
+# Columns of which each value is one of a few words, which have styles.
+WORDS = frozenset({"stands", "state", "status", "outcome", "severity", "verdict", "default_verdict"})
 
 _SMALL = "microdollars"
 # Columns that are in the unit that their row names.
@@ -88,17 +93,23 @@ def _filled(rows: "list[dict[str, Any]]") -> list[str]:
 def _written(limits: dict[str, int], rows: "list[dict[str, Any]]") -> str:
     cells = [[_cell(row.get(name), limit) for name, limit in limits.items()] for row in rows]
     widths = [max(len(name), *(len(row[place]) for row in cells)) for place, name in enumerate(limits)]
-    return "".join(
-        (" " * _GAP).join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n"
-        for line in (list(limits), *cells)
-    )
+    head = [painted(terminal.visible(name).ljust(width), DIM) for name, width in zip(limits, widths, strict=True)]
+    body = [[_styled(*cell) for cell in zip(limits, line, widths, strict=True)] for line in cells]
+    return "".join((" " * _GAP).join(line).rstrip() + "\n" for line in (head, *body))
+
+
+def _styled(name: str, cell: str, width: int) -> str:
+    return (painted(cell, of_word(cell)) if name in WORDS else cell) + " " * (width - len(cell))
 
 
 def _cell(value: "Any", limit: int) -> str:
     text = " ".join(plain(value).split())
-    if terminal.is_terminal():
-        text = terminal.visible(_TIME.sub(r"\1 \2", text))
-    return cut(text, limit)
+    return cut(readable(text), limit)
+
+
+def readable(text: str) -> str:
+    """Write a text, on a terminal, as a person reads it: times without their fractions, and nothing that a terminal obeys."""
+    return terminal.visible(_TIME.sub(r"\1 \2", text)) if terminal.is_terminal() else text
 
 
 def in_dollars(value: "Any") -> "Any":

@@ -28,7 +28,12 @@ def visible(text: str, stream: "TextIO | None" = None) -> str:
 
 def say(text: str) -> None:
     """Write a line, or several, for a person."""
-    sys.stdout.write(visible(text) + "\n")
+    put(visible(text))
+
+
+def put(text: str) -> None:
+    """Write a line, or several, in which nothing is left that others wrote and a terminal would obey."""
+    sys.stdout.write(text + "\n")
 
 
 def escaped_json(text: str) -> str:

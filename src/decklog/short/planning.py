@@ -8,8 +8,8 @@ if TYPE_CHECKING:
 
     from decklog.short.caller import Caller
 
-_MARKS = {"done": "x", "running": ">", "pending": " ", "abandoned": "~"}
-_HELD = "!"
+# By how a task stands; what a person has to look at stands out.
+_MARKS = {"needs you": "!", "failed": "!", "quiet": "?", "running": ">", "idle": " ", "held": "-", "done": "x", "cancelled": "~"}
 _SHOWN = 30
 _SUCH_AS = 'Such as: [{"title": "one"}, "two"]'
 _BULLETS = ("- [ ] ", "- ", "* ", "+ ")
@@ -40,17 +40,19 @@ def standing(me: "Caller", run_id: str) -> Answer:
     """Show how a run's tasks stand, a line for each."""
     run = me.log.runs.get(run_id)
     tasks = me.log.tasks.find(run_id, limit=_SHOWN)
-    lines = [f"{run.id}  {one_line(run.goal)} ({run.status})"]
+    words = me.log.overview.words(run_ids=[run_id], task_ids=[task.id for task in tasks])
+    stands = words["runs"][run_id]
+    lines = [f"{run.id}  {one_line(run.goal)} ({stands})"]
     for task in tasks:
         more = task.worker or task.reason or (f"waits for {task.open_dependencies}" if task.open_dependencies else "")
         said = f" ({one_line(more)})" if more and task.state not in ("done", "abandoned") else ""
-        lines.append(f"[{_MARKS.get(task.state, _HELD)}] {task.id}  {one_line(task.title)}{said}")
+        lines.append(f"[{_MARKS[words['tasks'][task.id]]}] {task.id}  {one_line(task.title)}{said}")
     if not tasks:
         lines.append(f"No tasks yet: {_two(me)}")
     if tasks.next is not None:
         lines.append(f"More: decklog tasks find {run_id} --after '{tasks.next}'")
-    data = [{"task": task.id, "title": task.title, "state": task.state.value} for task in tasks]
-    return Answer("\n".join(lines), {"run": run.id, "goal": run.goal, "status": run.status.value, "tasks": data})
+    data = [{"task": task.id, "title": task.title, "stands": words["tasks"][task.id]} for task in tasks]
+    return Answer("\n".join(lines), {"run": run.id, "goal": run.goal, "stands": stands, "tasks": data})
 
 
 def _two(me: "Caller") -> str:

@@ -128,7 +128,7 @@ def test_a_plan_comes_from_lines_and_shows_how_it_stands(decklog: Program, log_f
     decklog("next", "--as", "me")
     shown = [line.partition("  ")[2] for line in decklog("plan").out.splitlines()]
     assert shown == [
-        "a goal (active)",
+        "a goal (running)",
         "Change the lexer (me)",
         "Change the parser (waits for 1)",
         "Write it down (waits for 1)",

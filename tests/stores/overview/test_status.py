@@ -2,7 +2,7 @@
 
 import pytest
 
-from decklog import Decklog, ManualClock, Status
+from decklog import Decklog, Invalid, ManualClock, Status
 
 
 def word(log: Decklog, run_id: str = "run_1") -> str:
@@ -111,3 +111,24 @@ def test_every_task_has_a_word(log: Decklog, run_id: str) -> None:
 
 def test_every_word_has_a_shape_of_its_own() -> None:
     assert len({status.shape for status in Status}) == len(Status) == 8
+
+
+def test_the_words_of_many_are_those_of_each(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.runs.start("over", run_id="over")
+    log.runs.finish("over")
+    for name in ("taken", "lost", "free", "held"):
+        log.tasks.add(run_id, name, task_id=name)
+    log.tasks.claim(worker="ada", task_id="lost", lease_seconds=60)
+    clock.advance(minutes=2)
+    log.tasks.claim(worker="bo", task_id="taken")
+    log.tasks.pause("held", reason="later")
+    ids = ["taken", "lost", "free", "held"]
+    words = log.overview.words(run_ids=[run_id, "over", "nope"], task_ids=[*ids, "nope"])
+    assert words["runs"] == {run_id: word(log), "over": "done"}
+    assert words["tasks"] == {name: log.overview.task(name)["status"] for name in ids}
+    assert log.overview.words() == {"runs": {}, "tasks": {}}
+
+
+def test_words_are_asked_for_in_parts(log: Decklog) -> None:
+    with pytest.raises(Invalid, match="up to 200"):
+        log.overview.words(task_ids=[str(number) for number in range(201)])

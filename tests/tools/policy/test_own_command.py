@@ -8,7 +8,9 @@ from decklog.tools.policy import Decision, judge
 DECIDE = ["approvals", "decide", "apr_1", "granted", "--by", "em"]
 
 
-@pytest.mark.parametrize("setting", [*([flag, "x.db"] for flag in WITH_VALUE), ["--brief"], ["--no-brief"], ["--json"]])
+@pytest.mark.parametrize(
+    "setting", [*([flag, "x.db"] for flag in WITH_VALUE), ["--brief"], ["--no-brief"], ["--no-color"], ["--json"]]
+)
 @pytest.mark.parametrize("place", range(len(DECIDE) - 1))
 def test_no_setting_hides_what_only_the_manager_may_do(setting: list[str], place: int) -> None:
     words = ["decklog", *DECIDE[:place], *setting, *DECIDE[place:]]

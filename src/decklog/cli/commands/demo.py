@@ -9,8 +9,9 @@ import click
 
 from decklog.app import Decklog
 from decklog.cli.call import Call
+from decklog.cli.screens.lines import say
+from decklog.cli.screens.timeline import timeline
 from decklog.cli.show import entry_line, show
-from decklog.cli.timeline import timeline
 from decklog.demo import Demo
 
 
@@ -42,7 +43,7 @@ def _as_data(log: Decklog, target: str, run_id: str, play: Demo, is_whole: bool)
 
 
 def _show(log: Decklog, run_id: str, play: Demo) -> None:
-    click.echo(f"\n{timeline(log, run_id)}")
+    say([[], *timeline(log, run_id), []])
     attempts = log.tasks.attempts(play.killed_task)
     heir = attempts[-1].worker
     click.echo(f"{play.killed}'s lease ran out, and {heir} took '{log.tasks.get(play.killed_task).title}' over:\n")

@@ -3,9 +3,11 @@
 import click
 
 from decklog.cli.call import Call
+from decklog.cli.screens.lines import Line, Piece, say
 from decklog.cli.show import show
-from decklog.cli.terminal import is_terminal, say, width
-from decklog.figures import bar, dollars, sparkline
+from decklog.cli.styles import DIM, PLAIN, of_word
+from decklog.cli.terminal import is_terminal, visible, width
+from decklog.figures import bar, counted, dollars, sparkline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,32 +23,42 @@ def burn(call: Call) -> int:
     if call.json:
         return show(budgets, as_json=True)
     if not budgets:
-        say("No budget is set. A manager sets one: decklog budgets set all --period day --limit-microdollars 25000000")
+        say([[Piece("No budget is set. A manager sets one: decklog budgets set all --period day --limit-microdollars 25000000")]])
     size = max((len(_what(budget)) for budget in budgets), default=0)
-    for budget in budgets:
-        say(_line(budget, size))
+    say([line for budget in budgets for line in _lines(budget, size)])
     return 0
 
 
 def _what(budget: "dict[str, Any]") -> str:
-    return f"{budget['scope']} {budget['scope_id'] or ''}".strip()
+    return visible("everything" if budget["scope"] == "all" else f"{budget['scope']} {budget['scope_id']}")
 
 
-def _line(budget: "dict[str, Any]", size: int) -> str:
+def _lines(budget: "dict[str, Any]", size: int) -> list[Line]:
+    """Write a budget in a line; on a terminal that is too narrow for it, in two."""
+    state = str(budget["state"])
+    days = sparkline([int(day["spent"]) for day in budget["days"]])
+    style = PLAIN if state == "ok" else of_word(state)
+    head = [
+        Piece(f"{_what(budget):<{size}}  "),
+        Piece(f"{bar(float(budget['percent']))} {budget['percent']:>4} %", style),
+        Piece(f"  {days}", DIM),
+    ]
+    tail = [Piece(", ".join(_facts(budget))), Piece(f"  [{state}]", of_word(state))]
+    fits = not is_terminal() or sum(len(piece.text) for piece in (*head, *tail)) + 2 <= width()
+    return [[*head, Piece("  "), *tail]] if fits else [head, [Piece("    "), *tail]]
+
+
+def _facts(budget: "dict[str, Any]") -> list[str]:
     spent, ceiling, held = (_amount(budget[name], budget["unit"]) for name in ("spent", "ceiling", "reserved"))
     period = "in all" if budget["period"] == "forever" else f"a {budget['period']}"
     facts = [f"{spent} of {ceiling} {period}"]
     if budget["reserved"]:
         facts.append(f"{held} reserved")
     if budget["unpriced_calls"]:
-        facts.append(f"{budget['unpriced_calls']} calls of unknown price")
+        facts.append(f"{counted(budget['unpriced_calls'], 'call')} of unknown price")
     if budget["renews_at"]:
         facts.append(f"renews {str(budget['renews_at'])[:16].replace('T', ' ')}")
-    days = sparkline([int(day["spent"]) for day in budget["days"]])
-    shown = f"{bar(float(budget['percent']))} {budget['percent']:>4} %  {days}"
-    head, tail = f"{_what(budget):<{size}}  {shown}", f"{', '.join(facts)}  [{budget['state']}]"
-    fits = not is_terminal() or len(head) + 2 + len(tail) <= width()
-    return f"{head}  {tail}" if fits else f"{head}\n    {tail}"
+    return facts
 
 
 def _amount(value: int, unit: str) -> str:

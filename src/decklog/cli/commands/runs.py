@@ -4,9 +4,12 @@ import click
 
 from decklog.cli import show as shown
 from decklog.cli.call import Call
+from decklog.cli.screens.lines import say as say_lines
+from decklog.cli.screens.timeline import timeline as draw
+from decklog.cli.standing import of_records
+from decklog.cli.styles import STRONG, painted
 from decklog.cli.table import fitted, plain
-from decklog.cli.terminal import say
-from decklog.cli.timeline import timeline as draw
+from decklog.cli.terminal import put, say
 from decklog.figures import dollars
 
 TYPE_CHECKING = False
@@ -27,22 +30,22 @@ def show(call: Call, run_id: str, at: str | None) -> int:
     """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then."""
     with call.open(writing=False) as log:
         picture = log.runs.snapshot(run_id, at=at)
-        word = log.overview.run(run_id).status if at is None and not call.json else None
+        data = picture.as_dict()
+        if at is None:
+            data["run"] = of_records(log, "runs", [data["run"]])[0]
+            data |= {"tasks": of_records(log, "tasks", data["tasks"])} if data.get("tasks") else {}
     if call.json:
-        return shown.show(picture, as_json=True)
-    data = picture.as_dict()
-    shown.show(data["run"], as_json=False)
-    if word is not None:
-        say(f"\nstands  {word.shape} {word.value}")
+        return shown.show(data, as_json=True)
+    shown.show({name: value for name, value in data["run"].items() if value not in ("", 0, [], {})}, as_json=False)
     spent = data["spent"]
     if spent["calls"]:
         say(f"\nspent  {dollars(spent['microdollars'])} in {spent['calls']} calls, {spent['tokens']:,} tokens{_unpriced(spent)}")
     for name, rows in data.items():
         if isinstance(rows, list) and rows and name not in _ELSEWHERE:
-            say(f"\n{name}{_cut(rows)}\n{fitted(_brief(rows[:_MOST]))[0].rstrip()}")
-    say("\nlatest entries")
+            put(f"\n{painted(name, STRONG)}{_cut(rows)}\n{fitted(_brief(rows[:_MOST]))[0].rstrip()}")
+    put(f"\n{painted('latest entries', STRONG)}")
     for entry in picture.recent[-_RECENT:]:
-        say(shown.entry_line(entry, of_one_stream=True))
+        put(shown.painted_entry(entry, of_one_stream=True))
     return 0
 
 
@@ -64,6 +67,7 @@ def _brief(rows: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
         "title",
         "criterion",
         "question",
+        "stands",
         "state",
         "status",
         "worker",
@@ -109,5 +113,5 @@ def timeline(call: Call, run_id: str, width: int | None) -> int:
     with call.open(writing=False) as log:
         if call.json:
             return shown.show(log.runs.snapshot(run_id).attempts, as_json=True)
-        say(draw(log, run_id, width).rstrip("\n"))
+        say_lines(draw(log, run_id, width))
     return 0

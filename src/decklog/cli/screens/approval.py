@@ -3,7 +3,8 @@
 import json
 
 from decklog.characters import revealed
-from decklog.cli.screens.lines import DIM, LOUD, PLAIN, STRONG, Line, Piece, wrapped
+from decklog.cli.screens.lines import Line, Piece, wrapped
+from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG
 from decklog.clock import from_text
 from decklog.figures import span
 

@@ -1,16 +1,11 @@
 """Lines of a screen: pieces of text with a style each, which fit a width, on paper, in colour or in a window of curses."""
 
-import os
 import sys
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
 from decklog.characters import revealed
-from decklog.cli import terminal
-
-PLAIN, LOUD, DIM, STRONG = "plain", "loud", "dim", "strong"
-# Amber is for what needs a person, and for nothing else.
-_ANSI = {LOUD: "\x1b[1;33m", DIM: "\x1b[2m", STRONG: "\x1b[1m"}
+from decklog.cli.styles import PLAIN, are_shown, coded
 
 
 class Piece(NamedTuple):
@@ -23,21 +18,16 @@ class Piece(NamedTuple):
 Line = list[Piece]
 
 
-def has_colour() -> bool:
-    """Tell whether somebody looks who wants colours."""
-    return terminal.is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def written(line: Line, *, colour: bool) -> str:
     """Write a line, with the codes of its styles where a terminal shows them."""
     if not colour:
         return "".join(piece.text for piece in line).rstrip()
-    return "".join(f"{_ANSI[text.style]}{text.text}\x1b[0m" if text.style in _ANSI else text.text for text in line).rstrip()
+    return "".join(coded(piece.text, piece.style) for piece in line).rstrip()
 
 
 def say(lines: list[Line]) -> None:
     """Write lines to the terminal, or to whoever reads."""
-    colour = has_colour()
+    colour = are_shown()
     sys.stdout.write("".join(written(line, colour=colour) + "\n" for line in lines))
 
 

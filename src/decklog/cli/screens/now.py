@@ -1,7 +1,8 @@
 """What goes on in a log, as lines of a screen: the sentence first, then what needs a person, the runs, and the money."""
 
-from decklog.cli.screens.lines import DIM, LOUD, PLAIN, STRONG, Line, Piece, cells, clipped, fit, wrapped
-from decklog.figures import bar, dollars, span, sparkline
+from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit, wrapped
+from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
+from decklog.figures import bar, counted, dollars, span, sparkline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ START = (
     'Start a run:  decklog runs start "GOAL"',
     'Plan a task:  decklog tasks add RUN "TITLE"',
 )
-_STYLES = {"needs you": LOUD, "quiet": STRONG, "idle": DIM, "held": DIM}
 _WORD, _DONE, _COST, _AGE = 10, 7, 8, 6
 # Below this width a run is only its goal; from that one on there is room for the strip of the last hour.
 _NARROW, _ROOMY = 64, 116
@@ -63,7 +63,7 @@ def facts(item: "WaitingItem", now: "datetime") -> str:
 
 def run_line(run: "RunOverview", now: "datetime", width: int, strips: "Mapping[str, Sequence[int]] | None" = None) -> Line:
     """Write a run in a line: its word, its goal, who does what, its tasks, what it cost, and when it was heard of last."""
-    word = Piece(f"{run.status.shape} {fit(run.status.value, _WORD)}", _STYLES.get(run.status.value, PLAIN))
+    word = Piece(f"{run.status.shape} {fit(run.status.value, _WORD)}", of_word(run.status))
     figures = [
         Piece(" " + fit(f"{run.done}/{run.planned}" if run.planned else "–", _DONE, right=True)),
         # Whole, whatever it takes: half an amount is a wrong one.
@@ -100,12 +100,12 @@ def money_lines(summary: "Summary", width: int) -> list[Line]:
     lines: list[Line] = [[], [Piece("Money", STRONG)], *(_budget_line(budget, size, width) for budget in shown)]
     lines += _more(len(order) - len(shown), "decklog ledger burn")
     if summary.unpriced_today:
-        lines.append([Piece(f"  the price of {summary.unpriced_today} calls of today is unknown", DIM)])
+        lines.append([Piece(f"  the price of {counted(summary.unpriced_today, 'call')} of today is unknown", DIM)])
     return lines
 
 
 def _budget_line(budget: "BudgetStanding", size: int, width: int) -> Line:
-    style = {"stop": LOUD, "warn": STRONG}.get(budget.state, PLAIN)
+    style = PLAIN if budget.state == "ok" else of_word(budget.state)
     share = budget.spent * 100 / budget.ceiling if budget.ceiling else 100
     head = f"  {fit(budget.whose, size)}  {bar(share, _BAR)} {budget.percent:>3} %  "
     return [Piece(head, style), Piece(fit(budget.said, max(10, width - len(head))))]

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 from decklog.characters import revealed
 from decklog.cli.screens import approval as approvals
-from decklog.cli.screens.lines import DIM, LOUD, STRONG, Line, Piece, clipped, fit, wrapped
+from decklog.cli.screens.lines import Line, Piece, clipped, fit, wrapped
 from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
 from decklog.cli.show import entry_line
+from decklog.cli.styles import DIM, LOUD, STRONG, of_word
 from decklog.figures import dollars, span
 
 TYPE_CHECKING = False
@@ -106,7 +107,7 @@ def _run_page(log: "Decklog", run_id: str, width: int) -> Page:
     spent = dollars(run.cost_microdollars) if run.calls else "nothing"
     head += [
         [
-            Piece(f"{run.status.shape} {run.status.value}", LOUD if run.status.value == "needs you" else STRONG),
+            Piece(f"{run.status.shape} {run.status.value}", of_word(run.status)),
             Piece(f"   {run.id}"),
         ],
         [

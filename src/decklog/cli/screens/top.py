@@ -7,8 +7,9 @@ import time
 
 from decklog.characters import revealed
 from decklog.cli.proving import proving
-from decklog.cli.screens.lines import DIM, LOUD, STRONG, Line, Piece, cells, clipped, fit
+from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
 from decklog.cli.screens.pages import HELP, KEYS, SHOWN, Page, overview_page, thing_page
+from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_wanted
 from decklog.errors import DecklogError
 
 TYPE_CHECKING = False
@@ -261,13 +262,16 @@ class Top:
 
 def _styles() -> "dict[str, int]":
     """Say how curses shows each style: in colour where there is one and it is wanted."""
-    loud = curses.A_BOLD
+    styles = {PLAIN: curses.A_NORMAL, LOUD: curses.A_BOLD, STRONG: curses.A_BOLD, DIM: curses.A_DIM}
+    styles |= dict.fromkeys((GOOD, BAD, BUSY), curses.A_NORMAL)
     if curses.has_colors():
         curses.use_default_colors()
-    if curses.has_colors() and not os.environ.get("NO_COLOR"):
-        curses.init_pair(1, curses.COLOR_YELLOW, -1)
-        loud |= curses.color_pair(1)
-    return {"plain": curses.A_NORMAL, LOUD: loud, DIM: curses.A_DIM, STRONG: curses.A_BOLD}
+    if curses.has_colors() and are_wanted():
+        colours = {LOUD: curses.COLOR_YELLOW, GOOD: curses.COLOR_GREEN, BAD: curses.COLOR_RED, BUSY: curses.COLOR_CYAN}
+        for number, (style, colour) in enumerate(colours.items(), 1):
+            curses.init_pair(number, colour, -1)
+            styles[style] |= curses.color_pair(number)
+    return styles
 
 
 def _cursor(visibility: int) -> None:

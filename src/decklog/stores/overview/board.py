@@ -5,14 +5,14 @@ from datetime import datetime
 
 from decklog.clock import from_text, to_text
 from decklog.db.where import placed
-from decklog.stores.overview.status import Status, of_task
+from decklog.stores.overview.status import Status, TaskFacts, of_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from decklog.db.base import Database, Row
+    from decklog.db.base import Database
 
 _CARD = (
     *("id", "title", "state", "priority", "role", "worker", "leased_until", "not_before", "open_dependencies", "attempts"),
@@ -48,7 +48,6 @@ select d.task_id, t.title, t.state
  order by d.task_id, d.depends_on
  limit 500
 """
-_ASKED = "select distinct task_id from approvals where run_id = :run_id and state = 'open' and task_id is not null limit 500"
 COLUMNS = {"to_do": (0, 1), "doing": (2,), "held": (3,), "over": (5, 4)}
 _COUNTED = {
     "to_do": ("pending",),
@@ -94,8 +93,13 @@ class BoardColumn:
         return {"name": self.name, "count": self.count, "cards": [card.as_dict() for card in self.cards]}
 
 
-def columns(db: "Database", run_id: str, size: int, story: "Any", now: datetime, steady_now: datetime) -> list[BoardColumn]:
-    """Read the columns; `story` is what the run's entries add up to, and which tasks ended since its mark."""
+def columns(
+    db: "Database", run_id: str, size: int, story: "Any", asked: "set[str | None]", now: datetime, steady_now: datetime
+) -> list[BoardColumn]:
+    """Read the columns; `story` is what the run's entries add up to, and which tasks ended since its mark.
+
+    `asked` are the tasks that something holds up which only a person can say.
+    """
     just_over = list(dict.fromkeys(one.record_id for one in reversed(story.moments) if one.what == "ended"))[:size]
     marks, ids = placed(just_over)
     bound = {"run_id": run_id, "most": size, "since": story.since, **ids}
@@ -103,7 +107,7 @@ def columns(db: "Database", run_id: str, size: int, story: "Any", now: datetime,
     if just_over:
         place = {task_id: number for number, task_id in enumerate(just_over)}
         rows.sort(key=lambda row: place.get(row[1], -1) if row[0] == 5 else -1)
-    waits_for, asked = _waits_for(db, [row[1] for row in rows if row[0] == 1]), _asked(db, run_id)
+    waits_for = _waits_for(db, [row[1] for row in rows if row[0] == 1])
     found: list[BoardColumn] = []
     for name, ranks in COLUMNS.items():
         wanted = list({row[1]: row for rank in ranks for row in rows if row[0] == rank}.values())[:size]
@@ -122,17 +126,12 @@ def _waits_for(db: "Database", ids: "Sequence[str]") -> "dict[str, list[str]]":
     return found
 
 
-def _asked(db: "Database", run_id: str) -> "set[str]":
-    rows: list[Row] = db.rows(_ASKED, {"run_id": run_id})[1]
-    return {row[0] for row in rows}
-
-
 def _card(
-    task: "dict[str, Any]", waits_for: "Mapping[str, list[str]]", asked: "set[str]", now: datetime, steady_now: datetime
+    task: "dict[str, Any]", waits_for: "Mapping[str, list[str]]", asked: "set[str | None]", now: datetime, steady_now: datetime
 ) -> BoardCard:
     until = from_text(task["leased_until"]) if task["leased_until"] else None
     left = None if until is None else round((until - steady_now).total_seconds())
-    status = of_task(_Standing(task), needs_you=task["id"] in asked, now=now, steady_now=steady_now)
+    status = of_task(TaskFacts(task), needs_you=task["id"] in asked, now=now, steady_now=steady_now)
     same = ("id", "title", "state", "priority", "attempts", "failures", "max_attempts", "role", "worker", "stage", "assigned_to")
     return BoardCard(
         **{name: task[name] for name in same},
@@ -141,19 +140,6 @@ def _card(
         lease_seconds_left=left,
         why=_why(task, waits_for.get(task["id"], []), left, now),
     )
-
-
-class _Standing:
-    """The columns of a task that its word is made of."""
-
-    def __init__(self, task: "Mapping[str, Any]") -> None:
-        self.state = task["state"]
-        self.open_dependencies, self.failures, self.max_attempts = (
-            task[name] for name in ("open_dependencies", "failures", "max_attempts")
-        )
-        self.leased_until, self.not_before = (
-            from_text(task[name]) if task[name] else None for name in ("leased_until", "not_before")
-        )
 
 
 def _why(task: "Mapping[str, Any]", waits_for: "Sequence[str]", left: int | None, now: datetime) -> str | None:

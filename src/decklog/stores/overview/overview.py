@@ -18,7 +18,7 @@ from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, look
 from decklog.stores.overview.search import Asked, SearchResult, searched
-from decklog.stores.overview.status import Status, of_task
+from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_task
 from decklog.stores.overview.summary import Summary, sentence
 from decklog.stores.overview.waiting import WaitingItem, WaitingKind
 from decklog.stores.overview.wanted import Wanted
@@ -95,6 +95,11 @@ class _Base:
         """Count what holds each run up."""
         return Counter(item.run_id for item in self.items if item.run_id is not None and item.holds_up)
 
+    @property
+    def tasks(self) -> "set[str | None]":
+        """Name the tasks that something holds up."""
+        return {item.task_id for item in self.items if item.holds_up}
+
 
 class Overview(Store):
     """Shows how runs and tasks stand, what waits for a person, and what it costs."""
@@ -160,10 +165,17 @@ class Overview(Store):
     @reads
     def task(self, task_id: str) -> dict[str, object]:
         """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
-        task, base = self._tasks().get(task_id), self._base(False)
-        needs_you = any(item.task_id == task.id and item.holds_up for item in base.items)
-        word = of_task(task, needs_you=needs_you, now=base.moment.now, steady_now=base.moment.steady_now)
-        return {"id": task.id, "run_id": task.run_id, "title": task.title, "status": word.value, "state": task.state.value}
+        task = self._tasks().get(task_id)
+        word = self._words_of_tasks(self._base(False), [task.id])[task.id]
+        return {"id": task.id, "run_id": task.run_id, "title": task.title, "status": word, "state": task.state.value}
+
+    @reads_in_steps
+    def words(self, *, run_ids: "list[str] | None" = None, task_ids: "list[str] | None" = None) -> "dict[str, dict[str, str]]":
+        """Say in a word how each of some runs and tasks stands: up to 200 of each, by their ids."""
+        runs, tasks = run_ids or [], task_ids or []
+        if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
+            raise Invalid(f"ask for the words of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
+        return self._looked(lambda can_move: self._words(runs, tasks, can_move))
 
     @reads_in_steps
     def waiting(self, *, limit: int = 20, after: str | None = None) -> Page[WaitingItem]:
@@ -183,7 +195,8 @@ class Overview(Store):
         size = page_size(per_column)
 
         def look(_history: "Any", _place: "Any", story: "Any") -> list[BoardColumn]:
-            return columns(self._db, run_id, size, story, self._now(), self._steady_now())
+            base = self._base(False)
+            return columns(self._db, run_id, size, story, base.tasks, base.moment.now, base.moment.steady_now)
 
         return self._past().told(run_id, look)
 
@@ -314,6 +327,24 @@ class Overview(Store):
 
     def _look(self, base: _Base, sql: str, bound: "Mapping[str, Any]") -> "list[RunOverview]":
         return look(self._db, sql, bound, base.moment, base.by_run)
+
+    def _words(self, run_ids: "list[str]", task_ids: "list[str]", can_move_marks: bool) -> "dict[str, dict[str, str]]":
+        base = self._base(can_move_marks)
+        marks, ids = placed(run_ids)
+        bound, _ = self._db.values.bind(ids)
+        runs = self._look(base, f"select * from runs where id in ({marks})", bound) if run_ids else []
+        return {"runs": {run.id: run.status.value for run in runs}, "tasks": self._words_of_tasks(base, task_ids)}
+
+    def _words_of_tasks(self, base: _Base, task_ids: "list[str]") -> "dict[str, str]":
+        if not task_ids:
+            return {}
+        marks, ids = placed(task_ids)
+        bound, _ = self._db.values.bind(ids)
+        names, rows = self._db.rows(TASK_FACTS.format(ids=marks), bound)
+        facts = [TaskFacts(dict(zip(names, row, strict=True))) for row in rows]
+        times = {"now": base.moment.now, "steady_now": base.moment.steady_now}
+        held_up = base.tasks
+        return {task.id: of_task(task, needs_you=task.id in held_up, **times).value for task in facts}
 
     def _summary(self, size: int, can_move_marks: bool) -> Summary:
         base = self._base(can_move_marks)

@@ -3,6 +3,8 @@
 from datetime import timedelta
 from enum import StrEnum
 
+from decklog.clock import from_text
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,18 +82,35 @@ def of_run(
 _STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
 
 
-def of_task(task: "Any", *, needs_you: bool, now: "datetime", steady_now: "datetime") -> Status:
+TASK_FACTS = """
+select id, state, leased_until, not_before, open_dependencies, failures, max_attempts from tasks where id in ({ids})
+"""
+
+
+class TaskFacts:
+    """The columns of a task that its word is made of, beside what waits for a person."""
+
+    def __init__(self, task: "Mapping[str, Any]") -> None:
+        self.id, self.state = task["id"], task["state"]
+        self.open_dependencies: int = task["open_dependencies"]
+        self.failures, self.max_attempts = task["failures"], task["max_attempts"]
+        self.leased_until = from_text(task["leased_until"]) if task["leased_until"] else None
+        self.not_before = from_text(task["not_before"]) if task["not_before"] else None
+
+
+def of_task(task: TaskFacts, *, needs_you: bool, now: "datetime", steady_now: "datetime") -> Status:
     """Find the word for a task; one that could be claimed is idle, and one that used up its attempts has failed."""
-    match str(task.state):
+    match task.state:
         case "done":
             return Status.DONE
         case "abandoned":
             return Status.CANCELLED
     if needs_you:
         return Status.NEEDS_YOU
-    match str(task.state):
+    match task.state:
         case "running":
-            return Status.QUIET if task.leased_until <= steady_now else Status.RUNNING
+            is_over = task.leased_until is None or task.leased_until <= steady_now
+            return Status.QUIET if is_over else Status.RUNNING
         case "pending":
             waits = task.open_dependencies > 0 or (task.not_before is not None and task.not_before > now)
             return Status.HELD if waits else Status.IDLE

@@ -1,7 +1,8 @@
 """A text Gantt: who worked on what, when, and how it ended."""
 
 from decklog.cli import terminal
-from decklog.cli.table import cut
+from decklog.cli.screens.lines import Line, Piece, fit
+from decklog.cli.styles import BUSY, DIM, STRONG, of_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,32 +22,43 @@ _MARKS = {
     "parked": "~",
 }
 _LONGEST = 40
+_AROUND = 18
 
 
-def timeline(log: "Decklog", run_id: str, width: int | None = None) -> str:
-    """Draw every attempt at every task of a run as a bar over time."""
+def timeline(log: "Decklog", run_id: str, width: int | None = None) -> list[Line]:
+    """Draw every attempt at every task of a run as a bar over time, with the times of its beginning and end beneath."""
     picture = log.runs.snapshot(run_id)
-    goal = getattr(picture.run, "goal", run_id)
+    goal = " ".join(getattr(picture.run, "goal", run_id).split())
     if not picture.attempts:
-        return f"{goal}\n(no task was worked on yet)\n"
+        return [[Piece(goal, STRONG)], [Piece("(no task was worked on yet)", DIM)]]
     titles = {task.id: _short(task.title) for task in picture.records.get("tasks", [])}  # type: ignore[attr-defined]
     start = min(attempt.started_at for attempt in picture.attempts)
     end = max(attempt.ended_at or log.clock.now() for attempt in picture.attempts)
-    span = max((end - start).total_seconds(), 0.001)
+    seconds = max((end - start).total_seconds(), 0.001)
     label = max(len(titles[attempt.task_id]) for attempt in picture.attempts)
     worker = max(len(_short(attempt.worker)) for attempt in picture.attempts)
-    size = width or max(20, min(60, terminal.width(100) - label - worker - 18))
-    lines = [f"{goal}  ({_span(span)})"]
+    size = width or max(20, min(60, terminal.width(100) - label - worker - _AROUND))
+    lines: list[Line] = [[Piece(goal, STRONG), Piece(f"  ({_span(seconds)})", DIM)]]
     for attempt in picture.attempts:
-        bar = _bar(attempt, start, span, size)
-        who = f"{titles[attempt.task_id]:<{label}}  {_short(attempt.worker):<{worker}}"
-        lines.append(f"{who}  |{bar}|  {attempt.outcome or 'running'}")
-    return "\n".join(lines) + "\n"
+        who = f"{titles[attempt.task_id]:<{label}}  {_short(attempt.worker):<{worker}}  "
+        outcome = str(attempt.outcome or "running")
+        drawn, style = _bar(attempt, start, seconds, size), of_word(outcome) if attempt.outcome else BUSY
+        lines.append([Piece(who), Piece("|", DIM), Piece(drawn, style), Piece("|", DIM), Piece(f"  {outcome}", style)])
+    return [*lines, [Piece(" " * (label + worker + 5) + _scale(start, end, size), DIM)]]
 
 
 def _short(text: str) -> str:
     """Keep a label on its line."""
-    return cut(terminal.visible(" ".join(text.split())), _LONGEST)
+    shown = terminal.visible(" ".join(text.split()))
+    return fit(shown, min(len(shown), _LONGEST))
+
+
+def _scale(start: "datetime", end: "datetime", size: int) -> str:
+    """Write when the bars begin and end, below their ends; the day too where it is not the same."""
+    form = "%H:%M" if start.date() == end.date() and (end - start).total_seconds() >= 120 else "%H:%M:%S"
+    form = form if start.date() == end.date() else "%m-%d %H:%M"
+    first, last = f"{start:{form}}", f"{end:{form}}"
+    return f"{first}{last:>{max(size - len(first), len(last) + 1)}} UTC"
 
 
 def _span(seconds: float) -> str:

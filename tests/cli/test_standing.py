@@ -1,0 +1,60 @@
+"""One word for how a run or a task stands, the same in every answer."""
+
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from tests.cli.conftest import Program
+
+
+@pytest.fixture
+def asked(log_folder: Path) -> Path:
+    """A run in which one task waits for a person, and another for nobody."""
+    with Decklog.open(log_folder / ".decklog" / "decklog.db") as log:
+        for name in ("push", "docs"):
+            log.tasks.add("run_1", name, task_id=name)
+        log.tasks.claim(worker="ana", task_id="push")
+        log.approvals.ask("run_1", "Push?", by="ana", about="git push", task_id="push")
+    return log_folder
+
+
+def test_every_answer_has_the_same_word_for_a_task(asked: Path, decklog: Program) -> None:
+    word = decklog("overview", "task", "push", "--json").data["status"]
+    assert word == "needs you"
+    listed = decklog("tasks", "find", "run_1", "--json").data
+    assert {task["id"]: task["stands"] for task in listed} == {"push": word, "docs": "idle"}
+    assert decklog("tasks", "get", "push", "--json").data["stands"] == word
+    assert decklog("tasks", "view", "push", "--json").data["task"]["stands"] == word
+    assert decklog("tasks", "board", "run_1", "--json").data[1]["cards"][0]["status"] == word
+    assert {task["stands"] for task in decklog("runs", "show", "run_1", "--json").data["tasks"]} == {word, "idle"}
+    assert {task["stands"] for task in decklog("plan", "--run", "run_1", "--json").data["tasks"]} == {word, "idle"}
+
+
+def test_every_answer_has_the_same_word_for_a_run(asked: Path, decklog: Program) -> None:
+    word = decklog("overview", "run", "run_1", "--json").data["status"]
+    assert word == "needs you"
+    assert decklog("runs", "find", "--json").data[0]["stands"] == word
+    assert decklog("runs", "get", "run_1", "--json").data["stands"] == word
+    assert decklog("runs", "show", "run_1", "--json").data["run"]["stands"] == word
+    assert decklog("now", "--json").data["runs"][0]["status"] == word
+    assert decklog("plan", "--run", "run_1", "--json").data["stands"] == word
+    assert "(needs you)" in decklog("plan", "--run", "run_1").out
+
+
+def test_a_page_keeps_its_place_and_its_fields_can_be_chosen(asked: Path, decklog: Program) -> None:
+    said = decklog("tasks", "find", "run_1", "--limit", "1", "--fields", "id,stands", "--json").envelope
+    assert said["data"] == [{"id": "push", "stands": "needs you"}]
+    rest = decklog("tasks", "find", "run_1", "--after", said["next"], "--fields", "id,stands", "--json")
+    assert rest.data == [{"id": "docs", "stands": "idle"}]
+
+
+def test_a_moment_of_the_past_has_no_word_of_today(asked: Path, decklog: Program) -> None:
+    assert "stands" not in decklog("runs", "show", "run_1", "--at", "2", "--json").data["run"]
+    assert "stands" not in decklog("journal", "at", "tasks", "push", "3", "--json").data
+
+
+def test_the_board_says_how_each_task_stands(asked: Path, decklog: Program) -> None:
+    said = decklog("tasks", "board", "run_1").out
+    assert "▲ push" in said
+    assert "○ docs" in said
