@@ -38,6 +38,7 @@ programs: $(STAMP)
 
 # The real agent programs against a model on loopback; `.ci/run` installs them.
 test-agents: $(STAMP)
+	@$(BIN)/python -c 'import acp' 2>/dev/null || $(PIP) --editable '.[dev,editor]'
 	@$(IN_MEMORY); $(BIN)/pytest -n 2 tests/agents/real
 
 coverage: $(STAMP)

@@ -20,7 +20,7 @@ from tests.db.processes import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 # For those who work on Decklog, not for those who work with it.
-OURS = {"dev", "bench", "browser", "site"}
+OURS = {"dev", "bench", "browser", "editor", "site"}
 FOR_USERS = sorted(set(EXTRAS) - OURS - {"all"})
 LOCK = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
 PINS = {canonicalize_name(name): Version(version) for name, version in re.findall(r"^([\w.-]+)==(\S+)", LOCK, re.MULTILINE)}

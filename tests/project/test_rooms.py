@@ -26,7 +26,7 @@ BREAKING = {
     "No circles in the stores": ("decklog.stores.work.task", "decklog.stores.work.tasks"),
     "Only the journal": ("decklog.stores.work.tasks", "decklog.stores.journal.writer"),
     "The dashboard is imported": ("decklog.cli.commands.overview", "decklog.web.server"),
-    "The packages of the dashboard": ("decklog.cli.show", "jinja2"),
+    "Web servers only": ("decklog.cli.show", "jinja2"),
     "Importers know nothing": ("decklog.importers.gaia.importer", "decklog.importers.bazinga.importer"),
     "No circles inside redaction": ("decklog.redact.view", "decklog.redact.engine"),
     "The tools: the toolbox above": ("decklog.tools.policy.policy", "decklog.tools.files.files"),

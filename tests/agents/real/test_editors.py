@@ -187,7 +187,7 @@ def test_hooks_and_the_proxy_together_tell_everything_once(tmp_path: Path) -> No
 
 
 def test_the_protocols_own_client_talks_through_the_proxy(desk: Desk, program: str) -> None:
-    acp = pytest.importorskip("acp", reason="the protocol's SDK is not installed: see .ci/run")
+    acp = pytest.importorskip("acp", reason="the protocol's SDK is not installed: `make test-agents` does it")
     with desk.connect() as editor:
         environment = editor.environment
 
