@@ -57,6 +57,30 @@ def run(
         return Done(code, out.read(), err.read())
 
 
+# What a shell finds in the place of a program: it hands its words, its surroundings and its open files on.
+_STAND_IN = """#!{python} -IS
+import json, os, sys, _socket
+prepared = _socket.socket(fileno={number})
+order = {{"arguments": sys.argv[1:], "cwd": os.getcwd(), "environment": dict(os.environ), "timeout": 60}}
+files = b"".join(file.to_bytes(4, sys.byteorder) for file in (0, 1, 2))
+prepared.sendmsg([json.dumps(order).encode()], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+code = int(prepared.recv(64))
+prepared.detach()
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
+def stand_in(module: str, program: Path) -> int:
+    """Write a program that has its work done by what `prepare` of a module gave; give the file that a shell must inherit.
+
+    One call at a time: the next one is heard when the one before has ended.
+    """
+    number = _prepared(module).number
+    program.write_text(_STAND_IN.format(python=sys.executable, number=number))
+    program.chmod(0o755)
+    return number
+
+
 class _Prepared:
     """A process that forks a child for each order."""
 
@@ -65,6 +89,10 @@ class _Prepared:
         words = [sys.executable, "-m", "tests.prepared", module, str(theirs.fileno())]
         self._process = subprocess.Popen(words, env=environment(), pass_fds=[theirs.fileno()])
         theirs.close()
+
+    @property
+    def number(self) -> int:
+        return self._ours.fileno()
 
     def order(self, order: dict[str, Any], files: list[Any]) -> int:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file.fileno() for file in files]))]

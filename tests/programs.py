@@ -26,6 +26,11 @@ def call(words: list[str], *, cwd: Path, variables: dict[str, str], stdin: bytes
     return prepared.run(__name__, words, cwd=cwd, variables=variables, stdin=stdin, timeout=timeout)
 
 
+def stand_in(folder: Path) -> int:
+    """Put a `decklog` into a folder that is forked too; give the file that the shell which finds it must inherit."""
+    return prepared.stand_in(__name__, folder / "decklog")
+
+
 def prepare() -> Callable[..., None]:
     """Import everything, and give what is the program."""
     from decklog.cli import main  # before a module of this name takes its place in the package

@@ -6,6 +6,9 @@ import pytest
 from decklog import AsyncDecklog, Decklog, LeaseLost, ManualClock, TaskState
 from tests.aio.conftest import MOST_THREADS, Drive, our_threads
 
+# Several times as many as may have a thread.
+MANY = 5 * MOST_THREADS
+
 
 class Failure(Exception):
     pass
@@ -165,7 +168,7 @@ def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(drive: Dri
                 taken.append(claim.task.id)
 
         async with anyio.create_task_group() as group:
-            for number in range(200):
+            for number in range(MANY):
                 group.start_soon(work, number)
             await anyio.sleep(0.3)
             assert len(our_threads()) <= MOST_THREADS
@@ -173,9 +176,9 @@ def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(drive: Dri
                 await alog.runs.get("run_1")
                 async with alog.transaction():
                     await alog.journal.append("run_1", "meanwhile")
-            for number in range(200):
+            for number in range(MANY):
                 await alog.tasks.add("run_1", f"task {number}")
-        assert len(set(taken)) == 200
+        assert len(set(taken)) == MANY
 
     drive(program)
 

@@ -57,7 +57,7 @@ def test_errors_come_as_they_are(drive: Drive) -> None:
     drive(program)
 
 
-def test_a_thousand_appends_need_no_thousand_threads(drive: Drive, log: Decklog) -> None:
+def test_hundreds_of_appends_need_no_hundreds_of_threads(drive: Drive, log: Decklog) -> None:
     most = 0
 
     async def program(alog: AsyncDecklog) -> None:
@@ -67,11 +67,11 @@ def test_a_thousand_appends_need_no_thousand_threads(drive: Drive, log: Decklog)
             most = max(most, len(our_threads()))
 
         async with anyio.create_task_group() as group:
-            for number in range(1000):
+            for number in range(300):
                 group.start_soon(append, number)
 
     drive(program)
-    assert len(log.journal.find("run_1", kind=EntryKind.INTERACTION, limit=1000)) == 1000
+    assert len(log.journal.find("run_1", kind=EntryKind.INTERACTION, limit=1000)) == 300
     assert most <= MOST_THREADS
 
 

@@ -222,14 +222,15 @@ def sampled(dice: random.Random, columns: dict[str, list[str]], times: int) -> I
 class PostgresVictim:
     """A database whose values are changed and put back; copying a whole database is much slower."""
 
-    def __init__(self, url: str, log: Decklog) -> None:
-        self.url, self.log = url, log
+    def __init__(self, url: str, log: Decklog, connection: Any = None) -> None:
+        self.url, self.log, self._connection = url, log, connection
 
     def change(self, *statements: str) -> int:
         """Run statements past triggers, checks and foreign keys, all of which are there again afterwards."""
         import psycopg
 
-        with psycopg.connect(self.url, autocommit=True) as connection:
+        ours = nullcontext(self._connection) if self._connection else psycopg.connect(self.url, autocommit=True)
+        with ours as connection:
             connection.execute("set session_replication_role = replica")  # neither triggers nor foreign keys
             try:
                 return _run_all(connection, statements)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.db.processes import ROOT, environment
+from tests.programs import stand_in
 
 # Blocks that are not run, by their first line, and why.
 NOT_RUN = {
@@ -103,15 +104,21 @@ def variables(home: Path) -> dict[str, str]:
     return environment(HOME=str(home), XDG_DATA_HOME=str(home / "data"), PATH=path, COLUMNS="100")
 
 
-def answers(steps: list[Step], folder: Path, home: Path) -> list[tuple[int, str]]:
-    """Run commands one after the other in one shell; give the exit code and the words of each."""
+def answers(steps: list[Step], folder: Path, home: Path, *, is_forked: bool = False) -> list[tuple[int, str]]:
+    """Run commands one after the other in one shell; give the exit code and the words of each.
+
+    Forked, `decklog` is a process of its own that needs not import everything; otherwise it is the installed program.
+    """
     mark = "\x1e"
     run = [step for step in steps if not step.command.startswith(LEAVES_THE_MACHINE)]
     script = "\n".join(f"{step.command}\nprintf '{mark}%d{mark}' $?" for step in run)
+    surroundings = variables(home)
+    inherited = [stand_in(home)] if is_forked else []
     done = subprocess.run(
         ["bash", "-c", f"exec 2>&1\n{script}"],
         cwd=folder,
-        env=variables(home),
+        env={**surroundings, "PATH": f"{home}:{surroundings['PATH']}"} if is_forked else surroundings,
+        pass_fds=inherited,
         capture_output=True,
         text=True,
         timeout=300,
