@@ -6,6 +6,10 @@ from _thread import allocate_lock
 
 from decklog.clock import Clock
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _RANDOM_BITS = 80
@@ -50,8 +54,9 @@ def _base32(number: int) -> str:
 class Ids:
     """Makes identifiers such as `run_06fq2v8k3c…`: 48 bits of milliseconds, then 80 that are random but never go back."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, chance: "Callable[[int], bytes]" = os.urandom) -> None:
         self._clock = clock
+        self._chance = chance
         self._lock = allocate_lock()
         self._last = 0
         self._pid = os.getpid()
@@ -63,8 +68,8 @@ class Ids:
                 # A forked child must not go on counting from its parent's last number.
                 self._pid, self._last = os.getpid(), 0
             if milliseconds > self._last >> _RANDOM_BITS:
-                self._last = milliseconds << _RANDOM_BITS | int.from_bytes(os.urandom(10), "big") >> 1
+                self._last = milliseconds << _RANDOM_BITS | int.from_bytes(self._chance(10), "big") >> 1
             else:
-                self._last += 1 + int.from_bytes(os.urandom(4), "big")
+                self._last += 1 + int.from_bytes(self._chance(4), "big")
             number = self._last
         return f"{prefix}_{_base32(number)}"

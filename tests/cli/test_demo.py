@@ -22,3 +22,10 @@ def test_it_can_be_shown_again_in_the_same_log(decklog: Program) -> None:
         assert said.code == 0
         assert "is killed with SIGKILL" in said.out
         assert "hash chain whole" in said.out
+
+
+def test_a_large_log_is_made_and_its_place_said(decklog: Program) -> None:
+    said = decklog("demo", "--big", "--size", "500", "--until", "2026-11-15T14:02:52Z", "--db", "big.db", "--json")
+    assert (said.code, said.data["runs"]) == (0, 10)
+    assert decklog("demo", "--big", "--db", "big.db").code == 5
+    assert decklog("demo", "--size", "500", "--db", "big.db").code == 2

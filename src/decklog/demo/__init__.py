@@ -34,6 +34,8 @@ PLAN: list[dict[str, object]] = [
 WORKERS = ("ada", "bo", "cy")
 LEASE_SECONDS = 1.5
 _PATIENCE_SECONDS = 60.0
+# So many entries has the smallest of large logs.
+SMALLEST = 500
 
 
 class Demo:

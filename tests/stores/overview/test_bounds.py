@@ -48,17 +48,30 @@ def _marked_often(monkeypatch: pytest.MonkeyPatch) -> None:
 def statements(log: Decklog) -> Iterator[list[tuple[str, Any]]]:
     """Collect the statements that run in a block, with what was bound."""
     seen: list[tuple[str, Any]] = []
-    plain = log.db.rows
+    inside = False
 
-    def noted(sql: str, parameters: Any) -> Any:
-        seen.append((sql, parameters))
-        return plain(sql, parameters)
+    def noting(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(sql: str, parameters: Any) -> Any:
+            nonlocal inside
+            # One way of asking may be made of another.
+            is_first, inside = not inside, True
+            if is_first:
+                seen.append((sql, parameters))
+            try:
+                return plain(sql, parameters)
+            finally:
+                inside = inside and not is_first
 
-    log.db.rows = noted  # type: ignore[method-assign]
+        return noted
+
+    ways = {name: getattr(log.db, name) for name in ("rows", "one")}
+    for name, plain in ways.items():
+        setattr(log.db, name, noting(plain))
     try:
         yield seen
     finally:
-        log.db.rows = plain  # type: ignore[method-assign]
+        for name in ways:
+            delattr(log.db, name)
 
 
 def grow(log: Decklog, clock: ManualClock, runs: range, tasks: int) -> None:

@@ -45,14 +45,11 @@ def act(log: Decklog, dice: random.Random, run_id: str, clock: ManualClock) -> N
         case 0 | 1:
             log.tasks.add(run_id, f"task {dice.random():.3f}", max_attempts=3)
         case 2 | 3:
-            if (claim := log.tasks.claim(run_id, worker=dice.choice(["dev-1", "dev-2"]), lease_seconds=60)) is not None:
-                match dice.randrange(4):
-                    case 0:
-                        claim.finish("it works")
-                    case 1:
-                        claim.fail("no module lark")
-                    case 2:
-                        claim.release()
+            held = log.tasks.find(run_id, state="running", limit=3)  # type: ignore[arg-type]
+            if held and dice.random() < 0.6 and held[0].leased_until > clock.now():
+                end(log, dice, held[0])
+            else:
+                log.tasks.claim(run_id, worker=dice.choice(["dev-1", "dev-2"]), lease_seconds=60)
         case 4:
             log.ledger.charge("m", cost_microdollars=dice.choice([None, 3]), input_tokens=5, run_id=run_id)
         case 5:
@@ -66,6 +63,21 @@ def act(log: Decklog, dice: random.Random, run_id: str, clock: ManualClock) -> N
         case 8:
             log.criteria.record(run_id, [f"It is {dice.random():.3f} fast"])
             log.runs.record_agent(run_id, dice.choice(["developer", "reviewer"]), turns=dice.randrange(9))
+
+
+def end(log: Decklog, dice: random.Random, task: Any) -> None:
+    """End an attempt that somebody else began, or let it go on."""
+    match dice.randrange(5):
+        case 0:
+            log.tasks.finish(task.id, fence=task.fence, summary="it works")
+        case 1:
+            log.tasks.fail(task.id, fence=task.fence, blocker="no module lark")
+        case 2:
+            log.tasks.release(task.id, fence=task.fence)
+        case 3:
+            log.tasks.extend(task.id, fence=task.fence, lease_seconds=60)
+        case 4:
+            log.tasks.edit(task.id, reason="urgent", priority=dice.randrange(99))
 
 
 def filled(log: Decklog, clock: ManualClock, steps: int, seed: int = 3) -> int:
@@ -123,6 +135,8 @@ def test_any_page_as_of_any_entry_is_that_of_the_whole_picture(log: Decklog, clo
     dice, last = random.Random(5), filled(log, clock, 60)
     for at in [1, last, *dice.sample(range(1, last + 1), 10)]:
         check(log, at, dice.choice([4, 50]))
+    for at in range(1, last + 1):
+        assert log.runs.tallies("commas", at=str(at)) == tallied(log.runs.snapshot("commas", at=str(at))), at
     kept = log.db.read(lambda: log.db.one("select max(seq), count(*) from run_marks", {}))
     assert kept == (last // 7 * 7, last // 7)
     assert log.journal.verify().ok
@@ -131,7 +145,7 @@ def test_any_page_as_of_any_entry_is_that_of_the_whole_picture(log: Decklog, clo
 def test_a_span_has_the_attempts_that_overlap_it_as_they_stood_at_its_end(log: Decklog, clock: ManualClock) -> None:
     dice, last = random.Random(11), filled(log, clock, 70, 11)
     whole = {one["started_seq"]: one for one in log.runs.lanes("commas")["attempts"]}
-    assert len(whole) > 8
+    assert len(whole) > 6
     for _ in range(15):
         first, until = sorted(dice.choices(range(1, last + 1), k=2))
         expected = [seq for seq, one in whole.items() if seq <= until and (seq >= first or (one["ended_seq"] or until) >= first)]
@@ -263,9 +277,11 @@ def test_verify_finds_what_the_entries_do_not_add_up_to_and_derive_mends_it(
     for statement in CHANGES:
         log.runs.tallies("commas")
         assert victim.change(statement) > 0, statement
-        found = log.journal.verify()
-        assert found.first is not None, statement
-        assert str(found.first.table) in statement
+        found = log.db.read(lambda: [problem["table"] for problem in log.runs.audit({})])
+        assert found, statement
+        assert found[0] in statement
+        if statement == CHANGES[0]:
+            assert not log.journal.verify().ok
         log.runs.derive()
     assert log.journal.verify().ok
     check(log, last // 2, 50)

@@ -4,25 +4,38 @@ import os
 import shutil
 import sys
 import tempfile
+from datetime import UTC, datetime
 
 import click
 
 from decklog.app import Decklog
-from decklog.cli.call import Call
+from decklog.cli.call import Call, Usage
+from decklog.cli.progress import Meter
 from decklog.cli.screens.lines import say
 from decklog.cli.screens.timeline import timeline
 from decklog.cli.show import entry_line, show
-from decklog.demo import Demo
+from decklog.demo import SMALLEST, Demo
 
 
 @click.command()
+@click.option("--big", is_flag=True, help="make a large log instead: a month of a team's runs")
+@click.option("--size", type=click.IntRange(SMALLEST), metavar="N", help="with --big: about so many entries, default 30000")
+@click.option("--seed", type=int, metavar="N", help="with --big: another seed makes another month, default 7")
+@click.option(
+    "--until", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), metavar="TIME", help="with --big: when it ends, default now"
+)
 @click.pass_obj
-def demo(call: Call) -> int:
+def demo(call: Call, big: bool, size: int | None, seed: int | None, until: datetime | None) -> int:
     """Watch workers share a run, one of them killed in the middle, and nothing lost.
 
-    It makes a database in a temporary folder (or where --db says) and needs no network.
+    It makes a database in a temporary folder (or where --db says) and needs no network. With --big it makes a log to look
+    around in, the same one for the same size, seed and end.
     """
+    if not big and (size, seed, until) != (None, None, None):
+        raise Usage("size, seed and until are those of a large log", hint="decklog demo --big --size 30000")
     target = call.db or os.path.join(tempfile.mkdtemp(prefix="decklog-demo-"), "decklog.db")
+    if big:
+        return _big(call, target, size or 30_000, 7 if seed is None else seed, until)
     with Decklog.open(target, migrate=True) as log:
         play = Demo(target, lambda text: click.echo(text, err=call.json))
         run_id = play.run(log)
@@ -33,6 +46,21 @@ def demo(call: Call) -> int:
         click.echo(f"Verified: {result.entries} entries, hash chain {'whole' if result.ok else 'BROKEN'}.")
     _what_next(target, run_id)
     return 0 if result.ok else 1
+
+
+def _big(call: Call, target: str, size: int, seed: int, until: datetime | None) -> int:
+    from decklog.demo.big import Big, opened
+
+    end = datetime.now(UTC) if until is None else until.replace(tzinfo=UTC)
+    log, clock = opened(target, end, seed)
+    with log, Meter() as meter:
+        runs = Big(log, clock, end, size, seed, lambda done, whole: meter("making entries", done, whole)).run()
+        entries = sum(head["seq"] for head in log.journal.heads())
+    if call.json:
+        return show({"target": target, "runs": runs, "entries": entries}, as_json=True)
+    click.echo(f"{runs:,} runs with {entries:,} entries, up to {end:%Y-%m-%d %H:%M} UTC. Try next:\n")
+    click.echo(f"  export DECKLOG_DB={target}\n  {_program()} now\n  {_program()} overview runs")
+    return 0
 
 
 def _as_data(log: Decklog, target: str, run_id: str, play: Demo, is_whole: bool) -> int:
@@ -52,9 +80,13 @@ def _show(log: Decklog, run_id: str, play: Demo) -> None:
     click.echo("")
 
 
+def _program() -> str:
+    """Name the program as it can be typed: who came here by `make demo` has it in an environment that is not on the path."""
+    return "decklog" if shutil.which("decklog") else os.path.relpath(sys.argv[0])
+
+
 def _what_next(target: str, run_id: str) -> None:
-    # Whoever came here by `make demo` has the program in a virtual environment that is not on the path.
-    program = "decklog" if shutil.which("decklog") else os.path.relpath(sys.argv[0])
+    program = _program()
     click.echo(
         f"""
 Try next:

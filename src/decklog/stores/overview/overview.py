@@ -299,8 +299,10 @@ class Overview(Store):
 
     def _looked(self, job: "Callable[[bool], T]") -> "T":
         """Read at one moment; where marks are far behind, move them first, if this log may be written."""
+        # Inside of a read, which sees one moment, marks that are moved now would not be seen.
+        can_move = not (self._db.read_only or self._db.is_reading)
         try:
-            return self._db.read(lambda: job(not self._db.read_only))
+            return self._db.read(lambda: job(can_move))
         except TooFarBehind as behind:
             moved = self._moved(behind)
         try:

@@ -40,13 +40,17 @@ _COLUMNS = (
     *("earlier_seq", "earlier_at", "mark", "spend_mark"),
     *tallies.FIELDS,
 )
-_LEASES = """
-select run_id, id, title, worker, stage, leased_at, leased_until
-  from tasks
- where state = 'running'{of_runs}
- order by run_id, leased_until
- limit {most}
+# Who has which task, with as many columns as what the entries after the marks tell of tasks: both are read at once.
+_LEASES = f"""
+select * from (
+  select run_id, id, title, worker, stage, leased_at, leased_until
+    from tasks
+   where state = 'running' and run_id in ({{marks}})
+   order by run_id, leased_until
+   limit {_MOST_LEASES}
+) leases
 """
+_NO_LEASE = ", ".join(["null"] * 4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +127,8 @@ def look(
     if (behind or spent_behind) and moment.can_move_marks:
         raise TooFarBehind(behind, of_spending=spent_behind)
     kept = {fact["id"]: {name: fact[name] for name in tallies.FIELDS} for fact in facts}
-    counts = tallies.counted(db, ids) if behind else tallies.read(db, kept, _spans(facts, "mark"))
-    marks, bound_ids = placed(ids)
-    leases = _leases(db, f" and run_id in ({marks})", bound_ids)
+    leases, moved = _leases_and_moved(db, ids, [] if behind else _spans(facts, "mark"))
+    counts = tallies.counted(db, ids) if behind else tallies.added(kept, moved)
     spent = spending.of_runs(db, ids, _spans(facts, "spend_mark"))
     return [_overview(fact, counts[fact["id"]], leases, spent.get(fact["id"], {}), moment, waiting) for fact in facts]
 
@@ -136,11 +139,18 @@ def _spans(facts: "Sequence[dict[str, Any]]", mark: str) -> "list[tuple[int, int
     return [(start + fact[mark], start + fact["seq"]) for start, fact in starts]
 
 
-def _leases(db: "Database", of_runs: str, bound: "Mapping[str, Any]") -> "dict[str, list[tuple[Any, ...]]]":
-    found: dict[str, list[tuple[Any, ...]]] = {}
-    for run_id, *lease in db.rows(_LEASES.format(of_runs=of_runs, most=_MOST_LEASES), bound)[1]:
-        found.setdefault(run_id, []).append(tuple(lease))
-    return found
+def _leases_and_moved(
+    db: "Database", ids: "Sequence[str]", spans: "Sequence[tuple[int, int]]"
+) -> "tuple[dict[str, list[tuple[Any, ...]]], list[tuple[Any, ...]]]":
+    """Read who has which task, and what tasks became in some spans of entries."""
+    marks, bound = placed(ids)
+    later, places = tallies.moved(spans, _NO_LEASE)
+    rows = db.rows(f"{_LEASES.format(marks=marks)} union all {later}", {**bound, **places})[1]
+    leases: dict[str, list[tuple[Any, ...]]] = {}
+    for run_id, *lease in rows:
+        if lease[-1] is not None:
+            leases.setdefault(run_id, []).append(tuple(lease))
+    return leases, [row[:3] for row in rows if row[-1] is None]
 
 
 def _overview(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from decklog.db.base import Database
+    from decklog.db.base import Database, Row
 
     Span = tuple[int, int]
 
@@ -54,10 +54,16 @@ def between(part: str, spans: "Sequence[Span]") -> "tuple[str, dict[str, int]]":
     return " union all ".join(parts), bound
 
 
-def read(db: "Database", kept: "dict[str, dict[str, int]]", spans: "Sequence[Span]") -> "dict[str, dict[str, int]]":
-    """Give the tallies of runs from what is kept of each, and from the entries that came after it."""
+def moved(spans: "Sequence[Span]", more: str) -> "tuple[str, dict[str, int]]":
+    """Write the query for what tasks became in some spans of entries, with more columns behind it."""
+    sql, bound = between(_MOVED, spans)
+    return f"select m.*, {more} from ({sql}) m", bound
+
+
+def added(kept: "dict[str, dict[str, int]]", rows: "Sequence[Row]") -> "dict[str, dict[str, int]]":
+    """Give the tallies of runs from what is kept of each, and from what tasks became after it."""
     found = {run_id: dict(tally) for run_id, tally in kept.items()}
-    for run_id, after, before in db.rows(*between(_MOVED, spans))[1]:
+    for run_id, after, before in rows:
         _move(found[run_id], after, before)
     return found
 

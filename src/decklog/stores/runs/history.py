@@ -13,7 +13,7 @@ from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.journal.time_index import Times
 from decklog.stores.of_run import no_run
 from decklog.stores.runs import timeline
-from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Story
+from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Moment, Story
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,26 +49,25 @@ select f.seq, ({_IMAGE})
  order by f.seq
  limit :most
 """
-_STEPS = """
-with recursive steps (n) as (select 0 union all select n + 1 from steps where n < :last)
-select e.seq, e.at
-  from steps s
-  join entries e on e.pos = cast(:first as bigint) + s.n * cast(:span as bigint) / cast(:parts as bigint)
- order by e.pos
-"""
-_NEWEST_MOMENTS = " union all ".join(
-    f"""
+_MOMENTS_OF = """
     select * from (
       select m.seq, m.what, m.record_id, e.at
-        from {MOMENTS} m
+        from {moments} m
         join entries e on e.pos = cast(:start as bigint) + m.seq
        where m.run_id = :run_id and m.what = '{what}' and m.seq >= :first and m.seq <= :until
        order by m.seq desc
        limit :most
     ) {what}
-    """
-    for what in _MARKS
-)
+"""
+# The entries at even steps, and the newest moments of each kind.
+_STRIP = f"""
+with recursive steps (n) as (select 0 union all select n + 1 from steps where n < :last)
+select e.seq, null as what, null as record_id, e.at
+  from steps s
+  join entries e on e.pos = cast(:start as bigint) + cast(:first as bigint) + s.n * cast(:span as bigint) / cast(:parts as bigint)
+union all
+{" union all ".join(_MOMENTS_OF.format(moments=MOMENTS, what=what) for what in _MARKS)}
+"""
 # Of very many, the first of each kind in each of so many even parts.
 _PARTS = MOST_MARKS // len(_MARKS)
 _FIRST_OF_PART = """
@@ -88,14 +87,40 @@ _SPREAD_MOMENTS = _EVEN_PARTS + " union all ".join(
     """
     for what in _MARKS
 )
-_ATTEMPTS = f"select {', '.join(ATTEMPT)} from {timeline.ATTEMPTS} where run_id = :run_id"
+_ATTEMPTS = f"""
+select {", ".join(f"a.{name}" for name in ATTEMPT)}, e.payload
+  from {timeline.ATTEMPTS} a
+  join entries e on e.pos = cast(:start as bigint) + case when a.ended_seq <= :until then a.ended_seq else a.started_seq end
+ where a.run_id = :run_id
+"""
+# Those that began within a span, and those that were under way at its beginning; each with what its last entry says.
 _LANES = f"""
 select * from (
-  {_ATTEMPTS} and started_seq >= :first and started_seq <= :until order by started_seq desc limit :most
+  {_ATTEMPTS} and a.started_seq >= :first and a.started_seq <= :until order by a.started_seq desc limit :most
 ) begun
 union all
-{_ATTEMPTS} and started_seq < :first and (started_seq > :mark or started_seq in ({{open}}))
-   and (ended_seq is null or ended_seq >= :first)
+{_ATTEMPTS} and a.started_seq < :first and (a.started_seq > :mark or a.started_seq in ({{open}}))
+   and (a.ended_seq is null or a.ended_seq >= :first)
+"""
+_MARK_UNTIL = f"""
+  from (select 1 as one) o
+  left join {timeline.MARKS} m
+    on m.run_id = :run_id and m.seq = (select max(seq) from {timeline.MARKS} where run_id = :run_id and seq <= :seq)
+"""
+_ATTEMPTS_UNTIL = f"""
+select coalesce(m.attempts, 0) + (
+         select count(*) from {timeline.ATTEMPTS} a
+          where a.run_id = :run_id and a.started_seq > coalesce(m.seq, 0) and a.started_seq <= :seq
+       )
+{_MARK_UNTIL}
+"""
+_MOMENTS_UNTIL = f"""
+select coalesce(m.moments, 0) + (
+         select count(*) from {MOMENTS} a
+          where a.run_id = :run_id and a.what in ('failure', 'question', 'checkpoint', 'pivot')
+            and a.seq > coalesce(m.seq, 0) and a.seq <= :seq
+       )
+{_MARK_UNTIL}
 """
 
 
@@ -169,7 +194,7 @@ class History:
             # Whoever only reads sees nothing that may yet be undone: what was added up goes on from there.
             story = known.copied()
         else:
-            story = timeline.story_from(self._db, place.mark)
+            story = timeline.story_from(place.mark)
         story.add(timeline.told(self._db, place.start, story.seq, place.head), place.head)
         self._remember(place, story)
         return story
@@ -189,7 +214,7 @@ class History:
             return story.tally
         if seq == 0:
             return dict.fromkeys(FIELDS, 0)
-        begun = timeline.story_from(self._db, self._mark(place, story, seq), with_attempts=False)
+        begun = timeline.story_from(self._mark(place, story, seq))
         begun.add(timeline.told(self._db, place.start, begun.seq, seq), seq)
         return begun.tally
 
@@ -239,26 +264,21 @@ class History:
         """Give the times of entries at even steps, and the entries that a person looks for."""
         first, until = span
         parts = min(steps, until - first + 1) - 1
-        bound = {"first": place.start + first, "span": until - first, "parts": max(1, parts), "last": parts}
-        found = [{"seq": seq, "at": at} for seq, at in self._db.rows(_STEPS, bound)[1]]
-        marks, left_out = self._marks(place, story, first, until)
-        return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
-
-    def _marks(self, place: Place, story: Story, first: int, until: int) -> "tuple[list[dict[str, Any]], int]":
         bound = {"run_id": place.run_id, "start": place.start, "first": first, "until": min(until, story.since)}
+        even = {"span": until - first, "parts": max(1, parts), "last": parts, "most": MOST_MARKS + 1}
+        rows = sorted(self._db.rows(_STRIP, {**bound, **even})[1], key=lambda row: row[0])
         newer = [one for one in story.moments if first <= one.seq <= until and one.what != "ended"]
-        rows: list[Any] = []
-        if first <= story.since:
-            rows = self._db.rows(_NEWEST_MOMENTS, {**bound, "most": MOST_MARKS + 1})[1]
-        shown, left_out = [*rows, *((one.seq, one.what, one.record_id, one.at) for one in newer)], 0
-        if len(shown) > MOST_MARKS:
-            spread = {"span": until - first + 1, **bound}
-            shown = self._db.rows(_SPREAD_MOMENTS, spread)[1] if rows else []
-            shown += [(one.seq, one.what, one.record_id, one.at) for one in newer][-(MOST_MARKS - len(shown)) :]
-            counted = (self.tally(place, story, seq)["moments"] for seq in (until, first - 1))
-            left_out = next(counted) - next(counted) - len(shown)
-        names = ("seq", "what", "record_id", "at")
-        return [dict(zip(names, row, strict=True)) for row in sorted(shown, key=lambda row: row[0])], left_out
+        shown, left_out = [Moment(*row) for row in rows if row[1] is not None], 0
+        if len(shown) + len(newer) > MOST_MARKS:
+            spread = {**bound, "span": until - first + 1}
+            shown = [Moment(*row) for row in self._db.rows(_SPREAD_MOMENTS, spread)[1]] if shown else []
+            room = max(MOST_MARKS - len(shown), _PARTS)
+            newer = [newer[place * len(newer) // room] for place in range(room)] if len(newer) > room else newer
+            whole = self._moments_until(place, story, until) - self._moments_until(place, story, first - 1)
+            left_out = whole - len(shown) - len(newer)
+        marks = [one._asdict() for one in sorted([*shown, *newer])]
+        found = [{"seq": seq, "at": at} for seq, what, _, at in rows if what is None]
+        return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 
     def lanes(self, place: Place, story: Story, span: "tuple[int, int]", limit: int) -> "dict[str, Any]":
         """Give the attempts that overlap a span of entries, as they stood at its end."""
@@ -269,9 +289,9 @@ class History:
         shown = [*earlier[: max(0, limit - len(begun))], *begun]
         left_out = len(earlier) + len(begun) - len(shown)
         if len([seq for seq in found if seq >= first]) > limit:
-            counted = (self.tally(place, story, seq)["attempts"] for seq in (until, first - 1))
-            left_out += next(counted) - next(counted) - len(begun)
-        attempts = self._as_told(place, [_as_of(found[seq], until) for seq in shown])
+            whole = self._attempts_until(place, story, until) - self._attempts_until(place, story, first - 1)
+            left_out += whole - len(begun)
+        attempts = [_as_of(found[seq], until) for seq in shown]
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 
     def _attempts(self, place: Place, story: Story, first: int, until: int, most: int) -> "dict[int, dict[str, Any]]":
@@ -280,22 +300,34 @@ class History:
         marks, ids = placed(from_json(mark["under_way"]) if mark is not None else [])
         if not ids["id0"]:
             ids = dict.fromkeys(ids, 0)
-        bound = {"run_id": place.run_id, "first": first, "until": until, "most": most, "mark": mark["seq"] if mark else 0, **ids}
-        rows = self._db.rows(_LANES.format(open=marks), bound)[1] if story.since else []
-        found = {row[1]: dict(zip(ATTEMPT, row, strict=True)) for row in rows}
-        later = {seq: attempt for seq, attempt in story.attempts.items() if seq <= until and (seq > story.since or seq in found)}
-        found |= {seq: attempt for seq, attempt in later.items() if seq >= first or _ends_after(attempt, first)}
+        bound = {"run_id": place.run_id, "start": place.start, "first": first, "until": until, "most": most}
+        bound["mark"] = mark["seq"] if mark is not None else 0
+        rows = self._db.rows(_LANES.format(open=marks), {**bound, **ids})[1] if story.since else []
+        found = {row[1]: _attempt(row, story) for row in rows}
+        found |= {seq: attempt for seq, attempt in story.attempts.items() if story.since < seq <= until}
         return {seq: one for seq, one in found.items() if seq >= first or _ends_after(one, first)}
 
-    def _as_told(self, place: Place, attempts: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
-        """Add to attempts what the last entry of each says: the task's title, and what came of it."""
-        if not attempts:
-            return []
-        marks, ids = placed([place.start + (one["ended_seq"] or one["started_seq"]) for one in attempts])
-        rows = self._db.rows(f"select seq, payload from entries where pos in ({marks})", ids)[1]
-        images = {seq: from_json(payload) for seq, payload in rows}
-        said = (images[one["ended_seq"] or one["started_seq"]] for one in attempts)
-        return [{**one, **_said(image, one)} for one, image in zip(attempts, said, strict=True)]
+    def _attempts_until(self, place: Place, story: Story, seq: int) -> int:
+        """Count the attempts that began up to an entry: those up to a mark before it, and the few after that."""
+        newer = sum(story.since < begun <= seq for begun in story.attempts)
+        return newer + self._counted(_ATTEMPTS_UNTIL, place, min(seq, story.since))
+
+    def _moments_until(self, place: Place, story: Story, seq: int) -> int:
+        newer = sum(one.seq <= seq and one.what != "ended" for one in story.moments)
+        return newer + self._counted(_MOMENTS_UNTIL, place, min(seq, story.since))
+
+    def _counted(self, sql: str, place: Place, seq: int) -> int:
+        row = self._db.one(sql, {"run_id": place.run_id, "seq": seq}) if seq else None
+        return int(row[0]) if row is not None else 0
+
+
+def _attempt(row: "Row", story: Story) -> "dict[str, Any]":
+    """Make an attempt of a row and the entry that last tells of it, and add what was told after the last mark."""
+    *values, payload = row
+    attempt, image = dict(zip(ATTEMPT, values, strict=True)), from_json(payload)
+    said = timeline.came_of(image) if attempt["ended_seq"] is not None else {"summary": None, "blocker": None}
+    attempt |= {**said, "outcome": attempt["outcome"], "title": image["title"]}
+    return {**attempt, **story.later.get((attempt["task_id"], attempt["number"]), {})}
 
 
 def _ends_after(attempt: "Mapping[str, Any]", seq: int) -> bool:
@@ -304,19 +336,10 @@ def _ends_after(attempt: "Mapping[str, Any]", seq: int) -> bool:
 
 def _as_of(attempt: "dict[str, Any]", until: int) -> "dict[str, Any]":
     """Show an attempt as it stood at an entry: one that ended later was under way."""
-    shown = {name: attempt[name] for name in ATTEMPT if name != "run_id"}
+    shown = {name: attempt[name] for name in (*ATTEMPT[1:], "title", "summary", "blocker")}
     if attempt["ended_seq"] is not None and attempt["ended_seq"] > until:
-        shown |= {"ended_seq": None, "ended_at": None, "outcome": None}
+        shown |= dict.fromkeys(("ended_seq", "ended_at", "outcome", "summary", "blocker"))
     return shown
-
-
-def _said(image: "Mapping[str, Any]", attempt: "Mapping[str, Any]") -> "dict[str, Any]":
-    outcome = attempt["outcome"]
-    return {
-        "title": image["title"],
-        "summary": image.get("summary") if outcome else None,
-        "blocker": image.get("blocker") if outcome in ("failed", "blocked") else None,
-    }
 
 
 def steps_of(buckets: int) -> int:

@@ -61,12 +61,16 @@ class Moment(NamedTuple):
 class Story:
     """What entries of a run add up to, from a mark on: `since` is the entry of the mark, `seq` the last that was added."""
 
-    def __init__(self, since: int = 0, tally: "dict[str, int] | None" = None, under_way: "Iterable[dict[str, Any]]" = ()) -> None:
+    def __init__(self, since: int = 0, tally: "dict[str, int] | None" = None) -> None:
         self.since = self.seq = since
         self.tally = dict.fromkeys(FIELDS, 0) if tally is None else dict(tally)
-        # By the entry that began it; those that began before the mark are here as soon as they end.
+        # By the entry that began it.
         self.attempts: dict[int, dict[str, Any]] = {}
-        self.under_way = {attempt["task_id"]: dict(attempt) for attempt in under_way}
+        self.under_way: dict[str, dict[str, Any]] = {}
+        # The entries that began what was under way at the mark, and what became of it, by task and number: who only reads does
+        # not look these attempts up.
+        self.earlier: list[int] = []
+        self.later: dict[tuple[str, int], dict[str, Any]] = {}
         self.marks: list[dict[str, Any]] = []
         self.moments: list[Moment] = []
         self.firsts: dict[str, list[tuple[int, str]]] = {}
@@ -74,8 +78,9 @@ class Story:
 
     def copied(self) -> "Story":
         """Give one that goes on from here, and leaves this one to those who read it."""
-        new = Story(self.since, self.tally, self.under_way.values())
-        new.seq, new.attempts = self.seq, dict(self.attempts)
+        new = Story(self.since, self.tally)
+        new.seq, new.attempts, new.under_way = self.seq, dict(self.attempts), dict(self.under_way)
+        new.earlier, new.later = list(self.earlier), dict(self.later)
         new.marks, new.moments = list(self.marks), list(self.moments)
         new.firsts = {table: list(found) for table, found in self.firsts.items()}
         return new
@@ -93,7 +98,7 @@ class Story:
         """Note how things stand at every mark up to an entry."""
         first = (self.marks[-1]["seq"] if self.marks else self.since // EVERY * EVERY) + EVERY
         for place in range(first, seq + 1, EVERY):
-            under_way = sorted(attempt["started_seq"] for attempt in self.under_way.values())
+            under_way = sorted([*self.earlier, *(attempt["started_seq"] for attempt in self.under_way.values())])
             self.marks.append({"seq": place, **self.tally, "under_way": to_json(under_way)})
 
     def _add(self, seq: int, table: str | None, record_id: str, payload: str | None, before: str | None) -> None:
@@ -128,33 +133,45 @@ class Story:
         was = before["state"] if before is not None else None
         if image["state"] in _OVER and was not in _OVER:
             self._note(seq, "ended", image["id"])
+        if not image["attempts"] or image.get("leased_at") is None:
+            return
         if image["state"] == "running":
-            self._begin(seq, image)
-        elif was == "running":
+            self._begin(seq, image, is_new=before is None or was != "running" or before["attempts"] != image["attempts"])
+        elif was == "running" and image.get("outcome") is not None:
             self._end(seq, image)
 
-    def _begin(self, seq: int, image: "dict[str, Any]") -> None:
+    def _begin(self, seq: int, image: "dict[str, Any]", *, is_new: bool) -> None:
         """Begin an attempt, or see one go on: a lease that is extended tells of the same one."""
-        number, present = image["attempts"], self.under_way.get(image["id"])
-        if not number or image.get("leased_at") is None:
-            return
-        if present is None or present["number"] != number:
-            self.tally["attempts"] += 1
-            present = {"started_seq": seq, "task_id": image["id"], "number": number}
-            present |= {"ended_seq": None, "ended_at": None, "outcome": None}
-        attempt = {**present, "worker": image["worker"], "started_at": image["leased_at"]}
-        self.under_way[image["id"]] = self.attempts[attempt["started_seq"]] = attempt
+        self.tally["attempts"] += is_new
+        told = {"worker": image["worker"], "started_at": image["leased_at"], "title": image["title"]}
+        if is_new:
+            nothing = dict.fromkeys(("ended_seq", "ended_at", "outcome", "summary", "blocker"))
+            self.under_way[image["id"]] = {"started_seq": seq, "task_id": image["id"], "number": image["attempts"], **nothing}
+        self._became(image, told)
 
     def _end(self, seq: int, image: "dict[str, Any]") -> None:
-        outcome, attempt = image.get("outcome"), self.under_way.get(image["id"])
-        if attempt is None or outcome is None:
-            return
-        del self.under_way[image["id"]]
-        ended = {**attempt, "ended_seq": seq, "ended_at": image["updated_at"], "outcome": outcome}
-        self.attempts[attempt["started_seq"]] = ended
-        if outcome in ("failed", "expired"):
+        told = {"ended_seq": seq, "ended_at": image["updated_at"], "title": image["title"], **came_of(image)}
+        self._became(image, told)
+        self.under_way.pop(image["id"], None)
+        if image["outcome"] in ("failed", "expired"):
             self.tally["failed_attempts"] += 1
             self._note(seq, "failure", image["id"])
+
+    def _became(self, image: "dict[str, Any]", told: "dict[str, Any]") -> None:
+        """Add to an attempt what an entry tells of it; to one that began before the mark, beside it."""
+        known = self.under_way.get(image["id"])
+        if known is None:
+            place = image["id"], image["attempts"]
+            self.later[place] = {**self.later.get(place, {}), **told}
+        else:
+            self.under_way[image["id"]] = self.attempts[known["started_seq"]] = {**known, **told}
+
+
+def came_of(image: "dict[str, Any]") -> "dict[str, Any]":
+    """Give what a task's image says of the attempt that it ended."""
+    outcome = image.get("outcome")
+    blocker = image.get("blocker") if outcome in ("failed", "blocked") else None
+    return {"outcome": outcome, "summary": image.get("summary"), "blocker": blocker}
 
 
 def told(db: "Database", start: int, since: int, until: int) -> "list[Row]":
@@ -173,14 +190,13 @@ def mark_at(db: "Database", run_id: str, seq: int) -> "dict[str, Any] | None":
     return None if row is None else marked(row)
 
 
-def story_from(db: "Database", mark: "dict[str, Any] | None", *, with_attempts: bool = True) -> Story:
-    """Begin a story at a run's mark; the last one, if it is to tell of attempts."""
+def story_from(mark: "dict[str, Any] | None") -> Story:
+    """Begin a story at a mark."""
     if mark is None:
         return Story()
-    sql = f"select {', '.join(ATTEMPT)} from {ATTEMPTS} where run_id = :run_id and ended_seq is null"
-    rows = db.rows(sql, {"run_id": mark["run_id"]})[1] if with_attempts else []
-    under_way = [dict(zip(ATTEMPT, row, strict=True)) for row in rows]
-    return Story(mark["seq"], {name: mark[name] for name in FIELDS}, under_way)
+    story = Story(mark["seq"], {name: mark[name] for name in FIELDS})
+    story.earlier = from_json(mark["under_way"])
+    return story
 
 
 # How it is kept
@@ -201,12 +217,20 @@ def _step(db: "Database", run_id: str) -> bool:
     start = number * STREAM_SIZE
     head = db.one(HEAD, {"start": start, "end": start + STREAM_SIZE})
     newest = (head[0] - start) // EVERY * EVERY if head is not None else 0
-    story = story_from(db, mark_at(db, run_id, STREAM_SIZE))
+    story = story_from(mark_at(db, run_id, STREAM_SIZE))
+    story.earlier, story.under_way = [], _under_way(db, run_id)
     until = min(newest, story.seq + _BATCH * EVERY)
     if until > story.seq:
         story.add(told(db, start, story.seq, until), until)
         _keep(db, run_id, start, story)
     return until == newest
+
+
+def _under_way(db: "Database", run_id: str) -> "dict[str, dict[str, Any]]":
+    """Read the attempts that were under way at a run's last mark, by their tasks."""
+    sql = f"select {', '.join(ATTEMPT)} from {ATTEMPTS} where run_id = :run_id and ended_seq is null"
+    found = [dict(zip(ATTEMPT, row, strict=True)) for row in db.rows(sql, {"run_id": run_id})[1]]
+    return {attempt["task_id"]: attempt for attempt in found}
 
 
 def _keep(db: "Database", run_id: str, start: int, story: Story) -> None:

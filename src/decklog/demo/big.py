@@ -1,0 +1,99 @@
+"""A large log for pictures, measurements and a first look: a month of a team's runs, written by the verbs that agents call.
+
+It is the same log for the same seed and the same end, on whatever machine it is made; and it is valid: `verify` proves it.
+"""
+
+import random
+import tomllib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from importlib.resources import files
+
+from decklog.app import Decklog
+from decklog.clock import Clock
+from decklog.demo.run import OVER, PACE_SECONDS, BigRun, Story
+from decklog.errors import Conflict
+from decklog.ids import Ids
+from decklog.stores.money.records import BudgetAction, BudgetPeriod, BudgetScope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+DAYS = 30
+# So many entries has a run of usual length.
+_USUAL = 900
+# How the newest runs stand when somebody looks, the newest first.
+_NEWEST = ("needs you", "running", "completed", "running", "quiet", "paused", "failed", "completed")
+
+
+class MovedClock(Clock):
+    """A clock that stands where the story is."""
+
+    def __init__(self, now: datetime) -> None:
+        self.time = now
+
+    def now(self) -> datetime:
+        return self.time
+
+
+def opened(target: str, until: datetime, seed: int) -> "tuple[Decklog, MovedClock]":
+    """Open a new log whose times and ids are those of a story that ends at a moment."""
+    clock = MovedClock(until - timedelta(days=DAYS))
+    ids = Ids(clock, random.Random(seed).randbytes)
+    log = Decklog.open(target, clock=clock, ids=ids, migrate=True, durability="relaxed")
+    if log.journal.heads():
+        log.close()
+        raise Conflict("this log has entries already; a large demonstration is made in a new one", hint="Give another --db.")
+    return log, clock
+
+
+@dataclass
+class Big:
+    """Fills a log with about so many entries, which end at a moment."""
+
+    log: Decklog
+    clock: MovedClock
+    until: datetime
+    size: int
+    seed: int
+    say: "Callable[[int, int], None]"
+
+    def run(self) -> int:
+        """Make the month; give how many runs there are."""
+        told = tomllib.loads(files("decklog.demo").joinpath("stories.toml").read_text(encoding="utf-8"))
+        stories, work = [Story(**one) for one in told["stories"]], told["work"]
+        self.log.budgets.set(BudgetScope.ALL, period=BudgetPeriod.DAY, limit_microdollars=50_000_000, action=BudgetAction.WARN)
+        count, written = max(len(_NEWEST) + 2, round(self.size / _USUAL)), 0
+        for number in range(count):
+            length = self._length(number, count)
+            written += self._run(number, count, length, stories[number % len(stories)], work)
+            self.say(written, self.size)
+        self.clock.time = self.until
+        self._remember(work)
+        return count
+
+    def _length(self, number: int, count: int) -> int:
+        """Give the newest a tenth of all entries: a run that somebody has to find their way in. The others share the rest."""
+        long = self.size // 10
+        return long if number == count - 1 else (self.size - long) // (count - 1)
+
+    def _run(self, number: int, count: int, length: int, story: Story, work: "dict[str, Any]") -> int:
+        dice, newer = random.Random(f"{self.seed} {number}"), count - 1 - number
+        ending = _NEWEST[newer] if newer < len(_NEWEST) else dice.choices(OVER, weights=(82, 11, 7))[0]
+        spread = timedelta(days=DAYS - 1) * (newer / count) + timedelta(minutes=dice.uniform(0, 40))
+        length_seconds = length * PACE_SECONDS * (1.2 if ending in OVER else 1.0)
+        began = self.until - (spread if ending in OVER else timedelta(minutes=170)) - timedelta(seconds=length_seconds)
+        self.clock.time = max(began, self.until - timedelta(days=DAYS))
+        turn, parent = number // 12, f"{story.slug}-{number // 12}" if number % 9 == 8 and number >= 24 else None
+        name = story.slug if turn == 0 else f"{story.slug}-{turn + 1}"
+        return BigRun(self.log, self.clock, dice, story, work, name, parent).play(length, ending, self.until)
+
+    def _remember(self, work: "dict[str, Any]") -> None:
+        """Write what was learned, and what a person said: of no single run."""
+        for topic in dict.fromkeys(topic for topic, _ in work["lessons"]):
+            self.log.memory.add_topic(topic, f"What was learned of {topic}.")
+        for topic, body in work["lessons"]:
+            self.log.memory.remember(topic, body)
+        self.log.inbox.post("manager", "Please keep the old scheduler for one more week.", key="demo-note")
