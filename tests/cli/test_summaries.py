@@ -1,6 +1,12 @@
+import shlex
+from pathlib import Path
+
 import pytest
 
 from decklog.app import STORES, store_class
+from decklog.cli import run
+from decklog.cli.call import SHORT_WAY
+from decklog.cli.examples import EXAMPLES
 from decklog.cli.main import COMMANDS, menu
 from tests.cli.conftest import Program
 
@@ -30,3 +36,43 @@ def test_the_first_page_is_ten_lines_of_commands_that_there_are(decklog: Program
     everything = decklog("help", "all").out
     assert all(f"  {name} " in everything for name in COMMANDS)
     assert decklog("help", "tasks", "claim").out == decklog("tasks", "claim", "--help").out
+
+
+def test_no_page_of_help_that_people_begin_with_is_wider_than_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in ([], ["help", "all"], *([name, "--help"] for name in (*SHORT_WAY, *COMMANDS, "tasks") if name != "bazinga")):
+        run(words)
+        lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("  $ ")]
+        assert max(map(len, lines)) <= 80, words
+
+
+def test_no_list_of_commands_cuts_a_summary_off(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("export", "import", "notify", "report", "setup", "tools"):
+        run([name, "--help"])
+        assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+
+
+def test_help_begins_with_examples(decklog: Program) -> None:
+    lines = decklog("next", "--help").out.splitlines()
+    assert lines[2:4] == ["  $ decklog next", "  $ decklog next --wait 600 --role tester"]
+    assert "$ decklog export html commas" in decklog("export", "html", "--help").out
+
+
+# What comes before an example so that it has something to do, and examples that need what a test has not.
+BEFORE = {"fail": ["next"], "block": ["next"], "restore": ["backup", "copy.db", "--overwrite"]}
+ELSEWHERE = ("top", "demo", "watch")
+
+
+def test_every_example_can_be_typed_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder := tmp_path / "project").mkdir()
+    monkeypatch.chdir(folder)
+    for name, value in {"HOME": str(tmp_path), "DECKLOG_WORKER": "dev-1", "DECKLOG_RUN_ID": "commas"}.items():
+        monkeypatch.setenv(name, value)
+    for path, lines in EXAMPLES.items():
+        assert run(BEFORE[path]) == 0 if path in BEFORE else True
+        for line in lines:
+            words = shlex.split(line.partition(">")[0])
+            if path not in ELSEWHERE and words[0] == "decklog" and "postgresql" not in line and "--wait" not in line:
+                assert run(words[1:]) in (0, 7), line

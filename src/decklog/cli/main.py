@@ -8,6 +8,7 @@ from decklog import __version__
 from decklog.app import STORES
 from decklog.cli.call import HAND_WRITTEN, SHORT_WAY, Call, Usage
 from decklog.cli.derived import operations
+from decklog.cli.examples import with_examples
 from decklog.cli.manager import SENTENCE
 
 TYPE_CHECKING = False
@@ -60,14 +61,14 @@ COMMANDS = {
 _FIRST = (
     ("init", "make a log for this repository"),
     ('runs start "GOAL"', "begin a run; its id comes back"),
-    ('plan "TITLE" "TITLE"', "plan tasks; plan alone shows how they stand"),
+    ('plan "TITLE" …', "plan its tasks; plan alone shows how they stand"),
     ("next", "agents: get a task, or see the one you have"),
     ('done "WHAT"', 'agents: end it; or fail "WHY", block "WHY"'),
-    ('ask "QUESTION"', 'agents: ask a person; also note "TEXT", recall WORDS, remember "LESSON", spend MODEL'),
-    ("now", "what needs a person, what runs and what it costs; watch follows it, search WORDS finds it again"),
-    ("runs show RUN", "what became of a run, and what it cost"),
+    ('ask "QUESTION"', 'agents: ask a person; or note "TEXT"'),
+    ("now", "what needs you, runs and costs; top shows it live"),
+    ("runs show RUN", "what became of a run; search WORDS finds it again"),
     ("verify", "prove that nothing was changed"),
-    ("help all", "every command; COMMAND --help tells what one takes"),
+    ("help all", "every command; help COMMAND says what one takes"),
 )
 
 _EPILOG = """Every command takes --json, --brief, --fields A,B, --no-color and --db PATH|URL;
@@ -124,9 +125,9 @@ class Menu(click.Group):
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name in SHORT_WAY:
-            return _short(name)
+            return with_examples(_short(name), name)
         if name in COMMANDS:
-            return _written(COMMANDS[name][0], name)
+            return with_examples(_written(COMMANDS[name][0], name), name)
         if (store := name.replace("-", "_")) in STORES:
             return _store_menu(store)
         return None
@@ -139,10 +140,8 @@ def _store_menu(store: str) -> click.Group:
     for verb, operation in operations(store).items():
         menu.add_command(_verb(verb, operation))
     for verb in HAND_WRITTEN.get(store, ()):
-        command = _written(store, verb)
-        # Whole, as the others are: click would cut it to fit a line.
-        command.short_help = (command.help or "").partition("\n")[0]
-        menu.add_command(command)
+        menu.add_command(_written(store, verb))
+    with_examples(menu, spelled(store))
     return menu
 
 

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 # A hint with one of these already names something to type.
 _TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "chmod")
 
+# These list all runs at once only with a filter, which nobody but the caller knows.
+_OF_RUNS = ("tasks",)
+
 
 def add_next_step(problem: BaseException, call: "Call") -> None:
     """Put a command behind the hint of an error that names nothing to type."""
@@ -60,7 +63,8 @@ def _needs(store: str, verb: str) -> int | None:
 
 def _listing(store: str | None) -> str:
     """Name the command that lists what a store has; what belongs to a run begins with the runs."""
-    return f"{store.replace('_', '-')} find" if store is not None and _needs(store, "find") == 0 else "runs find"
+    is_listed = store not in (None, *_OF_RUNS) and _needs(str(store), "find") == 0
+    return f"{str(store).replace('_', '-')} find" if is_listed else "runs find"
 
 
 def _showing(store: str | None, record_id: object) -> str | None:

@@ -3,6 +3,7 @@
 import click
 
 from decklog.cli.call import Call, Usage
+from decklog.cli.examples import with_examples
 from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
@@ -47,7 +48,7 @@ class Formats(click.Group):
             return None
         module, function = self._formats[name]
         command: click.Command = getattr(import_module(f"decklog.cli.commands.{module}"), function)
-        return command
+        return with_examples(command, f"{self.name} {name}")
 
 
 export = Formats(EXPORTS, name="export", help="Write a log, or one run of it, in another form.")

@@ -1,0 +1,79 @@
+"""Examples of commands, which their help shows first. A test types them in this order, as they stand."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import click
+
+EXAMPLES: "dict[str, tuple[str, ...]]" = {
+    "init": ("decklog init", "decklog --db postgresql://you@host/agents init"),
+    "where": ("decklog where",),
+    "runs start": ('decklog runs start "Teach the parser to read trailing commas" --run-id commas',),
+    "plan": ('decklog plan "Change the lexer" "Change the parser" --in-order', "decklog plan"),
+    "tasks add": ('decklog tasks add commas "Write it down" --task-id docs --role writer',),
+    "tasks edit": ('decklog tasks edit docs --priority 20 --reason "It can wait"',),
+    "tasks assign": ("decklog tasks assign docs --worker dev-2",),
+    "tasks find": ("decklog tasks find commas --fields id,title,stands",),
+    "tasks board": ("decklog tasks board commas",),
+    "tasks claim": ("decklog tasks claim commas --worker dev-2 --role writer",),
+    "tasks finish": ('decklog tasks finish docs --fence 1 --summary "Written"',),
+    "next": ("decklog next", "decklog next --wait 600 --role tester"),
+    "note": ('decklog note "A comma before ] is a token of its own" --phase approach',),
+    "spend": ("decklog spend a-model --in 9000 --out 500 --cost 0.42",),
+    "ask": ('decklog ask "May I push the branch?"', 'git diff | decklog ask "May this be merged?" --about - --wait 600'),
+    "remember": ('decklog remember "Change the lexer before the parser"',),
+    "recall": ("decklog recall lexer parser",),
+    "done": ('decklog done "Commas are tokens" --evidence "pytest tests/test_lexer.py"',),
+    "fail": ('decklog fail "Two tests still fail"',),
+    "block": ('decklog block "The grammar is not ours to change"',),
+    "prime": ("decklog prime",),
+    "approvals ask": ('decklog approvals ask commas "May it be released?" --by dev-1 --about \'"1.2.0"\' --approval-id release',),
+    "approvals find": ("decklog approvals find --state open",),
+    "approvals show": ("decklog approvals show release",),
+    "approvals decide": ('decklog approvals decide release granted --by ana --rationale "All is green"',),
+    "budgets set": ("decklog budgets set run --scope-id commas --limit-microdollars 5000000",),
+    "ledger charge": ("decklog ledger charge a-model --input-tokens 9000 --cost-microdollars 420000 --run-id commas",),
+    "ledger burn": ("decklog ledger burn",),
+    "overview days": ("decklog overview days --by model",),
+    "now": ("decklog now", "decklog now --brief"),
+    "top": ("decklog top",),
+    "runs find": ("decklog runs find --status active",),
+    "runs show": ("decklog runs show commas", "decklog runs show commas --at 3"),
+    "runs timeline": ("decklog runs timeline commas",),
+    "runs diff": ("decklog runs diff commas:1 commas",),
+    "runs finish": ('decklog runs finish commas --summary "Trailing commas are read"',),
+    "journal find": ("decklog journal find commas --kind reasoning --limit 5",),
+    "watch": ("decklog watch commas", "decklog watch --json"),
+    "search": ("decklog search lexer token*",),
+    "report week": ("decklog report week", "decklog report week --html week.html"),
+    "export html": ("decklog export html commas --out commas.html",),
+    "export jsonl": ("decklog export jsonl out",),
+    "import jsonl": ("decklog import jsonl out",),
+    "verify": ("decklog verify", "decklog verify --anchor ../heads.json"),
+    "backup": ("decklog backup copy.db",),
+    "restore": ("decklog restore copy.db",),
+    "move": ("decklog move ../other.db",),
+    "prune": ("decklog prune --older-than 30d",),
+    "doctor": ("decklog doctor",),
+    "migrate": ("decklog migrate --check",),
+    "roles": ("decklog roles > roles.sql",),
+    "redact": ("env | decklog redact",),
+    "demo": ("decklog demo",),
+}
+
+
+def with_examples(command: "click.Command", path: str) -> "click.Command":
+    """Have a command's help begin with its examples, and lists name it by the whole first line of its help."""
+    command.short_help = command.short_help or (command.help or "").partition("\n")[0]
+    for name, part in getattr(command, "commands", {}).items():
+        with_examples(part, f"{path} {name}")
+    if (lines := EXAMPLES.get(path)) is None or hasattr(command, "examples"):
+        return command
+    command.examples = lines  # type: ignore[attr-defined]
+    plain = command.format_help_text
+
+    def format_help_text(ctx: "click.Context", formatter: "click.HelpFormatter") -> None:
+        formatter.write("".join(f"\n  $ {line}" for line in lines) + "\n")
+        plain(ctx, formatter)
+
+    command.format_help_text = format_help_text  # type: ignore[method-assign]
+    return command
