@@ -14,7 +14,7 @@ PROGRAMS := 1000
 # compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test compiled test-agents explore programs coverage lint bench docs site screenshots dist lock hooks clean
+.PHONY: demo test compiled test-agents test-browser explore programs coverage lint bench docs site screenshots dist lock hooks clean
 
 demo: $(STAMP)
 	@$(BIN)/decklog demo
@@ -40,6 +40,11 @@ programs: $(STAMP)
 test-agents: $(STAMP)
 	@$(BIN)/python -c 'import acp' 2>/dev/null || $(PIP) --editable '.[dev,editor]'
 	@$(IN_MEMORY); $(BIN)/pytest -n 2 tests/agents/real
+
+# A real Chromium at a real dashboard; `.ci/run` installs one. The rest of `make test` says that it was left out where there is none.
+test-browser: $(STAMP)
+	@$(BIN)/python -c 'import playwright' 2>/dev/null || $(PIP) --editable '.[dev,browser]'
+	@$(IN_MEMORY); $(BIN)/pytest tests/browser
 
 coverage: $(STAMP)
 	@$(BIN)/coverage erase

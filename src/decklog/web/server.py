@@ -46,6 +46,8 @@ def listening(port: int) -> list[socket.socket]:
                     f"port {port} can't be had: {problem.strerror}", hint="Is a dashboard running already? Or give --port."
                 ) from None
             continue
+        # From here on whoever comes waits to be answered: the link can be shown.
+        one.listen(128)
         taken.append(one)
     return taken
 

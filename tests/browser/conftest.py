@@ -1,0 +1,115 @@
+"""A real browser at a real dashboard. Where there is none, the tests are left out, and say what is missing."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from tests.browser.serving import Server
+from tests.pictures import sample_log
+from tests.waiting import wait_until
+from tests.web.asking import PASSWORD
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# Tells the test whatever a policy of the page held back: then the escaping had failed, and only the net caught it.
+WATCH = """
+window.violations = []
+addEventListener('securitypolicyviolation', event => window.violations.push(event.violatedDirective + ' ' + event.blockedURI))
+"""
+
+
+@dataclass
+class Tab:
+    """A page of the browser, and what went wrong in it."""
+
+    page: Any
+    origin: str
+    trouble: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def go(self, path: str) -> "Tab":
+        self.page.goto(self.origin + path)
+        return self
+
+    def until(self, expression: str) -> None:
+        """Wait until something is so in the page. It is asked from outside: the page's policy lets nobody evaluate a text."""
+        wait_until(lambda: self.page.evaluate(expression), 30)
+
+    def until_live(self) -> None:
+        self.until("document.querySelector('#live').textContent.startsWith('live')")
+
+    def check(self) -> None:
+        """Say that nothing went wrong: no message of the console, nothing held back, no request to anybody else."""
+        assert self.trouble == []
+        assert self.page.evaluate("window.violations") == []
+        assert [url for url in self.requests if not url.startswith(self.origin)] == []
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium here (apt-get install chromium)")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install 'decklog[browser]')")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A log of a week of two runs, with a manager."""
+    from datetime import UTC, datetime, timedelta
+
+    path, _ = sample_log.made(tmp_path, datetime.now(UTC) - timedelta(hours=22))
+    with Decklog.open(path) as log:
+        log.trust.bind("ana", "cli", password=PASSWORD)
+    return path
+
+
+@pytest.fixture
+def server(path: Path, tmp_path: Path) -> Iterator[Server]:
+    server = Server(str(path), tmp_path).start()
+    yield server
+    server.stop()
+
+
+class Tabs:
+    """Opens tabs of one browser profile, logged in by a link."""
+
+    def __init__(self, chromium: Any, server: Server, **settings: Any) -> None:
+        self.context = chromium.new_context(viewport={"width": 1280, "height": 800}, **settings)
+        self.context.add_init_script(WATCH)
+        self._server = server
+
+    def log_in(self) -> Tab:
+        tab = self.open()
+        tab.page.goto(self._server.link)
+        tab.page.wait_for_url(f"{self._server.origin}/")
+        return tab
+
+    def open(self) -> Tab:
+        page = self.context.new_page()
+        tab = Tab(page, self._server.origin)
+        page.on("console", lambda message: tab.trouble.append(message.text))
+        page.on("pageerror", lambda problem: tab.trouble.append(str(problem)))
+        page.on("dialog", lambda dialog: (tab.trouble.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: tab.requests.append(request.url))
+        return tab
+
+
+@pytest.fixture
+def tabs(chromium: Any, server: Server) -> Iterator[Tabs]:
+    tabs = Tabs(chromium, server)
+    yield tabs
+    tabs.context.close()
+
+
+@pytest.fixture
+def tab(tabs: Tabs) -> Tab:
+    """A tab that is logged in and stands at Now."""
+    return tabs.log_in()

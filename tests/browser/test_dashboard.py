@@ -1,0 +1,263 @@
+"""The dashboard as a person meets it: in a real browser, at a real server."""
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from tests.browser.conftest import Tab, Tabs
+from tests.browser.serving import Server
+from tests.web.asking import PASSWORD
+
+AXE = (Path(__file__).parent / "axe-4.14.0.min.js").read_text(encoding="utf-8")
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+PAGES = (
+    *("/now", "/runs", "/inbox", "/runs/commas/overview", "/runs/commas/journal", "/runs/commas/tasks", "/runs/commas/tools"),
+    *("/runs/commas/overview?at=20", "/runs?status=failed", "/runs/nothing/overview", "/inbox/approval/nothing"),
+)
+SEQS = "[...document.querySelectorAll('#tail li[id^=\"e-\"]')].map(row => Number(row.id.slice(2)))"
+
+
+def open_approval(path: Path) -> Any:
+    with Decklog.open(path) as log:
+        return log.approvals.find(state="open")[0]  # type: ignore[arg-type]
+
+
+def test_a_link_of_the_terminal_logs_in_and_leaves_no_trace(tab: Tab, server: Server) -> None:
+    assert tab.page.url == f"{server.origin}/"
+    token = server.link.partition("#")[2]
+    assert not any(token in url for url in tab.requests if "#" not in url)
+    assert tab.page.evaluate("document.referrer").startswith((server.origin, ""))
+    assert token not in tab.page.content()
+    tab.page.go_back()
+    assert token not in tab.page.url
+    tab.check()
+
+
+def test_every_page_is_whole_and_asks_nobody_else(tab: Tab) -> None:
+    for path in PAGES[:9]:
+        tab.go(path)
+        tab.until_live()
+    tab.check()
+
+
+def test_an_approval_is_decided_by_the_keyboard_alone(tab: Tab, path: Path) -> None:
+    asked = open_approval(path)
+    keys = tab.page.keyboard
+    keys.press("j")
+    keys.press("a")
+    tab.page.wait_for_selector("#reason")
+    assert tab.page.evaluate("document.activeElement.id") == "reason"
+    keys.type("It only adds a branch")
+    keys.press("Tab")
+    assert tab.page.evaluate("document.activeElement.id") == "proof"
+    keys.type(PASSWORD)
+    keys.press("Control+Enter")
+    tab.page.wait_for_selector(".verdict")
+    assert "granted" in tab.page.inner_text(".verdict")
+    with Decklog.open(path) as log:
+        decided = log.approvals.get(asked.id)
+        assert (decided.state.value, decided.rationale, decided.is_proven) == ("granted", "It only adds a branch", True)
+    tab.check()
+
+
+def test_a_wrong_password_leaves_what_was_typed(tab: Tab, path: Path) -> None:
+    tab.go("/inbox")
+    tab.page.fill("#reason", "typed for long")
+    tab.page.fill("#proof", "wrong")
+    tab.page.click("button[value=denied]")
+    tab.page.wait_for_selector(".trouble:not([hidden])")
+    assert tab.page.input_value("#reason") == "typed for long"
+    assert tab.page.input_value("#proof") == ""
+    assert open_approval(path).state.value == "open"
+
+
+def test_what_is_typed_stays_while_the_page_lives(tab: Tab, path: Path) -> None:
+    tab.go("/inbox")
+    tab.until_live()
+    tab.page.fill("#reason", "half a rea")
+    tab.page.evaluate("document.querySelector('.list details').open = true")
+    with Decklog.open(path) as log:
+        log.approvals.ask("commas", "And may I merge it?", by="bo", about="git merge")
+    tab.page.wait_for_selector("text=And may I merge it?")
+    assert tab.page.input_value("#reason") == "half a rea"
+    assert tab.page.evaluate("document.activeElement.id") == "reason"
+    assert tab.page.evaluate("document.querySelector('.list details').open")
+    assert tab.page.title().startswith("(2) ")
+    tab.check()
+
+
+def test_the_tail_goes_on_over_restarts_with_nothing_missing_and_nothing_twice(tabs: Tabs, server: Server, path: Path) -> None:
+    tabs.log_in()
+    tab = tabs.open().go("/runs/commas/journal")
+    tab.until_live()
+    over, written = threading.Event(), [0]
+
+    def write() -> None:
+        with Decklog.open(path, durability="relaxed") as log:
+            while not over.is_set():
+                written[0] = log.journal.append("commas", f"at {time.monotonic()}").seq
+                time.sleep(0.02)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            tab.page.wait_for_timeout(300)
+            server.stop(how)
+            tab.page.wait_for_timeout(300)
+            server.start()
+            # Sessions end with the server: whoever logs in again, in any tab, has all of them go on.
+            tabs.log_in().page.close()
+    finally:
+        over.set()
+        writer.join()
+    tab.until(f"Number(document.querySelector('#tail').dataset.last) === {written[0]}")
+    found = tab.page.evaluate(SEQS)
+    assert found == list(range(found[0], written[0] + 1))
+    assert [told for told in tab.trouble if "/events" not in told and "net::ERR" not in told and "401" not in told] == []
+
+
+def test_twenty_tabs_share_one_connection(tabs: Tabs, server: Server, path: Path) -> None:
+    tabs.log_in()
+    opened = [tabs.open().go("/runs/commas/journal") for _ in range(20)]
+    with Decklog.open(path) as log:
+        newest = log.journal.append("commas", "hello").seq
+    for tab in opened:
+        tab.until(f"Number(document.querySelector('#tail').dataset.last) === {newest}")
+        tab.check()
+    assert sum("/events" in url and "events.js" not in url for tab in opened for url in tab.requests) <= 1
+
+
+def test_the_slider_shows_the_run_as_of_any_entry(tab: Tab, path: Path) -> None:
+    tab.go("/runs/commas/overview")
+    for at in (30, 12, 41):
+        tab.page.evaluate(f"(s => {{ s.value = {at}; s.dispatchEvent(new Event('input')) }})(document.querySelector('#slide'))")
+    tab.page.wait_for_selector("text=AS OF ENTRY 41")
+    assert tab.page.url.endswith("?at=41")
+    assert max(tab.page.evaluate(SEQS)) == 41
+    tab.page.keyboard.press("[")
+    tab.page.wait_for_selector("text=AS OF ENTRY 40")
+    with Decklog.open(path) as log:
+        done = sum(task.state.value == "done" for task in log.runs.snapshot("commas", at="40").records["tasks"])  # type: ignore[attr-defined]
+    assert f"{done} of 6 tasks done" in tab.page.inner_text(".facts")
+    tab.check()
+
+
+def test_without_javascript_everything_can_be_read_and_decided(chromium: Any, server: Server, path: Path) -> None:
+    tabs = Tabs(chromium, server, java_script_enabled=False)
+    tab = tabs.open().go("/login")
+    tab.page.fill("#token", server.link.partition("#")[2])
+    tab.page.click("text=Log in >> nth=-1")
+    for path_ in PAGES[:8]:
+        tab.go(path_)
+        assert tab.page.inner_text("h1")
+    tab.go("/runs/commas/overview")
+    tab.page.fill("#at", "20")
+    tab.page.click("text=Show")
+    assert "AS OF ENTRY 20" in tab.page.inner_text("main")
+    tab.go("/now")
+    tab.page.click("text=Approve…")
+    tab.page.fill("#reason", "fine")
+    tab.page.fill("#proof", PASSWORD)
+    tab.page.click("text=Approve exactly this")
+    assert "granted" in tab.page.inner_text(".verdict")
+    assert tab.requests == [url for url in tab.requests if url.startswith(server.origin)]
+    tabs.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(chromium: Any, server: Server, scheme: str) -> None:
+    tabs = Tabs(chromium, server, color_scheme=scheme)
+    tab = tabs.log_in()
+    found = {}
+    for path in (*PAGES, "/login"):
+        tab.go(path)
+        tab.page.evaluate(AXE)
+        result = tab.page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
+        found |= {(path, one["id"]): [node["html"] for node in one["nodes"]][:2] for one in result["violations"]}
+    assert found == {}
+    tabs.context.close()
+
+
+@pytest.mark.parametrize("width", [320, 390, 640])
+def test_a_narrow_page_does_not_scroll_sideways(tab: Tab, width: int) -> None:
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    wide = []
+    for path in PAGES:
+        tab.go(path)
+        if tab.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            wide.append(path)
+    assert wide == []
+
+
+def test_the_first_visit_is_small(tabs: Tabs, server: Server) -> None:
+    sizes: dict[str, int] = {}
+    tab = tabs.open()
+
+    def weigh(answer: Any) -> None:
+        if answer.status == 200 and not answer.url.endswith("/events"):
+            sizes[answer.url] = len(answer.body())
+
+    tab.page.on("response", weigh)
+    tab.page.goto(server.link)
+    tab.page.wait_for_url(f"{server.origin}/")
+    tab.page.wait_for_load_state("load")
+    assert sum(sizes.values()) < 100_000, sizes
+
+
+def test_a_server_on_another_port_gets_no_cookie_and_can_send_nothing(tabs: Tabs, server: Server, path: Path) -> None:
+    """A dev server that an agent started: it is of the same machine, and of another site."""
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+
+    seen: list[str | None] = []
+    target = f"{server.origin}/inbox/approval/{open_approval(path).id}/decide"
+    names = [server.origin, f"http://127.0.0.1:{server.port}", f"http://localhost:{server.port}"]
+    forms = "".join(f'<form method=post action="{target.replace(server.origin, name)}"><input name=x></form>' for name in names)
+    images = "".join(f'<img src="{name}/now"><iframe src="{name}/now"></iframe>' for name in names)
+
+    class Hostile(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("cookie"))
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(f"<!doctype html>{forms}{images}<title>x</title>".encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    tabs.log_in()
+    hostile = HTTPServer(("127.0.0.1", 0), Hostile)
+    threading.Thread(target=hostile.serve_forever, daemon=True).start()
+    try:
+        tab = tabs.open()
+        statuses: list[tuple[str, int]] = []
+        tab.page.on("response", lambda answer: statuses.append((answer.url, answer.status)))
+        for name in ("127.0.0.1", "localhost", "other.localhost"):
+            for number in range(len(names)):
+                tab.page.goto(f"http://{name}:{hostile.server_port}/", wait_until="load")
+                with tab.page.expect_navigation():
+                    tab.page.evaluate(f"document.forms[{number}].submit()")
+        ours = [status for url, status in statuses if f":{server.port}/" in url]
+        assert set(ours) <= {403, 421}, statuses
+        assert set(seen) == {None}
+        assert open_approval(path).state.value == "open"
+    finally:
+        hostile.shutdown()
+        hostile.server_close()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_at_once_and_silently_with_pages_open(tabs: Tabs, server: Server, how: signal.Signals) -> None:
+    tabs.log_in()
+    for _ in range(3):
+        tabs.open().go("/now")
+    began = time.monotonic()
+    assert server.stop(how) == 0
+    assert time.monotonic() - began < 2
+    assert len(server.printed.splitlines()) == 1
