@@ -32,6 +32,7 @@ programs: $(STAMP)
 
 # The real agent programs against a model on loopback; `.ci/run` installs them.
 test-agents: $(STAMP)
+	@$(BIN)/python -c 'import acp' 2>/dev/null || $(PIP) agent-client-protocol==0.12.1 || echo "The editors' own client could not be installed"
 	@$(IN_MEMORY); $(BIN)/pytest -n 2 tests/agents/real
 
 coverage: $(STAMP)

@@ -21,6 +21,7 @@ ALL = (
     "damage",
     "importing",
     "bazinga",
+    "acp",
 )
 
 
