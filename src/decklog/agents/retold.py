@@ -18,7 +18,12 @@ _EARLY = timedelta(seconds=5)
 # A hook is a process, which begins late on a busy machine; a session begins seldom.
 _TURN = timedelta(seconds=15)
 _BEGINNING = timedelta(minutes=1)
-_LOOKED_AT = 50
+_LOOKED_AT = 200
+
+
+def has_other_way(log: "Decklog", run_id: str) -> bool:
+    """Say whether an editor's connection tells of a run: each says first who the editor is."""
+    return bool(log.journal.find(run_id, kind=EntryKind.EVENT, subtype="editor", limit=1))
 
 
 def is_told_otherwise(log: "Decklog", run_id: str, event: "Event") -> bool:
