@@ -22,6 +22,7 @@ ALL = (
     "damage",
     "importing",
     "bazinga",
+    "acp",
 )
 
 

@@ -10,7 +10,8 @@ import sys
 import time
 
 OUT = sys.stdout.buffer
-SESSION = "s1"
+# The session of the prompt that is being worked on.
+NOW = {"session": "s1"}
 
 
 def write(line):
@@ -23,7 +24,7 @@ def say(message):
 
 
 def update(told):
-    say({"method": "session/update", "params": {"sessionId": SESSION, "update": told}})
+    say({"method": "session/update", "params": {"sessionId": NOW["session"], "update": told}})
 
 
 class Agent:
@@ -37,7 +38,7 @@ class Agent:
             "think": lambda text: update({"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": text}}),
             "update": update,
             "raw": lambda text: write(text.encode("latin-1")),
-            "long": lambda size: say({"method": "session/update", "params": {"sessionId": SESSION, "big": "x" * size}}),
+            "long": lambda size: say({"method": "session/update", "params": {"sessionId": NOW["session"], "big": "x" * size}}),
             "error": lambda text: print(text, file=sys.stderr, flush=True),
             "ask": self.ask,
             "request": self.request,
@@ -64,9 +65,15 @@ class Agent:
             say({"id": number, "result": {"protocolVersion": 1, "agentInfo": info}})
         elif method in ("session/new", "session/load", "session/resume"):
             self.opened = message
-            say({"id": number, "result": {"sessionId": SESSION}})
+            say(
+                {
+                    "id": number,
+                    "result": {"sessionId": os.path.basename(message["params"]["cwd"]) if "SEVERAL" in os.environ else "s1"},
+                }
+            )
         elif method == "session/prompt":
             result = {"stopReason": "end_turn"}
+            NOW["session"] = message["params"]["sessionId"]
             for name, *given in json.loads(message["params"]["prompt"][0]["text"]):
                 if name == "result":
                     result = given[0]
@@ -83,7 +90,7 @@ class Agent:
     def request(self, method, params):
         """Ask the editor for something, and say what came back."""
         number = next(self.numbers)
-        say({"id": number, "method": method, "params": {"sessionId": SESSION, **params}})
+        say({"id": number, "method": method, "params": {"sessionId": NOW["session"], **params}})
         while True:
             answer = json.loads(sys.stdin.buffer.readline())
             if answer.get("id") == number and "method" not in answer:

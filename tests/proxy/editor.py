@@ -91,9 +91,9 @@ class Editor:
         assert "result" in self.call(method, {"cwd": str(self.place), "mcpServers": [], **more})
         return self
 
-    def prompt(self, *steps: Step) -> dict[str, Any]:
+    def prompt(self, *steps: Step, session: str = "s1") -> dict[str, Any]:
         """Have the agent do something, and give how the turn ended."""
-        return self.call("session/prompt", {"sessionId": "s1", "prompt": [{"type": "text", "text": json.dumps(steps)}]})
+        return self.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": json.dumps(steps)}]})
 
     def close(self) -> int:
         """Say that nothing more comes, take in what is still said, and give the exit code."""

@@ -30,6 +30,7 @@ def asked(call: dict[str, Any], method: str = "session/request_permission", **pa
         {"name": "Write", "rawInput": {"file_path": "/etc/passwd"}},
         {"kind": "edit", "locations": [{"path": "/repo/a"}, {"path": "/etc/passwd"}]},
         {"kind": "edit", "content": [{"type": "diff", "path": "/etc/passwd", "newText": ""}]},
+        {"kind": "edit", "content": [{"type": "diff", "changes": [{"operation": "modify", "path": "/etc/passwd"}], "patch": {}}]},
         {"kind": "other", "rawInput": {"filePath": "/etc/passwd"}, "content": [{"type": "diff", "path": "/etc/passwd"}]},
         {"kind": "delete", "rawInput": {"path": "/etc/passwd"}},
         {"kind": "read", "locations": [{"path": "~/.ssh/id_rsa"}]},

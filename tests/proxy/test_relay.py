@@ -7,9 +7,14 @@ import sys
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 
 from decklog import Decklog, EntryKind
+from decklog.agents import spool as spool_module
+from decklog.agents.spool import Spool
+from decklog.proxy import recording
+from tests.programs import call
 from tests.proxy.editor import Editor, settled
 from tests.waiting import wait_until
 
@@ -157,3 +162,42 @@ def test_what_can_not_be_put_on_record_is_passed_on_all_the_same(place: Path, wa
         assert (editor.asked, (place / "made").exists()) == ([], False)
         assert editor.close() == 0
     assert not (place / ".decklog" / "decklog.db").exists() or way != "no log"
+
+
+def test_one_connection_has_sessions_in_several_folders_each_with_its_log(place: Path, log: Decklog) -> None:
+    other = place.parent / "other"
+    (other / ".git").mkdir(parents=True)
+    assert call(["init"], cwd=other, variables={"HOME": str(place.parent / "home")}).code == 0
+    with Editor(place, SEVERAL="yes").open() as editor:
+        editor.call("session/new", {"cwd": str(other), "mcpServers": []})
+        editor.prompt(["say", "in one"], session="repo")
+        editor.prompt(["say", "in the other"], session="other")
+        editor.prompt(["say", "in one again"], session="repo")
+    settled(place)
+    settled(other)
+    assert [body for subtype, body in bodies(log, "stub-repo") if subtype == "said"] == ["in one", "in one again"]
+    with Decklog.open(other / ".decklog" / "decklog.db") as second:
+        assert [run.id for run in second.runs.find()] == ["stub-other"]
+        assert ("said", "in the other") in bodies(second, "stub-other")
+
+
+def test_a_log_that_is_locked_keeps_nobody_waiting_and_loses_nothing(place: Path, log: Decklog) -> None:
+    holder = apsw.Connection(str(place / ".decklog" / "decklog.db"))
+    holder.execute("begin immediate")
+    with Editor(place).open() as editor:
+        began = time.monotonic()
+        editor.prompt(["say", "meanwhile"])
+        assert time.monotonic() - began < 5
+        holder.close()
+    settled(place)
+    assert ("said", "meanwhile") in bodies(log)
+
+
+def test_what_finds_no_room_beside_the_log_is_said_to_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool_module, "MOST_BYTES", 2000)
+    beside = recording._Beside(str(tmp_path / "spool"), "c1")
+    for number in range(200):
+        beside.put("stub", "s1", {"acp": {"c": "c1", "n": number, "cwd": "/", "home": None}}, b"x" * 100)
+    spool = Spool(str(tmp_path / "spool"))
+    assert "dropped" in spool.waiting()
+    assert len(spool.read("stub-s1.events")[0]) < 100

@@ -23,7 +23,7 @@ from decklog.agents.events import (
     Spawned,
     Thought,
 )
-from decklog.agents.retold import is_told_otherwise
+from decklog.agents.retold import has_other_way, is_told_otherwise
 from decklog.agents.texts import as_name
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
@@ -54,6 +54,8 @@ class Recorder:
         self._run_id = run_id
         self._task_id = task_id
         self._known: set[str] = set()
+        # Of which runs an editor's connection tells too.
+        self._retold: dict[str, bool] = {}
         # How many entries and charges were new.
         self.written = 0
 
@@ -147,7 +149,7 @@ class Recorder:
         # Each start tells itself once: of two at the same moment there is no telling apart, and no need to.
         key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
         shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
-        if not is_told_otherwise(self._log, run_id, event):
+        if not self._is_told_otherwise(run_id, event):
             self._entry(event, EntryKind.EVENT, "session", f"session {event.source}", key, shown)
         if event.source in ("startup", "resume"):
             self._close_calls(run_id, event)
@@ -170,7 +172,7 @@ class Recorder:
         if self._run_id is None and goal and event.by == "person" and _is_unnamed(run):
             self._log.runs.update(run_id, goal=goal)
         key = f"prompt:{event.prompt_id}" if event.prompt_id else _key_of("prompt", event, event.text)
-        if event.by != "person" or not is_told_otherwise(self._log, run_id, event):
+        if event.by != "person" or not self._is_told_otherwise(run_id, event):
             self._entry(event, EntryKind.INTERACTION, "prompt", event.text, key, agent=event.by)
 
     def _spawn(self, event: Spawned) -> None:
@@ -230,7 +232,7 @@ class Recorder:
     def _rest(self, event: Rested) -> None:
         text = event.error or event.text
         facts = {**event.facts, "error": event.error}
-        if not is_told_otherwise(self._log, self._ensure(event), event):
+        if not self._is_told_otherwise(self._ensure(event), event):
             self._entry(event, EntryKind.EVENT, "turn", text or "turn ended", _key_of("turn", event, text), facts)
 
     def _entry(
@@ -259,6 +261,12 @@ class Recorder:
             at=event.at,
         )
         self.written += not entry.already
+
+    def _is_told_otherwise(self, run_id: str, event: Event) -> bool:
+        """Say whether one who tells in another way has told the same; of most runs only one tells, and nothing is looked for."""
+        if event.way is None and run_id not in self._retold:
+            self._retold[run_id] = has_other_way(self._log, run_id)
+        return (event.way is not None or self._retold[run_id]) and is_told_otherwise(self._log, run_id, event)
 
     # Calls whose end nobody told
 

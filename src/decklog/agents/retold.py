@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 # Who stands on the wire hears a prompt before the program takes it up, which may be busy with another one.
 _LATE = timedelta(minutes=10)
 _EARLY = timedelta(seconds=5)
-_LOOKED_AT = 50
+# A hook is a process, which begins late on a busy machine; a session begins seldom.
+_TURN = timedelta(seconds=15)
+_BEGINNING = timedelta(minutes=1)
+_LOOKED_AT = 200
+
+
+def has_other_way(log: "Decklog", run_id: str) -> bool:
+    """Say whether an editor's connection tells of a run: each says first who the editor is."""
+    return bool(log.journal.find(run_id, kind=EntryKind.EVENT, subtype="editor", limit=1))
 
 
 def is_told_otherwise(log: "Decklog", run_id: str, event: "Event") -> bool:
@@ -23,11 +31,16 @@ def is_told_otherwise(log: "Decklog", run_id: str, event: "Event") -> bool:
     if event.at is None:
         return False
     kind = EntryKind.INTERACTION if isinstance(event, Prompted) else EntryKind.EVENT
-    before, after = _EARLY, _EARLY
-    if isinstance(event, Prompted):
-        before, after = (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
+    before, after = _span(event)
     found = log.journal.find(run_id, kind=kind, since=event.at - before, until=event.at + after, limit=_LOOKED_AT)
     return any(_way(entry) != event.way and _is_same(entry, event) for entry in found)
+
+
+def _span(event: "Event") -> tuple[timedelta, timedelta]:
+    """Say how long before and after an event another may have told of it."""
+    if isinstance(event, Prompted):
+        return (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
+    return (_BEGINNING, _BEGINNING) if isinstance(event, Begun) else (_TURN, _TURN)
 
 
 def _way(entry: "Entry") -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, EntryKind, RunStatus
-from decklog.agents.events import Prompted, Rested
+from decklog.agents.events import Noted, Prompted, Rested
 from decklog.agents.recorder import Recorder
 from tests.agents.acp.told import Session, bodies, facts
 
@@ -107,12 +107,15 @@ def test_the_second_version_of_the_protocol_is_read_too(session: Session, log: D
         rawInput={"command": ["ls", "a b"]},
         content=content,
     )
-    session.update("terminal_update", terminalId="x", output={"data": "listed"}, exitStatus={"exitCode": 3})
+    session.update("terminal_update", terminalId="x", output={"data": "bGlzdGVk"}, exitStatus={"exitCode": 3})
     subject = {"type": "tool_call", "toolCall": {"toolCallId": "t1"}}
     params = {"title": "Run it?", "subject": subject, "options": [{"optionId": "y", "kind": "allow_once"}]}
     session.tell({"id": 5, "method": "session/request_permission", "params": params}, **{"from": "agent"})
     session.decide("y", 5)
     session.update("tool_call_update", toolCallId="t1", status="failed")
+    patch = {"format": "git_patch", "text": "--- a\n+++ a\n"}
+    content = [{"type": "diff", "changes": [{"operation": "add", "path": "/repo/a"}], "patch": patch}]
+    session.update("tool_call_update", toolCallId="t2", kind="edit", status="completed", content=content)
     session.update("state_update", state="idle", stopReason="max_tokens", usage={"inputTokens": 4, "outputTokens": 1})
     session.take_in(log)
     assert bodies(log)[2:] == [
@@ -122,6 +125,9 @@ def test_the_second_version_of_the_protocol_is_read_too(session: Session, log: D
         ("permission", "asked: Run it?"),
         ("permission", "allow_once by person"),
         ("result", "listed"),
+        ("call", "edit /repo/a"),
+        ("diff", "--- a\n+++ a\n"),
+        ("result", "ok"),
         ("turn", "max_tokens"),
     ]
     assert facts(log, "result")[0]["exit_code"] == 3
@@ -251,8 +257,9 @@ def test_the_same_words_sent_twice_are_two_prompts_whoever_tells_them(log: Deckl
     for order in ([0, 1, 2, 3], [1, 0, 3, 2], [0, 2, 1, 3]):
         told = [at(0, "acp", "w1"), at(1, None, "h1"), at(20, "acp", "w2"), at(21, None, "h2")]
         recorder = Recorder(log, f"p{order[1]}{order[2]}")
-        recorder.record([told[place] for place in order])
-        assert [body for _, body in bodies(log, f"p{order[1]}{order[2]}-s1")] == ["continue", "continue"]
+        begun = Noted(session_id="s1", way="acp", name="editor")
+        recorder.record([begun, *(told[place] for place in order)])
+        assert [body for _, body in bodies(log, f"p{order[1]}{order[2]}-s1")][1:] == ["continue", "continue"]
 
 
 def test_a_turns_end_told_a_minute_later_is_another_one(log: Decklog) -> None:

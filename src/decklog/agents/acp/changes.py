@@ -3,6 +3,7 @@
 import hashlib
 
 from decklog.agents.acp import tool_calls
+from decklog.agents.acp.messages import dict_of, list_of
 from decklog.agents.events import Noted
 from decklog.agents.texts import as_text
 
@@ -18,9 +19,20 @@ _MOST_COMPARED = 200_000
 def changed(place: "dict[str, Any]", call_id: str, call: "dict[str, Any]") -> "Iterator[Noted]":
     """Tell each change of a file that a call made."""
     for number, change in enumerate(tool_calls.diffs_of(call)):
-        path, before, after = as_text(change.get("path")), as_text(change.get("oldText")), as_text(change.get("newText"))
-        facts = {"call": call_id, "path": path, "before": _digest(before), "after": _digest(after)}
-        yield Noted(**place, name="diff", text=_difference(path, before, after), facts=facts, note_id=f"diff:{call_id}:{number}")
+        text, facts = _as_patch(change) or _as_texts(change)
+        yield Noted(**place, name="diff", text=text, facts={"call": call_id, **facts}, note_id=f"diff:{call_id}:{number}")
+
+
+def _as_patch(change: "dict[str, Any]") -> "tuple[str, dict[str, Any]] | None":
+    """Read a change as the second version of the protocol tells it: as a patch, of several files maybe."""
+    text = dict_of(change.get("patch")).get("text")
+    paths = [as_text(each.get("path")) for each in list_of(change.get("changes"))]
+    return (text, {"path": ", ".join(paths)}) if isinstance(text, str) else None
+
+
+def _as_texts(change: "dict[str, Any]") -> "tuple[str, dict[str, Any]]":
+    path, before, after = as_text(change.get("path")), as_text(change.get("oldText")), as_text(change.get("newText"))
+    return _difference(path, before, after), {"path": path, "before": _digest(before), "after": _digest(after)}
 
 
 def _difference(path: str, before: str, after: str) -> str:

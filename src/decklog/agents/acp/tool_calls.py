@@ -4,6 +4,7 @@ Agents differ in where they put what. Some tell a call's arguments only with a l
 output as pieces of a terminal that nobody made; whatever comes is laid over what was known.
 """
 
+import base64
 import os
 import shlex
 
@@ -47,6 +48,18 @@ def merged(known: "Call | None", update: "Call") -> "Call":
     if isinstance(code := dict_of(meta.get("terminal_exit")).get("exit_code"), int):
         call["exit_code"] = code
     return call
+
+
+def with_terminal(known: "Call", update: "Call") -> "Call":
+    """Lay over a call what its terminal shows, in the second version of the protocol: all that it printed, as base64."""
+    call = dict(known)
+    printed, code = dict_of(update.get("output")).get("data"), dict_of(update.get("exitStatus")).get("exitCode")
+    if isinstance(printed, str):
+        try:
+            call["printed"] = base64.b64decode(printed, validate=True).decode(errors="replace")[-_MOST_OUTPUT:]
+        except ValueError:
+            call["printed"] = printed[-_MOST_OUTPUT:]
+    return {**call, "exit_code": code} if isinstance(code, int) else call
 
 
 def tool_of(call_id: str, call: "Call") -> str:
@@ -100,7 +113,7 @@ def paths_of(call: "Call") -> list[str]:
     raw = dict_of(call.get("rawInput"))
     named = [raw.get(name) for name in _PATH]
     places = [place.get("path") for place in list_of(call.get("locations"))]
-    changed = [change.get("path") for change in diffs_of(call)]
+    changed = [change.get("path") for diff in diffs_of(call) for change in (diff, *list_of(diff.get("changes")))]
     found = [path for path in (*named, *places, *changed) if isinstance(path, str) and path]
     return list(dict.fromkeys(os.path.normpath(path) for path in found))
 

@@ -281,6 +281,9 @@ class Wire:
         self._kept["ended"] = [*self._kept.get("ended", ()), call_id][-_MOST_REMEMBERED:]
         if outcome in (Outcome.OK, Outcome.FAILED):
             yield from changes.changed(self._place(), call_id, call)
+        if outcome in (Outcome.OK, Outcome.FAILED) and not tool_calls.output_of_call(call):
+            # What it gave back is not told here either.
+            yield from self.own_files()
         code = tool_calls.exit_code_of(call)
         output = str(call["rejected"]) if outcome is Outcome.DENIED and call.get("rejected") else tool_calls.output_of_call(call)
         tool = tool_calls.tool_of(call_id, call)
@@ -292,10 +295,7 @@ class Wire:
         name = update.get("terminalId")
         for call_id, call in (self._kept.get("calls") or {}).items():
             if any(part.get("terminalId") == name for part in list_of(call.get("content"))):
-                printed = dict_of(update.get("output")).get("data")
-                code = dict_of(update.get("exitStatus")).get("exitCode")
-                meta = {"terminal_output_delta": {"data": printed}, "terminal_exit": {"exit_code": code}}
-                self._kept["calls"][call_id] = tool_calls.merged(call, {"_meta": meta})
+                self._kept["calls"][call_id] = tool_calls.with_terminal(call, update)
         yield from ()
 
     def _plan(self, update: "dict[str, Any]") -> "Iterator[Event]":
