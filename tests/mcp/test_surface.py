@@ -25,7 +25,8 @@ def tools() -> list[dict[str, Any]]:
 
 
 def test_the_tools_are_few_and_their_schemas_small(tools: list[dict[str, Any]]) -> None:
-    sent = json.dumps(tools, separators=(",", ":"), ensure_ascii=False).encode()
+    answer = {"jsonrpc": "2.0", "id": 2, "result": {"tools": tools}}
+    sent = json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode()
     assert len(sent) < MOST_BYTES
     assert len(tools) <= MOST_TOOLS
 

@@ -209,29 +209,34 @@ BAD: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "given", "said"), BAD)
-def test_a_wrong_call_is_an_error_that_says_the_next_step(
-    log: Decklog, run_id: str, agent: Agents, tool: str, given: dict[str, Any], said: str
-) -> None:
-    told = agent().error(tool, **given)
-    assert said in told["message"], told
-    assert told["code"]
-    assert told.get("hint"), told
+def test_a_wrong_call_is_an_error_that_says_the_next_step(log: Decklog, run_id: str, agent: Agents) -> None:
+    async def all_of_them(client: Any) -> list[Any]:
+        return [await client.call_tool(tool, given) for tool, given, _ in BAD]
+
+    for (tool, given, said), result in zip(BAD, agent().talk(all_of_them), strict=True):
+        assert result.is_error, (tool, given)
+        told = result.structured_content["error"]
+        assert said in told["message"], (tool, given, told)
+        assert told["code"]
+        assert told["hint"], (tool, given, told)
 
 
-@pytest.mark.parametrize(
-    "odd", ["nul \0 in it", "a lone \ud800", "\u202e\x1b[31m", "x" * 1_000_000], ids=["nul", "half", "signs", "long"]
-)
-@pytest.mark.parametrize(("tool", "name"), [("note", "text"), ("ask", "question"), ("remember", "lesson"), ("show", "id")])
-def test_odd_text_is_kept_or_refused_and_never_breaks_the_server(
-    log: Decklog, run_id: str, agent: Agents, tool: str, name: str, odd: str
-) -> None:
-    me = agent()
-    result = me(tool, **{name: odd})
-    if result.is_error:
-        assert result.structured_content["error"]["message"]
-    assert len(json.dumps(result.structured_content)) < 3_000_000
-    assert me.data("plan")["run"] == run_id
+ODD = ("nul \0 in it", "a lone \ud800", "\u202e\x1b[31m", "x" * 1_000_000)
+
+
+def test_odd_text_is_kept_or_refused_and_never_breaks_the_server(log: Decklog, run_id: str, agent: Agents) -> None:
+    texts = {"note": "text", "ask": "question", "remember": "lesson", "show": "id"}
+
+    async def all_of_them(client: Any) -> None:
+        for tool, name in texts.items():
+            for odd in ODD:
+                result = await client.call_tool(tool, {name: odd})
+                if result.is_error:
+                    assert result.structured_content["error"]["message"]
+                assert len(json.dumps(result.structured_content)) < 3_000_000
+        assert (await client.call_tool("plan", {})).structured_content["run"] == run_id
+
+    agent().talk(all_of_them)
     assert log.journal.verify().ok
 
 

@@ -18,6 +18,7 @@ NOT_RUN = {
     "decklog setup codex --trust": "it needs Codex itself; tests/agents/real/test_setup.py runs it",
     "decklog setup claude --plugin ~/decklog-plugin": "it needs both programs; tests/agents/real/test_setup.py runs it",
     "event        session     session startup": "an excerpt; tests/agents/real/test_editors.py has such sessions",
+    "decklog mcp --http 8420 --token-file ~/.config/decklog-token": "it never ends by itself; tests/mcp/test_http.py runs it",
     "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
 }
 # Pages that are written from the code, and held against it by tests/test_docs.py.

@@ -61,6 +61,11 @@ def _programs(place: Place, findings: Findings) -> "dict[str, Any]":
         (program, path) for program in PROGRAMS.values() if (path := found_program(program, settings[Scope.USER].environment))
     ]
     facts = [_program(program, path, settings, findings) for program, path in here]
+    if started := [row for row in facts if row.get("mcp")]:
+        # All of them start the same server: it is asked once.
+        answered = server_answers(settings[Scope.PROJECT], findings)
+        for row in started:
+            row["mcp"] = answered
     try:
         place.must_exist()
         with place.open() as log:
@@ -83,7 +88,7 @@ def _program(program: Program, path: str, settings: dict[Scope, Setting], findin
     if program.name == "codex":
         row["trusted"] = codex_trust(path, settings[Scope.PROJECT].project, settings[Scope.USER].environment, findings)
     if _has_server(program, settings, states):
-        row["mcp"] = server_answers(settings[Scope.PROJECT], findings)
+        row["mcp"] = True
     if set(states.values()) == {"missing"}:
         row["next"] = f"decklog setup {program.name}"
     row["guard"] = program.guard
