@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from decklog.conductor.checks.examination import Examiner
-from decklog.conductor.holders import Holders
 from decklog.conductor.lane import Lane
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.site import Site
@@ -29,8 +28,7 @@ class Conductor:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._log = site.log
-        self._holders = Holders(site.repository.state)
-        self._worker = self._holders.enter()
+        self._worker = site.holder
         self._stopping = threading.Event()
         self._ending = threading.Event()
         self._changed = threading.Event()
@@ -49,7 +47,7 @@ class Conductor:
 
     def run(self) -> None:
         """Work until nothing is left that could be claimed, or until told to stop."""
-        recovery = Recovery(self._site, self._holders, self._worker, LEASE_SECONDS)
+        recovery = Recovery(self._site, LEASE_SECONDS)
         threads = [self._thread(self._go_on, claim, fence) for claim, fence in recovery.take_over()]
         threads += [self._thread(self._claims, WORK, self._work) for _ in range(self._site.configuration.agents_at_once)]
         threads += [self._thread(self._claims, CHECK, self._check) for _ in range(2)]

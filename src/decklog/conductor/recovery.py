@@ -7,7 +7,6 @@ from decklog.conductor import commands
 from decklog.conductor.commands import Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.places import place_of
-from decklog.conductor.holders import Holders
 from decklog.conductor.site import Site
 from decklog.conductor.stages import WORK
 from decklog.errors import Conflict
@@ -24,11 +23,10 @@ _PAGE = 200
 class Recovery:
     """Takes over from conductors of this host that have ended."""
 
-    def __init__(self, site: Site, holders: Holders, worker: str, lease_seconds: float) -> None:
+    def __init__(self, site: Site, lease_seconds: float) -> None:
         self._site = site
         self._log = site.log
-        self._holders = holders
-        self._worker = worker
+        self._holders = site.holders
         self._lease_seconds = lease_seconds
 
     def take_over(self) -> list[tuple["Claim", int]]:
@@ -41,6 +39,7 @@ class Recovery:
             elif (claim := self._claimed(task, fence)) is not None:
                 adopted.append((claim, fence))
         self._clean_up({(claim.task.id, fence) for claim, fence in adopted})
+        self._drop_checks()
         return adopted
 
     def _of_the_dead(self) -> list["Task"]:
@@ -66,7 +65,7 @@ class Recovery:
                 self._log.tasks.release(task.id, fence=task.fence, reason="its conductor has died")
                 return self._log.tasks.claim(
                     self._site.run_id,
-                    worker=self._worker,
+                    worker=self._site.holder,
                     task_id=task.id,
                     lease_seconds=self._lease_seconds,
                     reserve_microdollars=self._site.configuration.piece_microdollars,
@@ -96,6 +95,14 @@ class Recovery:
             for effect in self._effects(f"conductor.{tool}", state="intended"):
                 if (effect.task_id, _fence_of(effect)) not in adopted and held.get(str(effect.task_id)) != _fence_of(effect):
                     self._close(effect)
+
+    def _drop_checks(self) -> None:
+        """Remove the folders of checks that died with their conductor: whoever claims the task runs them again."""
+        for folder in self._site.checks_folder.glob("*"):
+            if self._holders.is_dead(folder.name):
+                for check in folder.iterdir():
+                    commands.end(check.name)
+                places.remove_folder(folder)
 
     def _keep_and_clean(self, task_id: str, fence: int, facts: dict[str, Any]) -> None:
         site = self._site

@@ -2,12 +2,14 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decklog.conductor.acts import Acts
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.repository import HOME, Person, Repository, ref_part
+from decklog.conductor.holders import Holders
 from decklog.conductor.settings.configuration import Configuration
 from decklog.conductor.stages import Stages
 
@@ -40,6 +42,20 @@ class Site:
     def log_file(self) -> str | None:
         return self.log.db.target if self.log.db.engine == "sqlite" else None
 
+    @cached_property
+    def holder(self) -> str:
+        """The name under which this process claims tasks and keeps folders."""
+        return self.holders.enter()
+
+    @property
+    def holders(self) -> Holders:
+        return Holders(self.repository.state)
+
+    @property
+    def checks_folder(self) -> Path:
+        """Where checks run: a folder for each conductor, so that the next one knows which are nobody's."""
+        return self.folder / "checks"
+
     @property
     def stages(self) -> Stages:
         return Stages(self.log, self.run_id, rounds=self.configuration.rounds, attempts=self.configuration.attempts)
@@ -61,7 +77,7 @@ class Site:
             person=self.person,
             sandbox=self.configuration.sandbox,
             log_file=self.log_file,
-            folder=self.folder / "checks",
+            folder=self.checks_folder / self.holder,
             wanted_end=wanted_end,
         )
 
