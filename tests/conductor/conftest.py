@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog.conductor.git.repository import Repository
+from tests.cli.conftest import decklog as decklog
 from tests.conductor.plans import make_checked_repository
 from tests.conductor.repositories import make_repository
 

@@ -25,8 +25,9 @@ _PAGE = 200
 class Conductor:
     """Works one run in this process. `stop` lets agents finish what they do; `stop_now` ends them, and keeps what they left."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, on_change: Callable[[], object] = lambda: None) -> None:
         self._site = site
+        self._on_change = on_change
         self._log = site.log
         self._worker = site.holder
         self._stopping = threading.Event()
@@ -34,6 +35,11 @@ class Conductor:
         self._changed = threading.Event()
         self._room = threading.Semaphore(site.configuration.agents_at_once)
         self.trouble: str | None = None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping.is_set()
 
     def stop(self) -> None:
         """Claim nothing more."""
@@ -56,6 +62,7 @@ class Conductor:
             while not self._stopping.is_set() and not self._is_over():
                 self._changed.wait(WAIT_SECONDS)
                 self._changed.clear()
+                self._on_change()
         finally:
             self.stop()
             for thread in threads:
