@@ -1255,6 +1255,28 @@ CREATE INDEX runs_by_repo on runs (repo, started_at, id) where repo is not null;
 
 CREATE INDEX runs_by_parent on runs (parent_run_id, started_at, id) where parent_run_id is not null;
 
+CREATE TABLE verdicts (
+  id          text not null primary key,
+  run_id      text not null references runs (id),
+  task_id     text,
+  name        text not null,
+  tree        text not null,
+  definition  text not null,
+  environment text not null,
+  outcome     text not null check (
+    outcome = 'pass' or outcome = 'fail' or outcome = 'error' or outcome = 'flaky' or outcome = 'not-run'
+  ),
+  exit_code   integer,
+  findings    text not null,
+  artifact_id text,
+  duration_ms integer not null check (duration_ms >= 0),
+  created_at  text not null
+) strict;
+
+CREATE INDEX verdicts_by_tree on verdicts (run_id, tree, created_at, id);
+
+CREATE INDEX verdicts_by_run on verdicts (run_id, created_at, id);
+
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -2717,3 +2739,27 @@ create index tasks_paused on tasks (updated_at, id) where state = 'paused';
 -- Runs by where they work, and by what they are a part of.
 create index runs_by_repo on runs (repo, started_at, id) where repo is not null;
 create index runs_by_parent on runs (parent_run_id, started_at, id) where parent_run_id is not null;
+
+-- 0010_verdicts
+
+-- What checks said of a tree. A verdict counts for this tree, this definition of the check and this environment, and for no other.
+create table verdicts (
+  id          text collate "C" not null primary key,
+  run_id      text collate "C" not null references runs (id),
+  task_id     text collate "C",
+  name        text collate "C" not null,
+  tree        text collate "C" not null,
+  definition  text collate "C" not null,
+  environment text collate "C" not null,
+  outcome     text collate "C" not null check (
+    outcome = 'pass' or outcome = 'fail' or outcome = 'error' or outcome = 'flaky' or outcome = 'not-run'
+  ),
+  exit_code   bigint,
+  findings    text collate "C" not null,
+  artifact_id text collate "C",
+  duration_ms bigint not null check (duration_ms >= 0),
+  created_at  text collate "C" not null
+);
+
+create index verdicts_by_tree on verdicts (run_id, tree, created_at, id);
+create index verdicts_by_run on verdicts (run_id, created_at, id);

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         WorkflowVersion,
     )
     from decklog.stores.flow.router import TestingMode
+    from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
     from decklog.stores.flow.workflow import WorkflowDrawing
     from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
     from decklog.stores.journal.verify import Problem, Verification
@@ -161,6 +162,7 @@ _NAMES = {
         "WorkflowTransition WorkflowVersion"
     ),
     "stores.flow.router": "TestingMode",
+    "stores.flow.verdicts": "CheckOutcome CheckVerdict",
     "stores.flow.workflow": "WorkflowDrawing",
     "stores.journal.entry": "Confidence Entry EntryKind ReasoningPhase",
     "stores.journal.verify": "Problem Verification",
@@ -221,6 +223,8 @@ __all__ = [
     "CatchUp",
     "ChangeKind",
     "Charge",
+    "CheckOutcome",
+    "CheckVerdict",
     "Checkpoint",
     "CiConclusion",
     "CiRun",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from decklog.stores.effects.processes import Processes
     from decklog.stores.flow.ci import Ci
     from decklog.stores.flow.context import Context
+    from decklog.stores.flow.verdicts import Verdicts
     from decklog.stores.flow.workflow import Workflow
     from decklog.stores.journal.journal import Journal
     from decklog.stores.journal.verify import Audit
@@ -312,6 +313,13 @@ class Decklog:
         from decklog.stores.flow.ci import Ci
 
         return Ci(self.parts)
+
+    @cached_property
+    def verdicts(self) -> "Verdicts":
+        """Keeps what checks said of trees, and says whether a tree has passed."""
+        from decklog.stores.flow.verdicts import Verdicts
+
+        return Verdicts(self.parts)
 
     @cached_property
     def effects(self) -> "Effects":

@@ -1,6 +1,7 @@
 """An agent without a model: it finds a script in what it is told to do, and follows it.
 
-The script is a line `SCRIPT [[...], ...]`; each step is a verb and its arguments. Run as a program of its own.
+The script is a line `SCRIPT [[...], ...]`, or `SCRIPT-2 …` for the second round; each step is a verb and its arguments. Run as a
+program of its own.
 """
 
 import json
@@ -82,9 +83,10 @@ def follow(step: list) -> None:  # type: ignore[type-arg]
 
 
 def main() -> None:
-    told = sys.stdin.read()
-    scripts = [line.removeprefix("SCRIPT ") for line in told.splitlines() if line.startswith("SCRIPT ")]
-    for step in json.loads(scripts[-1]) if scripts else []:
+    told = sys.stdin.read().splitlines()
+    number = next((line.removeprefix("Round ") for line in told if line.startswith("Round ")), "1")
+    scripts = dict(line.split(" ", 1) for line in told if line.startswith("SCRIPT"))
+    for step in json.loads(scripts.get(f"SCRIPT-{number}", scripts.get("SCRIPT", "[]"))):
         follow(step)
 
 

@@ -254,7 +254,9 @@ def test_forty_places_are_made_at_a_time(repository: Repository) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(one, range(40 if os.environ.get("DECKLOG_TEST_FULL") else 10)))
     assert all(place.is_made for place in made)
-    assert set(repository.refs("refs/decklog")) == {f"{place.refs}/{name}" for place in made for name in ("folder", "tip")}
+    assert set(repository.refs("refs/decklog")) == {
+        f"{place.refs}/{name}" for place in made for name in ("changed", "folder", "tip")
+    }
 
 
 def test_the_users_own_files_index_branches_and_settings_stay_byte_for_byte(folder: Path, repository: Repository) -> None:

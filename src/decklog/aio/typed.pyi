@@ -31,6 +31,7 @@ from decklog.stores.flow.context_package import (
 )
 from decklog.stores.flow.records import ModelAssignment, PromptMarker, WorkflowRule, WorkflowTransition, WorkflowVersion
 from decklog.stores.flow.router import TestingMode
+from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
 from decklog.stores.flow.workflow import WorkflowDrawing
 from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.stores.journal.journal import R
@@ -1554,6 +1555,42 @@ class AsyncCi:
     async def expected(self, workflow_name: str, branch: str, *, last: int = ...) -> dict[str, Any]:
         """Say how long a run will probably take: median and 90th percentile of the last successful ones, in seconds."""
 
+class AsyncVerdicts:
+    async def record(
+        self,
+        run_id: str,
+        name: str,
+        outcome: CheckOutcome,
+        *,
+        tree: str,
+        definition: str,
+        environment: str,
+        task_id: str | None = ...,
+        exit_code: int | None = ...,
+        findings: list[object] | None = ...,
+        artifact_id: str | None = ...,
+        duration_ms: int = ...,
+    ) -> CheckVerdict:
+        """Record what a check said of a tree; the newest of the same tree, definition and environment counts."""
+    async def known(self, run_id: str, tree: str, *, definition: str, environment: str) -> CheckVerdict | None:
+        """Get the verdict that counts for a tree, a definition and an environment; none is null."""
+    async def missing(self, run_id: str, tree: str, *, definitions: list[str], environment: str) -> list[str]:
+        """List the definitions of which a tree has no pass that counts: empty means that it is green."""
+    async def get(self, verdict_id: str) -> CheckVerdict:
+        """Get a verdict."""
+    async def find(
+        self,
+        run_id: str,
+        *,
+        tree: str | None = ...,
+        name: str | None = ...,
+        outcome: CheckOutcome | None = ...,
+        task_id: str | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[CheckVerdict]:
+        """List a run's verdicts, newest first."""
+
 class AsyncEffects:
     async def intend(
         self,
@@ -1750,6 +1787,7 @@ class Stores:
     self_edits: AsyncSelfEdits
     workflow: AsyncWorkflow
     ci: AsyncCi
+    verdicts: AsyncVerdicts
     effects: AsyncEffects
     processes: AsyncProcesses
     notices: AsyncNotices

@@ -1,6 +1,8 @@
 """Programs that the conductor starts, agents and checks alike: held in by a sandbox, kept by a supervisor."""
 
+import json
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import Any
 
 from decklog.tools.sandbox import sandbox
 from decklog.tools.sandbox.sandbox import Sandbox, Site
-from decklog.tools.shell import launch, process_tree
+from decklog.tools.shell import launch
 from decklog.tools.shell.environment import environment
 from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.shell import read_note
@@ -92,9 +94,6 @@ class Running:
 
     def stop(self, stages: list[tuple[int, float]]) -> None:
         """Ask the supervisor to end it and all it started, by these signals with so many seconds after each."""
-        import json
-        import signal
-
         new = self.folder / f"stop.json.{os.getpid()}"
         new.write_text(json.dumps(stages), encoding="utf-8")
         new.rename(self.folder / "stop.json")
@@ -106,6 +105,6 @@ class Running:
         launch.adopt(self.folder)
 
 
-def was_begun(mark: str, folder: Path) -> bool:
-    """Say whether anything of a program was ever started."""
-    return read_note(folder, "started.json") is not None or bool(process_tree.carriers(mark))
+def end(mark: str) -> None:
+    """End everything that carries a mark."""
+    launch.end_process_tree(mark)

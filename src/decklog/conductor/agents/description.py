@@ -94,6 +94,12 @@ def known_names() -> list[str]:
     return sorted(_tables())
 
 
+def known_program(name: str) -> str:
+    """Give the program that a known description calls; none is empty."""
+    command = _tables()[name]["command"]
+    return str(command[0]) if command else ""
+
+
 def describe(name: str, table: Mapping[str, Any]) -> Description:
     """Read the description of an agent; what it extends comes first. Refuse what is not known, naming it."""
     base = table.get("extends", "command")

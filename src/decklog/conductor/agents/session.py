@@ -25,6 +25,7 @@ class Terms:
 
     run_id: str
     task_id: str
+    worker: str | None = None
     budget_microdollars: int | None = None
     reservation_id: str | None = None
 
@@ -86,6 +87,12 @@ class Session:
         self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
         return self.outcome
 
+    def end(self) -> None:
+        """End the agent and wait until nothing of it is left."""
+        self._running.stop(KINDLY)
+        while self._running.ending() is None:
+            time.sleep(SHORTEST_WAIT)
+
     def _why_end(self, silent: float, without_progress: float) -> str | None:
         """Say why an agent is ended: it is silent, or it only shows that it lives, or it has spent what it had."""
         if self._overdrawn:
@@ -138,7 +145,9 @@ class Session:
             **usage,
             run_id=self._terms.run_id,
             task_id=self._terms.task_id,
-            agent=self._description.name,
+            # Money is held for whoever claimed the task.
+            agent=self._terms.worker or self._description.name,
+            agent_id=self._description.name,
             call_site="conductor.work",
             reservation_id=self._terms.reservation_id,
             enforce=False,

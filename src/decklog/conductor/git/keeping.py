@@ -23,12 +23,13 @@ _LARGEST_FILE = 1024 * 1024
 
 @dataclass(frozen=True)
 class Kept:
-    """What an attempt left: the commit on its branch, the commit of its folder as it was, and what else there was.
+    """What an attempt left: the commit on its branch, its folder as a commit without and with ignored files, and the rest.
 
     `tip` is null when the branch is gone or what it names is not whole.
     """
 
     tip: str | None
+    changed: str
     folder: str
     is_clean: bool
     left: tuple[str, ...] = ()
@@ -43,13 +44,13 @@ def keep(repository: Repository, place: Place, start: str, person: Person, at: i
     found = _Found(place)
     whole = _brought_over(repository, found, start)
     tip = found.tip if found.tip == start or found.tip in whole else None
-    folder, notes = _folder_as_commit(repository, place, tip or start, person, at)
+    changed = _as_commit(repository, place, tip or start, person, at, is_all=False)
+    folder, notes = _folder_as_commit(repository, place, changed, person, at)
     nested = _nested(repository, place, person, at)
     left = [sha for sha in whole if sha != tip] + nested
-    refs = {f"{place.refs}/folder": folder, **({f"{place.refs}/tip": tip} if tip else {})}
+    refs = {f"{place.refs}/folder": folder, f"{place.refs}/changed": changed, **({f"{place.refs}/tip": tip} if tip else {})}
     repository.set_refs(refs | {f"{place.refs}/left/{number}": sha for number, sha in enumerate(left, 1)})
-    is_clean = repository.tree(folder) == repository.tree(tip or start)
-    return Kept(tip, folder, is_clean, tuple(left), (*found.notes, *notes))
+    return Kept(tip, changed, folder, changed == (tip or start), tuple(left), (*found.notes, *notes))
 
 
 class _Found:
@@ -99,16 +100,21 @@ def _fetched(repository: Repository, objects: Path, sha: str, start: str) -> boo
         return False
 
 
-def _folder_as_commit(repository: Repository, place: Place, parent: str, person: Person, at: int) -> tuple[str, list[str]]:
+def _folder_as_commit(repository: Repository, place: Place, changed: str, person: Person, at: int) -> tuple[str, list[str]]:
     """Make a commit of a place's files as they are, ignored ones too unless they are too large."""
-    notes = []
-    is_all = _ignored_bytes(repository, place) <= LARGEST_IGNORED
-    if not is_all:
-        notes.append("ignored files are too large to be kept")
+    size = _ignored_bytes(repository, place)
+    if size == 0:
+        return changed, []
+    if size > LARGEST_IGNORED:
+        return changed, ["ignored files are too large to be kept"]
+    return _as_commit(repository, place, changed, person, at, is_all=True), []
+
+
+def _as_commit(repository: Repository, place: Place, parent: str, person: Person, at: int, *, is_all: bool) -> str:
     tree = _tree_of(repository, place.tree, place.index, is_all=is_all)
     if tree == repository.tree(parent):
-        return parent, notes
-    return repository.commit(tree, [parent], "What an attempt left\n", person, at), notes
+        return parent
+    return repository.commit(tree, [parent], "What an attempt left\n", person, at)
 
 
 def _tree_of(repository: Repository, folder: Path, index: Path | None, *, is_all: bool) -> str:

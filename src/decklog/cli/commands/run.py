@@ -1,0 +1,198 @@
+"""The conductor on the command line: take a plan through this repository, watch it, stop it."""
+
+import signal
+import time
+from pathlib import Path
+
+import click
+
+from decklog.cli.call import Call, Usage
+from decklog.cli.exits import print_json
+from decklog.cli.show import show
+from decklog.cli.terminal import say
+from decklog.figures import dollars
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from decklog.app import Decklog
+    from decklog.conductor.conductor import Conductor
+    from decklog.conductor.site import Site
+    from decklog.conductor.standing import Standing
+
+_EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
+
+
+@click.group(invoke_without_command=True)
+@click.option("--plan", metavar="FILE", help="a plan as TOML or JSON: a goal, and pieces with what each needs")
+@click.option("--from", "commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")
+@click.option("--check", is_flag=True, help="say what a run would need here and lacks; nothing is written")
+@click.pass_context
+def run(ctx: click.Context, plan: str | None, commit: str, check: bool) -> int:
+    """Take a plan through this repository: agents work side by side, code checks, one lane merges what is green.
+
+    \b
+    decklog run --check                      is everything here that a run needs?
+    decklog run --plan plan.toml             start, or go on with what was started from this plan
+    decklog run watch RUN                    how it stands, from anywhere
+    decklog run stop RUN                     claim nothing more; agents finish what they do
+
+    How to check and who works stands in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
+    tree, index, branches and settings is touched: what lands is in refs/decklog/RUN/target, for you to merge. Killed at any
+    moment, the same command goes on. Ctrl-C once lets agents finish; twice ends them and keeps what they left.
+    """
+    if ctx.invoked_subcommand is not None:
+        return 0
+    if check:
+        return _check(ctx.obj, commit)
+    if plan is None:
+        raise Usage("a run needs a plan", hint="decklog run --plan plan.toml; see: decklog run --help")
+    return _start(ctx.obj, Path(plan), commit)
+
+
+def _start(call: Call, path: Path, commit: str) -> int:
+    from decklog.conductor import starting
+    from decklog.tools.toolbox.toolbox import state_home
+
+    try:
+        content = path.read_bytes()
+    except OSError as problem:
+        raise Usage(f"the plan can't be read: {problem}") from problem
+    with call.open() as log:
+        site = starting.start(
+            log,
+            content,
+            is_json=path.suffix == ".json",
+            cwd=Path.cwd(),
+            state=state_home(),
+            commit=commit,
+            say=lambda text: click.echo(text, err=True),
+        )
+        return _conduct(call, site)
+
+
+def _conduct(call: Call, site: "Site") -> int:
+    from decklog.conductor.conductor import Conductor
+
+    told = _Changes(call, site.log, site.run_id)
+    conductor = Conductor(site, on_change=told.tell)
+    _hear_signals(conductor)
+    conductor.run()
+    stands = told.tell()
+    if stands.outcome == "landed":
+        site.log.runs.finish(site.run_id, summary=f"{len(stands.pieces)} pieces landed")
+    _say_what_next(call, site, stands)
+    return _EXITS[stands.outcome]
+
+
+def _hear_signals(conductor: "Conductor") -> None:
+    """Let the first interrupt stop new work, and the second end what runs."""
+
+    def interrupted(number: int, _frame: "FrameType | None") -> None:
+        if number == signal.SIGTERM or conductor.is_stopping:
+            conductor.stop_now()
+        else:
+            click.echo("No new work; agents finish what they do. Once more ends them.", err=True)
+            conductor.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
+
+
+class _Changes:
+    """Tells what has changed since it was told last, a line each; with --json an object each."""
+
+    def __init__(self, call: Call, log: "Decklog", run_id: str) -> None:
+        self._call = call
+        self._log = log
+        self._run_id = run_id
+        self._told: dict[str, tuple[str, str, int]] = {}
+
+    def tell(self) -> "Standing":
+        from decklog.conductor.standing import standing
+
+        stands = standing(self._log, self._run_id)
+        for piece in stands.pieces:
+            now = (piece.state, piece.detail, piece.round)
+            if self._told.get(piece.name) != now:
+                self._told[piece.name] = now
+                print_json({"run_id": self._run_id, **vars(piece)}) if self._call.json else say(piece.line())
+        return stands
+
+
+def _say_what_next(call: Call, site: "Site", stands: "Standing") -> None:
+    if call.json:
+        print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": site.target_commit()})
+        return
+    say(f"{stands.counts()}; spent {dollars(stands.spent_microdollars)}")
+    if stands.outcome == "needs you":
+        say(f"Questions wait: decklog approvals find {site.run_id} --state open; then start it again.")
+    say(f"What has landed: git log {site.target}; to take it: git merge {site.target}")
+
+
+def _check(call: Call, commit: str) -> int:
+    from decklog.conductor.readiness import problems
+
+    found = problems(Path.cwd(), commit)
+    if call.json:
+        show({"ready": not found, "problems": found}, as_json=True)
+    else:
+        for problem in found or ["Everything is here that a run needs."]:
+            say(problem)
+    return 1 if found else 0
+
+
+@run.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--no-follow", is_flag=True, help="say how it stands now, and end")
+@click.pass_obj
+def watch(call: Call, run_id: str, no_follow: bool) -> int:
+    """Say how a run stands, and what becomes of it, whichever process works on it."""
+    from decklog.conductor.standing import standing
+
+    with call.open(writing=False) as log:
+        if no_follow:
+            stands = standing(log, run_id)
+            _show(call, stands)
+            return 0
+        told = _Changes(call, log, run_id)
+        while (stands := told.tell()).status == "active" and stands.outcome == "open":
+            log.db.wait_for_change(5.0)
+            time.sleep(0.2)
+        return _EXITS[stands.outcome]
+
+
+def _show(call: Call, stands: "Standing") -> None:
+    if call.json:
+        show(stands.as_dict(), as_json=True)
+        return
+    say(f"{stands.run_id} · {stands.goal} · {stands.status}")
+    say(f"{stands.counts()}; spent {dollars(stands.spent_microdollars)}")
+    for piece in stands.pieces:
+        say(piece.line())
+
+
+@run.command()
+@click.argument("run_id", metavar="RUN")
+@click.pass_obj
+def stop(call: Call, run_id: str) -> int:
+    """Have nothing more of a run claimed: agents finish what they do. `decklog run --plan` goes on with it."""
+    with call.open() as log:
+        stopped = log.runs.update(run_id, status="paused")  # type: ignore[arg-type]
+        show(stopped, as_json=call.json)
+    return 0
+
+
+@run.command()
+@click.pass_obj
+def agents(call: Call) -> int:
+    """List the agent programs whose description comes with Decklog, and whether each is installed here."""
+    import shutil
+
+    from decklog.conductor.agents.description import known_names, known_program
+
+    rows = [{"name": name, "program": known_program(name)} for name in known_names()]
+    found = [{**row, "found": shutil.which(row["program"]) if row["program"] else None} for row in rows]
+    show(found, as_json=call.json)
+    return 0

@@ -1,0 +1,65 @@
+"""Acts on the world outside of the log: written down before, settled after, and looked for after a crash."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor import kill_points
+from decklog.errors import StillPending
+from decklog.tools.calls.tool import Finding
+from decklog.tools.shell.process_identity import Identity
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.stores.effects.effects import Effect
+
+
+class Acts:
+    """Does each step of a run once."""
+
+    def __init__(self, log: "Decklog", run_id: str) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._actor = Identity.own().as_text()
+
+    def perform(
+        self,
+        step: str,
+        act: Callable[[], Any],
+        look: Callable[["Effect"], Finding],
+        *,
+        task_id: str,
+        facts: dict[str, object] | None = None,
+    ) -> Any:
+        """Act, or give what came of the step before. `look` says after a crash whether it happened."""
+        tool = step.partition(":")[0]
+        effect = self._log.effects.intend(
+            self._run_id, step, f"conductor.{tool}", key=step, actor=self._actor, facts=facts, task_id=task_id
+        )
+        kill_points.reached(f"{tool}:intended")
+        if effect.already:
+            effect = self._resolved(effect, look)
+        if effect.is_settled:
+            return effect.result
+        result = act()
+        kill_points.reached(f"{tool}:done")
+        self._log.effects.settle(effect.id, actor=self._actor, result=result)
+        kill_points.reached(f"{tool}:settled")
+        return result
+
+    def _resolved(self, effect: "Effect", look: Callable[["Effect"], Finding]) -> "Effect":
+        """Bring a step that was begun to where it is settled, or ours to do."""
+        if effect.state == "intended":
+            effect = self._doubted(effect)
+        if effect.is_settled:
+            return effect
+        finding = look(effect)
+        if finding.happened:
+            return self._log.effects.confirm(effect.id, attempts=effect.attempts, result=finding.result, by="conductor")
+        return self._log.effects.take_up(effect.id, actor=self._actor, attempts=effect.attempts)
+
+    def _doubted(self, effect: "Effect") -> "Effect":
+        assert effect.actor is not None
+        # Only who holds the task's lease comes here, so what this process began and left is nobody's.
+        if effect.actor != self._actor and Identity.from_text(effect.actor).is_alive():
+            raise StillPending(f"{effect.step} is being done by another process", hint="Wait for it.", effect_id=effect.id)
+        return self._log.effects.doubt(effect.id, actor=effect.actor, note="its actor ended before it was settled")

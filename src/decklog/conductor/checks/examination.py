@@ -1,0 +1,214 @@
+"""Examines a change from one commit to another: by rules of the first, with the tests of the first."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.checks.report import census
+from decklog.conductor.checks.running import Runner, Said
+from decklog.conductor.git.calls import settings, version
+from decklog.conductor.git.changes import Change, added_lines, changes
+from decklog.conductor.settings.check import Check
+from decklog.conductor.settings.configuration import Configuration
+from decklog.errors import Conflict
+from decklog.records import to_json
+from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
+from decklog.tools.files.gitignore import Patterns
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+
+# Code that is not a test has no business with these: it would behave differently where it is examined.
+_KNOWS_ITS_TESTS = re.compile(
+    r"os\._exit|PYTEST_CURRENT_TEST|\b_pytest\b|^\s*(import|from)\s+(pytest|unittest|mock)\b|junitxml|report\.xml|sys\.argv"
+    r"|sys\.modules|sys\.settrace|\batexit\b|faulthandler|__builtins__|import\s+builtins|setattr\(builtins"
+)
+MOST_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What came of it: `green`, `red` with what is wrong, or `held` for a person, who is asked about exactly `about`."""
+
+    outcome: str
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    about: bytes | None = None
+
+    @property
+    def is_green(self) -> bool:
+        return self.outcome == "green"
+
+
+class Examiner:
+    """Examines changes for one task under one fence."""
+
+    def __init__(
+        self, log: "Decklog", run_id: str, configuration: Configuration, runner: Runner, *, task_id: str | None, fence: int = 0
+    ) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._configuration = configuration
+        self._runner = runner
+        self._repository = runner.repository
+        self._task_id = task_id
+        self._fence = fence
+        self._number = 0
+        self._tests = Patterns(configuration.tests)
+        self._protected = Patterns(configuration.protected, ignore_case=True)
+        self._environment = environment_digest(runner)
+
+    # One verdict
+
+    def verdict(self, check: Check, commit: str, changed: Sequence[str] = ()) -> tuple[CheckVerdict, Said]:
+        """Give what a check says of a commit's tree: what is on record, or what it says now."""
+        tree = self._repository.tree(commit)
+        definition = _definition(check, changed)
+        known = self._log.verdicts.known(self._run_id, tree, definition=definition, environment=self._environment)
+        # A check that could not say may say it now; one that said something has said it.
+        if known is not None and known.outcome is not CheckOutcome.ERROR:
+            return known, self._recalled(known)
+        said = self._run(check, commit, changed)
+        if said.outcome is CheckOutcome.FAIL and said.tests is not None:
+            again = self._run(check, commit, changed)
+            if again.outcome is CheckOutcome.PASS:
+                said = Said(CheckOutcome.FLAKY, said.exit_code, "red, then green on the same tree", said.tests, said.output)
+        return self._recorded(check, tree, definition, said), said
+
+    def _run(self, check: Check, commit: str, changed: Sequence[str]) -> Said:
+        self._number += 1
+        mark = f"{self._run_id}:{self._task_id or 'base'}:{self._fence}:{check.name}:{self._number}"
+        return self._runner.run(check, commit, mark, changed)
+
+    def _recorded(self, check: Check, tree: str, definition: str, said: Said) -> CheckVerdict:
+        with self._log.transaction():
+            artifact = self._log.artifacts.add(
+                self._run_id,
+                "check-report",
+                f"checks/{tree}/{check.name}-{definition[:12]}.json",
+                content=to_json({"tests": said.tests, "output": said.output, "reason": said.reason}),
+                task_id=self._task_id,
+            )
+            return self._log.verdicts.record(
+                self._run_id,
+                check.name,
+                said.outcome,
+                tree=tree,
+                definition=definition,
+                environment=self._environment,
+                task_id=self._task_id,
+                exit_code=said.exit_code,
+                findings=[*said.failing[:MOST_SHOWN]] or ([said.reason] if said.reason else []),
+                artifact_id=artifact.id,
+                duration_ms=said.duration_ms,
+            )
+
+    def _recalled(self, verdict: CheckVerdict) -> Said:
+        content = self._log.artifacts.content_bytes(verdict.artifact_id) if verdict.artifact_id else b"{}"
+        kept = json.loads(content)
+        return Said(verdict.outcome, verdict.exit_code, kept.get("reason", ""), kept.get("tests"), kept.get("output", ""))
+
+    def base_findings(self, base: str) -> list[dict[str, Any]]:
+        """Say which gates a commit does not pass by itself; nobody's change is to blame for them."""
+        verdicts = [(check, *self.verdict(check, base)) for check in self._configuration.gates]
+        return [_finding(check.name, "inherited", said) for check, verdict, said in verdicts if not verdict.is_pass]
+
+    # A whole change
+
+    def examine(self, base: str, tip: str) -> Examination:
+        """Examine what leads from one commit to another."""
+        changed = changes(self._repository, base, tip)
+        paths = [one.path for one in changed if one.status != "D"]
+        asked = self._questions(base, tip, changed)
+        old_tests = [one for one in changed if one.status != "A" and self._tests.covers(one.path)]
+        red = [finding for check in self._configuration.gates for finding in self._graded(check, base, tip, paths)]
+        if not red and old_tests:
+            asked += self._by_old_tests(base, tip, old_tests, paths)
+        if red:
+            return Examination("red", red)
+        return self._held(base, tip, asked) if asked else Examination("green")
+
+    def _graded(self, check: Check, base: str, tip: str, changed: Sequence[str]) -> list[dict[str, Any]]:
+        verdict, said = self.verdict(check, tip, changed)
+        if not verdict.is_pass:
+            return [_finding(check.name, verdict.outcome.value, said)]
+        if check.report != "junit" or said.tests is None:
+            return []
+        before, was = self.verdict(check, base)
+        if not before.is_pass or was.tests is None:
+            return [_finding(check.name, "inherited", was)]
+        lost = census(was.tests, said.tests)
+        return (
+            [{"check": check.name, "kind": "census", "text": "tests of the base were not run", "tests": lost[:MOST_SHOWN]}]
+            if lost
+            else []
+        )
+
+    def _by_old_tests(self, base: str, tip: str, old: Sequence[Change], paths: Sequence[str]) -> list[dict[str, Any]]:
+        """Grade the new code with the test files that it changed as they were; red there is for a person to judge."""
+        commit = self._with_files_of(base, tip, [one.path for one in old])
+        findings = [finding for check in self._configuration.gates for finding in self._graded(check, base, commit, paths)]
+        return [{**finding, "kind": "old-tests", "changed": [one.path for one in old]} for finding in findings]
+
+    def _with_files_of(self, base: str, tip: str, paths: Sequence[str]) -> str:
+        """Make a commit of a tip's tree with some files as they are in the base."""
+        index = self._runner.folder / f"index.{self._task_id or 'base'}.{self._fence}".replace("/", "_")
+        variables = {"GIT_INDEX_FILE": str(index)}
+        self._runner.folder.mkdir(parents=True, exist_ok=True)
+        self._repository.on_objects("read-tree", tip, variables=variables)
+        listed = self._repository.on_objects("ls-tree", "-r", "-z", "--full-tree", base, "--", *paths).out
+        self._repository.on_objects("update-index", "-z", "--index-info", given=listed, variables=variables)
+        tree = self._repository.on_objects("write-tree", variables=variables).text
+        index.unlink()
+        return self._repository.commit(tree, [tip], "With the tests of the base\n", self._runner.person, 0)
+
+    def _questions(self, base: str, tip: str, changed: Sequence[Change]) -> list[dict[str, Any]]:
+        """Name what only a person may let pass, whatever the checks say."""
+        found: list[dict[str, Any]] = []
+        protected = [one.path for one in changed if self._protected.covers(one.path)]
+        if protected:
+            found.append({"kind": "protected", "text": "paths that decide what is run, or what is good", "paths": protected})
+        lines = added_lines(self._repository, base, tip)
+        knowing = [f"{path}: {line.strip()}" for path, line in lines if self._is_knowing(path, line)]
+        if knowing:
+            found.append({"kind": "knows-its-tests", "text": "code that knows it is tested", "lines": knowing[:MOST_SHOWN]})
+        return found
+
+    def _is_knowing(self, path: str, line: str) -> bool:
+        return not self._tests.covers(path) and _KNOWS_ITS_TESTS.search(line) is not None
+
+    def _held(self, base: str, tip: str, asked: list[dict[str, Any]]) -> Examination:
+        """Let pass what a person said yes to: exactly this change, with exactly these findings."""
+        about = {"base": self._repository.tree(base), "tree": self._repository.tree(tip), "findings": asked}
+        content = to_json(about).encode()
+        is_granted = self._log.approvals.granted_for(self._run_id, hashlib.sha256(content).hexdigest()) is not None
+        return Examination("green" if is_granted else "held", asked, content)
+
+
+def environment_digest(runner: Runner) -> str:
+    """Name what a verdict depends on besides the tree and the check."""
+    facts: Mapping[str, object] = {"git": version(), "settings": settings(), "sandbox": runner.sandbox.value}
+    return hashlib.sha256(to_json(facts).encode()).hexdigest()
+
+
+def _definition(check: Check, changed: Sequence[str]) -> str:
+    if "{changed}" not in check.command:
+        return check.digest
+    return hashlib.sha256(to_json([check.digest, *changed]).encode()).hexdigest()
+
+
+def _finding(name: str, kind: str, said: Said) -> dict[str, Any]:
+    return {"check": name, "kind": kind, "text": said.reason, "tests": said.failing[:MOST_SHOWN], "output": said.output}
+
+
+def refuse_red_base(findings: Sequence[Mapping[str, Any]], commit: str) -> None:
+    """Refuse to start from a commit that does not pass its own checks."""
+    if findings:
+        names = ", ".join(f"{one['check']} ({one['text'] or one['kind']})" for one in findings)
+        raise Conflict(
+            f"commit {commit[:12]} does not pass its own checks: {names}",
+            hint="Mend it first: no change could be told from what was red before.",
+            findings=[dict(one) for one in findings],
+        )

@@ -1,0 +1,119 @@
+"""Runs one check on exactly one tree: in a fresh place, under a supervisor and a sandbox, and says what came of it."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from decklog.conductor import commands, kill_points
+from decklog.conductor.checks.report import FAILED, read_junit
+from decklog.conductor.commands import Command, Running
+from decklog.conductor.git import places
+from decklog.conductor.git.places import Place
+from decklog.conductor.git.repository import Person, Repository
+from decklog.conductor.settings.check import Check
+from decklog.errors import DecklogError
+from decklog.stores.flow.verdicts import CheckOutcome
+from decklog.tools.sandbox.sandbox import Kind, Sandbox
+from decklog.tools.shell.output import read_output
+
+SHOWN = 4000
+SHORTEST_WAIT, LONGEST_WAIT = 0.004, 0.1
+GRACE_SECONDS = 5.0
+_KILL = [(9, 5.0)]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a check said of a tree: the tests that it ran, if it reports them, and the end of its output."""
+
+    outcome: CheckOutcome
+    exit_code: int | None = None
+    reason: str = ""
+    tests: Mapping[str, str] | None = None
+    output: str = ""
+    duration_ms: int = 0
+
+    @property
+    def failing(self) -> list[str]:
+        return sorted(name for name, outcome in (self.tests or {}).items() if outcome == FAILED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """Runs checks for one run. `wanted_end` gives a reason as soon as whatever runs is to be ended."""
+
+    repository: Repository
+    person: Person
+    sandbox: Kind
+    log_file: str | None
+    folder: Path
+    wanted_end: Callable[[], str | None] = field(default=lambda: None)
+
+    def run(self, check: Check, commit: str, mark: str, changed: Sequence[str] = ()) -> Said:
+        """Run a check on the files of a commit; its place is removed afterwards."""
+        place = Place(self.folder / mark.replace("/", "_"), "")
+        places.make(self.repository, place, commit, self.person)
+        kill_points.reached("check:place")
+        begun = time.monotonic()
+        try:
+            said = self._run_in(place, check, mark, changed)
+        finally:
+            places.remove(place)
+        return replace(said, duration_ms=int((time.monotonic() - begun) * 1000))
+
+    def _run_in(self, place: Place, check: Check, mark: str, changed: Sequence[str]) -> Said:
+        folder = place.folder / "command"
+        # Within the command's own scratch folder, which its sandbox may write to.
+        report = folder / "tmp/report.xml"
+        report.parent.mkdir(parents=True, mode=0o700)
+        command = Command(
+            argv=check.arguments(report=str(report), changed=changed),
+            mark=mark,
+            root=place.tree,
+            folder=folder,
+            sandbox=Sandbox(kind=self.sandbox, network=check.network, readable=(str(self.repository.objects),)),
+            log_file=self.log_file,
+            env={"PYTHONDONTWRITEBYTECODE": "1", **check.env},
+            pass_env=check.pass_env,
+            timeout_seconds=check.minutes * 60,
+            grace_seconds=GRACE_SECONDS,
+        )
+        try:
+            commands.start(command)
+        except DecklogError as problem:
+            return Said(CheckOutcome.ERROR, 127, f"it can't be started: {problem.message}")
+        ended = self._await(Running.find(mark, folder))
+        output = read_output(folder).text[-SHOWN:]
+        tests = read_junit(report) if check.report == "junit" else None
+        return _judged(check, ended, tests, output)
+
+    def _await(self, running: Running | None) -> dict[str, object]:
+        assert running is not None
+        wait, is_ending = SHORTEST_WAIT, False
+        while (ended := running.ending()) is None:
+            if not is_ending and self.wanted_end() is not None:
+                is_ending = True
+                running.stop(_KILL)
+            time.sleep(wait)
+            wait = min(wait * 1.5, LONGEST_WAIT)
+        return ended
+
+
+def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] | None, output: str) -> Said:
+    """Make a verdict of how a check ended; what it could not say is an error, and never a pass."""
+    code = ended["exit_code"] if isinstance(ended["exit_code"], int) else None
+    failing = [name for name, outcome in (tests or {}).items() if outcome == FAILED]
+    if ended["reason"] != "exited":
+        outcome, reason = CheckOutcome.ERROR, f"it was {ended['reason']}".replace("_", " ")
+    elif code is None or code in (126, 127):
+        outcome, reason = CheckOutcome.ERROR, f"it ended with {ended.get('signal') or f'exit code {code}'}"
+    elif check.report == "junit" and tests is None:
+        outcome, reason = CheckOutcome.ERROR, f"it ended with exit code {code} and no report of tests"
+    elif check.report == "junit" and (code != 0) != bool(failing):
+        outcome, reason = CheckOutcome.ERROR, f"its report has {len(failing)} failing tests and its exit code is {code}"
+    elif code != 0:
+        outcome, reason = CheckOutcome.FAIL, f"exit code {code}"
+    else:
+        outcome, reason = CheckOutcome.PASS, ""
+    return Said(outcome, code, reason, tests, output)

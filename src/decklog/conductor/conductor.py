@@ -1,0 +1,182 @@
+"""The conductor: lanes that claim the stages of a run one after the other, until there is nothing left that it can do."""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.lane import Lane
+from decklog.conductor.recovery import Recovery
+from decklog.conductor.site import Site
+from decklog.conductor.stages import CHECK, LAND, WORK
+from decklog.conductor.working import Attempt
+from decklog.errors import BudgetExceeded, DecklogError, LeaseLost, Unavailable
+
+if TYPE_CHECKING:
+    from decklog.stores.work.claim import Claim
+
+LEASE_SECONDS = 60.0
+WAIT_SECONDS = 1.0
+TROUBLE_SECONDS = 30.0
+_PAGE = 200
+
+
+class Conductor:
+    """Works one run in this process. `stop` lets agents finish what they do; `stop_now` ends them, and keeps what they left."""
+
+    def __init__(self, site: Site, on_change: Callable[[], object] = lambda: None) -> None:
+        self._site = site
+        self._on_change = on_change
+        self._log = site.log
+        self._worker = site.holder
+        self._stopping = threading.Event()
+        self._ending = threading.Event()
+        self._changed = threading.Event()
+        self._room = threading.Semaphore(site.configuration.agents_at_once)
+        self.trouble: str | None = None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """Claim nothing more."""
+        self._stopping.set()
+        self._changed.set()
+
+    def stop_now(self) -> None:
+        """Claim nothing more, and end what runs."""
+        self._ending.set()
+        self.stop()
+
+    def run(self) -> None:
+        """Work until nothing is left that could be claimed, or until told to stop."""
+        recovery = Recovery(self._site, LEASE_SECONDS)
+        threads = [self._thread(self._go_on, claim, fence) for claim, fence in recovery.take_over()]
+        threads += [self._thread(self._claims, WORK, self._work) for _ in range(self._site.configuration.agents_at_once)]
+        threads += [self._thread(self._claims, CHECK, self._check) for _ in range(2)]
+        threads.append(self._thread(self._claims, LAND, self._land))
+        try:
+            while not self._stopping.is_set() and not self._is_over():
+                self._changed.wait(WAIT_SECONDS)
+                self._changed.clear()
+                self._on_change()
+        finally:
+            self.stop()
+            for thread in threads:
+                thread.join()
+
+    def _thread(self, target: Callable[..., None], *args: object) -> threading.Thread:
+        thread = threading.Thread(target=target, args=args, daemon=True)
+        thread.start()
+        return thread
+
+    # Lanes
+
+    def _claims(self, role: str, handle: Callable[["Claim"], None]) -> None:
+        while not self._stopping.is_set():
+            if role == WORK and not self._room.acquire(timeout=WAIT_SECONDS):
+                continue
+            try:
+                claim = self._claim(role)
+                if claim is not None:
+                    self._held(claim, handle)
+            except Unavailable as problem:
+                self.trouble = problem.message
+                self._stopping.wait(WAIT_SECONDS)
+            finally:
+                if role == WORK:
+                    self._room.release()
+
+    def _claim(self, role: str) -> "Claim | None":
+        money = self._site.configuration.piece_microdollars if role == WORK else None
+        try:
+            return self._log.tasks.claim(
+                self._site.run_id,
+                worker=self._worker,
+                role=role,
+                lease_seconds=LEASE_SECONDS,
+                wait_seconds=WAIT_SECONDS,
+                reserve_microdollars=money,
+            )
+        except BudgetExceeded as problem:
+            self.trouble = problem.message
+            self._stopping.wait(WAIT_SECONDS)
+            return None
+
+    def _go_on(self, claim: "Claim", fence: int) -> None:
+        """Go on with an agent that was adopted."""
+        with self._room:
+            self._held(claim, lambda held: Attempt(self._site, held, self._ender(held), fence).work())
+
+    def _held(self, claim: "Claim", handle: Callable[["Claim"], None]) -> None:
+        """Take a task through its stage; trouble that is nobody's fault gives it back."""
+        try:
+            with claim:
+                try:
+                    handle(claim)
+                except LeaseLost:
+                    raise
+                except Unavailable as problem:
+                    self.trouble = problem.message
+                    later = self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
+                    claim.release(problem.message, not_before=later)
+                except DecklogError as problem:
+                    self.trouble = problem.message
+                    claim.fail(problem.message, blocker=problem.code)
+        except LeaseLost as problem:
+            # Whoever has the task now does what is to be done.
+            self.trouble = problem.message
+        finally:
+            self._changed.set()
+
+    def _ender(self, claim: "Claim") -> Callable[[], str | None]:
+        def wanted_end() -> str | None:
+            if claim.lost is not None:
+                return "lease"
+            return "stopped" if self._ending.is_set() else None
+
+        return wanted_end
+
+    # Stages
+
+    def _work(self, claim: "Claim") -> None:
+        Attempt(self._site, claim, self._ender(claim)).work()
+
+    def _check(self, claim: "Claim") -> None:
+        task, site, ender = claim.task, self._site, self._ender(claim)
+        examiner = Examiner(self._log, site.run_id, site.configuration, site.runner(ender), task_id=task.id, fence=task.fence)
+        found = examiner.examine(str(task.inputs["base"]), str(task.inputs["tip"]))
+        denied = site.stages.was_denied(task)
+        if ender() is not None:
+            claim.release("it was being checked when the conductor was told to stop")
+        elif found.is_green:
+            site.stages.passed(claim, found.findings)
+        elif found.about is not None and denied is None:
+            site.stages.asked(claim, found.about, found.findings)
+        else:
+            more = [{"kind": "denied", "text": denied}] if denied and found.about is not None else []
+            site.stages.failed(claim, [*found.findings, *more])
+
+    def _land(self, claim: "Claim") -> None:
+        Lane(self._site, self._ender(claim)).land(claim)
+
+    # The end
+
+    def _is_over(self) -> bool:
+        """Say whether nothing is left that this run could do by itself: only done, blocked, or waiting for a person."""
+        self._site.stages.resume_answered()
+        run = self._log.runs.get(self._site.run_id)
+        if run.status.value != "active":
+            return True
+        after = None
+        while True:
+            page = self._log.tasks.find(self._site.run_id, limit=_PAGE, after=after)
+            for task in page:
+                is_ready = task.state == "pending" and task.open_dependencies == 0
+                if task.state == "running" or (is_ready and task.role in (WORK, CHECK, LAND)):
+                    return False
+            if (after := page.next) is None:
+                return True

@@ -1,0 +1,110 @@
+"""The merge lane: one candidate after the other, examined as it will be, and the target moved to exactly that commit."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from decklog.conductor import kill_points
+from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.git.repository import Repository
+from decklog.conductor.site import Site
+from decklog.tools.calls.tool import Finding
+
+if TYPE_CHECKING:
+    from decklog.stores.work.claim import Claim
+    from decklog.stores.work.task import Task
+
+MOST_RACES = 5
+
+
+class Lane:
+    """Lands pieces of one run."""
+
+    def __init__(self, site: Site, wanted_end: Callable[[], str | None]) -> None:
+        self._site = site
+        self._repository: Repository = site.repository
+        self._wanted_end = wanted_end
+
+    def land(self, claim: "Claim") -> None:
+        """Land a piece that is green, or hand it on to whom it is to go next."""
+        task = claim.task
+        landed = self._landed_before(task)
+        if landed is not None:
+            self._site.stages.landed(claim, landed, self._repository.tree(landed))
+            return
+        for _ in range(MOST_RACES):
+            if self._tried(claim):
+                return
+        claim.release("the target moved each time; it goes to the end of the queue")
+
+    def _tried(self, claim: "Claim") -> bool:
+        """Try to land a piece on the target as it is now; say whether that settled it."""
+        task = claim.task
+        target, tip = self._site.target_commit(), str(task.inputs["tip"])
+        merged = self._repository.merge(target, tip)
+        if merged.conflicts:
+            text = "it does not merge with what has landed since"
+            self._site.stages.rework(claim, target, [{"kind": "conflict", "text": text, "paths": list(merged.conflicts)}])
+            return True
+        if merged.tree == self._repository.tree(target):
+            self._site.stages.landed(claim, target, merged.tree)
+            return True
+        candidate = self._candidate(task, merged.tree, target)
+        return self._decided(claim, target, candidate) or self._advanced(claim, target, candidate)
+
+    def _candidate(self, task: "Task", tree: str, target: str) -> str:
+        """Make the commit that would land; the same merge is the same commit however often it is made."""
+        title = task.title.removeprefix("Land: ")
+        message = f"{title}\n\nDecklog-Run: {self._site.run_id}\nDecklog-Task: {task.id}\n"
+        commit = self._repository.commit(tree, [target], message, self._site.person, int(str(task.inputs["at"])))
+        kill_points.reached("lane:candidate")
+        return commit
+
+    def _decided(self, claim: "Claim", target: str, candidate: str) -> bool:
+        """Examine a candidate; say whether it was handed on to somebody instead of landing."""
+        task = claim.task
+        runner = self._site.runner(self._wanted_end)
+        examiner = Examiner(
+            self._site.log, self._site.run_id, self._site.configuration, runner, task_id=task.id, fence=task.fence
+        )
+        found = examiner.examine(target, candidate)
+        if found.is_green:
+            return False
+        if self._wanted_end() is not None:
+            claim.release("it was being checked when the conductor was told to stop")
+        elif found.about is not None and self._site.stages.was_denied(task) is None:
+            self._site.stages.asked(claim, found.about, found.findings)
+        else:
+            self._site.stages.rework(claim, target, found.findings)
+        return True
+
+    def _advanced(self, claim: "Claim", target: str, candidate: str) -> bool:
+        """Move the target to the candidate, if it is still where it was; say whether it moved."""
+        task = claim.task
+        step = f"advance:{task.id}:{candidate}:{target}"
+        if not self._advance(step, task.id, candidate, target):
+            return False
+        self._site.stages.landed(claim, candidate, self._repository.tree(candidate))
+        return True
+
+    def _advance(self, step: str, task_id: str, candidate: str, old: str) -> bool:
+        facts: dict[str, object] = {"candidate": candidate, "old": old}
+
+        def swap() -> bool:
+            return self._repository.swap_ref(self._site.target, candidate, old)
+
+        moved: bool = self._site.acts.perform(
+            step, swap, lambda _: Finding(self._is_in(candidate), True), task_id=task_id, facts=facts
+        )
+        return moved
+
+    def _is_in(self, candidate: str) -> bool:
+        return self._repository.is_ancestor(candidate, self._site.target_commit())
+
+    def _landed_before(self, task: "Task") -> str | None:
+        """Find the commit as which a piece was landed by somebody who then died; none is null."""
+        for effect in self._site.log.effects.find(self._site.run_id, tool="conductor.advance", task_id=task.id, limit=100):
+            candidate = str(effect.facts["candidate"])
+            if self._is_in(candidate):
+                self._advance(effect.step, task.id, candidate, str(effect.facts["old"]))
+                return candidate
+        return None

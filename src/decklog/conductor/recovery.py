@@ -1,0 +1,144 @@
+"""What a conductor that died left behind: agents that still run are adopted, the rest is kept and given back."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor import commands
+from decklog.conductor.commands import Running
+from decklog.conductor.git import keeping, places
+from decklog.conductor.git.places import place_of
+from decklog.conductor.site import Site
+from decklog.conductor.stages import WORK
+from decklog.errors import Conflict
+from decklog.tools.calls.tool import Finding
+
+if TYPE_CHECKING:
+    from decklog.stores.effects.effects import Effect
+    from decklog.stores.work.claim import Claim
+    from decklog.stores.work.task import Task
+
+_PAGE = 200
+
+
+class Recovery:
+    """Takes over from conductors of this host that have ended."""
+
+    def __init__(self, site: Site, lease_seconds: float) -> None:
+        self._site = site
+        self._log = site.log
+        self._holders = site.holders
+        self._lease_seconds = lease_seconds
+
+    def take_over(self) -> list[tuple["Claim", int]]:
+        """Adopt agents that run or ended unseen, each with the fence of its place; give everything else back."""
+        adopted = []
+        for task in self._of_the_dead():
+            fence = self._with_agent(task) if task.role == WORK else None
+            if fence is None:
+                self._give_back(task)
+            elif (claim := self._claimed(task, fence)) is not None:
+                adopted.append((claim, fence))
+        self._clean_up({(claim.task.id, fence) for claim, fence in adopted})
+        self._drop_checks()
+        return adopted
+
+    def _of_the_dead(self) -> list["Task"]:
+        running = self._log.tasks.find(self._site.run_id, state="running", limit=_PAGE)  # type: ignore[arg-type]
+        return [task for task in running if self._holders.is_dead(task.worker)]
+
+    def _with_agent(self, task: "Task") -> int | None:
+        """Give the fence of the place in which an agent of a task was started; none is null."""
+        for effect in self._effects("conductor.spawn", task.id):
+            fence = _fence_of(effect)
+            place = place_of(self._site.repository, self._site.run_id, task.id, fence)
+            if not self._is_cleaned(task.id, fence) and Running.find(self._site.mark(task.id, fence), place.folder / "agent"):
+                return fence
+        return None
+
+    def _claimed(self, task: "Task", fence: int) -> "Claim | None":
+        """Let a lease change hands in one transaction; of two who try, one gets it."""
+        running = Running.find(self._site.mark(task.id, fence), self._folder(task.id, fence))
+        if running is not None:
+            running.adopt()
+        try:
+            with self._log.transaction():
+                self._log.tasks.release(task.id, fence=task.fence, reason="its conductor has died")
+                return self._log.tasks.claim(
+                    self._site.run_id,
+                    worker=self._site.holder,
+                    task_id=task.id,
+                    lease_seconds=self._lease_seconds,
+                    reserve_microdollars=self._site.configuration.piece_microdollars,
+                )
+        except Conflict:
+            return None  # another conductor was faster
+
+    def _folder(self, task_id: str, fence: int) -> Any:
+        return place_of(self._site.repository, self._site.run_id, task_id, fence).folder / "agent"
+
+    def _give_back(self, task: "Task") -> None:
+        try:
+            self._log.tasks.release(task.id, fence=task.fence, reason="its conductor has died")
+        except Conflict:
+            return  # another conductor was faster
+
+    # What is left of attempts that nobody goes on with
+
+    def _clean_up(self, adopted: set[tuple[str, int]]) -> None:
+        held = {task.id: task.fence for task in self._log.tasks.find(self._site.run_id, state="running", limit=_PAGE)}  # type: ignore[arg-type]
+        for effect in self._effects("conductor.place"):
+            task_id, fence = str(effect.task_id), _fence_of(effect)
+            is_used = (task_id, fence) in adopted or held.get(task_id) == fence
+            if not is_used and not self._is_cleaned(task_id, fence):
+                self._keep_and_clean(task_id, fence, dict(effect.facts))
+        for tool in ("place", "spawn"):
+            for effect in self._effects(f"conductor.{tool}", state="intended"):
+                if (effect.task_id, _fence_of(effect)) not in adopted and held.get(str(effect.task_id)) != _fence_of(effect):
+                    self._close(effect)
+
+    def _drop_checks(self) -> None:
+        """Remove the folders of checks that died with their conductor: whoever claims the task runs them again."""
+        for folder in self._site.checks_folder.glob("*"):
+            if self._holders.is_dead(folder.name):
+                for check in folder.iterdir():
+                    commands.end(check.name)
+                places.remove_folder(folder)
+
+    def _keep_and_clean(self, task_id: str, fence: int, facts: dict[str, Any]) -> None:
+        site = self._site
+        place = place_of(site.repository, site.run_id, task_id, fence)
+        commands.end(site.mark(task_id, fence))
+        if place.is_made:
+
+            def keep() -> dict[str, object]:
+                return keeping.keep(site.repository, place, facts["start"], site.person, facts["at"]).as_dict()
+
+            site.acts.perform(f"keep:{task_id}:{fence}", keep, lambda _: Finding(False), task_id=task_id)
+
+        def clean() -> None:
+            if place.folder.exists():
+                places.remove(place)
+
+        site.acts.perform(f"clean:{task_id}:{fence}", clean, lambda _: Finding(not place.folder.exists()), task_id=task_id)
+
+    def _is_cleaned(self, task_id: str, fence: int) -> bool:
+        known = self._log.effects.known(self._site.run_id, f"clean:{task_id}:{fence}")
+        return known is not None and known.is_settled
+
+    def _close(self, effect: "Effect") -> None:
+        """Say of what was begun for an attempt that is over that it came to nothing; the next attempt has its own."""
+        assert effect.actor is not None
+        error: dict[str, object] = {"code": "abandoned", "message": "the conductor died before it was done"}
+        self._log.effects.settle(effect.id, actor=effect.actor, error=error)
+
+    def _effects(self, tool: str, task_id: str | None = None, state: Any = None) -> Iterator["Effect"]:
+        after = None
+        while True:
+            page = self._log.effects.find(self._site.run_id, tool=tool, task_id=task_id, state=state, limit=_PAGE, after=after)
+            yield from page
+            if (after := page.next) is None:
+                return
+
+
+def _fence_of(effect: "Effect") -> int:
+    return int(effect.step.rpartition(":")[2])

@@ -1,0 +1,153 @@
+"""The settings of a run, read from `decklog.toml` in the commit that it starts from."""
+
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from decklog.conductor.agents.description import Description, describe
+from decklog.conductor.git.repository import Repository
+from decklog.conductor.settings.check import Check, define
+from decklog.errors import Invalid, NotFound
+from decklog.tools.sandbox.sandbox import Kind
+
+NAME = "decklog.toml"
+# Whoever changes one of these changes what is run, or what counts as good: a person decides.
+PROTECTED = (
+    *("/decklog.toml", "/.github/", "/.gitlab-ci.yml", ".claude/", ".codex/", ".mcp.json", "AGENTS.md", "CLAUDE.md"),
+    *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", ".pytest.ini", "conftest.py", "noxfile.py", "Makefile"),
+    *("sitecustomize.py", "usercustomize.py", "*.pth", "pytest.py", "_pytest/", "pytest_*.py", "unittest.py", "/unittest/"),
+    *("package.json", "jest.config.*", "vitest.config.*", ".gitattributes", ".coveragerc"),
+)
+TESTS = ("/tests/", "/test/", "test_*.py", "*_test.py", "*.test.ts", "*.test.js", "*_test.go")
+_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "run": ("agents", "orphan_seconds", "rounds", "attempts", "sandbox"),
+    "budget": ("run_usd", "piece_usd"),
+    "roles": ("worker",),
+    "tests": ("paths",),
+    "protect": ("paths",),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """What a run is done with. `digest` names the file that said so."""
+
+    digest: str
+    agents_at_once: int = 4
+    orphan_seconds: float = 60.0
+    rounds: int = 3
+    attempts: int = 3
+    sandbox: Kind = Kind.AUTO
+    run_microdollars: int | None = None
+    piece_microdollars: int | None = None
+    agents: Mapping[str, Description] = field(default_factory=dict)
+    workers: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    tests: tuple[str, ...] = TESTS
+    protected: tuple[str, ...] = PROTECTED
+
+    @property
+    def gates(self) -> tuple[Check, ...]:
+        """The checks that a tree must pass."""
+        return tuple(check for check in self.checks if check.gate)
+
+    def worker(self) -> Description:
+        """Give the agent that works on pieces."""
+        return self.agents[self.workers[0]]
+
+
+def read(repository: Repository, commit: str) -> Configuration:
+    """Read the settings that a commit has; refuse one that has none, since then nothing would be checked."""
+    content = repository.read(commit, NAME)
+    if content is None:
+        raise NotFound(
+            f"commit {commit[:12]} has no {NAME}, which says how to check a change and who works",
+            hint=f"Add one and commit it: [[checks]] and [agents.NAME] in {NAME}.",
+        )
+    return parse(content)
+
+
+def parse(content: bytes) -> Configuration:
+    """Read settings; an unknown name is refused with the nearest that there is."""
+    try:
+        table = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise Invalid(f"{NAME} is not TOML: {problem}", hint="Mend it and commit it.") from problem
+    _check_names(NAME, table, (*_SECTIONS, "agents", "checks"))
+    for section, names in _SECTIONS.items():
+        _check_names(f"[{section}]", _table(table, section), names)
+    agents = {name: describe(name, given) for name, given in _table(table, "agents").items()}
+    run = _table(table, "run")
+    return Configuration(
+        digest=hashlib.sha256(content).hexdigest(),
+        agents_at_once=_whole(run, "agents", 4, 64),
+        orphan_seconds=float(run.get("orphan_seconds", 60.0)),
+        rounds=_whole(run, "rounds", 3, 20),
+        attempts=_whole(run, "attempts", 3, 20),
+        sandbox=Kind(run.get("sandbox", "auto")),
+        agents=agents,
+        workers=_workers(_table(table, "roles"), agents),
+        checks=_checks(table.get("checks", [])),
+        tests=tuple(_table(table, "tests").get("paths", TESTS)),
+        protected=(*PROTECTED, *_table(table, "protect").get("paths", ())),
+        **_money(_table(table, "budget")),
+    )
+
+
+def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = table.get(name, {})
+    if not isinstance(found, dict):
+        raise Invalid(f"{name} in {NAME} is a table", hint=f"Write it as [{name}].", field=name)
+    return found
+
+
+def _check_names(where: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for name in table:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
+            raise Invalid(f"{where} has no {name!r}", hint=hint, field=name)
+
+
+def _whole(table: Mapping[str, Any], name: str, default: int, most: int) -> int:
+    value = table.get(name, default)
+    if type(value) is not int or not 1 <= value <= most:
+        raise Invalid(f"{name} is {value!r}; it goes from 1 to {most}", field=name)
+    return value
+
+
+def _money(table: Mapping[str, Any]) -> dict[str, int | None]:
+    found: dict[str, int | None] = {}
+    for name in ("run", "piece"):
+        value = table.get(f"{name}_usd")
+        if value is not None and (not isinstance(value, (int, float)) or value < 0):
+            raise Invalid(f"{name}_usd is {value!r}; it is an amount of dollars", field=f"{name}_usd")
+        found[f"{name}_microdollars"] = None if value is None else round(value * 1_000_000)
+    return found
+
+
+def _workers(roles: Mapping[str, Any], agents: Mapping[str, Description]) -> tuple[str, ...]:
+    named = tuple(roles.get("worker", list(agents)[:1]))
+    unknown = [name for name in named if name not in agents]
+    if unknown or not named:
+        raise Invalid(
+            f"no agent works on pieces: {', '.join(unknown) or 'none is described'}",
+            hint=f'Describe one in {NAME}: [agents.mine] command = ["my-agent"]',
+            field="worker",
+        )
+    return named
+
+
+def _checks(tables: Any) -> tuple[Check, ...]:
+    if not isinstance(tables, list) or not tables:
+        raise Invalid(f"{NAME} defines no check, so nothing could be found good", hint="Write one as [[checks]].", field="checks")
+    checks = tuple(define(table) for table in tables)
+    names = [check.name for check in checks]
+    if len(set(names)) < len(names):
+        raise Invalid("two checks have the same name", hint="Give each its own.", field="checks")
+    if not any(check.gate for check in checks):
+        raise Invalid("no check is a gate, so anything would land", hint="Set gate = true on one.", field="checks")
+    return checks

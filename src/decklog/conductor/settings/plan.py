@@ -1,0 +1,93 @@
+"""A plan as a person writes it: a goal, and pieces of work with what each needs."""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from decklog.errors import Invalid
+from decklog.stores.work.task import in_order
+
+MOST_PIECES = 500
+LONGEST_GOAL = 10_000
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+_KEYS = ("name", "title", "objective", "paths", "needs", "acceptance", "priority")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """One piece: what is to be done, where, and after which others."""
+
+    name: str
+    title: str
+    objective: str = ""
+    paths: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    acceptance: tuple[str, ...] = ()
+    priority: int = 50
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is to do."""
+
+    goal: str
+    pieces: tuple[Piece, ...]
+
+
+def parse(content: bytes, *, is_json: bool) -> Plan:
+    """Read a plan, TOML or JSON; refuse what could not be worked through, naming it."""
+    try:
+        text = content.decode()
+        table = json.loads(text) if is_json else tomllib.loads(text)
+    except ValueError as problem:
+        raise Invalid(f"the plan is not {'JSON' if is_json else 'TOML'}: {problem}", hint="Mend it.") from problem
+    if not isinstance(table, dict) or set(table) - {"goal", "pieces"}:
+        raise Invalid("a plan has a goal and pieces, and nothing else", hint='goal = "…" and [[pieces]]', field="plan")
+    pieces = table.get("pieces")
+    if not isinstance(pieces, list) or not 0 < len(pieces) <= MOST_PIECES:
+        raise Invalid(f"a plan has 1 to {MOST_PIECES} pieces", hint="Write each as [[pieces]].", field="pieces")
+    plan = Plan(_goal(table.get("goal")), tuple(_piece(number, one) for number, one in enumerate(pieces, 1)))
+    _check_needs(plan)
+    return plan
+
+
+def _goal(goal: object) -> str:
+    if not isinstance(goal, str) or not goal.strip():
+        raise Invalid("a plan needs a goal", hint='goal = "Teach the parser trailing commas"', field="goal")
+    if len(goal) > LONGEST_GOAL or any(ord(letter) < 32 and letter not in "\n\t" for letter in goal):
+        raise Invalid(f"a goal is text of at most {LONGEST_GOAL} characters without control characters", field="goal")
+    return goal
+
+
+def _piece(number: int, table: Any) -> Piece:
+    if not isinstance(table, dict):
+        raise Invalid(f"piece {number} is no table", field="pieces")
+    unknown = sorted(set(table) - set(_KEYS))
+    if unknown:
+        raise Invalid(f"piece {number} has no {unknown[0]!r}", hint=f"There are {', '.join(_KEYS)}.", field=unknown[0])
+    name = table.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise Invalid(f"piece {number} needs a name of small letters, digits, - and _; got {name!r}", field="name")
+    for key in ("paths", "needs", "acceptance"):
+        if not isinstance(table.get(key, []), list):
+            raise Invalid(f"{key} of piece {name} is a list of texts", field=key)
+    for path in table.get("paths", []):
+        if path.startswith("/..") or ".." in path.split("/"):
+            raise Invalid(f"piece {name} names a path outside of the repository: {path}", field="paths")
+    given: Mapping[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    return Piece(**{"title": name, **given})
+
+
+def _check_needs(plan: Plan) -> None:
+    names = [piece.name for piece in plan.pieces]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise Invalid(f"two pieces are called {twice[0]}", hint="Give each its own name.", field="name")
+    for piece in plan.pieces:
+        for needed in piece.needs:
+            if needed not in names:
+                raise Invalid(f"piece {piece.name} needs {needed}, which is no piece of the plan", field="needs")
+    in_order([{"task_id": piece.name, "depends_on": list(piece.needs)} for piece in plan.pieces])

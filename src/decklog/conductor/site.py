@@ -1,0 +1,86 @@
+"""What all stages of one run share: the log, the repository, the settings, and how to find things again."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decklog.conductor.acts import Acts
+from decklog.conductor.checks.running import Runner
+from decklog.conductor.git.repository import HOME, Person, Repository, ref_part
+from decklog.conductor.holders import Holders
+from decklog.conductor.settings.configuration import Configuration
+from decklog.conductor.stages import Stages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from decklog.app import Decklog
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """Where a run is worked on."""
+
+    log: "Decklog"
+    run_id: str
+    repository: Repository
+    configuration: Configuration
+    person: Person
+
+    @property
+    def target(self) -> str:
+        """The ref that holds what has landed."""
+        return f"{HOME}/{ref_part(self.run_id)}/target"
+
+    @property
+    def folder(self) -> Path:
+        return self.repository.state / ref_part(self.run_id)
+
+    @property
+    def log_file(self) -> str | None:
+        return self.log.db.target if self.log.db.engine == "sqlite" else None
+
+    @cached_property
+    def holder(self) -> str:
+        """The name under which this process claims tasks and keeps folders."""
+        return self.holders.enter()
+
+    @property
+    def holders(self) -> Holders:
+        return Holders(self.repository.state)
+
+    @property
+    def checks_folder(self) -> Path:
+        """Where checks run: a folder for each conductor, so that the next one knows which are nobody's."""
+        return self.folder / "checks"
+
+    @property
+    def stages(self) -> Stages:
+        return Stages(self.log, self.run_id, rounds=self.configuration.rounds, attempts=self.configuration.attempts)
+
+    @property
+    def acts(self) -> Acts:
+        return Acts(self.log, self.run_id)
+
+    def target_commit(self) -> str:
+        """Give the commit that the target is at."""
+        found = self.repository.ref(self.target)
+        assert found is not None, f"{self.target} is gone"
+        return found
+
+    def runner(self, wanted_end: "Callable[[], str | None]") -> Runner:
+        """Give what runs checks."""
+        return Runner(
+            repository=self.repository,
+            person=self.person,
+            sandbox=self.configuration.sandbox,
+            log_file=self.log_file,
+            folder=self.checks_folder / self.holder,
+            wanted_end=wanted_end,
+        )
+
+    def mark(self, task_id: str, fence: int) -> str:
+        """Name the processes of an attempt; the mark is found in their environment."""
+        return hashlib.sha256(f"{self.repository.common}:{self.run_id}:{task_id}:{fence}".encode()).hexdigest()[:32]

@@ -1,0 +1,102 @@
+"""How a run of the conductor stands, told from the log alone: by any process, about any run."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.stages import CHECK, LAND, WORK, piece_tag
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.stores.work.task import Task
+
+_PAGE = 200
+_DOING = {WORK: "work", CHECK: "check", LAND: "landing"}
+# In the order in which they are counted out.
+STATES = ("landed", "landing", "queued", "check", "work", "ready", "waits", "needs you", "blocked", "given up")
+
+
+@dataclass(frozen=True)
+class PieceStanding:
+    """One piece: where it is, and what there is to say of that."""
+
+    name: str
+    state: str
+    detail: str
+    round: int
+    attempts: int
+
+    def line(self) -> str:
+        """Tell it in one line."""
+        more = f"round {self.round}, " if self.round > 1 else ""
+        tries = f"{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
+        return f"{self.name:<16} {self.state:<10} {self.detail or more + tries}"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A run: its pieces, what it spent, and what has come of it."""
+
+    run_id: str
+    goal: str
+    status: str
+    pieces: tuple[PieceStanding, ...]
+    spent_microdollars: int
+
+    @property
+    def outcome(self) -> str:
+        """Say what has come of it: `landed`, `needs you`, `blocked`, or `open` while something can go on."""
+        states = {piece.state for piece in self.pieces}
+        if states <= {"landed"}:
+            return "landed"
+        if states & {"work", "check", "landing", "queued", "ready"}:
+            return "open"
+        return "needs you" if "needs you" in states else "blocked"
+
+    def counts(self) -> str:
+        """Count the pieces by where they are."""
+        found = [(state, sum(piece.state == state for piece in self.pieces)) for state in STATES]
+        return f"{len(self.pieces)} pieces: " + ", ".join(f"{count} {state}" for state, count in found if count)
+
+    def as_dict(self) -> dict[str, object]:
+        pieces = [dict(vars(piece)) for piece in self.pieces]
+        return {**vars(self), "pieces": pieces, "outcome": self.outcome}
+
+
+def standing(log: "Decklog", run_id: str) -> Standing:
+    """Tell how a run stands."""
+    run = log.runs.get(run_id)
+    pieces: dict[str, list[Task]] = {}
+    after = None
+    while True:
+        page = log.tasks.find(run_id, limit=_PAGE, after=after)
+        for task in page:
+            if any(tag.startswith("piece:") for tag in task.tags):
+                pieces.setdefault(piece_tag(task).removeprefix("piece:"), []).append(task)
+        if (after := page.next) is None:
+            break
+    total: Any = log.ledger.summary(run_id)["total"]
+    told = tuple(_piece(name, tasks) for name, tasks in pieces.items())
+    return Standing(run.id, run.goal, run.status.value, told, int(total["cost_microdollars"]))
+
+
+def _piece(name: str, tasks: "list[Task]") -> PieceStanding:
+    state, detail = _state(tasks)
+    rounds = sum(task.role == WORK for task in tasks)
+    attempts = sum(task.attempts for task in tasks if task.role == WORK)
+    return PieceStanding(name, state, detail, rounds, attempts)
+
+
+def _state(tasks: "list[Task]") -> tuple[str, str]:
+    (land,) = [task for task in tasks if task.role == LAND]
+    if land.state == "done":
+        return "landed", str(land.summary or "").removeprefix("landed as ")
+    by_state = {task.state.value: task for task in tasks}
+    if (task := by_state.get("running")) is not None:
+        return _DOING[str(task.role)], ""
+    for state, word in (("waiting", "needs you"), ("blocked", "blocked"), ("paused", "needs you"), ("abandoned", "given up")):
+        if (task := by_state.get(state)) is not None:
+            return word, " ".join(part for part in (task.blocker if state == "blocked" else "", task.reason) if part)
+    if land.open_dependencies == 0:
+        return "queued", ""
+    ready = [task for task in tasks if task.state == "pending" and task.role != LAND and task.open_dependencies == 0]
+    return ("ready", str(ready[0].reason or "")) if ready else ("waits", "for another piece")

@@ -1,0 +1,107 @@
+"""Starts a run from a plan, or finds the one that was started from it."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decklog.conductor.checks.examination import Examiner, refuse_red_base
+from decklog.conductor.git.repository import Repository, starting_commit
+from decklog.conductor.settings import configuration, plan
+from decklog.conductor.site import Site
+from decklog.errors import Conflict, NotFound, Unavailable
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.stores.runs.run import Run
+
+
+def start(
+    log: "Decklog", content: bytes, *, is_json: bool, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]
+) -> Site:
+    """Start a run of a plan from a commit; the same plan in the same repository goes on with its run.
+
+    Everything that could refuse it is looked at before anything is written.
+    """
+    wanted = plan.parse(content, is_json=is_json)
+    repository = Repository.find(cwd, state)
+    key = _key(content, repository)
+    earlier = _of_plan(log, key)
+    # One that is over, or never came to be planned, is no hindrance to another.
+    for run in (one for one in earlier if one.status.value in ("active", "paused")):
+        say(f"goes on with run {run.id}")
+        return resume(log, run.id, cwd=cwd, state=state)
+    first = starting_commit(repository, commit, cwd=cwd)
+    settings = configuration.read(repository, first)
+    check_agents(settings)
+    run = log.runs.start(
+        wanted.goal,
+        key=f"{key}:{len(earlier) + 1}",
+        status="planning",  # type: ignore[arg-type]
+        repo=str(repository.folder),
+        metadata={"conductor": {"commit": first, "configuration": settings.digest}},
+    )
+    site = Site(log=log, run_id=run.id, repository=repository, configuration=settings, person=repository.person())
+    return _prepared(site, wanted, first, say)
+
+
+def _prepared(site: Site, wanted: plan.Plan, first: str, say: Callable[[str], None]) -> Site:
+    """Make sure that the first commit is green, then put the plan on record and begin."""
+    say(f"run {site.run_id} starts from {first[:12]}; its checks are run on that first")
+    try:
+        refuse_red_base(base_findings(site, first), first)
+    except Conflict as problem:
+        site.log.runs.finish(site.run_id, status="failed", summary=problem.message)  # type: ignore[arg-type]
+        raise
+    if site.repository.ref(site.target) is None:
+        site.repository.set_refs({site.target: first})
+    with site.log.transaction():
+        if site.configuration.run_microdollars is not None:
+            limit = site.configuration.run_microdollars
+            site.log.budgets.set("run", scope_id=site.run_id, limit_microdollars=limit)  # type: ignore[arg-type]
+        site.stages.plan(wanted)
+        site.log.runs.update(site.run_id, status="active")  # type: ignore[arg-type]
+    return site
+
+
+def base_findings(site: Site, commit: str) -> list[dict[str, object]]:
+    """Say which gates a commit does not pass by itself."""
+    examiner = Examiner(site.log, site.run_id, site.configuration, site.runner(lambda: None), task_id=None)
+    return examiner.base_findings(commit)
+
+
+def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
+    """Find a run again that was started in this repository."""
+    run = log.runs.get(run_id)
+    facts = run.metadata.get("conductor")
+    if not isinstance(facts, dict):
+        raise NotFound(f"run {run_id} was not started by decklog run", hint="Start one: decklog run --plan plan.toml")
+    repository = Repository.find(cwd, state)
+    if str(repository.folder) != run.repo:
+        raise Conflict(f"run {run_id} works on {run.repo}", hint=f"Go there: cd {run.repo}", repo=run.repo)
+    settings = configuration.read(repository, str(facts["commit"]))
+    site = Site(log=log, run_id=run.id, repository=repository, configuration=settings, person=repository.person())
+    if run.status.value == "paused":
+        log.runs.update(run.id, status="active")  # type: ignore[arg-type]
+    return site
+
+
+def _key(content: bytes, repository: Repository) -> str:
+    return "conductor:" + hashlib.sha256(content + os.fsencode(repository.common)).hexdigest()
+
+
+def _of_plan(log: "Decklog", key: str) -> "list[Run]":
+    return [run for run in log.runs.find(limit=200) if (run.key or "").startswith(f"{key}:")]
+
+
+def check_agents(settings: configuration.Configuration) -> None:
+    """Refuse to start without the program that is to do the work."""
+    program = str(settings.worker().command[0])
+    if shutil.which(program) is None:
+        raise Unavailable(
+            f"agent {settings.worker().name} is called as {program!r}, and there is no such program",
+            hint="Install it, or describe another in decklog.toml.",
+            program=program,
+        )

@@ -1,0 +1,202 @@
+"""The stage of work: a place, an agent in it, what it left kept, and facts that say whether it is done."""
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor import commands
+from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description
+from decklog.conductor.agents.session import Outcome, Session, Terms
+from decklog.conductor.brief import brief
+from decklog.conductor.commands import Command, Running
+from decklog.conductor.git import keeping, places
+from decklog.conductor.git.changes import faults
+from decklog.conductor.git.places import Place, place_of
+from decklog.conductor.site import Site
+from decklog.errors import Invalid, Unavailable
+from decklog.tools.calls.tool import Finding
+from decklog.tools.sandbox.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from decklog.stores.work.claim import Claim
+
+WEATHER_SECONDS = 60.0
+
+
+class Attempt:
+    """One attempt at a piece. `fence` is that of the claim that made the place, which an adopted agent goes on in."""
+
+    def __init__(self, site: Site, claim: "Claim", wanted_end: Callable[[], str | None], fence: int | None = None) -> None:
+        self._site = site
+        self._claim = claim
+        self._task = claim.task
+        self._fence = claim.task.fence if fence is None else fence
+        self._wanted_end = wanted_end
+        self._agent: Description = site.configuration.worker()
+        self._place: Place = place_of(site.repository, site.run_id, self._task.id, self._fence)
+        self._mark = site.mark(self._task.id, self._fence)
+        self._facts: dict[str, Any] = {}
+
+    def work(self) -> None:
+        """Take the task through its stage."""
+        self._make_place()
+        outcome = self._run_agent()
+        self._hand_over(outcome, self._keep())
+        self._clean()
+
+    def _step(self, name: str, act: Callable[[], Any], look: Callable[[Any], Finding], **facts: object) -> Any:
+        step = f"{name}:{self._task.id}:{self._fence}"
+        return self._site.acts.perform(step, act, look, task_id=self._task.id, facts=facts)
+
+    # The place
+
+    def _make_place(self) -> None:
+        target = self._site.target_commit()
+        inputs = self._task.inputs
+        base, start = str(inputs.get("base") or target), str(inputs.get("start") or target)
+        at = int(self._site.log.clock.now().timestamp())
+        self._facts = {"base": base, "start": start, "at": at}
+        known = self._site.log.effects.known(self._site.run_id, f"place:{self._task.id}:{self._fence}")
+        if known is not None:
+            self._facts = dict(known.facts)
+
+        def make() -> None:
+            places.make(self._site.repository, self._place, str(self._facts["start"]), self._site.person)
+
+        self._step("place", make, lambda _: Finding(self._place.is_made), **self._facts)
+
+    # The agent
+
+    def _run_agent(self) -> Outcome:
+        folder = self._place.folder / "agent"
+        self._step("spawn", self._spawn, lambda _: self._look_for_agent())
+        running = Running.find(self._mark, folder)
+        if running is None:
+            raise Unavailable(f"the agent of {self._task.id} left no trace of itself", hint=f"Look into {folder}.")
+        terms = Terms(
+            run_id=self._site.run_id,
+            task_id=self._task.id,
+            worker=self._task.worker,
+            budget_microdollars=self._site.configuration.piece_microdollars,
+            reservation_id=self._task.reservation_id,
+        )
+        session = Session(self._site.log, self._agent, terms, running)
+        try:
+            return session.watch(self._wanted_end)
+        except BaseException:
+            # Nobody would watch it any more. What it did is kept, whoever has the task by now.
+            session.end()
+            keeping.keep(self._site.repository, self._place, str(self._facts["start"]), self._site.person, int(self._facts["at"]))
+            raise
+
+    def _look_for_agent(self) -> Finding:
+        folder = self._place.folder / "agent"
+        if Running.find(self._mark, folder) is not None:
+            return Finding(True)
+        commands.end(self._mark)
+        return Finding(False)
+
+    def _spawn(self) -> None:
+        agent, folder = self._agent, self._place.folder / "agent"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        text = brief(self._task, commits=agent.commits == "agent")
+        told = self._place.folder / "brief.md"
+        told.write_text(text, encoding="utf-8")
+        if agent.prompt == "argument" and len(text.encode()) > LONGEST_ARGUMENT:
+            raise Invalid(
+                f"the brief of {self._task.id} is too long for an argument", hint='Use prompt = "file".', field="prompt"
+            )
+        commands.start(self._command(text))
+
+    def _command(self, text: str) -> Command:
+        agent = self._agent
+        money = self._site.configuration.piece_microdollars
+        told = self._place.folder / "brief.md"
+        values = {
+            "prompt": text,
+            "prompt_file": told,
+            "model": agent.model,
+            "turns": agent.turns,
+            "budget_usd": None if money is None else f"{money / 1_000_000:.2f}",
+            "place": self._place.tree,
+        }
+        ground = (str(self._site.repository.objects), str(told), *agent.readable)
+        return Command(
+            argv=agent.arguments(values),
+            mark=self._mark,
+            root=self._place.tree,
+            folder=self._place.folder / "agent",
+            sandbox=Sandbox(
+                kind=self._site.configuration.sandbox,
+                network=agent.network,
+                readable=_expanded(ground),
+                writable=_expanded(agent.writable),
+            ),
+            log_file=self._site.log_file,
+            env=agent.env,
+            pass_env=agent.pass_env,
+            keeps_home=agent.keeps_home,
+            input=told if agent.prompt == "stdin" else None,
+            timeout_seconds=agent.minutes * 60,
+            grace_seconds=self._site.configuration.orphan_seconds,
+        )
+
+    # What it left
+
+    def _keep(self) -> dict[str, Any]:
+        start, at = str(self._facts["start"]), int(self._facts["at"])
+
+        def keep() -> dict[str, object]:
+            return keeping.keep(self._site.repository, self._place, start, self._site.person, at).as_dict()
+
+        # Keeping again gives the same refs: there is nothing to find out.
+        kept: dict[str, Any] = self._step("keep", keep, lambda _: Finding(False), refs=self._place.refs)
+        return kept
+
+    def _clean(self) -> None:
+        def remove() -> None:
+            places.remove(self._place)
+
+        self._step("clean", remove, lambda _: Finding(not self._place.folder.exists()))
+
+    # What is made of it
+
+    def _hand_over(self, outcome: Outcome, kept: dict[str, Any]) -> None:
+        claim = self._claim
+        if outcome.is_weather:
+            later = self._site.log.clock.now() + timedelta(seconds=WEATHER_SECONDS) if outcome.error_class else None
+            claim.release(f"{outcome.error_class or outcome.ended_for or outcome.reason}: no attempt is used", not_before=later)
+            return
+        blocker, summary = self._why_not_done(outcome, kept)
+        if blocker is not None:
+            claim.fail(summary, blocker=blocker)
+            return
+        result = {**self._facts, "tip": self._tip(kept), "agent": self._agent.name, "cost": outcome.microdollars}
+        self._site.stages.worked(claim, result)
+
+    def _tip(self, kept: dict[str, Any]) -> str:
+        """Give the commit that is judged: the agent's own, or what the conductor made of what it left."""
+        return str(kept["tip"] if kept["is_clean"] else kept["changed"])
+
+    def _why_not_done(self, outcome: Outcome, kept: dict[str, Any]) -> tuple[str | None, str]:
+        """Say what keeps an attempt from being done, as a word and as a sentence; done is no word."""
+        if outcome.ended_for is not None or outcome.reason == "timed_out":
+            word = outcome.ended_for or "time"
+            return word, f"the agent was ended: {word}"
+        if outcome.exit_code != 0:
+            return "exit", f"the agent ended with exit code {outcome.exit_code}: {outcome.text[-300:]}"
+        if kept["tip"] is None:
+            return "no-branch", "the branch that was checked out is gone, or is not whole"
+        if not kept["is_clean"] and self._agent.commits == "agent":
+            return "uncommitted", f"work was left uncommitted; it is kept in {self._place.refs}/changed"
+        repository, facts = self._site.repository, self._facts
+        found = faults(repository, facts["base"], facts["start"], self._tip(kept), self._task.allowed_paths)
+        if found:
+            paths = ", ".join(found[0].paths[:10])
+            return found[0].signature, f"{found[0].text}{': ' if paths else ''}{paths}"
+        return None, ""
+
+
+def _expanded(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(os.path.expanduser(path) for path in paths)

@@ -1,0 +1,91 @@
+"""Plans of scripted pieces, worked through a small repository."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from decklog import Decklog, Task
+from decklog.conductor import starting
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.git.repository import HOME, ref_part
+from decklog.conductor.site import Site
+from tests.conductor.repositories import git, make_repository
+from tests.conductor.scripts import COMMAND
+
+RUNNER = Path(__file__).with_name("mini_runner.py")
+CALC = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return add(a, a)\n"
+TESTS = (
+    "import calc\n\n\ndef test_add():\n    assert calc.add(2, 3) == 5\n\n\ndef test_double():\n    assert calc.double(4) == 8\n"
+)
+SETTINGS = f"""
+[run]
+agents = 2
+sandbox = "none"
+rounds = 2
+attempts = 2
+orphan_seconds = 20
+[agents.fake]
+command = {json.dumps(COMMAND)}
+commits = "conductor"
+[[checks]]
+name = "tests"
+command = {json.dumps([sys.executable, "-I", "-S", str(RUNNER), "{report}"])}
+report = "junit"
+minutes = 0.5
+"""
+FILES = {"calc.py": CALC, "tests/test_calc.py": TESTS, "decklog.toml": SETTINGS, "notes.txt": "one\ntwo\nthree\n"}
+
+
+def make_checked_repository(folder: Path, **files: str) -> Path:
+    return make_repository(folder, {**FILES, **files})
+
+
+def piece(name: str, *steps: list[Any], again: list[list[Any]] | None = None, **given: Any) -> dict[str, Any]:
+    """Plan a piece that follows a script, and another in its second round."""
+    lines = ["SCRIPT " + json.dumps(steps)] + (["SCRIPT-2 " + json.dumps(again)] if again is not None else [])
+    return {"name": name, "title": f"Piece {name}", "objective": "\n".join(lines), **given}
+
+
+class Work:
+    """One plan in one repository."""
+
+    def __init__(self, log: Decklog, folder: Path, *pieces: dict[str, Any]) -> None:
+        self.log = log
+        self.folder = folder
+        self.content = json.dumps({"goal": "Make it better", "pieces": list(pieces)}).encode()
+
+    def site(self) -> Site:
+        state = self.folder.parent / "state"
+        return starting.start(self.log, self.content, is_json=True, cwd=self.folder, state=state, say=lambda _: None)
+
+    def run(self) -> Site:
+        """Start or go on, until nothing more can be done."""
+        site = self.site()
+        Conductor(site).run()
+        return site
+
+
+def states(site: Site) -> dict[str, str]:
+    """Give the state of every task, by its name without the run's."""
+    tasks = site.log.tasks.find(site.run_id, limit=200)
+    return {task.id.removeprefix(f"{site.run_id}."): task.state.value for task in tasks}
+
+
+def task_of(site: Site, name: str) -> Task:
+    return site.log.tasks.get(f"{site.run_id}.{name}")
+
+
+def target_of(site: Site) -> str:
+    return f"{HOME}/{ref_part(site.run_id)}/target"
+
+
+def landed(site: Site, path: str) -> str:
+    """Read a file as it is in the target."""
+    return git(site.repository.folder, "show", f"{target_of(site)}:{path}")
+
+
+def landed_titles(site: Site) -> list[str]:
+    """Name what has landed, in its order."""
+    facts: Any = site.log.runs.get(site.run_id).metadata["conductor"]
+    return git(site.repository.folder, "log", "--reverse", "--format=%s", f"{facts['commit']}..{target_of(site)}").splitlines()

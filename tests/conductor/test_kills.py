@@ -1,0 +1,152 @@
+"""A conductor that is killed at any moment leaves nothing undone, nothing done twice, and nothing running."""
+
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.conductor import kill_points
+from decklog.conductor.site import Site
+from decklog.tools.shell import process_tree
+from decklog.tools.shell.process_identity import Identity
+from tests.conductor.plans import Work, landed, landed_titles, piece, states, target_of
+from tests.conductor.repositories import git
+from tests.waiting import wait_until
+
+# In the order in which a piece comes to them: a run that is killed at each goes on from there to the next.
+POINTS = (
+    *("place:intended", "git:read-tree:before", "place:made", "place:done", "spawn:intended", "spawn:done"),
+    *("keep:intended", "git:unpack-objects:after", "git:update-ref:after", "keep:done", "keep:settled", "stages:worked"),
+    *("clean:intended", "check:place", "stages:passed", "lane:candidate", "advance:intended"),
+    *("git:update-ref:before", "git:update-ref:after", "stages:landed"),
+)
+PIECE = piece("triple", ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"], ["commit"])
+
+
+def conducted(target: str, folder: Path, pieces: tuple[dict[str, Any], ...], point: str | None, seconds: float = 60.0) -> int:
+    """Conduct in a process of its own, which is killed at a point or after a time; give how it ended."""
+    child = os.fork()
+    if child == 0:
+        try:
+            kill_points.arm(point)
+            with Decklog.open(target) as log:
+                Work(log, folder, *pieces).run()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    end = time.monotonic() + seconds
+    while (done := os.waitpid(child, os.WNOHANG))[0] == 0:
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+        time.sleep(0.005)
+    return os.waitstatus_to_exitcode(done[1])
+
+
+def site_of(log: Decklog, folder: Path, pieces: tuple[dict[str, Any], ...]) -> Site:
+    from decklog.conductor import starting
+
+    (run,) = [one for one in log.runs.find() if one.status == "active"]
+    return starting.resume(log, run.id, cwd=folder, state=folder.parent / "state")
+
+
+def is_running(site: Site) -> bool:
+    """Say whether anything that was started in the run's places is alive."""
+    wanted = os.fsencode(site.folder)
+    for one in process_tree.everyone():
+        try:
+            if os.fsencode(os.readlink(f"/proc/{one.pid}/cwd")).startswith(wanted) and not one.is_dead:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def check_whole(log: Decklog, site: Site, folder: Path) -> None:
+    """Make sure that nothing is left over, nothing is open, and every commit of the target was green."""
+    assert log.journal.verify(site.run_id).ok
+    assert log.effects.open(site.run_id) == []
+    assert list(site.folder.glob("*/tree")) == []
+    assert list(site.checks_folder.glob("*/*")) == []
+    wait_until(lambda: not is_running(site))
+    green = {one.tree for one in log.verdicts.find(site.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
+    trees = git(folder, "log", "--format=%T", target_of(site)).split()
+    assert set(trees) <= green
+
+
+def test_a_run_that_is_killed_at_every_point_lands_its_piece_once(sqlite_target: str, checked: Path) -> None:
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, PIECE).site()
+    missed = [point for point in POINTS if conducted(sqlite_target, checked, (PIECE,), point) != -signal.SIGKILL]
+    conducted(sqlite_target, checked, (PIECE,), None)
+    assert missed == []
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, (PIECE,))
+        assert set(states(site).values()) == {"done"}
+        assert landed_titles(site) == ["Piece triple"]
+        assert "def triple" in landed(site, "calc.py")
+        assert {task.failures for task in log.tasks.find(site.run_id)} == {0}
+        check_whole(log, site, checked)
+
+
+def test_an_agent_outlives_its_conductor_and_is_adopted_with_its_money(sqlite_target: str, checked: Path) -> None:
+    slow = piece("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(PIECE))
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, slow).site()
+    assert conducted(sqlite_target, checked, (slow,), "spawn:settled") == -signal.SIGKILL
+    (tree,) = site.folder.glob("*/tree")
+    wait_until((tree / "begun").exists)
+    (tree / "go").touch()
+    assert conducted(sqlite_target, checked, (slow,), None) == 0
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, (slow,))
+        assert landed_titles(site) == ["Piece slow"]
+        assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1, "the agent was not started again"
+        check_whole(log, site, checked)
+
+
+def _steps(given: dict[str, Any]) -> list[list[Any]]:
+    steps: list[list[Any]] = json.loads(given["objective"].splitlines()[0].removeprefix("SCRIPT "))
+    return steps
+
+
+def test_what_nobody_resumes_is_ended_and_its_files_are_kept(sqlite_target: str, checked: Path) -> None:
+    settings = checked / "decklog.toml"
+    settings.write_text(settings.read_text().replace("orphan_seconds = 20", "orphan_seconds = 0.3"))
+    git(checked, "commit", "-q", "-a", "-m", "Short grace")
+    slow = piece("slow", ["write", "begun", ""], ["child", 60], ["sleep", 60])
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, slow).site()
+    assert conducted(sqlite_target, checked, (slow,), "spawn:settled") == -signal.SIGKILL
+    (tree,) = site.folder.glob("*/tree")
+    wait_until(lambda: not is_running(site), seconds=30)
+    assert (tree / "calc.py").exists()
+
+
+@pytest.mark.skipif("DECKLOG_TEST_FULL" not in os.environ, reason="hundreds of kills: DECKLOG_TEST_FULL=1")
+@pytest.mark.parametrize("with_supervisors", [False, True])
+def test_a_run_that_is_killed_at_random_ends_as_if_it_had_not_been(
+    sqlite_target: str, checked: Path, with_supervisors: bool
+) -> None:
+    pieces = tuple(piece(f"p{number}", ["sleep", 0.2], ["write", f"p{number}.txt", f"{number}\n"]) for number in range(8))
+    chance = random.Random(7)
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, *pieces).site()
+    kills = 0
+    while conducted(sqlite_target, checked, pieces, None, seconds=chance.uniform(0.05, 1.5)) != 0:
+        kills += 1
+        if with_supervisors and chance.random() < 0.4:
+            for note in site.folder.glob("**/running.json"):
+                Identity.from_text(json.loads(note.read_text())["supervisor"]).send(signal.SIGKILL)
+        assert kills < 1000
+    print(f"{kills} kills")
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, pieces)
+        assert sorted(landed_titles(site)) == [f"Piece p{number}" for number in range(8)]
+        assert [landed(site, f"p{number}.txt") for number in range(8)] == [str(number) for number in range(8)]
+        check_whole(log, site, checked)

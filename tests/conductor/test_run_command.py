@@ -1,0 +1,117 @@
+"""`decklog run` as a person uses it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Program, Said
+from tests.conductor.plans import piece
+from tests.conductor.repositories import everything, git, write
+
+GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+
+
+class Person:
+    """Somebody in a repository, with a log and a plan beside it."""
+
+    def __init__(self, decklog: Program, repository: Path, target: str) -> None:
+        self._decklog = decklog
+        self.repository = repository
+        self._settings = {"DECKLOG_DB": target, "XDG_STATE_HOME": str(repository.parent / "state")}
+
+    def call(self, *words: str, **variables: str) -> Said:
+        return self._decklog(*words, cwd=self.repository, **self._settings, **variables)
+
+    def plan(self, *pieces: dict[str, Any]) -> str:
+        path = self.repository.parent / "plan.json"
+        path.write_text(json.dumps({"goal": "Make it better", "pieces": pieces}), encoding="utf-8")
+        return str(path)
+
+
+@pytest.fixture
+def person(decklog: Program, checked: Path, sqlite_target: str) -> Person:
+    return Person(decklog, checked, sqlite_target)
+
+
+def test_a_plan_is_taken_through_a_repository_and_merged_by_the_person(person: Person) -> None:
+    write(person.repository, {"mine.txt": "untouched\n"})
+    before = everything(person.repository)
+    done = person.call("run", "--plan", person.plan(piece("triple", GOOD)))
+    assert (done.code, everything(person.repository)) == (0, before), done
+    assert "1 pieces: 1 landed" in done.out
+    target = done.out.rsplit("git merge ", 1)[1].strip()
+    git(person.repository, "merge", "-q", "--ff-only", target)
+    assert "def triple" in (person.repository / "calc.py").read_text()
+    run_id = target.split("/")[2]
+    stands = person.call("run", "watch", run_id, "--no-follow", "--json").data
+    assert (stands["status"], stands["outcome"], stands["pieces"][0]["state"]) == ("completed", "landed", "landed")
+
+
+def test_what_needs_a_person_or_is_blocked_says_so_and_each_change_is_an_object(person: Person) -> None:
+    plan = person.plan(piece("settings", ["write", "setup.cfg", ""]), piece("nothing"))
+    done = person.call("run", "--plan", plan, "--json")
+    assert done.code == 7
+    *changes, last = [json.loads(line) for line in done.out.splitlines()]
+    assert last["outcome"] == "needs you"
+    seen = {one["name"]: one for one in changes}
+    assert seen["settings"]["state"] == "needs you"
+    assert (seen["nothing"]["state"], seen["nothing"]["detail"].split()[0]) == ("blocked", "no-change")
+    watched = person.call("run", "watch", last["run_id"])
+    assert watched.code == 7
+    assert "waits for approval" in watched.out
+
+
+def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> None:
+    plan = person.plan(piece("triple", GOOD))
+    killed = person.call("run", "--plan", plan, DECKLOG_CONDUCTOR_KILL_AT="stages:worked", LC_ALL="C.UTF-8")
+    assert killed.code != 0
+    (run,) = person.call("runs", "find", "--json").data
+    assert person.call("run", "stop", run["id"], "--json").data["status"] == "paused"
+    done = person.call("run", "--plan", plan)
+    assert (done.code, f"goes on with run {run['id']}" in done.err) == (0, True), done
+
+
+BAD: dict[str, tuple[list[str], int, str]] = {
+    "no plan": (["run"], 2, "needs a plan"),
+    "no file": (["run", "--plan", "nowhere.toml"], 2, "can't be read"),
+    "no commit": (["run", "--plan", "{plan}", "--from", "nowhere"], 3, "there is no commit"),
+    "no run": (["run", "watch", "run_none"], 3, "run_none"),
+    "not ours": (["run", "stop", "run_none"], 3, "run_none"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_call_that_is_wrong_says_what_to_do_and_writes_nothing(person: Person, kind: str) -> None:
+    words, code, message = BAD[kind]
+    plan = person.plan(piece("it", GOOD))
+    said = person.call(*(word.replace("{plan}", plan) for word in words))
+    assert (said.code, message in said.err) == (code, True), said
+    assert git(person.repository, "for-each-ref", "refs/decklog") == ""
+    assert person.call("runs", "find", "--json").data == []
+
+
+def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
+    assert person.call("run", "--check").out == "Everything is here that a run needs.\n"
+    settings = person.repository / "decklog.toml"
+    settings.write_text(settings.read_text().replace('commits = "conductor"', 'commits = "conductor"\nextends = "codex"'))
+    git(person.repository, "commit", "-q", "-a", "-m", "Extends")
+    assert person.call("run", "--check").code == 0
+    settings.write_text("[agents.a]\ncommand = ['no-such-agent']\n[[checks]]\nname = 't'\ncommand = ['no-such-check']\n")
+    git(person.repository, "commit", "-q", "-a", "-m", "Missing")
+    told = person.call("run", "--check", "--json")
+    assert told.code == 1
+    assert [problem.split(",")[0] for problem in told.data["problems"]] == [
+        "agent a is called as 'no-such-agent'",
+        "check t is called as 'no-such-check'",
+    ]
+    assert person.call("run", "--check", "--from", "nowhere").code == 1
+    assert not (person.repository.parent / "state").exists()
+    refused = person.call("run", "--plan", person.plan(piece("it", GOOD)))
+    assert (refused.code, "no such program" in refused.err) == (1, True), refused
+
+
+def test_known_agents_are_listed(person: Person) -> None:
+    names = [row["name"] for row in person.call("run", "agents", "--json").data]
+    assert names == ["claude-code", "codex", "command", "gemini", "opencode"]

@@ -1,0 +1,267 @@
+"""A piece goes through its stages: worked on, checked, landed; and back, with what was found."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Conflict, Decklog, Invalid, NotFound
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.settings import configuration, plan
+from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, states, target_of, task_of
+from tests.conductor.repositories import everything, git, write
+
+
+@pytest.fixture(params=["sqlite"])
+def target(request: pytest.FixtureRequest) -> str:
+    """One engine is enough for most of this: the verbs are tested on both, and two whole ways are below."""
+    return str(request.getfixturevalue(f"{request.param}_target"))
+
+
+on_both = pytest.mark.parametrize("target", ["sqlite", "postgres"], indirect=True)
+
+GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+BAD = ["replace", "calc.py", "return a + b", "return a - b"]
+
+
+@on_both
+def test_a_piece_is_worked_on_checked_and_landed(log: Decklog, checked: Path) -> None:
+    write(checked, {"mine.txt": "untouched\n", "calc.py": "half an idea\n"})
+    before = everything(checked)
+    site = Work(log, checked, piece("triple", GOOD)).run()
+    assert states(site) == {"triple.w1": "done", "triple": "done", "triple.c1": "done"}
+    assert "def triple" in landed(site, "calc.py")
+    assert landed_titles(site) == ["Piece triple"]
+    assert everything(checked) == before
+    assert log.effects.open(site.run_id) == []
+    assert log.journal.verify(site.run_id).ok
+    said = log.verdicts.find(site.run_id)
+    assert [one.outcome for one in said] == ["pass", "pass"], "the candidate has the tip's tree, and is not checked again"
+    assert list(site.folder.glob("*/tree")) == []
+
+
+@on_both
+def test_red_work_goes_back_with_what_was_found_and_lands_in_the_next_round(log: Decklog, checked: Path) -> None:
+    mended = ["replace", "calc.py", "return a - b", "return b + a"]
+    site = Work(log, checked, piece("add", BAD, again=[mended])).run()
+    assert states(site) == dict.fromkeys(("add.w1", "add", "add.c1", "add.w2", "add.c2"), "done")
+    findings: Any = task_of(site, "add.w2").inputs["findings"]
+    assert findings[0]["tests"] == ["test_calc.py::test_add", "test_calc.py::test_double"]
+    assert "return b + a" in landed(site, "calc.py")
+
+
+def test_what_is_red_in_the_last_round_is_held_and_never_lands(log: Decklog, checked: Path) -> None:
+    later = piece("later", GOOD, needs=["add"])
+    site = Work(log, checked, piece("add", BAD, again=[["write", "notes.txt", "no\n"]]), later).run()
+    assert states(site) == {
+        **dict.fromkeys(("add.w1", "add.c1", "add.w2"), "done"),
+        "add.c2": "blocked",
+        **dict.fromkeys(("add", "later.w1", "later"), "pending"),
+    }
+    assert landed_titles(site) == []
+
+
+def test_a_piece_that_needs_another_begins_with_what_that_one_landed(log: Decklog, checked: Path) -> None:
+    second = piece("second", ["replace", "calc.py", "a * 3", "add(a, double(a))"], needs=["first"])
+    site = Work(log, checked, second, piece("first", GOOD)).run()
+    assert landed_titles(site) == ["Piece first", "Piece second"]
+    assert "add(a, double(a))" in landed(site, "calc.py")
+
+
+FAILURES: dict[str, tuple[list[list[Any]], dict[str, Any], str]] = {
+    "nothing": ([], {}, "no-change"),
+    "out of bounds": ([["write", "docs/a.txt", "a\n"]], {"paths": ["*.py"]}, "out-of-bounds"),
+    "exit code": ([GOOD, ["exit", 4]], {}, "exit"),
+    "link out": ([["run", ["ln", "-s", "/etc/passwd", "p.py"]]], {}, "link-out"),
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_an_attempt_that_is_not_done_fails_and_the_piece_is_blocked_after_the_last(
+    sqlite_target: str, checked: Path, kind: str
+) -> None:
+    steps, given, blocker = FAILURES[kind]
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, piece("it", *steps, **given)).run()
+        task = task_of(site, "it.w1")
+        assert (task.state, task.blocker, task.failures) == ("blocked", blocker, 2)
+        assert landed_titles(site) == []
+        kept = site.repository.refs("refs/decklog")
+        assert sum(name.endswith("/folder") for name in kept) == 2, "what each attempt left is kept"
+
+
+@on_both
+def test_two_pieces_that_do_not_merge_are_worked_on_one_after_the_other(log: Decklog, checked: Path) -> None:
+    one = piece("one", ["replace", "notes.txt", "two", "TWO"], again=[["replace", "notes.txt", "zwei", "TWO"]])
+    other = piece("other", ["replace", "notes.txt", "two", "zwei"], again=[["replace", "notes.txt", "TWO", "ZWEI"]])
+    site = Work(log, checked, one, other).run()
+    assert sorted(landed_titles(site)) == ["Piece one", "Piece other"]
+    rounds = [name for name in states(site) if name.endswith(".w2")]
+    assert len(rounds) == 1
+    again = task_of(site, rounds[0])
+    findings: Any = again.inputs["findings"]
+    assert (findings[0]["kind"], findings[0]["paths"]) == ("conflict", ["notes.txt"])
+    assert "<<<<<<<" not in landed(site, "notes.txt")
+
+
+def test_two_pieces_that_merge_and_break_together_do_not_land_red(log: Decklog, checked: Path) -> None:
+    rename = piece(
+        "rename",
+        ["replace", "calc.py", "def double(a):\n    return add(a, a)", "def twice(a):\n    return add(a, a)\n\n\ndouble = twice"],
+        priority=60,
+    )
+    caller = piece("caller", ["write", "use.py", "import calc\n"], ["write", "tests/test_use.py", _USES])
+    drops = piece("drops", ["replace", "calc.py", "def add(a, b):\n    return a + b", _NARROW])
+    site = Work(log, checked, rename, caller, drops).run()
+    commits = git(checked, "rev-list", target_of(site)).split()
+    green = {one.tree for one in log.verdicts.find(site.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
+    assert all(git(checked, "rev-parse", f"{commit}^{{tree}}") in green for commit in commits)
+
+
+_USES = "import calc\n\n\ndef test_wide():\n    assert calc.add(1000, 1) == 1001\n"
+_NARROW = "def add(a, b):\n    assert a < 1000\n    return a + b"
+
+
+def test_a_change_of_protected_paths_waits_for_a_person_who_is_asked_about_exactly_that(log: Decklog, checked: Path) -> None:
+    work = Work(log, checked, piece("settings", GOOD, ["write", "setup.cfg", ""]))
+    site = work.run()
+    assert states(site)["settings.c1"] == "waiting"
+    (question,) = log.approvals.find(site.run_id)
+    assert "protected" in str(question.question)
+    assert landed_titles(site) == []
+    log.approvals.decide(question.id, "granted", by="ana", digest=question.subject_digest)  # type: ignore[arg-type]
+    assert landed_titles(work.run()) == ["Piece settings"]
+
+
+def test_a_no_goes_back_as_a_finding(log: Decklog, checked: Path) -> None:
+    work = Work(log, checked, piece("settings", ["write", "setup.cfg", ""], again=[["delete", "setup.cfg"], GOOD]))
+    site = work.run()
+    (question,) = log.approvals.find(site.run_id)
+    log.approvals.decide(question.id, "denied", by="ana", rationale="not here")  # type: ignore[arg-type]
+    site = work.run()
+    findings: Any = task_of(site, "settings.w2").inputs["findings"]
+    assert findings[-1] == {"kind": "denied", "text": "not here"}
+    assert landed_titles(site) == ["Piece settings"]
+
+
+def test_a_yes_to_one_tree_does_not_serve_another(log: Decklog, checked: Path) -> None:
+    first = Work(log, checked, piece("settings", GOOD, ["write", "setup.cfg", ""]), piece("other", ["write", "b.txt", "1\n"]))
+    site = first.run()
+    assert landed_titles(site) == ["Piece other"]
+    (question,) = log.approvals.find(site.run_id)
+    log.approvals.decide(question.id, "granted", by="ana", digest=question.subject_digest)  # type: ignore[arg-type]
+    first.run()
+    # What would land is another tree than the one that was approved, since another piece has landed meanwhile.
+    questions = log.approvals.find(site.run_id)
+    assert [one.state for one in questions] == ["open", "granted"]
+    assert landed_titles(site) == ["Piece other"]
+
+
+def test_money_is_reserved_for_a_piece_and_a_spender_is_ended(sqlite_target: str, checked: Path) -> None:
+    priced = SETTINGS.replace(
+        'commits = "conductor"',
+        'commits = "conductor"\nstream = "jsonl"\n'
+        'events = [{ when = { "/type" = "turn" }, as = "usage", take = { cost_usd = "/cost" } }]',
+    )
+    write(checked, {"decklog.toml": priced + "\n[budget]\nrun_usd = 10.0\npiece_usd = 1.0\n"})
+    git(checked, "commit", "-q", "-a", "-m", "Money")
+    turns = ["repeat", 20, [["print", {"type": "turn", "cost": 0.4}], ["sleep", 0.3]]]
+    cheap = piece("cheap", ["print", {"type": "turn", "cost": 0.25}], GOOD)
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, cheap, piece("dear", turns)).run()
+        assert landed_titles(site) == ["Piece cheap"]
+        assert task_of(site, "dear.w1").blocker == "budget"
+        spent = dict.fromkeys(("cheap.w1", "dear.w1"), 0)
+        for charge in log.ledger.find(site.run_id, limit=200):
+            spent[str(charge.task_id).removeprefix(f"{site.run_id}.")] += charge.cost_microdollars or 0
+        assert spent["cheap.w1"] == 250_000
+        assert spent["dear.w1"] <= 2 * (1_000_000 + 400_000), "two attempts, each its piece and one turn"
+
+
+def test_three_conductors_of_one_run_do_nothing_twice(log: Decklog, checked: Path) -> None:
+    import threading
+
+    pieces = [piece(f"p{number}", ["write", f"p{number}.txt", "1\n"]) for number in range(3)]
+    site = Work(log, checked, *pieces).site()
+    threads = [threading.Thread(target=Conductor(site).run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(landed_titles(site)) == [f"Piece p{number}" for number in range(3)]
+    assert {task.attempts for task in log.tasks.find(site.run_id, limit=200)} == {1}
+
+
+def test_a_red_base_is_refused_before_anything_is_planned(sqlite_target: str, checked: Path) -> None:
+    write(checked, {"calc.py": "def add(a, b):\n    return 0\n"})
+    git(checked, "commit", "-q", "-a", "-m", "Red")
+    with Decklog.open(sqlite_target) as log:
+        with pytest.raises(Conflict, match="does not pass its own checks"):
+            Work(log, checked, piece("it", GOOD)).run()
+        assert [run.status for run in log.runs.find()] == ["failed"]
+        write(checked, {"calc.py": "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return 2 * a\n"})
+        git(checked, "commit", "-q", "-a", "-m", "Green")
+        assert landed_titles(Work(log, checked, piece("it", GOOD)).run()) == ["Piece it"]
+
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "no check": ('[agents.a]\ncommand = ["a"]\n', "defines no check"),
+    "no gate": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\ngate = false\n', "no check is a gate"),
+    "no agent": ('[[checks]]\nname = "t"\ncommand = ["t"]\n', "no agent works"),
+    "unknown section": ("[runn]\n", "has no 'runn'"),
+    "unknown key": ("[run]\nagentss = 3\n", "has no 'agentss'"),
+    "number": ('[run]\nagents = 0\n[agents.a]\ncommand = ["a"]\n', "agents is 0"),
+    "no toml": ("[run\n", "is not TOML"),
+    "report": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\nreport = "junit"\n', "does not say where"),
+    "twice": ('[agents.a]\ncommand = ["a"]\n' + '[[checks]]\nname = "t"\ncommand = ["t"]\n' * 2, "the same name"),
+    "command": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = "t"\n', "needs a command"),
+    "money": (
+        '[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\n[budget]\nrun_usd = "x"\n',
+        "run_usd is 'x'",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_settings_that_are_wrong_are_refused_by_name(kind: str) -> None:
+    text, message = REFUSED[kind]
+    with pytest.raises(Invalid, match=message):
+        configuration.parse(text.encode())
+
+
+PLANS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "no goal": ({"goal": " ", "pieces": [{"name": "a"}]}, Invalid, "needs a goal"),
+    "control": ({"goal": "a\x00b", "pieces": [{"name": "a"}]}, Invalid, "control characters"),
+    "no pieces": ({"goal": "g", "pieces": []}, Invalid, "1 to 500 pieces"),
+    "name": ({"goal": "g", "pieces": [{"name": "A b"}]}, Invalid, "small letters"),
+    "twice": ({"goal": "g", "pieces": [{"name": "a"}, {"name": "a"}]}, Invalid, "two pieces are called a"),
+    "unknown need": ({"goal": "g", "pieces": [{"name": "a", "needs": ["b"]}]}, Invalid, "no piece of the plan"),
+    "circle": ({"goal": "g", "pieces": [{"name": "a", "needs": ["b"]}, {"name": "b", "needs": ["a"]}]}, Conflict, "circle"),
+    "outside": ({"goal": "g", "pieces": [{"name": "a", "paths": ["../x"]}]}, Invalid, "outside of the repository"),
+    "key": ({"goal": "g", "pieces": [{"name": "a", "path": []}]}, Invalid, "has no 'path'"),
+    "list": ({"goal": "g", "pieces": [{"name": "a", "needs": "b"}]}, Invalid, "is a list"),
+    "more": ({"goal": "g", "pieces": [{"name": "a"}], "x": 1}, Invalid, "nothing else"),
+}
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_a_plan_that_could_not_be_worked_through_is_refused_by_name(kind: str) -> None:
+    import json
+
+    table, error, message = PLANS[kind]
+    with pytest.raises(error, match=message):
+        plan.parse(json.dumps(table).encode(), is_json=True)
+
+
+def test_a_plan_is_toml_or_json(checked: Path) -> None:
+    text = 'goal = "g"\n[[pieces]]\nname = "a"\nneeds = ["b"]\n[[pieces]]\nname = "b"\n'
+    assert [one.name for one in plan.parse(text.encode(), is_json=False).pieces] == ["a", "b"]
+    with pytest.raises(Invalid, match="not JSON"):
+        plan.parse(text.encode(), is_json=True)
+
+
+def test_a_repository_without_settings_is_told_what_to_write(sqlite_target: str, folder: Path) -> None:
+    with Decklog.open(sqlite_target) as log:
+        with pytest.raises(NotFound, match=r"has no decklog\.toml"):
+            Work(log, folder, piece("it", GOOD)).site()
+        assert log.runs.find() == []
