@@ -20,15 +20,18 @@ class Agent:
     server: Any
     # How the two agree on a version: by the newest protocol alone, or by the handshake that older ones begin with.
     mode: str = "auto"
+    program: str = "mcp"
 
     def talk(self, about: Callable[[Any], Any]) -> Any:
         """Connect, and do something with the client."""
         import anyio
+        from mcp_types import Implementation
 
         from mcp import Client
 
         async def main() -> Any:
-            async with Client(self.server, mode=self.mode) as client:
+            named = Implementation(name=self.program, version="1")
+            async with Client(self.server, mode=self.mode, client_info=named) as client:
                 return await about(client)
 
         return anyio.run(main)

@@ -79,9 +79,9 @@ def test_runs_tasks_and_entries_are_read_by_their_addresses(log: Decklog, run_id
         assert result.contents[0].mime_type == "application/json"
         return json.loads(result.contents[0].text)
 
-    assert read(f"decklog://run/{run_id}")["tasks"] == [{"task": task.id, "title": "one", "state": "pending"}]
+    assert read(f"decklog://run/{run_id}")["tasks"] == [{"task": task.id, "title": "one", "stands": "idle"}]
     assert read("decklog://run/odd%2Frun%251")["id"] == odd.id
-    assert read(f"decklog://task/{task.id}")["title"] == "one"
+    assert read(f"decklog://task/{task.id}")["stands"] == "idle"
     assert read(f"decklog://entry/{run_id}/1")["id"] == f"{run_id}:1"
     assert read("decklog://now")["sentence"]
 
@@ -135,3 +135,12 @@ def test_the_sdk_is_imported_by_the_server_alone() -> None:
         "import decklog.agents.setup.supported; assert not {'mcp', 'pydantic'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], env=unmeasured(), timeout=300, check=True)
+
+
+def test_without_the_sdk_the_command_says_what_to_install() -> None:
+    code = "import sys; sys.modules['mcp_types'] = None; from decklog.cli import main; main(['mcp'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=unmeasured(), capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pip install 'decklog[mcp]'" in done.stderr

@@ -69,6 +69,20 @@ def test_any_call_renews_the_lease_and_says_when_it_is_lost(log: Decklog, run_id
     assert me.error("done", what="x")["code"] == "lease_lost"
 
 
+def test_who_waits_for_work_hears_of_what_it_lost_and_gets_what_comes(
+    log: Decklog, run_id: str, agent: Agents, clock: ManualClock
+) -> None:
+    log.tasks.add(run_id, "one")
+    me = agent()
+    me.data("next", lease=60)
+    clock.advance(seconds=61)
+    assert agent("other").data("next")["title"] == "one"
+    told = me.data("next", wait=0.01)
+    assert (told["reason"]["code"], told["notes"][0][:5]) == ("all_taken", "lost:")
+    two = log.tasks.add(run_id, "two")
+    assert me.data("next", wait=50)["task"] == two.id
+
+
 def test_a_question_waits_for_a_person_and_is_heard_by_asking_again(log: Decklog, run_id: str, agent: Agents) -> None:
     me = agent()
     asked = me.data("ask", question="Drop the table?", about="drop table x", options=["yes", "no"])
@@ -106,7 +120,7 @@ def test_a_plan_is_made_of_titles_and_objects_once_by_its_key(log: Decklog, run_
     two = log.tasks.get(first[1]["task"])
     assert (two.acceptance, two.open_dependencies) == (["it is two"], 1)
     standing = me.data("plan")
-    assert (standing["run"], [task["state"] for task in standing["tasks"]]) == (run_id, ["pending", "pending"])
+    assert (standing["run"], [task["stands"] for task in standing["tasks"]]) == (run_id, ["idle", "held"])
 
 
 def test_a_lesson_is_kept_and_found_again(log: Decklog, run_id: str, agent: Agents) -> None:

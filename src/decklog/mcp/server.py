@@ -13,9 +13,9 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from decklog import __version__
-from decklog.errors import Conflict, DecklogError, Denied, Invalid, LeaseLost, NotFound
+from decklog.errors import Closed, Conflict, DecklogError, Denied, FileReplaced, Invalid, LeaseLost, NotFound
 from decklog.mcp import prompts, resources
-from decklog.mcp.identity import caller
+from decklog.mcp.identity import HEADER, caller
 from decklog.mcp.plain import sendable
 from decklog.mcp.source import Source
 from decklog.mcp.tool import Tool
@@ -33,7 +33,7 @@ _INSTRUCTIONS = (
 # Clients give a call up after a minute; a thread is looked after more often than that.
 _LONGEST_WAIT = 50.0
 _STEP_SECONDS = 1.0
-_THREADS = 16
+_THREADS = 12
 
 
 def _spelled(verb: str, *_words: str, **options: object) -> str:
@@ -42,7 +42,7 @@ def _spelled(verb: str, *_words: str, **options: object) -> str:
 
 
 def _option(name: str, value: object) -> str:
-    return f"the header decklog-worker: {value}" if name == "as_" else f"{name}: {value}"
+    return f"that name (DECKLOG_WORKER, or the header {HEADER})" if name == "as_" else f"{name}: {value}"
 
 
 _SURFACE = Surface(_spelled, _option, Invalid)
@@ -54,7 +54,8 @@ class Answering:
     def __init__(self, source: Source, environment: Mapping[str, str] | None = None) -> None:
         self._source = source
         self._environment = environment
-        self._limit: anyio.CapacityLimiter | None = None
+        # Calls that wait have threads of their own, so that many of them keep no other call waiting.
+        self._limits: dict[bool, anyio.CapacityLimiter] = {}
 
     # Tools
 
@@ -73,12 +74,16 @@ class Answering:
 
     async def _run(self, context: Any, tool: Tool, given: dict[str, Any]) -> Answer:
         named = {"run_id": given.pop("run")} if "run" in given and tool.of_a_run else {}
-        end = time.monotonic() + min(given.pop("wait", 0.0), _LONGEST_WAIT)
+        if not (tool.waits and given.get("wait", 0.0) > 0):
+            return await self.within(context, named, partial(_used, tool, given))
+        end = time.monotonic() + min(given["wait"], _LONGEST_WAIT)
+        notes: list[str] = []
         while True:
             # In short steps: a client that gives the call up, or goes away, is not waited for.
-            step = {"wait": min(max(end - time.monotonic(), 0.0), _STEP_SECONDS)} if tool.waits else {}
-            answer = await self.within(context, named, partial(_used, tool, {**given, **step}))
-            if not tool.waits or not (answer.data is None or answer.code == PENDING) or time.monotonic() >= end:
+            given["wait"] = min(max(end - time.monotonic(), 0.0), _STEP_SECONDS)
+            answer = await self.within(context, named, partial(_used, tool, dict(given)), waits=True)
+            notes = answer.notes = [*notes, *answer.notes]
+            if not (answer.data is None or answer.code == PENDING) or time.monotonic() >= end:
                 return answer
 
     # Everything else
@@ -110,22 +115,21 @@ class Answering:
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=sendable(text)))
         return types.GetPromptResult(messages=[message])
 
-    async def within(self, context: Any, named: dict[str, Any], job: Callable[[Caller], R]) -> R:
+    async def within(self, context: Any, named: dict[str, Any], job: Callable[[Caller], R], *, waits: bool = False) -> R:
         """Run a job for whoever calls, in a thread that is not waited for once nobody wants its answer."""
-        if self._limit is None:
-            self._limit = anyio.CapacityLimiter(_THREADS)
+        limit = self._limits.setdefault(waits, anyio.CapacityLimiter(_THREADS))
         who, environment = caller(context, self._environment)
 
         def work() -> R:
             of_an_agent.set(True)  # the thread's own context, which ends with the job
             log, folder = self._source.get()
-            return job(Caller(log, who, folder, Meant(named, environment), _SURFACE))
+            try:
+                return job(Caller(log, who, folder, Meant(named, environment), _SURFACE))
+            except (FileReplaced, Closed):
+                self._source.forget(log)
+                raise
 
-        try:
-            return await run_sync(partial(_guarded, work), abandon_on_cancel=True, limiter=self._limit)
-        except DecklogError as problem:
-            self._source.heed(problem)
-            raise
+        return await run_sync(partial(_guarded, work), abandon_on_cancel=True, limiter=limit)
 
 
 def _guarded(work: Callable[[], R]) -> R:

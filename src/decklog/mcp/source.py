@@ -4,7 +4,6 @@ from threading import Lock
 
 from decklog import Decklog
 from decklog.caller.claims import folder_beside
-from decklog.errors import Closed, DecklogError, FileReplaced
 from decklog.place.locate import locate
 
 
@@ -25,13 +24,10 @@ class Source:
                 self._open = place.open(read_only=place.is_read_only), folder_beside(place)
             return self._open
 
-    def heed(self, problem: DecklogError) -> None:
-        """Forget a log that can't be used any more; the next call opens what is there then."""
-        if isinstance(problem, (FileReplaced, Closed)):
-            self.close()
-
-    def close(self) -> None:
+    def forget(self, log: Decklog) -> None:
+        """Close a log that can't be used any more; the next call opens what is there then."""
         with self._lock:
-            gone, self._open = self._open, None
-        if gone is not None:
-            gone[0].close()
+            # Somebody else may have found out first, and have opened another.
+            if self._open is not None and self._open[0] is log:
+                self._open = None
+        log.close()

@@ -21,7 +21,8 @@ def serve_mcp(call: Call, port: int | None, token_file: str | None) -> int:
         from decklog.mcp.server import build
         from decklog.mcp.source import Source
     except ModuleNotFoundError as missing:
-        raise Unavailable(f"the MCP server needs {missing.name}", hint="pip install 'decklog[mcp]'") from None
+        what = f"the MCP server needs the package mcp, and {missing.name} is not installed"
+        raise Unavailable(what, hint="pip install 'decklog[mcp]'") from None
     source = Source(call.db)
     if port is not None:
         return _over_http(build(source), port, token_file)
