@@ -107,12 +107,12 @@ def over_http(address: str, token: str, about: Callable[[Any], Any], *, worker: 
     return anyio.run(main)
 
 
-def listening(folder: Path, token_file: Path) -> tuple["subprocess.Popen[bytes]", str]:
+def listening(folder: Path, token_file: Path, **variables: str) -> tuple["subprocess.Popen[bytes]", str]:
     """Start a server on a free port, and give its address."""
     process = subprocess.Popen(
         [*SERVER, "--http", "0", "--token-file", os.fspath(token_file)],
         cwd=folder,
-        env=surroundings(folder),
+        env=surroundings(folder, **variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

@@ -1,4 +1,4 @@
-"""The server on HTTP: for this machine, for whoever has the token, and for no page of another place."""
+"""The server on HTTP, over a log in PostgreSQL: for this machine, for whoever has the token, and for no page of another place."""
 
 import http.client
 import json
@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from decklog import Decklog
-from tests.mcp.servers import HELLO, listening, over_http, surroundings
+from tests.databases import Databases
+from tests.mcp.servers import HELLO, listening, over_http
 
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
 
@@ -23,6 +24,7 @@ _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELL
 @dataclass(frozen=True)
 class Listening:
     folder: Path
+    log: str
     process: "subprocess.Popen[bytes]"
     address: str
     token: str
@@ -46,20 +48,17 @@ class Listening:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+def server(tmp_path_factory: pytest.TempPathFactory, postgres_databases: Databases) -> Iterator[Listening]:
     folder = tmp_path_factory.mktemp("http")
-    env = surroundings(folder)
-    (folder / ".git").mkdir()
-    from tests.programs import call
-
-    homes = {"HOME": env["HOME"], "XDG_DATA_HOME": env["XDG_DATA_HOME"]}
-    for words in (["init"], ["runs", "start", "goal", "--run-id", "run_1"], ["plan", "one", "two", "three"]):
-        assert call(words, cwd=folder, variables=homes).code == 0
     path = folder / "token"
-    process, address = listening(folder, path)
-    yield Listening(folder, process, address, path.read_text().strip())
-    process.kill()
-    process.communicate()
+    with postgres_databases.one() as url:
+        with Decklog.open(url) as log:
+            log.runs.start("goal", run_id="run_1")
+            log.tasks.add_many("run_1", [{"title": "one"}, {"title": "two"}])
+        process, address = listening(folder, path, DECKLOG_DB=url)
+        yield Listening(folder, url, process, address, path.read_text().strip())
+        process.kill()
+        process.communicate()
 
 
 def test_clients_that_name_themselves_get_different_tasks_and_their_own_again(server: Listening) -> None:
@@ -77,7 +76,7 @@ def test_a_client_with_a_session_is_known_by_it_and_one_with_neither_is_told(ser
 
     noted = over_http(server.address, server.token, note, mode="legacy")
     assert not noted.is_error
-    with Decklog.open(server.folder / ".decklog" / "decklog.db") as log:
+    with Decklog.open(server.log) as log:
         entry = log.journal.get(noted.structured_content["entry"])
         assert entry.agent is not None
         assert entry.agent.startswith("mcp-")

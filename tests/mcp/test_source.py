@@ -31,10 +31,15 @@ def test_a_log_that_is_locked_or_only_for_reading_is_said(tmp_path: Path) -> Non
             told = me.error("note", text="a thought")
             assert (told["code"], told["retryable"], bool(told["hint"])) == ("busy", True, True)
         assert me.data("note", text="a thought")["entry"]
+        other.tasks.add("run_1", "one")
+        # Of which a third is over at once.
+        me.data("next", lease=0.001)
     with Decklog.open(path, read_only=True) as mine:
         me = agent_on(opened=(mine, claims))
         assert me.error("note", text="another")["code"] == "read_only"
-        assert len(me.data("search", words="thought")["entries"]) == 1
+        found = me.data("search", words="thought")
+        assert len(found["entries"]) == 1
+        assert found["warnings"][0].startswith("the lease was not renewed: ")
 
 
 def test_a_file_that_was_replaced_is_opened_anew(tmp_path: Path) -> None:

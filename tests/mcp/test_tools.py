@@ -187,6 +187,7 @@ def test_a_run_and_a_task_that_the_environment_names_are_meant(log: Decklog, run
     claim = log.tasks.claim(run_id, worker="conductor")
     assert claim is not None
     named = {"DECKLOG_RUN_ID": run_id, "DECKLOG_TASK_ID": task.id, "DECKLOG_FENCE": str(claim.task.fence)}
+    assert agent("helper", DECKLOG_TASK_ID=task.id).data("show", id=run_id)["kind"] == "run"
     me = agent("helper", **named)
     assert me.data("next")["task"] == task.id
     assert me.data("done", what="it")["outcome"] == "done"

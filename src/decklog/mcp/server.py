@@ -147,12 +147,15 @@ def _guarded(work: Callable[[], R]) -> R:
 def _used(tool: Tool, given: dict[str, Any], me: Caller) -> Answer:
     """Use a tool, and renew the lease of whoever does, since it is at work; say so when the task is its own no more."""
     answer = tool.run(me, **given)
-    claim = me.claim()
-    if claim is not None and not me.is_given_a_task:
+    claim = None if me.is_given_a_task else me.claims.load()
+    if claim is not None and claim.is_open:
         try:
             me.renew(claim)
         except (LeaseLost, NotFound) as problem:
             answer.notes.append(f"lost: {problem.message}")
+        except DecklogError as problem:
+            # What was asked for is done: told as a failure, it would be done again.
+            answer.warnings.append(f"the lease was not renewed: {problem.message}")
     return answer
 
 
