@@ -28,6 +28,11 @@ def serve_mcp(call: Call, port: int | None, token_file: str | None) -> int:
         return _over_http(build(source), port, token_file)
     from decklog.mcp.stdio import serve
 
+    if sys.stdin.isatty():
+        # Nobody types JSON-RPC: whoever is there wanted to see what it does.
+        sys.stderr.write(
+            "Waiting for a program that calls tools; `decklog setup claude --mcp` has one start this. Ctrl-C ends.\n"
+        )
     serve(build(source))
     return 0
 
