@@ -12,6 +12,7 @@ from decklog.redact.view import Found, View
 _QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
 _BARE = Pattern(r"<[^<>\n\"']*>[^\s\"'`]*|[^\s\"'`]*")
 _LINE = Pattern(r"[^\n]*")
+_CDATA = Pattern(r"[^\n\]]*")
 _ELEMENT = Pattern(r"(?:[^<\n]|<[^/\n])*")
 _LONGEST_DOUBT = 256
 _LONGEST_KNOWN = 160
@@ -21,8 +22,8 @@ _VERBS = ("pass", "auth", "pat", "pw", "key")
 
 # What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
 _NAME_STEM = (
-    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|secret|token|key"
-    r"|(?:api|secret|access|private) key|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper|salt)"
+    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|wachtwoord|passord|salasana|adgangskode|heslo|haslo|parola|secret|token|key"
+    r"|(?:api|secret|access|private) key|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper|salt)"
 )
 _TYPE = r"(?:&'\w+[ \t]+)?[\w.&\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _ANY_QUOTE = r"[\"'`]"
@@ -32,6 +33,7 @@ _HEAD = Pattern(
     rf"|\b(?:ENV|ARG|setx|setenv|fastcgi_param|set -\w+|config(?:ure)? set)[ \t]+[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
     rf"|\bset[ \t]+[\w-]+[:/][\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
     rf"|\bcookie2?{_ANY_QUOTE}?[ \t]*[:=][ \t]*{_ANY_QUOTE}?\S"
+    rf"|[ \t](?:-b|--cookie)[ \t=]*{_ANY_QUOTE}?[A-Za-z_][\w.%-]*=\S"
     rf"|[\w.$@-]*?{_NAME_STEM}[\w.-]*"
     rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*=[ \t]*[bfru@]{{0,2}}{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
@@ -52,7 +54,7 @@ _HEAD = Pattern(
     r"|[ \t]+is[ \t:]+"
     r"|[ \t]+for[ \t]+[\w.@-]+[ \t]*:[ \t]*"
     r"|[ \t]+\|[ \t]+)\S"
-    rf"|{_ANY_QUOTE}?>[^\s<]))"
+    rf"|{_ANY_QUOTE}?>(?:<!\[CDATA\[)?[^\s<]))"
 )
 _HEAD_PARTS = re.compile(
     r"(?is)(?:(env|arg|setx|setenv|fastcgi_param|set -\w+|set(?=[ \t]+[\w-]+[:/])|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
@@ -63,6 +65,8 @@ _ROUNDABOUT = re.compile(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\
 _LONGEST_HEAD = 160
 _LONG_KEY = 32
 _CALLED = re.compile(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
+_COOKIES = re.compile(r"[ \t](?:-b|--cookie)[ \t=]*[\"'`]?")
+_FORMAT = re.compile(r"(?i)[^a-z](?:f|fr|rf)[\"']{1,3}$")
 _BLOCK = re.compile(r"[|>][+-]?\n[ \t]+$")
 
 
@@ -77,6 +81,7 @@ class Head(NamedTuple):
     is_spaced: bool
     is_quoted: bool
     is_set: bool
+    is_format: bool
 
     @property
     def is_setting(self) -> bool:
@@ -100,6 +105,7 @@ def read_head(source: str) -> Head | None:
 def _parse_head(source: str) -> Head | None:
     parts = _HEAD_PARTS.match(source)
     setter, name, tie = parts.groups() if parts else ("", "", "")
+    tie = tie.removesuffix("<![CDATA[")
     kind = kind_of(name.rstrip(".-"))
     if kind is None:
         return None
@@ -113,7 +119,9 @@ def _parse_head(source: str) -> Head | None:
     tie_sign = "=" if bare.strip() in ("?=", "::=", ":::=", "<-", "<<-") else bare.strip()
     if not is_given and _CALLED.search(tie):
         tie_sign = "call"
-    return Head(kind, name, ":" if is_given else tie_sign, quote, marks, bare[:1].isspace(), is_quoted, is_set)
+    return Head(
+        kind, name, ":" if is_given else tie_sign, quote, marks, bare[:1].isspace(), is_quoted, is_set, bool(_FORMAT.search(tie))
+    )
 
 
 class _Verdict(NamedTuple):
@@ -135,10 +143,18 @@ def find(view: View) -> Iterator[Found]:
             yield from cookies.find_in_line(view, position)
             position = max(cookies.line_end(view, position), span[1])
             continue
+        if given := _COOKIES.match(text, start, position):
+            yield from cookies.find_in_line(view, given.end())
+            continue
         head = read_head(text[start:position])
         if head is None or _is_no_assignment(text, start, position):
             continue
+        if head.marks == 2 and text[position - 2] != text[position - 1]:
+            # Of two different quotes the first opens the value, and the second is its first character.
+            position, head = position - 1, head._replace(quote=text[position - 2], marks=1)
         reader = _LINE if _BLOCK.search(text, start, position) else _reader(text[position - 1])
+        if text.endswith("<![CDATA[", start, position):
+            reader = _CDATA
         end = _value_end(view, reader, position, min(size, position + _LONGEST_DOUBT))
         if reader is _ELEMENT and text[end : end + 2] != "</":
             continue
@@ -250,7 +266,9 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
     """Decide whether a named value is a secret, given what follows it and whether its name starts the line."""
     following, after = after, after[:1]
     is_jumble = values.is_jumble(value) and not values.is_example(value)
-    if not is_jumble and values.is_harmless(value) and not (head.kind == "password" and values.is_passphrase(value)):
+    if not is_jumble and values.is_harmless(value) and not (head.kind == "password" and _is_phrase(head, value)):
+        return False
+    if head.is_format and "{" in value:
         return False
     if head.quote:
         return _is_opened(head, value, following) and _quoted_is_secret(head, value)
@@ -259,14 +277,29 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
     if head.tie == ">":
         is_odd = not head.is_quoted or (_has_oddity(value) and " " not in value)
         return is_jumble or (is_odd and _quoted_is_secret(head, value))
-    if not is_jumble and values.is_code(value, after) and (not head.is_setting or values.is_reference(value)):
+    if not is_jumble and _is_program(head, value, after):
         return False
     return (is_jumble and bool(head.tie or head.is_set)) or _bare_is_secret(head, value, after, starts_line)
+
+
+def _is_program(head: Head, value: str, after: str) -> bool:
+    """Tell whether a bare value is an expression of a program or the beginning of a table."""
+    if value[0] in "{[" and after == ":" and value[1:].replace("-", "_").isidentifier():
+        return True
+    if not values.is_code(value, after) or (head.is_setting and not values.is_reference(value)):
+        return False
+    return not (head.kind == "password" and after in ("", "\n", "\r", " ") and values.is_capped(value))
+
+
+def _is_phrase(head: Head, value: str) -> bool:
+    return values.is_passphrase(value) or (bool(head.quote) and head.tie in ("=", ":", "=>") and values.is_told_phrase(value))
 
 
 def _is_opened(head: Head, value: str, following: str) -> bool:
     """Tell whether the quote before a value opens it, rather than closing what came before."""
     after = following[:1]
+    if value[0] in "\"'`":
+        return after == head.quote and values.is_told(value[1:]) and value[1:].isalnum()
     if head.marks == 2 or (head.marks == 3 and following != head.quote * 3):
         return False
     if (following[1:2] == ":" and head.tie == ":") or (head.quote == "`" and " " in value):
@@ -276,11 +309,13 @@ def _is_opened(head: Head, value: str, following: str) -> bool:
     if after != head.quote and not (value[0].isalnum() and _mixes(value) and " " not in value):
         return False
     if value[0] in " ),;:]}":
-        return value[0] != " " and values.has_many_signs(value)
+        return value[0] != " " and (values.has_many_signs(value) or values.is_told(value[1:]))
     return not (value[0] == "+" and values.is_code(value[1:].strip("+ "), ""))
 
 
 def _quoted_is_secret(head: Head, value: str) -> bool:
+    if head.kind == "session":
+        return values.is_session_id(value)
     if head.tie == "call":
         # Most calls take the name of a secret and give the secret back.
         return values.looks_random(value) and not values.is_field_name(value)
@@ -305,6 +340,8 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
 
 
 def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
+    if head.kind == "session":
+        return values.is_session_id(value)
     if head.tie == "" and not head.is_set:
         return False
     if head.is_quoted and head.tie in (":", "=>", ","):

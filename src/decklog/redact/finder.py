@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from decklog.redact import assignments, values
+from decklog.redact import assignments, languages, told, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
@@ -47,6 +47,8 @@ class RuleSet:
                 if secret is None:
                     continue
                 start, end = secret[0], _before_marker(view.text, *secret)
+                if self._rules[index].name == "url-password":
+                    end = _past_escapes(view, end)
                 if end > start and self._is_secret(known, index, view.text, place[0], (start, end)):
                     position = max(position, end)
                     yield Found(start, end, self._rules[index].name)
@@ -149,6 +151,14 @@ def _before_marker(text: str, start: int, end: int) -> int:
     return end if marker < 0 else marker
 
 
+def _past_escapes(view: View, end: int) -> int:
+    """Give the end of a password in an address: an `@` that is written as an escape is part of it."""
+    last = end
+    while view.text[last : last + 1] == "@" and view.width(last) > 1:
+        last = view.text.find("@", last + 1, end + _LONGEST_DOUBT)
+    return last if last >= 0 and not any(map(str.isspace, view.text[end:last])) else end
+
+
 def _is_url_password(text: str, first: int, start: int, end: int) -> bool:
     """Tell whether a password in an address is one: not a port and a path, not `user:pass@localhost`."""
     if text[start].isdigit() and _PORT.match(text, start, end):
@@ -199,4 +209,4 @@ def find_marked(view: View) -> list[Found]:
 
 def find_placed(view: View) -> list[Found]:
     """Find the secrets that only their surroundings give away."""
-    return [*_PLACED.find(view), *assignments.find(view)]
+    return [*_PLACED.find(view), *assignments.find(view), *told.find(view), *languages.find(view)]

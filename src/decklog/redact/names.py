@@ -23,12 +23,16 @@ _PASS_ENDS = (
     "kennwort",
     "contrasena",
     "motdepasse",
+    "wachtwoord",
+    "passord",
+    "salasana",
+    "adgangskode",
 )
 _PASS_WORDS = word_set(
     """
     pass pwd pw psk dbpass userpass storepass keypass sshpass smtppass rootpass adminpass mypass mypwd dbpwd
     userpwd mysqlpwd requirepass masterauth pgpass ftppass mailpass emailpass senha passw pswd psw passwrd
-    pword authtok
+    pword authtok heslo haslo parola
     """
 )
 _KEY_OWNERS = word_set(
@@ -100,7 +104,18 @@ def kind_of(name: str) -> str | None:
         return None
     last = parts[-1].rstrip("0123456789")
     before = parts[-2] if len(parts) > 1 else ""
+    if _is_session(last, before, parts):
+        return "session"
     return _password(last, before) or _secret(last, before) or _token(last, before, parts) or _key(last, before)
+
+
+def _is_session(last: str, before: str, parts: list[str]) -> bool:
+    """Tell whether a name is that of the cookie or the header that keeps somebody logged in; others number their sessions too."""
+    if last.endswith("sessid") or (last.endswith("sessionid") and len(parts) == 1):
+        return True
+    if last == "sid":
+        return before == "connect"
+    return last == "id" and before == "session" and len(parts) > 2 and parts[-3] in ("x", "net")
 
 
 def _password(last: str, before: str) -> str | None:

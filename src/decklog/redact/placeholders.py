@@ -28,7 +28,8 @@ BENIGN_WORDS = word_set(
     handling rotation policy support management manager storage store flow form page screen step validation
     validator authentication length strength count limit usage budget cost window errors failure issue
     issues bug fix passwort kennwort contraseña senha wachtwoord parola hasło heslo lösenord adgangskode
-    salasana parool şifre jelszó
+    salasana parool şifre jelszó erforderlich benötigt obligatoria obligatorio obligatoire requis requise obrigatório obrigatória
+    obbligatoria obbligatorio richiesta vereist verplicht påkrævd obligatoriskt wymagane zorunlu kötelező povinné
     """
 )
 

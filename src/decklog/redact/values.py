@@ -8,11 +8,10 @@ from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 _MASK = frozenset("*xX.•-_#?0…●•· ")
 _PLACEHOLDER = re.compile(
     r"""(?ix)
-    ^(?:<[^<>]*> | \[[^\[\]]*\] | \([^()]*\) | \{[^{}]*\})+$          # <token>, [token], {token}
-    | ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
+    ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
     | ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
     | ^[\#@]\{ | ^\$[({] | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
-    | \{[a-z_][a-z_.]*(?:\[[^\[\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}(?!\d[a-z]|[a-z]\d)  # a field of a format
+    | [._-]<[a-z][a-z0-9 _-]*>$
     | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
     | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
@@ -30,6 +29,13 @@ _PLACEHOLDER = re.compile(
     | (?-i:EXAMPLE(?:KEY)?$) | ([x*.])\1{7}
     """
 )
+_BRACKETED = re.compile(
+    r"""(?ix)
+    ^(?:<[^<>]*> | \[[^\[\]]*\] | \([^()]*\) | \{[^{}]*\})+$          # <token>, [token], {token}
+    | \{[a-z_][a-z_.]*(?:\[[^\[\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}(?!\d[a-z]|[a-z]\d)  # a field of a format
+    """
+)
+_BRACKETS = re.compile(r"[<{\[(]([^<>{}\[\]()]*)[>}\])]")
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTALL)
 _DIGIT = re.compile("[0-9]")
 _NUMBERED_TERMS = re.compile(
@@ -61,6 +67,21 @@ _KINDS = str.maketrans(
     | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")
     | dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "u")
 )
+_UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_CAPPED = re.compile(r"[A-Z][a-z]+\d{1,4}")
+# Versions, dates, times, sizes, addresses, tickets and the like.
+_NUMBERED_THING = re.compile(
+    r"(?i)v?\d+(?:[.:x/-]\d+)+\w{0,6}$|\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|pt|em|rem|bit|-bit|am|pm|%)$|0x[0-9a-f]+$|[a-z]{2,10}-\d+$"
+    r"|argon2\w*$|[\w.-]+\.(?:(?-i:[a-z]{2,5})|md\d?|mp\d|h5|7z|bz2)$|[a-z]+(?:-[a-z]+)*-\d$|\d+[+-]?$|\w+@\w+"
+)
+_TALK = (STOP_WORDS - word_set("the a an in on at with by and or my our to of for from is it")) | word_set(
+    """
+    see ask like than more less chars digits digit letters words word tries attempts times days hours minutes seconds
+    line lines ticket room section step version page function inputs try min max length longer shorter symbols upper
+    lower case long short between contain contains include includes prompt user users per each every only other any
+    used read expires expire after before within
+    """
+)
 _WORDY = re.compile(r"(?:[A-Z]{0,5}[a-z]{2,}|[A-Z]{2,6}|\d{1,4})+$")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{8,}")
 _SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
@@ -77,7 +98,19 @@ def is_placeholder(value: str) -> bool:
         return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
-    return is_variable(bare) or bool(_PLACEHOLDER.search(bare[:96]))
+    if is_variable(bare) or _PLACEHOLDER.search(bare[:96]):
+        return True
+    return bool(_BRACKETED.search(bare[:96])) and not _is_odd_in_brackets(bare[:96])
+
+
+def _is_odd_in_brackets(value: str) -> bool:
+    """Tell whether a value has brackets and stands for nothing for all that: `<angle9K>`, `{curly}Jx8`."""
+    inside, outside = _BRACKETS.findall(value), _BRACKETS.sub("", value)
+    if outside:
+        return outside.isalnum() and any(map(str.isdigit, outside)) and all(part.isalnum() for part in inside)
+    inner = inside[0] if len(inside) == 1 else ""
+    is_mixed = inner.isalnum() and inner[0].isalpha() and any(map(str.isdigit, inner))
+    return is_mixed and (len(inner) < 3 or not is_identifier(inner))
 
 
 def is_harmless(value: str) -> bool:
@@ -91,6 +124,31 @@ def is_passphrase(value: str) -> bool:
     if len(tokens) < 3 or not any(map(str.isdigit, tokens)) or STOP_WORDS.intersection(map(str.lower, tokens)):
         return False
     return all(map(str.isalnum, tokens))
+
+
+def is_told_phrase(value: str) -> bool:
+    """Tell whether a value is some small words with a number among them, none of which talks about passwords."""
+    tokens = value[:300].split()
+    if len(tokens) < 3 or value != value.lower() or not _DIGIT.search(value) or _TALK.intersection(tokens):
+        return False
+    return all(token.rstrip("!?").isalnum() and len(token) <= 14 for token in tokens)
+
+
+def is_told(value: str) -> bool:
+    """Tell whether a word of a sentence can only be a password: letters with numbers among them as no name has them."""
+    if len(value) < 5 or not _DIGIT.search(value) or not any(map(str.isalpha, value)) or _NUMBERED_THING.match(value):
+        return False
+    if is_harmless(value) or is_example(value):
+        return False
+    if is_capped(value) or ("." in value and all(part[:1].isupper() for part in value.split("."))):
+        return True
+    return not (is_identifier(value) or is_code(value, ""))
+
+
+def is_capped(value: str) -> bool:
+    """Tell whether what reads as an attribute or a cast ends as hardly one does: `Green.Frog5`, `(paren)Zed7`."""
+    last = re.split(r"[.)\]>]", value)[-1]
+    return bool(_CAPPED.fullmatch(last)) and last.rstrip("0123456789").lower() not in _FIELDS and not is_field_name(last)
 
 
 def is_identifier(text: str) -> bool:
@@ -162,7 +220,14 @@ def _is_chain(text: str) -> bool:
 
 def is_path(value: str) -> bool:
     """Tell whether a value is a place in a file system."""
-    return len(value) <= 400 and bool(_PATH.match(value)) and not _has_random_segment(value.replace("/", "").replace("+", ""))
+    if len(value) > 400 or not _PATH.match(value) or _is_odd_name(value[1:]):
+        return False
+    return not _has_random_segment(value.replace("/", "").replace("+", ""))
+
+
+def _is_odd_name(name: str) -> bool:
+    """Tell whether letters have a number in their middle, as no name of a file at the root has: `slash9Way`."""
+    return name.isalnum() and name[0].isalpha() and any(map(str.isdigit, name)) and not is_identifier(name)
 
 
 def is_url(value: str) -> bool:
@@ -227,6 +292,11 @@ def looks_random(value: str) -> bool:
     if len(value) >= 16 and digits >= 4 and letters >= 4:
         return True
     return len(value) >= 24 and digits > 0 and " " not in value and is_jumbled_key(value)
+
+
+def is_session_id(value: str) -> bool:
+    """Tell whether a value can keep somebody logged in, rather than number a session."""
+    return len(value) >= 16 and " " not in value and looks_random(value) and not _UUID.fullmatch(value)
 
 
 def is_random_or_odd(value: str) -> bool:

@@ -54,6 +54,16 @@ _NAMES = {
     "kennwort": (),
     "senha": (),
     "contrase": (),
+    "sessid": (),
+    "sessionid": (),
+    "session": ("id",),
+    "connect.sid": (),
+    "wachtwoord": (),
+    "heslo": (),
+    "haslo": (),
+    "parola": (),
+    "salasana": (),
+    "adgangskode": (),
 }
 _COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
@@ -110,6 +120,10 @@ _CALLS = (
     "connect(",
     "imap_open(",
     "login(",
+    "sign",
+    "authenticate(",
+    "auth(",
+    "credentials(",
     "_bind",
     "fernet(",
     "aesgcm(",
@@ -118,6 +132,92 @@ _CALLS = (
     "crypt(",
     "jwt.",
     "hmac",
+)
+# What a person begins with who tells a password that has a number in it; none of it needs a sign between.
+_TELLING = (
+    *("log in", "login", "logon", "sign in", "ssh in", "creds", "credential", "zugangsdaten", "use admin", "use root"),
+    *("use user", "use test", "use demo", "use guest", "use ops", "use pi", "use deploy", "use svc", "using admin", "using root"),
+    *(
+        "try admin",
+        "try root",
+        "pin is",
+        "pin code",
+        "otp is",
+        "mot de passe",
+        "wachtwoord",
+        "senha",
+        "kennwort",
+        "heslo",
+        "salasana",
+    ),
+    *(
+        "adgangskode",
+        "passord",
+        "parola",
+        "haslo",
+        "contrasena",
+        "lozinka",
+        "sifre",
+        "jelszo",
+        "lausenord",
+        "losenord",
+        "kata sandi",
+    ),
+)
+_TELLING_ALONE = ("secret answer", "security answer", "security question", "setcookie", "erlang", "auth-user-pass")
+_CODES = frozenset(
+    (
+        *(
+            "door",
+            "gate",
+            "alarm",
+            "safe",
+            "entry",
+            "entrance",
+            "garage",
+            "locker",
+            "lock",
+            "building",
+            "office",
+            "unlock",
+            "access",
+        ),
+        *(
+            "activation",
+            "recovery",
+            "backup",
+            "rescue",
+            "emergency",
+            "verification",
+            "security",
+            "2fa",
+            "mfa",
+            "otp",
+            "totp",
+            "login",
+        ),
+        *("signin", "sign-in", "pairing", "scratch", "one-time", "time"),
+    )
+)
+# The words for a password in other alphabets than that of English.
+_FOREIGN = (
+    *("hasło", "contraseña", "lösenord", "parol", "jelszó", "şifre", "mật khẩu", "парол", "κωδικ", "סיסמ", "كلمة", "رمز عبور"),
+    *(
+        "पासवर्ड",
+        "รหัสผ่าน",
+        "密码",
+        "密碼",
+        "口令",
+        "パスワード",
+        "暗証番号",
+        "비밀번호",
+        "암호",
+        "senha",
+        "mot de passe",
+        "→",
+        "⇒",
+        "—",
+    ),
 )
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
@@ -160,10 +260,27 @@ def may_hold_secret(text: str) -> bool:
             return True
     elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
         return True
-    if any(map(low.__contains__, _DIRECTIVES)):
+    if any(map(low.__contains__, _DIRECTIVES)) or _tells(text, low):
         return True
     data = text.encode("latin-1", "replace")
     return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
+
+
+def _tells(text: str, low: str) -> bool:
+    """Tell whether somebody may be telling a password or a code, in any language."""
+    if any(map(low.__contains__, _TELLING_ALONE)):
+        return True
+    if not any(map(text.__contains__, "0123456789")):
+        return False
+    if any(map(low.__contains__, _TELLING)) or (" code" in low and _names_code(low)):
+        return True
+    if text.isascii():
+        return False
+    return "password" in low or any(map(low.__contains__, _FOREIGN))
+
+
+def _names_code(low: str) -> bool:
+    return any(part.rpartition(" ")[2] in _CODES for part in low.split(" code")[:-1])
 
 
 def _is_disguised(text: str) -> bool:
@@ -243,6 +360,8 @@ def _has_place(text: str, low: str) -> bool:
     if "$" in text and any(map(text.__contains__, ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc"))):
         return True
     if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
+        return True
+    if ("# " in text or "// " in text) and any(map(low.__contains__, ("passw", "pwd", "secret", "token", "api key"))):
         return True
     if '" "' in text or " * " in text or "<key>" in text:
         return True

@@ -64,7 +64,7 @@ PLACES: tuple[Rule, ...] = (
         until=rf"@(?:[$%{{*<\[]|{_HOST})",
     ),
     # Signs that end a host are allowed in a password too, as long as a host comes after it.
-    rule("url-password", "://", r"[^\s\"'<>`]{1,96}?", keep=_USER, until=f"@{_HOST}"),
+    rule("url-password", "://", r"[^\s\"']{1,96}?", keep=_USER, until=f"@{_HOST}"),
     rule(
         "url-token",
         "://",
@@ -133,6 +133,14 @@ PLACES: tuple[Rule, ...] = (
         keep=r"(?m:^|[\s\"'])\[?(?:[\w-]+\.)+[A-Za-z]{2,24}\]?:\d{2,5}[ \t]+[\w.@+-]{1,64}:",
         until=r"(?m:$|[\s\"'\\])",
         random=True,
+        glued=True,
+    ),
+    rule(
+        "inline-password",
+        "<auth-user-pass>",
+        r"[^\s<][^\n<]*",
+        keep=r"<auth-user-pass>[ \t]*\n[ \t]*[^\s<][^\n<]{0,127}\n[ \t]*",
+        until=r"\n?[ \t]*</auth-user-pass>",
         glued=True,
     ),
     rule(

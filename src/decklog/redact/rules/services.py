@@ -13,6 +13,36 @@ MESSAGES: tuple[Rule, ...] = (
     ),
     rule("teams-webhook", "webhook.office.com", r"[\w@/-]{30,}", keep=r"webhook\.office\.com/webhookb2/"),
     rule("discord-webhook", "/api/webhooks/", r"\d{10,}/[\w-]{30,}", keep=r"discord(?:app)?\.com/api/webhooks/"),
+    rule(
+        "teams-webhook",
+        "outlook.office.com outlook.office365.com",
+        r"[\w@/-]{30,}",
+        keep=r"outlook\.office(?:365)?\.com/webhook/",
+    ),
+    rule(
+        "webhook",
+        "open.feishu.cn open.larksuite.com webhook.site hc-ping.com api.flock.com hooks.chime.aws nosnch.in hooks.glip.com",
+        r"[\w-]{10,}",
+        keep=r"(?:open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/|webhook\.site/|hc-ping\.com/(?:ping/)?"
+        r"|api\.flock\.com/hooks/sendMessage/|hooks\.chime\.aws/incomingwebhooks/|nosnch\.in/|hooks\.glip\.com/webhook/)",
+    ),
+    rule(
+        "webhook",
+        "make.com integromat.com pipedream.net events.pagerduty.com betterstack.com betteruptime.com",
+        r"[A-Za-z0-9]{16,}",
+        keep=r"(?:hook\.(?:[a-z0-9]{2,12}\.)?(?:make|integromat)\.com/|events\.pagerduty\.com/(?:integration|generic)/"
+        r"|better(?:stack|uptime)\.com/api/v1/heartbeat/)",
+    ),
+    rule("webhook", "hooks.airtable.com", r"[\w/-]{20,}", keep=r"hooks\.airtable\.com/workflows/v1/genericWebhook/"),
+    rule(
+        "webhook",
+        "/hook /webhook /incoming",
+        r"[A-Za-z0-9_]{20,}(?:/[A-Za-z0-9_-]{16,})*",
+        keep=r"(?i:/(?:hooks?|(?:incoming[-_]?)?webhooks?(?:-test)?)/(?:[\w@.-]{1,80}/){0,4}?)",
+        random=True,
+        glued=True,
+    ),
+    rule("webhook", "/webhook", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", keep=r"/webhook(?:-test)?/", glued=True),
     rule("sendgrid-key", "sg.", r"SG\.[\w-]{16,}\.[\w-]{16,}", glued=True),
     rule("adafruit-key", "aio_", r"aio_[A-Za-z0-9]{28}"),
     rule("trello-token", "atta", r"ATTA[0-9a-zA-Z]{60,76}"),

@@ -1,0 +1,269 @@
+"""Passwords and codes that a person tells another: "log in with admin / …", "the PIN is …", "unlock code …"."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from decklog.redact import values
+from decklog.redact.patterns.pattern import Pattern
+from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
+from decklog.redact.view import Found, View
+
+_MOST_KNOWN = 4_096
+_QUOTE = r"[\"'`]?"
+_VALUE = r"([^\s\"'`,<>]{4,64})"
+_USERS = (
+    r"(?:\w{0,16}admin\w{0,10}|root|user\w{0,8}|test\w{0,8}|demo|guest|ops|pi|postgres|sa|ubuntu|deploy|operator|support"
+    r"|service|svc)"
+)
+_PLACES = "door|gate|alarm|safe|entry|entrance|garage|locker|lock|building|office"
+_LOCKS = (
+    "unlock|access|activation|recovery|backup|rescue|emergency|verification|security|2fa|mfa|otp|totp|login|sign-?in"
+    "|pairing|scratch"
+)
+_SET = re.compile(r"(?i)\b(?:set|reset|changed?|rotated?|updated?|made)\b[^.\n]{0,40}$")
+_OWNED = re.compile(r"(?i)\b(?:my|the|your|his|her|our|their|sim|card|door)[ \t]+$")
+_PURPOSES = word_set(
+    """
+    expire match require prevent include contain avoid allow get make keep protect comply satisfy meet follow log
+    connect unlock never always something anything whatever another someone everyone nothing ensure improve increase
+    test check validate work open
+    """
+)
+_ASKED = word_set("user users answer answers question questions field column string hashed encrypted stored see read")
+_LONGEST_LINE = 400
+
+
+class Telling(NamedTuple):
+    """A way of telling a secret: how it opens, what can come next, the rest with the value, and what makes that one."""
+
+    kind: str
+    opening: str
+    following: str
+    rest: str
+    is_one: Callable[[str, int, str], bool]
+
+
+def _is_told(_text: str, _start: int, value: str) -> bool:
+    return values.is_told(value)
+
+
+def _is_partner(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a word after a user's name is the password, rather than the rest of a path or a port."""
+    return "/" not in value and values.is_told(value)
+
+
+def _is_phrase(text: str, start: int, value: str) -> bool:
+    """Tell whether words that a password was set to are no purpose: `correct horse battery staple`."""
+    words = value.split()
+    return bool(_SET.search(text, max(0, start - 60), start)) and _are_unrelated(words, least=3)
+
+
+def _are_unrelated(words: Sequence[str], *, least: int) -> bool:
+    if len(words) < least or words[0] in _PURPOSES:
+        return False
+    if any(word in STOP_WORDS or word in _PURPOSES for word in words):
+        return False
+    return sum(word in BENIGN_WORDS for word in words) < 2
+
+
+def _is_passphrase(text: str, start: int, value: str) -> bool:
+    if values.is_told_phrase(value):
+        return True
+    return text[start : start + 10].lower() == "passphrase" and _are_unrelated(value.split(), least=4)
+
+
+def _is_answer(_text: str, _start: int, value: str) -> bool:
+    words = value.lower().rstrip(".;, ").split()
+    if len(words) > 5 or _ASKED.intersection(words) or (len(words) == 1 and words[0] in BENIGN_WORDS):
+        return False
+    return words[0] not in ("is", "was", "must", "required", "not", "none", "null") and not values.is_placeholder(value)
+
+
+def _is_pin(text: str, start: int, _value: str) -> bool:
+    return text[start : start + 3] == "PIN" or bool(_OWNED.search(text, max(0, start - 8), start))
+
+
+def _is_code(_text: str, _start: int, value: str) -> bool:
+    bare = value.rstrip("#.")
+    return bare.isdigit() or values.is_told(value)
+
+
+def _is_mixed(text: str, start: int, value: str) -> bool:
+    """Tell whether what follows a word for a secret is random in all three kinds of characters; a public key is none."""
+    has_all = any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))
+    if not has_all or value.startswith("AAAA") or values.is_path(value):
+        return False
+    return (
+        "public" not in text[max(0, start - 8) : start].lower()
+        and values.looks_random(value)
+        and not values.is_placeholder(value)
+    )
+
+
+def _is_node_cookie(text: str, start: int, value: str) -> bool:
+    if text[start : start + 6].lower() == "cookie" and text[start - 1 : start] != "-":
+        return False
+    return values.is_told(value) or (value.isupper() and len(value) >= 12) or (len(value) >= 20 and not values.is_word(value))
+
+
+_NAMED = r"pass(?:word|phrase|code|wd)?|pw|pwd"
+_LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|credentials?|creds?|zugangsdaten|account"
+TELLINGS: tuple[Telling, ...] = (
+    Telling("told-password", _NAMED, ",", rf",[^\n:=\"']{{0,60}}:[ \t]*{_QUOTE}{_VALUE}", _is_told),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        rf"[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*{_QUOTE}{_VALUE}",
+        _is_told,
+    ),
+    Telling("told-password", _NAMED, " \t-", rf"[ \t]*->[ \t]*{_QUOTE}{_VALUE}", _is_told),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,3}}to[ \t:]+{_QUOTE}{_VALUE}", _is_told),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        r"[ \t]+to[ \t:]+([a-z]{3,}(?: [a-z]{3,}){2,5}?)(?: (?:for|until|temporarily|today)\b|[.,;\n]|$)",
+        _is_phrase,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t:=",
+        rf"[ \t]*[:=][ \t]*{_QUOTE}([a-z][a-z0-9]*(?: [a-z0-9]+[!?]?){{2,9}}){_QUOTE}[ \t]*(?:\n|$)",
+        _is_passphrase,
+    ),
+    Telling(
+        "told-password",
+        _LOGGING,
+        " \t:=",
+        rf"(?:[ \t]*[:=]|[ \t]+(?:are|is))?[ \t]*(?:(?:with|as|using|via|by|to)[ \t]+)?(?:user[ \t]+)?"
+        rf"{_QUOTE}[\w.@+-]{{2,40}}{_QUOTE}[ \t]*[/:][ \t]*{_QUOTE}{_VALUE}",
+        _is_partner,
+    ),
+    Telling(
+        "told-password",
+        _LOGGING,
+        " \t",
+        rf"[ \t]+as[ \t]+{_QUOTE}[\w.@+-]{{2,40}}{_QUOTE},?[ \t]+(?:with|using)[ \t]+"
+        rf"(?:(?:the[ \t]+)?pass\w*[ \t]+)?{_QUOTE}{_VALUE}",
+        _is_partner,
+    ),
+    Telling(
+        "told-password", r"use|using|try", " \t", rf"[ \t]+{_QUOTE}{_USERS}{_QUOTE}[ \t]*[/:][ \t]*{_QUOTE}{_VALUE}", _is_partner
+    ),
+    Telling(
+        "secret-answer",
+        r"(?:secret|security)[ _-]answer|answer to the (?:secret|security) question",
+        " \t:=",
+        r"[ \t]*(?:[:=]|is\b)[ \t]*[\"']?([^\s\"'<>{$\[(][^\n\"'<>]{2,48}?)(?:[\"'\n]|$)",
+        _is_answer,
+    ),
+    Telling(
+        "pin", "pin", " \t:=-c", rf"(?:[ -]?code)?[ \t]*(?:[:=]|is\b)[ \t]*{_QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)", _is_pin
+    ),
+    Telling(
+        "code",
+        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
+        " \t:=",
+        rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{_QUOTE}(\d{{4,10}}#?|[\w.!-]{{6,40}})(?:[^\w:/-]|$)",
+        _is_code,
+    ),
+    Telling(
+        "code",
+        "otp|totp|one[ -]time password",
+        " \t:=",
+        rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*{_QUOTE}(\d{{6,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        _is_code,
+    ),
+    Telling(
+        "token",
+        r"credentials?|tokens?|api[ _-]?keys?|access keys?|secrets?",
+        " \t",
+        r"[ \t]+[\"'(]?([\w.~+/=-]{16,200})",
+        _is_mixed,
+    ),
+    Telling(
+        "connection-password",
+        r"login\(|log_in\(|sign_?in\(|logon\(|authenticate\(|auth\(|set_?credentials\(|basic_?auth\(|connect\(",
+        "",
+        r"[ \t]*(?:(?:[\w.$]{1,64}|\"[^\"\n]{1,64}\"|'[^'\n]{1,64}'),[ \t]*){1,3}[\"']([^\"'\n\s]{6,64})[\"']",
+        _is_partner,
+    ),
+    Telling("node-cookie", r"setcookie|cookie", " \t", r"[ \t]+[\"']?([A-Za-z0-9_]{8,64})(?:[\"'\s]|$)", _is_node_cookie),
+    Telling(
+        "node-cookie",
+        r"release_cookie|erlang[._ ]cookie",
+        " \t:=",
+        r"[ \t]*[:=][ \t]*[\"']?([A-Za-z0-9_]{8,64})(?:[\"'\s]|$)",
+        _is_node_cookie,
+    ),
+)
+# Of two openings at one place the first is taken: the one with a bracket is the longer.
+_BY_LENGTH = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
+_OPENINGS = Pattern(rf"(?i)\b(?:{'|'.join(_BY_LENGTH)})")
+_COMMENTS = Pattern(
+    r"(?i)[\"'][)\];, \t]*(?:#|//|--|/\*)[ \t]*(?:[a-z-]{1,16}[ \t]){0,3}"
+    r"(?:password|passwd|passphrase|pwd|secret|api key|token)\b"
+)
+_EACH_OPENING = [re.compile(f"(?i)(?:{telling.opening})") for telling in TELLINGS]
+_rests: dict[int, Pattern] = {}
+_known: dict[bytes, list[int]] = {}
+
+
+def find(view: View) -> Iterator[Found]:
+    """Find what a sentence, a call or the comment behind it tells to be a secret."""
+    yield from _find_told(view)
+    yield from _find_commented(view)
+
+
+def _find_told(view: View) -> Iterator[Found]:
+    data, position = view.data, 0
+    while span := _OPENINGS.find(data, position):
+        position = span[1]
+        for index in _candidates(data[span[0] : span[1] + 1], span[1] - span[0]):
+            found = _match(view, index, span[0], span[1])
+            if found:
+                position = max(position, found.end)
+                yield found
+                break
+
+
+def _candidates(beginning: bytes, length: int) -> list[int]:
+    """Give the ways of telling that begin so, remembering the beginnings seen before."""
+    if beginning not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[beginning] = _possible(beginning[:length].decode("latin-1"), beginning[length:].decode("latin-1"))
+    return _known[beginning]
+
+
+def _possible(opening: str, following: str) -> list[int]:
+    opened = [index for index, pattern in enumerate(_EACH_OPENING) if pattern.fullmatch(opening)]
+    return [index for index in opened if not TELLINGS[index].following or (following and following in TELLINGS[index].following)]
+
+
+def _match(view: View, index: int, start: int, place: int) -> Found | None:
+    telling = TELLINGS[index]
+    if index not in _rests:
+        _rests[index] = Pattern(f"(?i){telling.rest}" if telling.kind != "token" else telling.rest)
+    spans = _rests[index].group_at(view.data, place)
+    if spans is None:
+        return None
+    first, last = spans[1]
+    value = view.text[first:last].rstrip(".,;:)")
+    if not value or "[redacted:" in view.text[start : last + 1] or not telling.is_one(view.text, start, value):
+        return None
+    return Found(first, first + len(value), telling.kind)
+
+
+def _find_commented(view: View) -> Iterator[Found]:
+    """Find the text before a comment that says what it is: `login(user, "…")  # password`."""
+    text, position = view.text, 0
+    while span := _COMMENTS.find(view.data, position):
+        quote, position = span[0], span[1]
+        start = text.rfind(text[quote], max(0, quote - _LONGEST_LINE), quote) + 1
+        value = text[start:quote]
+        if start and not any(map(str.isspace, value)) and values.is_told(value) and not values.is_field_name(value):
+            yield Found(start, quote, "told-password")

@@ -1,0 +1,142 @@
+"""Secrets that people tell each other, in any language, and what only looks like telling one."""
+
+import pytest
+
+from decklog.redact import redact
+
+_HERE = "⟦⟧"
+# Each place is filled with passwords that are put together here, so that no file holds one.
+_MIXED = ("Kaktus" + "9Morze", "gr4f4" + "n4Rocks", "apple-" + "cart-77", "Summer" + "2025!", "Green." + "Frog5")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "hasło: ⟦⟧",
+        "hasło do bazy to ⟦⟧",
+        "La contraseña del servidor es ⟦⟧",
+        "le mot de passe est ⟦⟧",
+        "Das Passwort lautet ⟦⟧",
+        "a senha é ⟦⟧",
+        "het wachtwoord is ⟦⟧",
+        "lösenordet är ⟦⟧",
+        "parola d'ordine: ⟦⟧",
+        "şifre: ⟦⟧",
+        "Пароль от базы: ⟦⟧",
+        "пароль — ⟦⟧",
+        "密码：⟦⟧",
+        "密码是 ⟦⟧",
+        "パスワードは ⟦⟧ です",
+        "비밀번호는 ⟦⟧ 입니다",
+        "Log in with admin / ⟦⟧ on the test box",
+        "log in as root with ⟦⟧",
+        "use admin/⟦⟧ to get into the dashboard",
+        "the creds are bob / ⟦⟧",
+        "I changed the db password to ⟦⟧ yesterday",
+        "new db password, as agreed on the phone: ⟦⟧",
+        "the password for the vpn (see ticket) is ⟦⟧",
+        "password → ⟦⟧",
+        "unlock code ⟦⟧ for the keystore",
+        'login(user, "⟦⟧")  # password',
+        'client.auth("bob", "⟦⟧")',
+        "MYSQL_ROOT_PASSWORD: ⟦⟧",
+        'mail:\n  password: "⟦⟧"',
+        "<auth-user-pass>\nbob\n⟦⟧\n</auth-user-pass>",
+        "<password><![CDATA[⟦⟧]]></password>",
+    ],
+)
+def test_a_password_that_is_told_is_found_in_any_language(line: str) -> None:
+    shown = [redact(line.replace(_HERE, secret)) for secret in _MIXED]
+    assert [text for text, secret in zip(shown, _MIXED, strict=True) if secret[:6] in text or secret[-5:] in text] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the PIN is " + "73" + "91",
+        "door code: " + "82" + "64#",
+        "your verification code is " + "482" + "915",
+        "secret answer: " + "fluffy the " + "third",
+        "wifi pw = " + "maple syrup on " + "toast 9",
+        'password="' + "a b " + 'c 9!"',
+        "I set the root password to " + "correct horse " + "battery staple for now",
+        "erl -setcookie " + "XKWQPZ" + "LMRTVNSB",
+        'curl -b "JSESSIONID=' + "BnrUn853epq" + 'ozPCJan8v" http://intranet/',
+        "curl --cookie 'sid=" + "q8d7a6s5d4" + "f3g2h1j0k9' http://intranet/",
+        "raise AuthError('rejected credential " + "00c8rjIgO4X_NpD" + "_gsf7_zY5Go7')",
+    ],
+)
+def test_codes_answers_phrases_and_cookies_are_found(text: str) -> None:
+    assert "[redacted:" in redact(text)
+
+
+@pytest.mark.parametrize(
+    "value", ["{curly}" + "Jx8", "<angle" + "9K>", "/slash" + "9Way", "dot.ted" + ".Pw9", "(paren)" + "Zed7", "{x}" + "9"]
+)
+@pytest.mark.parametrize("line", ["DB_PASSWORD: {}", "ldap.bind.password = {}", 'password="{}"', "passwd: {}", "smtp_pass = {}"])
+def test_a_password_may_look_like_a_placeholder_a_path_or_an_attribute(line: str, value: str) -> None:
+    assert value not in redact(line.replace("{}", value))
+
+
+@pytest.mark.parametrize("secret", ["{brace}" + "99", "<Kq93>" + "zz", "x%40y%2F" + "z9J6gbW", "`tick8" + "Tock"])
+def test_a_password_in_an_address_may_have_brackets_and_escapes(secret: str) -> None:
+    assert redact(f"smtp://noreply:{secret}@smtp.corp.lan:587/x") == "smtp://noreply:[redacted:url-password]@smtp.corp.lan:587/x"
+
+
+_HARMLESS = """
+La contraseña es incorrecta
+Le mot de passe est trop court.
+Passwort: erforderlich
+Das Passwort ist zu kurz (mindestens 8 Zeichen)
+Пароль должен содержать 8 символов
+密码长度至少8位
+パスワードは8文字以上です
+비밀번호는 8자 이상이어야 합니다
+Log in with Google / GitHub
+log in with username/password
+sign in with OAuth2/OIDC to continue
+use admin/config2 for the settings
+use admin/api/v2 to list users
+the creds are in 1Password
+I set the password to expire in 90 days
+set the password to be at least 12 characters
+changed the password to use argon2id
+new password, please see section 4.2: rotation
+password for root@localhost:
+password: /run/secrets/db_password
+MYSQL_ROOT_PASSWORD: <your-password>
+MYSQL_PASSWORD: <PASSWORD_1>
+DB_PASSWORD: settings.database.password
+password: {type: string}
+password: {min: 8}
+password = f"{name}123"
+postgres://<user>:<password>@<host>/db
+see http://localhost:8000/<path>@2x.png
+http://a.lan:80 <bob@corp.lan>
+curl -b cookies.txt -c cookies.txt http://x.lan/
+git checkout -b feature=1
+JSESSIONID=deleted
+session_id=12345
+erl -setcookie mycookie -name a@b
+https://github.com/acme/repo/settings/hooks/12345678
+src/hooks/useAuthenticatedUserSession.ts
+secret answer: required
+security answer: string
+the PIN is 4 digits long
+GPIO pin: 17
+pin: 1024
+status code is 404
+recovery codes: 10
+rejected credential AccessKeyCredentialProvider for tenant 12
+bad token 'else' in request
+test("login2 works")  # password
+i18n.t("auth.v2.title")  # password
+db.connect('localhost', 'test_db2')
+password: see ticket 4821
+map password -> pw2
+"""
+
+
+def test_talk_about_passwords_is_left_alone() -> None:
+    texts = _HARMLESS.strip().splitlines()
+    assert [text for text in texts if redact(text) != text] == []
