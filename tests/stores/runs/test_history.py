@@ -156,6 +156,24 @@ def test_a_span_has_the_attempts_that_overlap_it_as_they_stood_at_its_end(log: D
         assert len(few["attempts"]) + few["left_out"] == len(expected)
 
 
+def test_a_page_of_a_run_is_made_of_the_same(log: Decklog, clock: ManualClock) -> None:
+    last = filled(log, clock, 60)
+    for at in (None, str(last // 2), str(last)):
+        page, seq = log.overview.picture("commas", at=at, buckets=20, entries=5), int(at or last)
+        assert (page.seq, page.last, page.is_now) == (seq, last, at is None)
+        assert {**page.tallies, "moments": 0} == {**log.runs.tallies("commas", at=at), "moments": 0}
+        assert page.pulse == log.runs.pulse("commas", buckets=20)
+        assert page.lanes == log.runs.lanes("commas", until=at)
+        assert [entry.seq for entry in page.entries] == list(range(seq, seq - 5, -1))
+        whole = log.runs.snapshot("commas", at=at)
+        if at is None:
+            assert page.overview == log.overview.run("commas")
+        else:
+            assert page.run is not None
+            assert page.run["goal"] == whole.run.goal  # type: ignore[attr-defined]
+    assert page.as_dict()["entries"][0]["seq"] == last
+
+
 def test_a_time_stands_for_the_entry_that_was_the_last_then(log: Decklog, clock: ManualClock) -> None:
     log.runs.start("goal", run_id="commas")
     for number in range(20):
