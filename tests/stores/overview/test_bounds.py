@@ -1,8 +1,7 @@
 """What a person looks at costs a bounded number of statements, and none that looks through entries, tasks or charges."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.stores.overview import spending, tallies
 from decklog.stores.runs import history, timeline
+from tests.statements import statements
 
 View = Callable[[Decklog], object]
 # Each with how many statements it may take.
@@ -45,36 +45,6 @@ VIEWS: dict[str, tuple[View, int]] = {
 def _marked_often(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in ((timeline, "EVERY"), (history, "EVERY"), (tallies, "MOST_BEHIND"), (spending, "MOST_BEHIND")):
         monkeypatch.setattr(module, name, 20)
-
-
-@contextmanager
-def statements(log: Decklog) -> Iterator[list[tuple[str, Any]]]:
-    """Collect the statements that run in a block, with what was bound."""
-    seen: list[tuple[str, Any]] = []
-    inside = False
-
-    def noting(plain: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(sql: str, parameters: Any) -> Any:
-            nonlocal inside
-            # One way of asking may be made of another.
-            is_first, inside = not inside, True
-            if is_first:
-                seen.append((sql, parameters))
-            try:
-                return plain(sql, parameters)
-            finally:
-                inside = inside and not is_first
-
-        return noted
-
-    ways = {name: getattr(log.db, name) for name in ("rows", "one")}
-    for name, plain in ways.items():
-        setattr(log.db, name, noting(plain))
-    try:
-        yield seen
-    finally:
-        for name in ways:
-            delattr(log.db, name)
 
 
 def grow(log: Decklog, clock: ManualClock, runs: range, tasks: int) -> None:

@@ -216,7 +216,7 @@ class Overview(Store):
                 run_id=run_id,
                 seq=seq,
                 last=place.head,
-                tallies={**counts, "entries": seq},
+                tallies=history.shown(counts, seq),
                 pulse=history.pulse(place, story, (1, place.head), buckets),
                 lanes=history.lanes(place, story, (min(first, seq), seq), sizes[0]),
                 entries=listed,

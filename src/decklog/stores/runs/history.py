@@ -218,6 +218,10 @@ class History:
         begun.add(timeline.told(self._db, place.start, begun.seq, seq), seq)
         return begun.tally
 
+    def shown(self, tally: "Mapping[str, int]", seq: int) -> "dict[str, int]":
+        """Give counts as of an entry as they are shown: with the entries, without what only we count."""
+        return {**{name: count for name, count in tally.items() if name != "moments"}, "entries": seq}
+
     def _mark(self, place: Place, story: Story, seq: int) -> "dict[str, Any] | None":
         """Give the last mark at or before an entry, from the tables or from what was added up since."""
         if seq < story.since:
