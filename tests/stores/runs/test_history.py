@@ -231,6 +231,17 @@ def test_a_log_that_may_only_be_read_is_added_up_in_memory_and_goes_on(log: Deck
     assert [sql for sql, _ in seen].count(timeline._TOLD) <= 1
 
 
+def test_only_what_came_since_the_last_look_is_read(log: Decklog, clock: ManualClock) -> None:
+    filled(log, clock, 30)
+    log.runs.tallies("commas")
+    for _ in range(9):
+        entry = log.journal.append("commas", "one more")
+        with statements(log) as seen:
+            log.runs.tallies("commas")
+        spans = [bound["until"] - bound["start"] for sql, bound in seen if sql == timeline._TOLD]
+        assert spans == [1] or entry.seq % 7 == 0
+
+
 def test_inside_of_a_read_nothing_is_kept_and_all_is_right(log: Decklog, clock: ManualClock) -> None:
     last = filled(log, clock, 60)
     log.db.read(lambda: check(log, last // 2, 5))

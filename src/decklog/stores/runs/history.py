@@ -190,13 +190,12 @@ class History:
             return known
         if place.head - place.marked >= EVERY and can_mark:
             raise FarBehind
-        if known is not None and self._db.read_only and known.seq < place.head:
-            # Whoever only reads sees nothing that may yet be undone: what was added up goes on from there.
-            story = known.copied()
-        else:
-            story = timeline.story_from(place.mark)
+        # What is remembered was committed, and goes on from there; unless a mark was made since, behind which there is less.
+        can_go_on = known is not None and place.marked <= known.since and known.seq < place.head
+        story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)
         story.add(timeline.told(self._db, place.start, story.seq, place.head), place.head)
-        self._remember(place, story)
+        if not self._db.is_in_transaction:
+            self._remember(place, story)
         return story
 
     def _remember(self, place: Place, story: Story) -> None:
