@@ -312,10 +312,14 @@ class History:
 
     def _attempts_until(self, place: Place, story: Story, seq: int) -> int:
         """Count the attempts that began up to an entry: those up to a mark before it, and the few after that."""
+        if seq == story.seq:
+            return story.tally["attempts"]
         newer = sum(story.since < begun <= seq for begun in story.attempts)
         return newer + self._counted(_ATTEMPTS_UNTIL, place, min(seq, story.since))
 
     def _moments_until(self, place: Place, story: Story, seq: int) -> int:
+        if seq == story.seq:
+            return story.tally["moments"]
         newer = sum(one.seq <= seq and one.what != "ended" for one in story.moments)
         return newer + self._counted(_MOMENTS_UNTIL, place, min(seq, story.since))
 
