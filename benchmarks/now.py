@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+
+from tests.statements import statements
 
 from benchmarks.task_narrowed import places
 from decklog import Decklog, ManualClock
@@ -89,19 +90,9 @@ def _copies(log: Decklog, run_id: str, table: str, count: int, at: str) -> None:
 
 def counted(log: Decklog, view: Callable[[Decklog], object]) -> int:
     """Count the statements of a view."""
-    seen, plain = 0, log.db.rows
-
-    def noted(sql: str, parameters: Any) -> Any:
-        nonlocal seen
-        seen += 1
-        return plain(sql, parameters)
-
-    log.db.rows = noted  # type: ignore[method-assign]
-    try:
+    with statements(log) as seen:
         view(log)
-    finally:
-        log.db.rows = plain  # type: ignore[method-assign]
-    return seen
+    return len(seen)
 
 
 def measured(logs: tuple[Decklog, Decklog], view: Callable[[Decklog], object]) -> list[tuple[float, float]]:

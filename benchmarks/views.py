@@ -18,9 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import apsw
+from tests.statements import statements
 
 from benchmarks.pages import Frames
 from benchmarks.task_narrowed import places
@@ -53,6 +53,8 @@ VIEWS: dict[str, View] = {
     "runs": lambda s: s.log.overview.runs(limit=10),
     "runs by goal": lambda s: s.log.overview.runs(text="parser", limit=5),
     "run": lambda s: s.log.overview.run(s.run_id),
+    "page of a run": lambda s: s.log.overview.picture(s.run_id, buckets=90, lanes=4),
+    "page, middle": lambda s: s.log.overview.picture(s.run_id, at=s.middle, buckets=90, lanes=4),
     "waiting": lambda s: s.log.overview.waiting(limit=50),
     "days": lambda s: s.log.overview.days(by="model"),  # type: ignore[arg-type]
     "board": lambda s: s.log.overview.board(s.run_id, per_column=5),
@@ -93,20 +95,10 @@ def sampled(target: str, size: int) -> Sample:
 
 def counted(sample: Sample, view: View) -> int:
     """Count the statements of a view."""
-    seen, plain = 0, sample.log.db.rows
-
-    def noted(sql: str, parameters: Any) -> Any:
-        nonlocal seen
-        seen += 1
-        return plain(sql, parameters)
-
     sample.log.journal.append(sample.run_id, "one more")
-    sample.log.db.rows = noted  # type: ignore[method-assign]
-    try:
+    with statements(sample.log) as seen:
         view(sample)
-    finally:
-        sample.log.db.rows = plain  # type: ignore[method-assign]
-    return seen
+    return len(seen)
 
 
 def measured(samples: tuple[Sample, Sample], view: View, times: int) -> list[tuple[float, float]]:

@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.board import BoardCard, BoardColumn
     from decklog.stores.overview.budgets import BudgetStanding
     from decklog.stores.overview.overview import SpendKey
+    from decklog.stores.overview.picture import RunPicture
     from decklog.stores.overview.run_facts import RunOverview
     from decklog.stores.overview.search import SearchHit, SearchResult
     from decklog.stores.overview.status import Status
@@ -178,6 +179,7 @@ _NAMES = {
     "stores.overview.board": "BoardCard BoardColumn",
     "stores.overview.budgets": "BudgetStanding",
     "stores.overview.overview": "SpendKey",
+    "stores.overview.picture": "RunPicture",
     "stores.overview.run_facts": "RunOverview",
     "stores.overview.search": "SearchHit SearchResult",
     "stores.overview.status": "Status",
@@ -318,6 +320,7 @@ __all__ = [
     "Run",
     "RunMode",
     "RunOverview",
+    "RunPicture",
     "RunSnapshot",
     "RunStatus",
     "Sandbox",

@@ -48,6 +48,7 @@ from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, Bud
 from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding
 from decklog.stores.overview.overview import SpendKey
+from decklog.stores.overview.picture import RunPicture
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.search import SearchResult
 from decklog.stores.overview.status import Status
@@ -1732,6 +1733,17 @@ class AsyncOverview:
         """Say in a word how each of some runs and tasks stands: up to 200 of each, by their ids."""
     async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
         """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs."""
+    async def picture(
+        self,
+        run_id: str,
+        *,
+        at: str | None = ...,
+        since: str | None = ...,
+        buckets: int = ...,
+        lanes: int = ...,
+        entries: int = ...,
+    ) -> RunPicture:
+        """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes and latest entries."""
     async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:
         """Show a run's tasks in columns, to do, doing, held and over: the first of each, how many there are, what holds each."""
     async def search(

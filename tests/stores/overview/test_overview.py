@@ -2,8 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.overview import spending, tallies
 from tests.db.tampering import PostgresVictim, SqliteVictim
+from tests.statements import statements
 
 Change = Callable[..., int]
 
@@ -27,23 +27,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move marks after a few entries."""
     monkeypatch.setattr(tallies, "MOST_BEHIND", 5)
     monkeypatch.setattr(spending, "MOST_BEHIND", 5)
-
-
-@contextmanager
-def statements(log: Decklog) -> Iterator[list[str]]:
-    """Collect the statements that run in a block."""
-    seen: list[str] = []
-    plain = log.db.rows
-
-    def noted(sql: str, parameters: Any) -> Any:
-        seen.append(sql)
-        return plain(sql, parameters)
-
-    log.db.rows = noted  # type: ignore[method-assign]
-    try:
-        yield seen
-    finally:
-        log.db.rows = plain  # type: ignore[method-assign]
 
 
 # The sentence

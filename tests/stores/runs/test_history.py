@@ -2,16 +2,19 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.runs import history, timeline
+from decklog.transfer.jsonl.export import JsonlExport
+from decklog.transfer.jsonl.load import JsonlImport
+from decklog.transfer.move.move import Move
 from tests.db.tampering import PostgresVictim, SqliteVictim
+from tests.statements import statements
 
 
 @pytest.fixture(autouse=True)
@@ -20,23 +23,6 @@ def marked_often(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (timeline, history):
         monkeypatch.setattr(module, "EVERY", 7)
     monkeypatch.setattr(timeline, "_BATCH", 2)
-
-
-@contextmanager
-def reading(log: Decklog) -> Iterator[list[str]]:
-    """Collect the statements that run in a block."""
-    seen: list[str] = []
-    plain = log.db.rows
-
-    def noted(sql: str, parameters: Any) -> Any:
-        seen.append(sql)
-        return plain(sql, parameters)
-
-    log.db.rows = noted  # type: ignore[method-assign]
-    try:
-        yield seen
-    finally:
-        log.db.rows = plain  # type: ignore[method-assign]
 
 
 def act(log: Decklog, dice: random.Random, run_id: str, clock: ManualClock) -> None:
@@ -156,6 +142,24 @@ def test_a_span_has_the_attempts_that_overlap_it_as_they_stood_at_its_end(log: D
         assert len(few["attempts"]) + few["left_out"] == len(expected)
 
 
+def test_a_page_of_a_run_is_made_of_the_same(log: Decklog, clock: ManualClock) -> None:
+    last = filled(log, clock, 60)
+    for at in (None, str(last // 2), str(last)):
+        page, seq = log.overview.picture("commas", at=at, buckets=20, entries=5), int(at or last)
+        assert (page.seq, page.last, page.is_now) == (seq, last, at is None)
+        assert page.tallies == log.runs.tallies("commas", at=at)
+        assert page.pulse == log.runs.pulse("commas", buckets=20)
+        assert page.lanes == log.runs.lanes("commas", until=at)
+        assert [entry.seq for entry in page.entries] == list(range(seq, seq - 5, -1))
+        whole = log.runs.snapshot("commas", at=at)
+        if at is None:
+            assert page.overview == log.overview.run("commas")
+        else:
+            assert page.run is not None
+            assert page.run["goal"] == whole.run.goal  # type: ignore[attr-defined]
+    assert page.as_dict()["entries"][0]["seq"] == last
+
+
 def test_a_time_stands_for_the_entry_that_was_the_last_then(log: Decklog, clock: ManualClock) -> None:
     log.runs.start("goal", run_id="commas")
     for number in range(20):
@@ -220,11 +224,22 @@ def test_a_log_that_may_only_be_read_is_added_up_in_memory_and_goes_on(log: Deck
             check(reader, last, 50)
             act(log, dice, "commas", clock)
             last = log.journal.find("commas", limit=1)[0].seq
-        with reading(reader) as told:
+        with statements(reader) as seen:
             reader.runs.lanes("commas")
     assert log.db.read(lambda: log.db.one("select count(*) from run_marks", {})) == (0,)
     # Only what came since it last looked was read.
-    assert told.count(timeline._TOLD) <= 1
+    assert [sql for sql, _ in seen].count(timeline._TOLD) <= 1
+
+
+def test_only_what_came_since_the_last_look_is_read(log: Decklog, clock: ManualClock) -> None:
+    filled(log, clock, 30)
+    log.runs.tallies("commas")
+    for _ in range(9):
+        entry = log.journal.append("commas", "one more")
+        with statements(log) as seen:
+            log.runs.tallies("commas")
+        spans = [bound["until"] - bound["start"] for sql, bound in seen if sql == timeline._TOLD]
+        assert spans == [1] or entry.seq % 7 == 0
 
 
 def test_inside_of_a_read_nothing_is_kept_and_all_is_right(log: Decklog, clock: ManualClock) -> None:
@@ -254,6 +269,19 @@ def test_a_fork_is_told_from_its_own_entries(log: Decklog, clock: ManualClock) -
     page = log.runs.records_at(fork.id, "tasks", str(whole.seq), limit=1000)
     assert [task.as_dict() for task in page] == [task.as_dict() for task in whole.records["tasks"]]
     assert log.journal.verify().ok
+
+
+def test_what_was_moved_or_exported_is_told_the_same(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:
+    last = filled(log, clock, 50)
+    at = str(last // 2)
+    told = [log.runs.tallies("commas", at=at), log.runs.lanes("commas"), log.runs.pulse("commas")]
+    JsonlExport(log, str(tmp_path / "lines")).run()
+    with Decklog.open(tmp_path / "moved.db", clock=clock) as moved, Decklog.open(tmp_path / "taken.db", clock=clock) as taken:
+        Move(log, moved).run()
+        JsonlImport(taken, str(tmp_path / "lines")).run()
+        for other in (moved, taken):
+            assert [other.runs.tallies("commas", at=at), other.runs.lanes("commas"), other.runs.pulse("commas")] == told
+            assert other.journal.verify().ok
 
 
 CHANGES = [

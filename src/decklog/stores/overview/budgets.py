@@ -8,20 +8,22 @@ from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
-    from decklog.db.base import Database
+    from decklog.db.base import Database, Row
 
 # Budgets of everything first; those of runs that are over protect nothing any more.
 MOST = 200
 _PERIOD = "case b.period when 'day' then :day when 'week' then :week when 'month' then :month else '' end"
-_STANDINGS = f"""
-select b.id, b.scope, b.scope_id, b.period, b.unit, b.ceiling, b.action, b.warn_percent,
-       cast(coalesce(sum(case b.unit when 'tokens' then d.tokens else d.microdollars end), 0) as bigint),
-       cast(coalesce(sum(case when d.day = :day then d.microdollars else 0 end), 0) as bigint),
-       cast(coalesce(sum(d.unpriced_calls), 0) as bigint),
-       cast(coalesce(sum(case when d.day = :day then d.unpriced_calls else 0 end), 0) as bigint),
-       coalesce(max(d.as_of), b.set_at), coalesce(r.id, g.run_id)
+# Texts first, then numbers: so that they can be read together with what waits, which has texts alone.
+STANDINGS = f"""
+select b.id, b.scope, b.scope_id, b.period, b.unit, b.action, coalesce(max(d.as_of), b.set_at) as last_at,
+       coalesce(r.id, g.run_id) as run_id, b.set_at, b.ceiling, b.warn_percent,
+       cast(coalesce(sum(case b.unit when 'tokens' then d.tokens else d.microdollars end), 0) as bigint) as spent,
+       cast(coalesce(sum(case when d.day = :day then d.microdollars else 0 end), 0) as bigint) as today,
+       cast(coalesce(sum(d.unpriced_calls), 0) as bigint) as unpriced_calls,
+       cast(coalesce(sum(case when d.day = :day then d.unpriced_calls else 0 end), 0) as bigint) as unpriced_today
   from (
     select b.*
       from budgets b
@@ -34,8 +36,9 @@ select b.id, b.scope, b.scope_id, b.period, b.unit, b.ceiling, b.action, b.warn_
   left join runs r on b.scope = 'run' and r.id = b.scope_id
   left join tasks g on b.scope = 'task' and g.id = b.scope_id
  group by b.id, b.scope, b.scope_id, b.period, b.unit, b.ceiling, b.action, b.warn_percent, b.set_at, r.id, g.run_id
- order by case b.scope when 'all' then 0 else 1 end, b.set_at desc, b.id
 """
+TEXTS = ("id", "scope", "scope_id", "period", "unit", "action", "last_at", "run_id", "set_at")
+NUMBERS = ("ceiling", "warn_percent", "spent", "today", "unpriced_calls", "unpriced_today")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +91,26 @@ class BudgetStanding:
         return {**vars(self), "last_at": to_text(self.last_at), "percent": self.percent, "state": self.state}
 
 
-def standings(db: "Database", now: datetime) -> list[BudgetStanding]:
-    """Read how the budgets stand in their present periods, those of everything first."""
+def periods(now: datetime) -> "dict[str, str]":
+    """Give the days on which the present periods began."""
     today = now.astimezone(UTC).date()
     starts = {"day": today, "week": today - timedelta(days=today.weekday()), "month": today.replace(day=1)}
-    _, rows = db.rows(_STANDINGS, {name: day.isoformat() for name, day in starts.items()})
-    names = tuple(BudgetStanding.__dataclass_fields__)
-    found = [dict(zip(names, row, strict=True)) for row in rows]
-    return [BudgetStanding(**{**one, "last_at": from_text(one["last_at"])}) for one in found]
+    return {name: day.isoformat() for name, day in starts.items()}
+
+
+def in_order(rows: "Iterable[Row]") -> list[BudgetStanding]:
+    """Read budgets from their texts and numbers: those of everything first, then what was set last."""
+    found: list[dict[str, Any]] = [dict(zip((*TEXTS, *NUMBERS), row, strict=True)) for row in rows]
+    found.sort(key=lambda one: one["id"])
+    found.sort(key=lambda one: one["set_at"], reverse=True)
+    found.sort(key=lambda one: one["scope"] != "all")
+    return [BudgetStanding(**{**one, "last_at": from_text(one["last_at"])}) for one in map(_without_time, found)]
+
+
+def _without_time(values: "dict[str, Any]") -> "dict[str, Any]":
+    return {name: value for name, value in values.items() if name != "set_at"}
+
+
+def standings(db: "Database", now: datetime) -> list[BudgetStanding]:
+    """Read how the budgets stand in their present periods, those of everything first."""
+    return in_order(db.rows(STANDINGS, periods(now))[1])

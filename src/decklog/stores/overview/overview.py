@@ -16,7 +16,8 @@ from decklog.stores.journal.rows import STREAM_SIZE, number_of
 from decklog.stores.overview import spending, tallies, waiting
 from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.budgets import BudgetStanding, standings
-from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, look
+from decklog.stores.overview.picture import RunPicture, latest
+from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, look, look_at_one
 from decklog.stores.overview.search import Asked, SearchResult, searched
 from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_task
 from decklog.stores.overview.summary import Summary, sentence
@@ -190,6 +191,42 @@ class Overview(Store):
         return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
 
     @reads_in_steps
+    def picture(
+        self,
+        run_id: str,
+        *,
+        at: str | None = None,
+        since: str | None = None,
+        buckets: int = 300,
+        lanes: int = 200,
+        entries: int = 50,
+    ) -> RunPicture:
+        """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes and latest entries.
+
+        Lanes begin at `since`, an entry or a time, and end at the moment that is shown; the strip is that of the whole run.
+        """
+        sizes = page_size(lanes), page_size(entries)
+
+        def look(history: "Any", place: "Any", story: "Any") -> RunPicture:
+            seq, first = history.entry_for(place, at), history.entry_for(place, since, is_end=False)
+            counts = history.tally(place, story, seq)
+            base = self._base(False) if at is None else None
+            listed, run = latest(self._db, run_id, place.start, seq, sizes[1], with_run=base is None)
+            return RunPicture(
+                run_id=run_id,
+                seq=seq,
+                last=place.head,
+                tallies=history.shown(counts, seq),
+                pulse=history.pulse(place, story, (1, place.head), buckets),
+                lanes=history.lanes(place, story, (min(first, seq), seq), sizes[0]),
+                entries=listed,
+                overview=look_at_one(self._db, run_id, counts, base.moment, base.by_run) if base is not None else None,
+                run=run,
+            )
+
+        return self._past().told(run_id, look)
+
+    @reads_in_steps
     def board(self, run_id: str, *, per_column: int = 30) -> list[BoardColumn]:
         """Show a run's tasks in columns, to do, doing, held and over: the first of each, how many there are, what holds each."""
         size = page_size(per_column)
@@ -324,8 +361,7 @@ class Overview(Store):
 
     def _base(self, can_move_marks: bool) -> _Base:
         moment = Moment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
-        budgets = standings(self._db, moment.now)
-        return _Base(moment, budgets, waiting.items(self._db, moment.now, budgets))
+        return _Base(moment, *waiting.read(self._db, moment.now))
 
     def _look(self, base: _Base, sql: str, bound: "Mapping[str, Any]") -> "list[RunOverview]":
         return look(self._db, sql, bound, base.moment, base.by_run)

@@ -23,7 +23,7 @@ _MOST_LEASES = 1000
 _SHOWN_CHARACTERS = 120
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 _FACTS = f"""
-select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.started_at, r.ended_at,
+select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent_seq, r.summary, r.started_at, r.ended_at,
        h.seq, h.at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
        b.seq, b.at, coalesce(t.seq, 0), coalesce(m.seq, 0), {", ".join(f"coalesce(t.{name}, 0)" for name in tallies.FIELDS)}
   from ({{runs}}) r
@@ -35,11 +35,17 @@ select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.starte
  order by r.started_at desc, r.id desc
 """
 _COLUMNS = (
-    *("no", "id", "goal", "state", "repo", "branch", "parent_run_id", "started_at", "ended_at"),
+    *("no", "id", "goal", "state", "repo", "branch", "parent_run_id", "parent_seq", "summary", "started_at", "ended_at"),
     *("seq", "at", "kind", "subtype", "agent", "record_table", "record_id", "body"),
     *("earlier_seq", "earlier_at", "mark", "spend_mark"),
     *tallies.FIELDS,
 )
+_ONE = f"""
+select f.*, t.id, t.title, t.worker, t.stage, t.leased_at, t.leased_until
+  from ({_FACTS.format(runs="select * from runs where id = :run_id")}) f
+  left join tasks t on t.run_id = :run_id and t.state = 'running'
+ limit {_MOST_LEASES}
+"""
 # Who has which task, with as many columns as what the entries after the marks tell of tasks: both are read at once.
 _LEASES = f"""
 select * from (
@@ -70,6 +76,8 @@ class RunOverview:
     repo: str | None = None
     branch: str | None = None
     parent_run_id: str | None = None
+    parent_seq: int | None = None
+    summary: str | None = None
     ended_at: datetime | None = None
     quiet_since: datetime | None = None
     workers: int = 0
@@ -119,8 +127,7 @@ def look(
     waiting: "Mapping[str, int]",
 ) -> list[RunOverview]:
     """Read runs, which a statement names, as an overview shows them; raise `TooFarBehind` where marks must be moved first."""
-    _, rows = db.rows(_FACTS.format(runs=runs), bound)
-    facts = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+    facts = _facts(db, runs, bound)
     ids = [fact["id"] for fact in facts]
     behind = [fact["id"] for fact in facts if fact["seq"] - fact["mark"] > tallies.MOST_BEHIND]
     spent_behind = any(fact["seq"] - fact["spend_mark"] > spending.MOST_BEHIND for fact in facts)
@@ -131,6 +138,21 @@ def look(
     counts = tallies.counted(db, ids) if behind else tallies.added(kept, moved)
     spent = spending.of_runs(db, ids, _spans(facts, "spend_mark"))
     return [_overview(fact, counts[fact["id"]], leases, spent.get(fact["id"], {}), moment, waiting) for fact in facts]
+
+
+def look_at_one(
+    db: "Database", run_id: str, counts: "Mapping[str, int]", moment: Moment, waiting: "Mapping[str, int]"
+) -> RunOverview:
+    """Read one run whose tasks are counted and whose charges are added up already."""
+    rows = db.rows(_ONE, {"run_id": run_id})[1]
+    fact = dict(zip(_COLUMNS, rows[0], strict=False))
+    leases = sorted((tuple(row[len(_COLUMNS) :]) for row in rows if row[-1] is not None), key=lambda lease: lease[-1])
+    tasks = {name: counts[name] for name in tallies.FIELDS}
+    return _overview(fact, tasks, {run_id: leases}, dict(counts), moment, waiting)
+
+
+def _facts(db: "Database", runs: str, bound: "Mapping[str, Any]") -> "list[dict[str, Any]]":
+    return [dict(zip(_COLUMNS, row, strict=True)) for row in db.rows(_FACTS.format(runs=runs), bound)[1]]
 
 
 def _spans(facts: "Sequence[dict[str, Any]]", mark: str) -> "list[tuple[int, int]]":
@@ -173,7 +195,7 @@ def _overview(
         steady_now=moment.steady_now,
     )
     shown = RunOverview(
-        **{name: fact[name] for name in ("id", "goal", "state", "repo", "branch", "parent_run_id")},
+        **{name: fact[name] for name in ("id", "goal", "state", "repo", "branch", "parent_run_id", "parent_seq", "summary")},
         status=status,
         started_at=from_text(fact["started_at"]),
         ended_at=from_text(fact["ended_at"]) if fact["ended_at"] else None,

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from decklog.clock import from_text, to_text
+from decklog.stores.overview import budgets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,10 +118,25 @@ _SAID = {
 }
 
 
-def items(db: "Database", now: datetime, budgets: "Sequence[BudgetStanding]") -> list[WaitingItem]:
-    """List what waits for somebody to say something; what ends soonest comes first, then what has waited longest."""
-    _, rows = db.rows(_WAITING, {"now": to_text(now)})
-    return sorted([*map(_item, rows), *_budgets(budgets)], key=lambda item: item.place)
+_TEXTS = 11
+# What waits and how the budgets stand, at once: the texts of both first, then the numbers that only budgets have.
+_ALL = f"""
+select 'waits', w.*, {", ".join(f"cast(null as bigint) as {name}" for name in budgets.NUMBERS)}
+  from ({_WAITING}) w
+union all
+select 'budget', {", ".join(f"b.{name}" for name in budgets.TEXTS)}, {", ".join(["null"] * (_TEXTS - len(budgets.TEXTS)))},
+       {", ".join(f"b.{name}" for name in budgets.NUMBERS)}
+  from ({budgets.STANDINGS}) b
+"""
+
+
+def read(db: "Database", now: datetime) -> "tuple[list[BudgetStanding], list[WaitingItem]]":
+    """Give how the budgets stand, and what waits for somebody: what ends soonest first, then what has waited longest."""
+    rows = db.rows(_ALL, {"now": to_text(now), **budgets.periods(now)})[1]
+    texts = len(budgets.TEXTS)
+    known = budgets.in_order((*row[1 : 1 + texts], *row[1 + _TEXTS :]) for row in rows if row[0] == "budget")
+    found = [_item(row[1 : 1 + _TEXTS]) for row in rows if row[0] == "waits"]
+    return known, sorted([*found, *_spent(known)], key=lambda item: item.place)
 
 
 def _item(row: "Row") -> WaitingItem:
@@ -141,7 +157,7 @@ def _item(row: "Row") -> WaitingItem:
     )
 
 
-def _budgets(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
+def _spent(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
     for budget in budgets:
         if budget.stops:
             yield WaitingItem(

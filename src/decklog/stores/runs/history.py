@@ -190,13 +190,12 @@ class History:
             return known
         if place.head - place.marked >= EVERY and can_mark:
             raise FarBehind
-        if known is not None and self._db.read_only and known.seq < place.head:
-            # Whoever only reads sees nothing that may yet be undone: what was added up goes on from there.
-            story = known.copied()
-        else:
-            story = timeline.story_from(place.mark)
+        # What is remembered was committed, and goes on from there; unless a mark was made since, behind which there is less.
+        can_go_on = known is not None and place.marked <= known.since and known.seq < place.head
+        story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)
         story.add(timeline.told(self._db, place.start, story.seq, place.head), place.head)
-        self._remember(place, story)
+        if not self._db.is_in_transaction:
+            self._remember(place, story)
         return story
 
     def _remember(self, place: Place, story: Story) -> None:
@@ -217,6 +216,10 @@ class History:
         begun = timeline.story_from(self._mark(place, story, seq))
         begun.add(timeline.told(self._db, place.start, begun.seq, seq), seq)
         return begun.tally
+
+    def shown(self, tally: "Mapping[str, int]", seq: int) -> "dict[str, int]":
+        """Give counts as of an entry as they are shown: with the entries, without what only we count."""
+        return {**{name: count for name, count in tally.items() if name != "moments"}, "entries": seq}
 
     def _mark(self, place: Place, story: Story, seq: int) -> "dict[str, Any] | None":
         """Give the last mark at or before an entry, from the tables or from what was added up since."""
@@ -309,10 +312,14 @@ class History:
 
     def _attempts_until(self, place: Place, story: Story, seq: int) -> int:
         """Count the attempts that began up to an entry: those up to a mark before it, and the few after that."""
+        if seq == story.seq:
+            return story.tally["attempts"]
         newer = sum(story.since < begun <= seq for begun in story.attempts)
         return newer + self._counted(_ATTEMPTS_UNTIL, place, min(seq, story.since))
 
     def _moments_until(self, place: Place, story: Story, seq: int) -> int:
+        if seq == story.seq:
+            return story.tally["moments"]
         newer = sum(one.seq <= seq and one.what != "ended" for one in story.moments)
         return newer + self._counted(_MOMENTS_UNTIL, place, min(seq, story.since))
 

@@ -323,8 +323,7 @@ class Runs(Store):
 
         def look(history: "History", place: "Place", story: "Story") -> "dict[str, int]":
             seq = history.entry_for(place, at)
-            counts = history.tally(place, story, seq)
-            return {**{name: count for name, count in counts.items() if name != "moments"}, "entries": seq}
+            return history.shown(history.tally(place, story, seq), seq)
 
         return self.told(run_id, look)
 
