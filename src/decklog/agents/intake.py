@@ -140,7 +140,7 @@ class _File:
     def _on_the_wire(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[Event]":
         """Read a line between an editor and an agent; where a turn ends, what the session's own files tell by then."""
         name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
-        wire = self._wires.of(name, session)
+        wire = self._wires.of(name, session, str(facts["acp"].get("c")))
         wire.own_files = lambda: self._own_files(name, session, facts["acp"])
         # What a session did until its end is told before its end is.
         if facts["acp"].get("end"):

@@ -108,6 +108,27 @@ def test_a_session_in_an_editor_is_on_record_to_the_token(desk: Desk, program: s
     assert (desk.repository / "made.txt").read_text() == "made\n"
 
 
+def test_the_second_version_of_the_protocol_is_on_record_too(desk: Desk, program: str) -> None:
+    with desk.connect() as editor:
+        editor.call("initialize", protocolVersion=2, capabilities={}, info={"name": "scripted", "version": "1"})
+        session = editor.call("session/new", cwd=str(desk.repository), mcpServers=[])["result"]["sessionId"]
+        assert "messageId" in editor.prompt(session, "lane=tools go")["result"]
+        editor.until(lambda message: "idle" in str(message.get("params", {}).get("update", {}).get("state")))
+        editor.prompt(session, "lane=held go")
+        editor.until(lambda message: "idle" in str(message.get("params", {}).get("update", {}).get("state")))
+        assert len(editor.asked) == 1
+    assert not (desk.repository / ".git" / "hooks" / "pre-commit").exists()
+    settled(desk)
+    with desk.log() as log:
+        told = entries(log, f"{program}-{session}")
+        assert [body for subtype, body in told if subtype == "prompt"] == ["lane=tools go", "lane=held go"]
+        assert said(told)[:2] == ["Let me look.", "All done."]
+        assert any(subtype == "diff" and "+made" in str(body) for subtype, body in told)
+        assert any(subtype == "permission" and "by policy" in str(body) for subtype, body in told)
+        assert_paid(desk, log, 101, 102, 103)
+    assert (desk.repository / "made.txt").read_text() == "made\n"
+
+
 def test_what_the_policy_denies_does_not_run_and_nobody_is_asked(desk: Desk, program: str) -> None:
     with desk.connect() as editor:
         session = editor.begin()
