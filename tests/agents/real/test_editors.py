@@ -192,6 +192,23 @@ def test_enforcement_has_the_agent_ask_for_what_it_would_do_unasked(tmp_path: Pa
             assert any(subtype == "denied" for subtype, _ in told)
 
 
+def test_enforcement_holds_codex_to_the_mode_in_which_it_asks(tmp_path: Path) -> None:
+    with FakeModel(SCRIPTS["codex"]) as model:
+        desk: Any = CodexInEditor(tmp_path, model).prepare()
+        with desk.connect("--enforce", mode="") as editor:
+            session = editor.begin()
+            editor.says = "reject_once"
+            editor.prompt(session, "lane=tools go")
+            assert len(editor.asked) == 1
+            refused = editor.call("session/set_mode", sessionId=session, modeId="agent-full-access")
+            assert "does not ask in the mode agent-full-access" in refused["error"]["message"]
+        assert not (desk.repository / "made.txt").exists()
+        settled(desk)
+        with desk.log() as log:
+            told = entries(log, f"codex-{session}")
+            assert ("permission", "reject_once by person") in told
+
+
 def test_hooks_and_the_proxy_together_tell_everything_once(tmp_path: Path) -> None:
     with FakeModel(SCRIPTS["claude"]) as model:
         desk: Any = ClaudeInEditor(tmp_path, model).prepare()
