@@ -180,6 +180,9 @@ def test_what_can_not_be_put_on_record_is_passed_on_all_the_same(place: Path, wa
         editor.prompt(["ask", curl], ["do", "t1", str(place / "made")])
         assert (editor.asked, (place / "made").exists()) == ([], False)
         assert editor.close() == 0
+        editor.errors.seek(0)
+        # Said once, and not with every line.
+        assert editor.errors.read().count(b"decklog acp: ") == (way != "no log")
     assert not (place / ".decklog" / "decklog.db").exists() or way != "no log"
 
 

@@ -28,7 +28,7 @@ from decklog.agents.acp.messages import (
 )
 from decklog.proxy.guarding import JUDGED, Guard, denial
 from decklog.proxy.pipes import Outlet, lines
-from decklog.proxy.recording import Recording, say
+from decklog.proxy.recording import Complaints, Recording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Relay:
         self._is_enforced = is_enforced
         self._exchange = Exchange(command[0])
         self._guard = Guard()
+        self._complaints = Complaints()
         self._lock = threading.Lock()
         # How many lines of the agent were passed on.
         self._passed = 0
@@ -113,7 +114,7 @@ class Relay:
                 passed = self._looked_at(sender, line)
             except Exception as problem:  # noqa: BLE001
                 # A word that can't be put on record is a word all the same.
-                say(problem)
+                self._complaints.say(problem)
             if passed is not None:
                 receiver.write(passed)
             self._passed += sender == AGENT
@@ -191,7 +192,7 @@ class Relay:
             self._recording.put(self._exchange.program, session, folder, facts, line)
         except Exception as problem:  # noqa: BLE001
             # The policy decides all the same, and the two go on talking.
-            say(problem)
+            self._complaints.say(problem)
 
     def _answer_for_the_agent(self, code: int) -> None:
         """Answer what the agent left unanswered when it ended: an editor would wait for ever."""
