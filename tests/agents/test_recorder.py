@@ -125,3 +125,18 @@ def test_long_output_is_cut_and_its_digest_kept(log: Decklog) -> None:
     assert isinstance(entry.payload, dict)
     assert entry.payload["cut"]["bytes"] == len(long)
     assert len(entry.body or "") == MOST_CHARACTERS
+
+
+def test_signs_that_no_database_takes_are_marked_and_the_rest_is_kept(log: Decklog) -> None:
+    half, other = "\ud83d", "\ude00"
+    arguments = {"command": "printf '\0'", f"{half}": [f"x{half}"]}
+    Recorder(log, "claude").record(
+        [
+            Prompted(**at(1), prompt_id="p1", text=f"go \0 {half}"),
+            Called(**at(2), call_id="t1", tool="Bash", arguments=arguments),
+            Said(**at(3), text=f"a {half}{other} b", message_id="m1"),
+            Joined(**at(4, agent_id="a1"), text=f"{half}"),
+        ]
+    )
+    assert [body for _, _, body in entries(log, "claude-s1")] == ["go \ufffd \ufffd", "printf '\ufffd'", "a \U0001f600 b"]
+    assert log.runs.get("claude-s1").goal == "go \ufffd \ufffd"

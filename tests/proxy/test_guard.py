@@ -32,6 +32,7 @@ def asked(call: dict[str, Any], method: str = "session/request_permission", **pa
         {"kind": "edit", "content": [{"type": "diff", "path": "/etc/passwd", "newText": ""}]},
         {"kind": "edit", "content": [{"type": "diff", "changes": [{"operation": "modify", "path": "/etc/passwd"}], "patch": {}}]},
         {"kind": "other", "rawInput": {"filePath": "/etc/passwd"}, "content": [{"type": "diff", "path": "/etc/passwd"}]},
+        {"kind": "edit", "rawInput": {"command": "create", "path": "/etc/passwd"}},
         {"kind": "delete", "rawInput": {"path": "/etc/passwd"}},
         {"kind": "read", "locations": [{"path": "~/.ssh/id_rsa"}]},
     ],
@@ -137,12 +138,13 @@ def test_without_enforcement_nothing_is_changed(place: Path) -> None:
 
 def test_what_an_editor_asked_for_stays_beside_what_makes_the_agent_ask() -> None:
     settings = {"model": "x", "permissions": {"ask": ["Read"], "deny": ["WebFetch"]}}
-    options = {"settings": settings, "tools": ["a"]}
+    options = {"settings": settings, "tools": ["a"], "permissionMode": "bypassPermissions", "allowedTools": ["Bash"]}
     params = {"cwd": "/repo", "_meta": {"own": 1, "claudeCode": {"options": options}}}
     made = asking.made_to_ask("claude", {"id": 1, "method": "session/new", "params": params})
     assert made is not None
     found = made["params"]["_meta"]
     assert (found["own"], found["claudeCode"]["options"]["tools"]) == (1, ["a"])
+    assert sorted(found["claudeCode"]["options"]) == ["settings", "tools"]
     permissions = found["claudeCode"]["options"]["settings"]["permissions"]
     assert permissions["deny"] == ["WebFetch"]
     assert permissions["ask"][:2] == ["Read", "Bash"]

@@ -64,7 +64,8 @@ def test_whatever_is_killed_nothing_heard_is_lost_and_nothing_is_told_twice(plac
             editor.send({"id": 99, "method": "session/prompt", "params": prompt})
             for _ in range(dice.randrange(2 * WORDS)):
                 editor.read()
-            prompts.add(text)
+                # It has come through: the agent does what it says.
+                prompts.add(text)
             _kill(dice.choice(["agent", "proxy", "editor", "proxy and taker"]), editor, proxy)
         everything += heard(editor)
     settled(place)

@@ -85,6 +85,8 @@ def test_errors_exit_codes_and_signals_pass(place: Path) -> None:
         proxy = int(editor.read())
         assert editor.read() == b"up\n"
         os.kill(proxy, signal.SIGTERM)
+        # Before the editor says that it ends.
+        assert editor.read() == b""
         assert editor.close() == 9
 
 
@@ -145,6 +147,23 @@ def test_a_slow_reader_is_waited_for(place: Path) -> None:
         assert editor.heard == (b"x" * 1000 + b"\n") * 2000
 
 
+def test_an_agent_that_is_gone_is_heard_to_its_end_however_slow_the_editor_reads(place: Path) -> None:
+    write = "import sys; sys.stdout.write('x' * 110_000 + '\\n' + 'last words')"
+    with Editor(place, command=[sys.executable, "-c", write]) as editor:
+        # Longer than what an agent left behind may hold its output open.
+        time.sleep(1.5)
+        assert editor.code is None
+        assert editor.close() == 0
+        assert editor.heard.endswith(b"last words")
+
+
+def test_what_an_agent_left_behind_keeps_nobody_waiting(place: Path) -> None:
+    leave = "import subprocess; print('first', flush=True); subprocess.Popen(['sleep', '5']); print('last', flush=True)"
+    with Editor(place, command=[sys.executable, "-c", leave]) as editor:
+        assert editor.close() == 0
+        assert editor.heard == b"first\nlast\n"
+
+
 @pytest.mark.parametrize("way", ["a file in the place of the folder", "nothing can be written", "no log"])
 def test_what_can_not_be_put_on_record_is_passed_on_all_the_same(place: Path, way: str) -> None:
     spool = place / ".decklog" / "decklog.db-spool"
@@ -161,6 +180,9 @@ def test_what_can_not_be_put_on_record_is_passed_on_all_the_same(place: Path, wa
         editor.prompt(["ask", curl], ["do", "t1", str(place / "made")])
         assert (editor.asked, (place / "made").exists()) == ([], False)
         assert editor.close() == 0
+        editor.errors.seek(0)
+        # Said once, and not with every line.
+        assert editor.errors.read().count(b"decklog acp: ") == (way != "no log")
     assert not (place / ".decklog" / "decklog.db").exists() or way != "no log"
 
 

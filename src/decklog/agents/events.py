@@ -146,6 +146,8 @@ class Ended(Event):
     """The session ended."""
 
     reason: str | None = None
+    # The editor's connection that it ended with, if it was one; a session that goes on in a later one has not ended.
+    connection: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,8 +41,8 @@ class Taken:
     is_left_to_another: bool = False
 
 
-def take_in(log: "Decklog", spool: "Spool") -> Taken:
-    """Take in whatever waits, unless somebody else is at it; what comes meanwhile is taken in too."""
+def take_in(log: "Decklog", spool: "Spool", *, is_one_round: bool = False) -> Taken:
+    """Take in whatever waits, unless somebody else is at it; what comes meanwhile is taken in too, or left to the next round."""
     taken = Taken()
     while True:
         with spool.alone() as is_mine:
@@ -53,8 +53,10 @@ def take_in(log: "Decklog", spool: "Spool") -> Taken:
             for name in spool.waiting():
                 _File(log, spool, name, taken).take_in()
         # One who came while we held the lock left it to us.
-        if spool.is_empty and not has_ended(spool):
+        is_empty = spool.is_empty and not has_ended(spool)
+        if is_empty:
             spool.forget_trouble()
+        if is_empty or is_one_round:
             return taken
 
 
@@ -140,7 +142,7 @@ class _File:
     def _on_the_wire(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[Event]":
         """Read a line between an editor and an agent; where a turn ends, what the session's own files tell by then."""
         name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
-        wire = self._wires.of(name, session)
+        wire = self._wires.of(name, session, str(facts["acp"].get("c")))
         wire.own_files = lambda: self._own_files(name, session, facts["acp"])
         # What a session did until its end is told before its end is.
         if facts["acp"].get("end"):

@@ -23,8 +23,8 @@ from decklog.agents.events import (
     Spawned,
     Thought,
 )
-from decklog.agents.retold import has_other_way, is_told_otherwise
-from decklog.agents.texts import as_name
+from decklog.agents.retold import is_told_otherwise, newest_connection
+from decklog.agents.texts import as_name, storable
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import ENDED, RunStatus
@@ -100,7 +100,7 @@ class Recorder:
             case Rested():
                 self._rest(event)
             case Ended():
-                if event.reason != IMPORTED or self._is_imported(event):
+                if (event.reason != IMPORTED or self._is_imported(event)) and not self._goes_on(event):
                     self._close_calls(self.run_of(event), event)
                     self._end(event, None, event.reason)
             case Noted():
@@ -166,7 +166,7 @@ class Recorder:
             self._log.runs.update(run_id, status=RunStatus.ACTIVE)
 
     def _prompt(self, event: Prompted) -> None:
-        goal = " ".join(event.text.split())[:_GOAL_CHARACTERS]
+        goal = " ".join(storable(event.text).split())[:_GOAL_CHARACTERS]
         run_id = self._ensure(event, goal=goal)
         run = self._log.runs.get(run_id)
         if self._run_id is None and goal and event.by == "person" and _is_unnamed(run):
@@ -176,7 +176,7 @@ class Recorder:
             self._entry(event, EntryKind.INTERACTION, "prompt", event.text, key, agent=event.by)
 
     def _spawn(self, event: Spawned) -> None:
-        goal = event.task and " ".join(event.task.split())[:_GOAL_CHARACTERS]
+        goal = event.task and " ".join(storable(event.task).split())[:_GOAL_CHARACTERS]
         self._ensure(event, goal=goal or event.role or None, role=event.role)
 
     def _end(self, event: Event, text: str | None, reason: str | None = None) -> None:
@@ -184,7 +184,7 @@ class Recorder:
         if self._run_id is not None:
             self._entry(event, EntryKind.EVENT, "session", f"session ended: {reason or 'done'}", _key_of("ended", event, reason))
         elif self._log.runs.get(run_id).status not in ENDED:
-            self._log.runs.finish(run_id, summary=_cut(text)[0] if text else None)
+            self._log.runs.finish(run_id, summary=_cut(storable(text))[0] if text else None)
 
     def _is_imported(self, event: Event) -> bool:
         return self._run_id is None and self._log.runs.get(self._ensure(event)).metadata.get("source") == IMPORTED
@@ -246,7 +246,7 @@ class Recorder:
         agent: str | None = None,
     ) -> None:
         run_id = self._ensure(event)
-        text, cut = _cut(body) if body else (body, {})
+        text, cut = _cut(storable(body)) if body else (body, {})
         entry = self._log.journal.append(
             run_id,
             text,
@@ -255,8 +255,7 @@ class Recorder:
             agent=agent or self._program,
             agent_id=event.agent_id or event.session_id,
             task_id=self._task_id,
-            payload={name: value for name, value in {**(facts or {}), **cut, "way": event.way}.items() if value is not None}
-            or None,
+            payload=storable(_present({**(facts or {}), **cut, "way": event.way})) or None,
             key=key,
             at=event.at,
         )
@@ -265,8 +264,13 @@ class Recorder:
     def _is_told_otherwise(self, run_id: str, event: Event) -> bool:
         """Say whether one who tells in another way has told the same; of most runs only one tells, and nothing is looked for."""
         if event.way is None and run_id not in self._retold:
-            self._retold[run_id] = has_other_way(self._log, run_id)
+            self._retold[run_id] = newest_connection(self._log, run_id) is not None
         return (event.way is not None or self._retold[run_id]) and is_told_otherwise(self._log, run_id, event)
+
+    def _goes_on(self, event: Ended) -> bool:
+        """Say whether a session that ended with its editor's connection goes on in a later one."""
+        newest = newest_connection(self._log, self.run_of(event)) if event.connection else None
+        return newest not in (None, event.connection)
 
     # Calls whose end nobody told
 
@@ -298,6 +302,10 @@ class Recorder:
 def run_of_session(program: str, session_id: str) -> str:
     """Name the run of a session."""
     return f"{as_name(program)}-{as_name(session_id)}"
+
+
+def _present(facts: "dict[str, Any]") -> "dict[str, Any]":
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _is_unnamed(run: "Run") -> bool:

@@ -21,9 +21,11 @@ _BEGINNING = timedelta(minutes=1)
 _LOOKED_AT = 200
 
 
-def has_other_way(log: "Decklog", run_id: str) -> bool:
-    """Say whether an editor's connection tells of a run: each says first who the editor is."""
-    return bool(log.journal.find(run_id, kind=EntryKind.EVENT, subtype="editor", limit=1))
+def newest_connection(log: "Decklog", run_id: str) -> str | None:
+    """Name the editor's connection that told of a run last, if any did: each says first who the editor is."""
+    for entry in log.journal.find(run_id, kind=EntryKind.EVENT, subtype="editor", limit=1):
+        return str(entry.payload.get("connection")) if isinstance(entry.payload, dict) else None
+    return None
 
 
 def is_told_otherwise(log: "Decklog", run_id: str, event: "Event") -> bool:

@@ -59,6 +59,27 @@ def as_time(text: "Any") -> "datetime | None":
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
+def storable(value: "Any") -> "Any":
+    """Give a value with texts that any database takes: halves of a sign are put together or marked, and so is a zero sign."""
+    if isinstance(value, str):
+        return _storable_text(value)
+    if isinstance(value, dict):
+        return {storable(name): storable(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [storable(each) for each in value]
+    return value
+
+
+def _storable_text(text: str) -> str:
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def whole(value: "Any") -> int:
     """Read a count; what is none counts nothing."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -80,7 +80,8 @@ def _of_call(call: "tool_calls.Call") -> "Iterator[tuple[Command, str | None]]":
     command = tool_calls.command_of(call)
     if command is not None:
         yield command, cwd if isinstance(cwd, str) else None
-    elif tool_calls.writes(call):
+    # A tool that edits may call what it does its command.
+    if tool_calls.writes(call):
         yield from ((writing(path), None) for path in tool_calls.paths_of(call))
     elif call.get("kind") == "read" or tool_calls.tool_of("", call) == "Read":
         yield from ((reading(path), None) for path in tool_calls.paths_of(call))

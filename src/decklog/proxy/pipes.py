@@ -35,6 +35,8 @@ class Outlet:
         self._lock = threading.Lock()
         self._own: deque[bytes] = deque()
         self.is_gone = False
+        # Whether somebody waits for the reader.
+        self.is_busy = False
 
     def write(self, line: bytes) -> None:
         """Write a line, and wait until the reader has room for it; a reader who went away is told nothing more."""
@@ -53,11 +55,13 @@ class Outlet:
 
     def _write(self, line: bytes) -> None:
         rest = memoryview(line)
+        self.is_busy = True
         try:
             while rest and not self.is_gone:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError:
             self.is_gone = True
+        self.is_busy = False
 
     def close(self) -> None:
         """Say that nothing more comes."""

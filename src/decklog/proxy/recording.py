@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Whether there is room is looked at again after so many lines, and for each that is long.
 _LINES_BETWEEN = 64
 _LONG = 1 << 20
+_MOST_COMPLAINTS = 20
 
 
 class Recording:
@@ -92,12 +93,16 @@ class _Beside:
         self._spool.append(program, session, facts, line)
 
 
-def said(problem: BaseException) -> bytes:
-    """Say on one line what went wrong."""
-    return f"decklog acp: {json.dumps(f'{type(problem).__name__}: {problem}')[1:-1]}\n".encode()
+class Complaints:
+    """Tells whoever reads the agent's errors what could not be put on record: each thing once, and if nobody reads, nothing."""
 
+    def __init__(self) -> None:
+        self._told: set[bytes] = set()
 
-def say(problem: BaseException) -> None:
-    """Tell whoever reads the agent's errors that something could not be put on record; if nobody does, go on."""
-    with suppress(OSError):
-        os.write(2, said(problem))
+    def say(self, problem: BaseException) -> None:
+        line = f"decklog acp: {json.dumps(f'{type(problem).__name__}: {problem}')[1:-1]}\n".encode()
+        if line in self._told or len(self._told) >= _MOST_COMPLAINTS:
+            return
+        self._told.add(line)
+        with suppress(OSError):
+            os.write(2, line)

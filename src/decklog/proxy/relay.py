@@ -28,7 +28,7 @@ from decklog.agents.acp.messages import (
 )
 from decklog.proxy.guarding import JUDGED, Guard, denial
 from decklog.proxy.pipes import Outlet, lines
-from decklog.proxy.recording import Recording, say
+from decklog.proxy.recording import Complaints, Recording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ _ANSWERS_RECORDED = frozenset([PROMPT, PERMISSION, *OPENING, *CLOSING, *SETTING]
 _OTHER = {EDITOR: AGENT, AGENT: EDITOR}
 # An agent whose editor is gone ends by itself; some do not while a server of tools is attached.
 _GRACE_SECONDS = 10.0
-# A process that an agent left behind may hold its output open.
-_DRAIN_SECONDS = 2.0
+# A process that an agent left behind may hold its output open: after so many looks at which nothing moved, that is all.
+_LOOK_SECONDS, _LOOKS = 0.25, 4
 _INTERNAL = -32603
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -56,7 +56,10 @@ class Relay:
         self._is_enforced = is_enforced
         self._exchange = Exchange(command[0])
         self._guard = Guard()
+        self._complaints = Complaints()
         self._lock = threading.Lock()
+        # How many lines of the agent were passed on.
+        self._passed = 0
         self._recording = Recording(environment, db)
         more = asking.variables(environment) if is_enforced else {}
         self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**environment, **more})
@@ -69,20 +72,31 @@ class Relay:
 
     def run(self) -> int:
         """Pass everything on until the agent has ended; give its exit code."""
-        for number in _PASSED_ON:
-            signal.signal(number, self._pass_signal)
+        # In every thread, after the agent was started: one thread waits for them, and a handler could come just before a wait.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+        threading.Thread(target=self._pass_signals, daemon=True).start()
         threading.Thread(target=self._from_editor, daemon=True).start()
         agent = threading.Thread(target=self._pump, args=(AGENT, self._heard), daemon=True)
         agent.start()
         code = self._child.wait()
-        agent.join(_DRAIN_SECONDS)
+        self._drain(agent)
         self._answer_for_the_agent(code)
         return code if code >= 0 else 128 - code
 
-    def _pass_signal(self, number: int, _frame: object) -> None:
-        # A terminal tells the whole group.
-        if number != signal.SIGINT or not os.isatty(0):
-            self._child.send_signal(number)
+    def _drain(self, agent: threading.Thread) -> None:
+        """Wait until all that the agent had written was passed on, however slow the editor reads."""
+        still, before = 0, -1
+        while agent.is_alive() and still < _LOOKS:
+            agent.join(_LOOK_SECONDS)
+            is_moving = self._passed != before or self._outlets[EDITOR].is_busy
+            still, before = 0 if is_moving else still + 1, self._passed
+
+    def _pass_signals(self) -> None:
+        while True:
+            number = signal.sigwait(_PASSED_ON)
+            # A terminal tells the whole group.
+            if number != signal.SIGINT or not os.isatty(0):
+                self._child.send_signal(number)
 
     def _from_editor(self) -> None:
         self._pump(EDITOR, 0)
@@ -100,9 +114,10 @@ class Relay:
                 passed = self._looked_at(sender, line)
             except Exception as problem:  # noqa: BLE001
                 # A word that can't be put on record is a word all the same.
-                say(problem)
+                self._complaints.say(problem)
             if passed is not None:
                 receiver.write(passed)
+            self._passed += sender == AGENT
 
     def _looked_at(self, sender: str, line: bytes) -> bytes | None:
         """Put a line on record, and give what goes on in its place: itself, unless we decide."""
@@ -177,7 +192,7 @@ class Relay:
             self._recording.put(self._exchange.program, session, folder, facts, line)
         except Exception as problem:  # noqa: BLE001
             # The policy decides all the same, and the two go on talking.
-            say(problem)
+            self._complaints.say(problem)
 
     def _answer_for_the_agent(self, code: int) -> None:
         """Answer what the agent left unanswered when it ended: an editor would wait for ever."""

@@ -80,14 +80,15 @@ class _Taking:
         self._rest = b""
 
     def run(self) -> None:
-        is_told, is_open = False, True
+        is_done, is_open = True, True
         while is_open:
             # What could not be taken in is tried again even if nothing more comes.
-            select.select([self._pipe], [], [], _AGAIN_SECONDS if is_told else None)
+            select.select([self._pipe], [], [], None if is_done else _AGAIN_SECONDS)
             is_open = self._hear()
-            is_told = not self._take_in()
+            # One round for all that came: who speaks without a pause would keep us at it, and take the processor from the two.
+            is_done = self._take_in(is_one_round=True)
         for _ in range(_LAST_TRIES):
-            if self._take_in():
+            if self._take_in(is_one_round=False):
                 return
             time.sleep(_AGAIN_SECONDS)
 
@@ -111,12 +112,12 @@ class _Taking:
                 spool = beside(place, "spool")
                 self._places.setdefault(spool, (place, Spool(spool)))
 
-    def _take_in(self) -> bool:
-        """Take in what waits beside every log; False when one of them could not be written."""
-        done = [self._take_in_at(place, spool) for place, spool in self._places.values()]
+    def _take_in(self, *, is_one_round: bool) -> bool:
+        """Take in what waits beside every log; False when something still waits."""
+        done = [self._take_in_at(place, spool, is_one_round=is_one_round) for place, spool in self._places.values()]
         return all(done)
 
-    def _take_in_at(self, place: "Place", spool: Spool) -> bool:
+    def _take_in_at(self, place: "Place", spool: Spool, *, is_one_round: bool) -> bool:
         from decklog.agents.intake import take_in
 
         try:
@@ -124,7 +125,7 @@ class _Taking:
             log = self._logs.get(spool.folder)
             if log is None:
                 log = self._logs[spool.folder] = place.open()
-            return not take_in(log, spool).is_left_to_another
+            return not take_in(log, spool, is_one_round=is_one_round).is_left_to_another and spool.is_empty
         except Exception as problem:  # noqa: BLE001
             # The lines wait on, and the next time takes them in; `decklog doctor agents` tells why they do.
             spool.say_trouble(problem)

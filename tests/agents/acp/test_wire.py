@@ -78,7 +78,7 @@ def test_however_often_lines_are_taken_in_the_record_is_the_same(session: Sessio
     assert len(log.ledger.find(limit=9)) == 1
 
 
-def test_what_was_being_said_when_a_connection_broke_off_is_told_when_the_next_begins(
+def test_a_connection_that_broke_off_ends_without_the_one_that_came_after_it(
     session: Session, log: Decklog, tmp_path: Path
 ) -> None:
     session.begin()
@@ -86,10 +86,19 @@ def test_what_was_being_said_when_a_connection_broke_off_is_told_when_the_next_b
     session.say("I was about")
     session.take_in(log)
     assert ("said", "I was about") not in bodies(log)
-    Session(tmp_path, connection="c2").begin("session/load")
-    session.take_in(log)
-    assert ("said", "I was about") in bodies(log)
-    assert ("session", "session resume") in bodies(log)
+    later = Session(tmp_path, connection="c2").begin("session/load")
+    later.prompt("go on")
+    later.say("Now I ", messageId="m2")
+    # Whoever is the next to take in says it of the first.
+    session.end()
+    later.say("go on.", messageId="m2")
+    later.answer()
+    later.take_in(log)
+    assert [body for subtype, body in bodies(log) if subtype == "said"] == ["I was about", "Now I go on."]
+    assert log.runs.get("stub-s1").status == RunStatus.ACTIVE
+    later.end()
+    later.take_in(log)
+    assert log.runs.get("stub-s1").status == RunStatus.COMPLETED
 
 
 def test_the_second_version_of_the_protocol_is_read_too(session: Session, log: Decklog) -> None:
@@ -257,7 +266,7 @@ def test_the_same_words_sent_twice_are_two_prompts_whoever_tells_them(log: Deckl
     for order in ([0, 1, 2, 3], [1, 0, 3, 2], [0, 2, 1, 3]):
         told = [at(0, "acp", "w1"), at(1, None, "h1"), at(20, "acp", "w2"), at(21, None, "h2")]
         recorder = Recorder(log, f"p{order[1]}{order[2]}")
-        begun = Noted(session_id="s1", way="acp", name="editor")
+        begun = Noted(session_id="s1", way="acp", name="editor", facts={"connection": "c1"})
         recorder.record([begun, *(told[place] for place in order)])
         assert [body for _, body in bodies(log, f"p{order[1]}{order[2]}-s1")][1:] == ["continue", "continue"]
 

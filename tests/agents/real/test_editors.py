@@ -76,10 +76,10 @@ def desk(tmp_path: Path, program: str) -> Iterator[Desk]:
 
 
 def assert_paid(desk: Desk, log: Decklog, *tokens: int) -> None:
-    """Each answer of the conversation was paid for, and nothing that the model did not give; programs ask for titles besides."""
-    paid = Counter(charge.input_tokens for charge in log.ledger.find(limit=50))
-    assert paid <= Counter(given.step.input_tokens for given in desk.model.given)
-    assert Counter(tokens) <= paid
+    """Each answer of the conversation was paid for, and not more than the model gave; what a program asks for besides is a sum."""
+    paid = [charge.input_tokens for charge in log.ledger.find(limit=50)]
+    assert sum(paid) <= sum(given.step.input_tokens for given in desk.model.given)
+    assert Counter(tokens) <= Counter(paid)
 
 
 def said(told: list[tuple[str | None, str | None]]) -> list[str | None]:
@@ -105,6 +105,27 @@ def test_a_session_in_an_editor_is_on_record_to_the_token(desk: Desk, program: s
         assert any(subtype == "diff" and "+made" in str(body) for subtype, body in told)
         assert_paid(desk, log, 101, 102, 103)
         assert log.journal.verify().ok
+    assert (desk.repository / "made.txt").read_text() == "made\n"
+
+
+def test_the_second_version_of_the_protocol_is_on_record_too(desk: Desk, program: str) -> None:
+    with desk.connect() as editor:
+        editor.call("initialize", protocolVersion=2, capabilities={}, info={"name": "scripted", "version": "1"})
+        session = editor.call("session/new", cwd=str(desk.repository), mcpServers=[])["result"]["sessionId"]
+        assert "messageId" in editor.prompt(session, "lane=tools go")["result"]
+        editor.until(lambda message: "idle" in str(message.get("params", {}).get("update", {}).get("state")))
+        editor.prompt(session, "lane=held go")
+        editor.until(lambda message: "idle" in str(message.get("params", {}).get("update", {}).get("state")))
+        assert len(editor.asked) == 1
+    assert not (desk.repository / ".git" / "hooks" / "pre-commit").exists()
+    settled(desk)
+    with desk.log() as log:
+        told = entries(log, f"{program}-{session}")
+        assert [body for subtype, body in told if subtype == "prompt"] == ["lane=tools go", "lane=held go"]
+        assert said(told)[:2] == ["Let me look.", "All done."]
+        assert any(subtype == "diff" and "+made" in str(body) for subtype, body in told)
+        assert any(subtype == "permission" and "by policy" in str(body) for subtype, body in told)
+        assert_paid(desk, log, 101, 102, 103)
     assert (desk.repository / "made.txt").read_text() == "made\n"
 
 
@@ -169,6 +190,23 @@ def test_enforcement_has_the_agent_ask_for_what_it_would_do_unasked(tmp_path: Pa
             told = entries(log, f"claude-{session}")
             assert any(subtype == "guard" and "told to ask for Bash" in str(body) for subtype, body in told)
             assert any(subtype == "denied" for subtype, _ in told)
+
+
+def test_enforcement_holds_codex_to_the_mode_in_which_it_asks(tmp_path: Path) -> None:
+    with FakeModel(SCRIPTS["codex"]) as model:
+        desk: Any = CodexInEditor(tmp_path, model).prepare()
+        with desk.connect("--enforce", mode="") as editor:
+            session = editor.begin()
+            editor.says = "reject_once"
+            editor.prompt(session, "lane=tools go")
+            assert len(editor.asked) == 1
+            refused = editor.call("session/set_mode", sessionId=session, modeId="agent-full-access")
+            assert "does not ask in the mode agent-full-access" in refused["error"]["message"]
+        assert not (desk.repository / "made.txt").exists()
+        settled(desk)
+        with desk.log() as log:
+            told = entries(log, f"codex-{session}")
+            assert ("permission", "reject_once by person") in told
 
 
 def test_hooks_and_the_proxy_together_tell_everything_once(tmp_path: Path) -> None:

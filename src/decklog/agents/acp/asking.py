@@ -23,6 +23,8 @@ _ASKING_MODES = {
     "codex": frozenset(["read-only"]),
     "gemini": frozenset(["default", "plan"]),
 }
+# What an editor may ask for beforehand, and the agent would then not ask for.
+_CLAUDE_ALLOWED = ("permissionMode", "allowDangerouslySkipPermissions", "allowedTools")
 _OPENCODE = "OPENCODE_CONFIG_CONTENT"
 _CODEX = "INITIAL_AGENT_MODE"
 
@@ -43,7 +45,7 @@ def made_to_ask(program: str, message: "Message") -> "Message | None":
     params = params_of(message)
     meta = dict_of(params.get("_meta"))
     claude = dict_of(meta.get("claudeCode"))
-    options = dict_of(claude.get("options"))
+    options = {name: value for name, value in dict_of(claude.get("options")).items() if name not in _CLAUDE_ALLOWED}
     settings = dict_of(options.get("settings"))
     permissions = dict_of(settings.get("permissions"))
     given = permissions.get("ask")

@@ -45,7 +45,7 @@ _SHOWN = 2000
 
 
 class Wire:
-    """Reads the lines of one session; `kept` is what reading on needs to know."""
+    """Reads the lines of one session in one connection; `kept` is what reading on needs to know."""
 
     def __init__(self, program: str, session_id: str, kept: "dict[str, Any] | None" = None) -> None:
         self.program = program
@@ -68,15 +68,12 @@ class Wire:
     def events(self, facts: "dict[str, Any]", message: "Message", at: "datetime | None") -> "Iterator[Event]":
         """Give what a line tells that was not read before."""
         self.is_at_rest, self._facts = False, facts
-        connection, number = str(facts.get("c")), int(facts.get("n") or 0)
-        if self._kept.get("c") not in (None, connection):
-            yield from self._rest()
-            self._kept = {}
+        number = int(facts.get("n") or 0)
         if number <= int(self._kept.get("n") or 0):
             return
-        self._kept.update(c=connection, n=number)
+        self._kept["n"] = number
         self.is_over = bool(facts.get("end"))
-        self._at, self._line = at, f"{connection}:{number}"
+        self._at, self._line = at, f"{facts.get('c')}:{number}"
         if self.is_over:
             yield from self._closed("closed")
         elif reason := facts.get("held"):
@@ -103,7 +100,6 @@ class Wire:
         if method == PROMPT:
             yield from self._flush()
             self._kept["prompted"] = True
-            self._kept.setdefault("turns", []).append(message.get("id"))
             yield Prompted(**self._place(), prompt_id=self._line, text=as_text(params.get("prompt")))
         elif method == UPDATE:
             yield from self._update(dict_of(params.get("update")) or params)
@@ -144,7 +140,8 @@ class Wire:
         )
         servers = {"servers": asked["servers"]} if asked.get("servers") else {}
         forked = {"of": asked["of"]} if method == "session/fork" and asked.get("of") else {}
-        yield self._note("editor", str(about.get("client") or "an editor"), **about, **servers, **forked)
+        known = {**about, **servers, **forked, "connection": facts.get("c")}
+        yield self._note("editor", str(about.get("client") or "an editor"), **known)
         if made := facts.get("enforced"):
             yield self._note("guard", "The agent is made to ask: " + "; ".join(map(str, made)))
 
@@ -159,8 +156,6 @@ class Wire:
     # Turns
 
     def _turn_answered(self, message: "Message", error: "dict[str, Any]") -> "Iterator[Event]":
-        turns = self._kept.get("turns") or []
-        self._kept["turns"] = [each for each in turns if each != message.get("id")]
         result = result_of(message)
         if "messageId" in result and "stopReason" not in result:
             # The second version answers at once; the turn ends with an update.
@@ -189,8 +184,8 @@ class Wire:
 
     def _closed(self, reason: str) -> "Iterator[Event]":
         yield from self._rest()
-        yield Ended(**self._place(), reason=reason)
-        self._kept = {"c": self._kept.get("c"), "n": self._kept.get("n")}
+        yield Ended(**self._place(), reason=reason, connection=str(self._facts.get("c")))
+        self._kept = {"n": self._kept.get("n")}
 
     def _rest(self) -> "Iterator[Event]":
         yield from self._flush()
@@ -256,6 +251,10 @@ class Wire:
         if call_id not in calls:
             yield from self._flush()
         call = calls[call_id] = tool_calls.merged(calls.get(call_id), update)
+        if len(calls) > _MOST_REMEMBERED:
+            # Some are left open for ever.
+            yield from self._called(first := next(iter(calls)), calls[first])
+            del calls[first]
         if call.get("parent") and self._has_files():
             del calls[call_id]
             return

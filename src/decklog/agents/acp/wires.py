@@ -1,5 +1,7 @@
 """The sessions on the wire that are being read, with what is kept of each from one reading to the next."""
 
+import os
+
 from decklog.agents.acp.wire import Wire
 
 TYPE_CHECKING = False
@@ -8,15 +10,15 @@ if TYPE_CHECKING:
 
 
 class Wires:
-    """Sessions by their names; what was kept of one is beside the log."""
+    """Sessions by their names and connections; what was kept of one is beside the log."""
 
     def __init__(self, spool: "Spool") -> None:
         self._spool = spool
         self._open: dict[str, Wire] = {}
 
-    def of(self, program: str, session: str) -> Wire:
+    def of(self, program: str, session: str, connection: str) -> Wire:
         """Give a session as it was left."""
-        place = _place(program, session)
+        place = os.path.join("acp", connection, f"{program}-{session}")
         if place not in self._open:
             self._open[place] = Wire(program, session, self._spool.mark(place))
         return self._open[place]
@@ -37,7 +39,3 @@ class Wires:
         for place, wire in self._open.items():
             if wire.is_over:
                 self._spool.forget_mark(place)
-
-
-def _place(program: str, session: str) -> str:
-    return f"acp/{program}-{session}"
