@@ -20,7 +20,7 @@ from tests.statements import statements
 from benchmarks.task_narrowed import places
 from decklog import Decklog, ManualClock
 from decklog.clock import to_text
-from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.stores.journal.rows import HEAD, STREAM_SIZE
 
 GOING_ON = 5
 TIMES = 20
@@ -41,7 +41,7 @@ def fill(log: Decklog, clock: ManualClock, entries: int, runs: int) -> None:
     for number in range(runs):
         run_id = f"r{number}"
         log.runs.start(f"goal {number}", run_id=run_id)
-        _fill_run(log, run_id, each, NOW - timedelta(days=29 * number / max(1, runs)))
+        _fill_run(log, run_id, each, number)
         if number >= GOING_ON:
             log.runs.finish(run_id)
     log.budgets.set("all", period="day", limit_microdollars=50_000_000)  # type: ignore[arg-type]
@@ -53,19 +53,19 @@ def fill(log: Decklog, clock: ManualClock, entries: int, runs: int) -> None:
         log.db.write(lambda: log.db.rows("analyze", {}))
 
 
-def _fill_run(log: Decklog, run_id: str, each: int, day: datetime) -> None:
+def _fill_run(log: Decklog, run_id: str, each: int, first_day: int) -> None:
     """Write one task, one charge and one entry by their verbs, and as many more of their shape as bulk inserts."""
     log.tasks.add(run_id, "model", task_id=f"{run_id}-model")
     log.ledger.charge("model-a", cost_microdollars=1000, run_id=run_id, agent="dev")
     log.journal.append(run_id, "thinking")
     for table, count in (("tasks", each // 10), ("charges", each // 5)):
-        _copies(log, run_id, table, count, to_text(day))
+        _copies(log, run_id, table, count, first_day)
     left = each - each // 10 - each // 5 - 4
     log.journal.append_many([{"stream": run_id, "body": f"entry {place}"} for place in range(max(0, left))])
 
 
-def _copies(log: Decklog, run_id: str, table: str, count: int, at: str) -> None:
-    """Insert rows and their entries. The chain is not valid: nothing here walks it."""
+def _copies(log: Decklog, run_id: str, table: str, count: int, first_day: int) -> None:
+    """Insert rows and their entries; charges in turns on thirty days. The chain is not valid: nothing here walks it."""
     db = log.db
     names, rows = db.read(lambda: db.rows(f"select * from {table} where run_id = :id", {"id": run_id}))
     model = dict(zip(names, rows[0], strict=True))
@@ -74,14 +74,16 @@ def _copies(log: Decklog, run_id: str, table: str, count: int, at: str) -> None:
     )
     entry = dict(zip(columns, told[0], strict=True))
     number = entry["pos"] // STREAM_SIZE
-    head = db.read(lambda: db.one("select max(seq) from entries where stream = :s", {"s": run_id}))
+    span = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
+    head = db.read(lambda: db.one(HEAD, span))
     assert head is not None
     ids = [f"{run_id}-{table}-{place}" for place in range(count)]
-    own = {"occurred_at": at} if table == "charges" else {}
-    made = [tuple({**model, **own, "id": one, "key": None}.values()) for one in ids]
+    days = [to_text(NOW - timedelta(days=day)) for day in range(30)]
+    own = [{"occurred_at": days[(first_day + place) % 30]} if table == "charges" else {} for place in range(count)]
+    made = [tuple({**model, **more, "id": one, "key": None}.values()) for one, more in zip(ids, own, strict=True)]
     entries = [
         tuple({**entry, "pos": number * STREAM_SIZE + seq, "seq": seq, "record_id": one}.values())
-        for seq, one in enumerate(ids, head[0] + 1)
+        for seq, one in enumerate(ids, head[0] % STREAM_SIZE + 1)
     ]
     db.write(lambda: (db.insert(table, names, made), db.insert("entries", columns, entries)))
     # The head is remembered; it moved past the process that remembers it.

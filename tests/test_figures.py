@@ -1,6 +1,8 @@
+from datetime import timedelta
+
 import pytest
 
-from decklog.figures import bar, counted, dollars, sparkline
+from decklog.figures import bar, counted, dollars, sparkline, took
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,12 @@ def test_a_bar_never_shows_something_as_nothing_nor_nearly_full_as_full() -> Non
 
 
 def test_a_sparkline_has_one_character_for_each_value() -> None:
-    assert sparkline([0, 1, 4, 8]) == " ▁▄█"
+    assert sparkline([0, 1, 4, 8]) == "·▁▄█"
     assert sparkline([1, 1_000_000]) == "▁█"
-    assert sparkline([0, 0]) == "  "
+    assert sparkline([0, 0]) == "··"
     assert sparkline([]) == ""
+
+
+def test_what_something_took_is_in_the_unit_a_person_would_use() -> None:
+    told = [took(timedelta(seconds=seconds)) for seconds in (0.04, 119, 180, 6756, 12600, 180000)]
+    assert told == ["0.0 s", "119.0 s", "3 min", "113 min", "3.5 h", "2.1 days"]

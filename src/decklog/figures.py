@@ -4,7 +4,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import timedelta
 
-_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_EIGHTHS = "·▁▂▃▄▅▆▇█"
 
 
 _CENT = 10_000
@@ -36,6 +36,16 @@ def span(passed: "timedelta") -> str:
     return f"{seconds} s"
 
 
+def took(passed: "timedelta") -> str:
+    """Write how long something took, as exactly as a person would say it: `41.2 s`, `112 min`, `3.5 h`, `2.1 days`."""
+    seconds = passed.total_seconds()
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
+
+
 def bar(percent: float, width: int = 20) -> str:
     """Draw how full something is, from 0 to 100 percent; more than that is drawn as full."""
     if width < 1:
@@ -50,6 +60,6 @@ def bar(percent: float, width: int = 20) -> str:
 
 
 def sparkline(values: list[int]) -> str:
-    """Draw a row of values, one character each, against the largest; what is not zero is never drawn as nothing."""
+    """Draw a row of values, one character each, against the largest: a dot for nothing, and never one for something."""
     most = max(values, default=0)
     return "".join(_EIGHTHS[0 if value <= 0 else max(1, value * 8 // most)] for value in values)

@@ -63,6 +63,12 @@ class Terminal:
             self._stream.feed(part)
         return "\n".join(line.rstrip() for line in self._screen.display)
 
+    @property
+    def cells(self) -> list[list[pyte.screens.Char]]:
+        """Give the characters of the screen with their colours, line by line."""
+        buffer, size = self._screen.buffer, self._screen
+        return [[buffer[line][column] for column in range(size.columns)] for line in range(size.lines)]
+
     def shows(self, *texts: str) -> bool:
         seen = self.shown
         return all(text in seen for text in texts)

@@ -5,19 +5,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from tests.cli.screens import Terminal
 from tests.db.processes import ROOT, environment
 from tests.pictures import sample_log
 from tests.pictures.terminal import picture
+from tests.waiting import wait_until
 
 PICTURES = ROOT / "docs/pictures"
+_COLUMNS = 118
 # What is shown, by the name of its picture. Screens that come later are one more line.
 SCREENS = {
     "now": ["now"],
-    "board": ["tasks", "board", sample_log.RUN, "--width", "30"],
-    "timeline": ["runs", "timeline", sample_log.RUN, "--width", "48"],
+    "board": ["tasks", "board", "scheduler"],
+    "timeline": ["runs", "timeline", sample_log.RUN],
     "burn": ["ledger", "burn"],
     "week": ["report", "week"],
 }
@@ -26,20 +30,33 @@ SCREENS = {
 def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        path, _ = sample_log.made(Path(folder), datetime.now(UTC) - timedelta(hours=22))
+        path = sample_log.made_until(Path(folder), datetime.now(UTC))
         for name, words in SCREENS.items():
-            (PICTURES / f"{name}.svg").write_text(picture(f"decklog {' '.join(words)}", printed(words, path)), encoding="utf-8")
-            sys.stdout.write(f"docs/pictures/{name}.svg\n")
+            _write(name, picture(f"decklog {' '.join(words)}", screen(words, path)))
+        _write("top", picture("decklog top", screen(["top"], path, until="q quit", lines=26), is_whole=True))
         take_report(path, Path(folder) / "report.html")
 
 
-def printed(words: list[str], path: Path) -> str:
-    """Run a command of Decklog on a log, and give what it prints."""
+def _write(name: str, drawn: str) -> None:
+    (PICTURES / f"{name}.svg").write_text(drawn, encoding="utf-8")
+    sys.stdout.write(f"docs/pictures/{name}.svg\n")
+
+
+def screen(words: list[str], path: Path, *, until: str | None = None, lines: int = 80) -> list[list[Any]]:
+    """Run a command of Decklog on a terminal; give the screen when it has ended, or when it shows a text."""
+    with Terminal(*words, "--db", str(path), cwd=path.parent, columns=_COLUMNS, lines=lines, TERM="xterm-256color") as shown:
+        if until is not None:
+            wait_until(lambda: shown.shows(until))
+        else:
+            wait_until(lambda: bool(shown.shown) and shown.process.poll() is not None)
+        assert shown.shown.strip()
+        return shown.cells
+
+
+def printed(words: list[str], path: Path) -> None:
+    """Run a command of Decklog on a log."""
     given = [sys.executable, "-m", "decklog", *words, "--db", str(path)]
-    done = subprocess.run(given, env=environment(COLUMNS="110"), capture_output=True, text=True, timeout=60, check=False)
-    # `now` says by 7 that a decision waits.
-    assert done.returncode in (0, 7), done.stderr
-    return done.stdout
+    subprocess.run(given, env=environment(), capture_output=True, text=True, timeout=60, check=True)
 
 
 def take_report(path: Path, page: Path) -> None:

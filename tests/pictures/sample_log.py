@@ -1,6 +1,6 @@
 """A week of two runs, as a team might have it: work, a crash, a question, a blocker, money and proof. All of it is made up."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +96,43 @@ def made(folder: Path, start: datetime) -> tuple[Path, ManualClock]:
     with Decklog.open(path, clock=clock) as log:
         write(log, clock)
     return path, clock
+
+
+def _others(log: Any, clock: ManualClock) -> None:
+    """Have two more runs beside it: one that works, and one that has gone quiet."""
+    log.budgets.set("all", period="day", limit_microdollars=50_000_000)
+    log.runs.start("Upgrade to Python 3.13", run_id="upgrade", repo="parser")
+    log.tasks.add_many("upgrade", [{"title": "Run the tests on it"}, {"title": "Drop what it deprecates"}])
+    log.tasks.claim("upgrade", worker="dev-3", lease_seconds=300)
+    log.ledger.charge("a-model", input_tokens=9_000, cost_microdollars=380_000, run_id="upgrade", agent="dev-3")
+    clock.advance(minutes=47)
+    log.runs.start("Move the scheduler to its own package", run_id="scheduler", repo="core")
+    log.tasks.add_many("scheduler", [{"title": title} for title in ("Cut the imports", "Move the tests", "Say so in the manual")])
+    log.tasks.add("scheduler", "Ask who else uses it", task_id="owners", priority=80)
+    log.tasks.pause("owners", reason="the owners are away until Monday")
+    log.tasks.add("scheduler", "Take the old place out", depends_on=["owners"], role="developer", priority=20)
+    with log.acting("dev-2"):
+        done = log.tasks.claim("scheduler", worker="dev-2", lease_seconds=1800)
+        clock.advance(minutes=9)
+        log.ledger.charge("a-model", input_tokens=80_000, cost_microdollars=6_900_000, run_id="scheduler")
+        done.finish("Nothing of it is imported from outside")
+    with log.acting("qa-2"):
+        moved = log.tasks.claim("scheduler", worker="qa-2", lease_seconds=1800)
+        log.tasks.extend(moved.task.id, fence=moved.task.fence, stage="pytest -q", lease_seconds=1800)
+        log.journal.append("scheduler", "212 of 240 tests run from their new place", kind="reasoning", phase="approach")
+    clock.advance(seconds=41)
+
+
+def made_until(folder: Path, end: datetime) -> Path:
+    """Make the log, and others beside its runs, in a folder so that it ends at a time."""
+    passed = _made_with_others(folder / "measured.db", datetime(2026, 1, 5, tzinfo=UTC)) - datetime(2026, 1, 5, tzinfo=UTC)
+    _made_with_others(folder / "decklog.db", end - passed)
+    return folder / "decklog.db"
+
+
+def _made_with_others(path: Path, start: datetime) -> datetime:
+    clock = ManualClock(start)
+    with Decklog.open(path, clock=clock) as log:
+        write(log, clock)
+        _others(log, clock)
+    return clock.now()

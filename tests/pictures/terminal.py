@@ -1,49 +1,71 @@
-"""A terminal's screen as a picture: what a command printed, in SVG, with nothing loaded from elsewhere."""
+"""A terminal's screen as a picture: what a command showed, in SVG, with nothing loaded from elsewhere."""
 
-import re
+from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import groupby
+from typing import Any
+
+import pyte
 
 _CELL, _LINE, _EDGE, _BAR = 8.4, 19, 18, 34
-_COLOURS = {"good": "#7ee2a8", "bad": "#ff9b9b", "warn": "#f5c97a", "soft": "#8b97a8", "": "#dfe6ef"}
-# Words that a person looks for, and how they are drawn.
-_TONES = (
-    ("good", re.compile(r"\b(done|granted|met|ok|Whole|completed|Verified)\b|█+")),
-    ("bad", re.compile(r"\b(failed|blocked|denied|stop)\b|\bx{2,}|#{2,}")),
-    ("warn", re.compile(r"\b(expired|warn|running|open)\b|░+")),
-    ("soft", re.compile(r"[│─┼]+")),
-)
+_PLAIN, _DIM = "#dfe6ef", "#8b97a8"
+_COLOURS = {"green": "#7ee2a8", "red": "#ff9b9b", "brown": "#f5c97a", "cyan": "#7fd4e8"}
+# The screen knows no dim text; italics stand for it, which nothing of ours is written in.
+pyte.graphics.TEXT[2] = "+italics"
 
 
-def picture(command: str, printed: str) -> str:
-    """Draw a command and what it printed."""
-    lines = [f"$ {command}", *printed.rstrip("\n").split("\n")]
-    width = round(max(map(len, lines)) * _CELL + 2 * _EDGE)
-    height = _BAR + len(lines) * _LINE + _EDGE
-    drawn = "\n".join(_drawn(line, _BAR + (number + 1) * _LINE - 4) for number, line in enumerate(lines) if line.strip())
+def picture(command: str, cells: Sequence[Sequence[Any]], *, is_whole: bool = False) -> str:
+    """Draw a command and the screen that it left; the whole of it where the program had it to itself."""
+    rows = list(cells) if is_whole else _filled(cells)
+    width = round(max(_width(rows), len(command) + 2) * _CELL + 2 * _EDGE)
+    height = _BAR + (len(rows) + 1) * _LINE + _EDGE
+    drawn = "\n".join(text for number, row in enumerate(rows) if (text := _drawn(row, _BAR + (number + 2) * _LINE - 4)))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"\n'
         f' aria-label="{escape(command)}" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="14">\n'
         f'<rect width="{width}" height="{height}" rx="8" fill="#171c24"/>\n'
         + "".join(f'<circle cx="{20 + 18 * place}" cy="17" r="5.5" fill="#3a4453"/>' for place in range(3))
-        + f"\n{drawn}\n</svg>\n"
+        + f"\n{_text(0, f'$ {command}', _BAR + _LINE - 4, _DIM)}\n{drawn}\n</svg>\n"
     )
 
 
-def _drawn(line: str, y: int) -> str:
+def _filled(cells: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Leave the empty lines at the end out."""
+    last = max((number for number, row in enumerate(cells) if any(cell.data.strip() for cell in row)), default=0)
+    return list(cells[: last + 1])
+
+
+def _width(rows: Sequence[Sequence[Any]]) -> int:
+    return max(number + 1 for row in rows for number, cell in enumerate(row) if number == 0 or cell.data.strip())
+
+
+def _drawn(row: Sequence[Any], y: int) -> str:
     """Draw one line, piece by piece: each at its own column, so that no font can move it."""
-    return "".join(
-        f'<text x="{_EDGE + start * _CELL:.1f}" y="{y}" textLength="{len(text) * _CELL:.1f}" lengthAdjust="spacingAndGlyphs"'
-        f' fill="{_COLOURS[tone]}" xml:space="preserve">{escape(text)}</text>'
-        for start, text, tone in _pieces(line)
-        if text.strip()
+    return "".join(_pieces(row, y))
+
+
+def _pieces(row: Sequence[Any], y: int) -> Iterator[str]:
+    start = 0
+    for (colour, bold, reverse), cells in groupby(row, key=lambda cell: (_colour(cell), cell.bold, cell.reverse)):
+        text = "".join(cell.data for cell in cells)
+        if reverse:
+            x = _EDGE + start * _CELL
+            yield f'<rect x="{x:.1f}" y="{y - 14}" width="{len(text) * _CELL:.1f}" height="{_LINE}" fill="#2b3545"/>'
+        if text.strip():
+            lead = len(text) - len(text.lstrip())
+            yield _text(start + lead, text.strip(), y, colour, bold=bold)
+        start += len(text)
+
+
+def _colour(cell: Any) -> str:
+    if cell.fg in _COLOURS:
+        return _COLOURS[cell.fg]
+    return _DIM if cell.italics else _PLAIN
+
+
+def _text(column: int, text: str, y: int, colour: str, *, bold: bool = False) -> str:
+    weight = ' font-weight="600"' if bold else ""
+    return (
+        f'<text x="{_EDGE + column * _CELL:.1f}" y="{y}" textLength="{len(text) * _CELL:.1f}" lengthAdjust="spacingAndGlyphs"'
+        f' fill="{colour}"{weight} xml:space="preserve">{escape(text)}</text>'
     )
-
-
-def _pieces(line: str) -> list[tuple[int, str, str]]:
-    """Cut a line where its colour changes."""
-    tones = [""] * len(line)
-    for tone, pattern in _TONES:
-        for found in pattern.finditer(line) if not line.startswith("$ ") else ():
-            tones[found.start() : found.end()] = [tone] * (found.end() - found.start())
-    cuts = [place for place in range(len(line)) if place == 0 or tones[place] != tones[place - 1]]
-    return [(start, line[start:end], tones[start]) for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)]

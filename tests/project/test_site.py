@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree
 from pathlib import Path
 
+import pyte
 import pytest
 import yaml
 
@@ -68,10 +69,14 @@ def test_the_theme_loads_nothing_from_another_host() -> None:
 
 
 def test_a_screen_is_drawn_letter_by_letter_and_hostile_text_stays_text() -> None:
-    drawn = xml.etree.ElementTree.fromstring(picture("decklog x", "a  done │ <script>&\n\nlast"))
+    screen = pyte.Screen(30, 5)
+    pyte.Stream(screen).feed("a  \x1b[32mdone\x1b[0m \x1b[2m<script>&\x1b[0m\r\n\r\nlast")
+    rows = [[screen.buffer[line][column] for column in range(30)] for line in range(5)]
+    drawn = xml.etree.ElementTree.fromstring(picture("decklog x", rows))
     texts = [(node.get("x"), node.text) for node in drawn.iter() if node.tag.endswith("text")]
-    assert [text for _, text in texts] == ["$ decklog x", "a  ", "done", "│", " <script>&", "last"]
+    assert [text for _, text in texts] == ["$ decklog x", "a", "done", "<script>&", "last"]
     assert texts[2][0] == f"{18 + 3 * 8.4:.1f}"
+    assert len({node.get("fill") for node in drawn.iter() if node.tag.endswith("text")}) == 3
 
 
 @pytest.mark.parametrize("path", sorted((DOCS / "pictures").glob("*.svg")), ids=lambda path: path.name)

@@ -213,6 +213,35 @@ def test_days_are_told_apart_by_what_is_asked(log: Decklog, run_id: str, by: Any
     assert {row[name]: row["cost_microdollars"] for row in rows} == expected
 
 
+def test_days_look_only_at_the_streams_that_were_charged_to_since(log: Decklog) -> None:
+    for number in range(12):
+        log.runs.start("goal", run_id=f"r{number}")
+        log.ledger.charge("m", cost_microdollars=1, run_id=f"r{number}", agent="ada")
+    log.derive()
+    assert log.db.read(lambda: spending.behind(log.db)) == []
+    log.ledger.charge("m", cost_microdollars=5, run_id="r7", agent="ada")
+    log.ledger.charge("m", cost_microdollars=7)
+    log.journal.append("r3", "nothing was spent here")
+    assert [row[0] for row in log.db.read(lambda: spending.behind(log.db))] == ["@ledger", "r7"]
+    assert [row["cost_microdollars"] for row in log.overview.days()] == [12 + 5 + 7]
+    assert log.overview.run("r7").cost_microdollars == 6
+    assert log.overview.run("r3").cost_microdollars == 1
+    assert log.journal.verify().ok
+    log.db.write(lambda: log.db.count("delete from spend_open where stream = 'r7'", {}))
+    assert "which has charges after its mark" in str(log.journal.verify().problems)
+
+
+def test_a_month_of_many_runs_is_as_many_rows_as_it_has_models(log: Decklog) -> None:
+    for number in range(12):
+        log.runs.start("goal", run_id=f"r{number}")
+        log.ledger.charge("m", cost_microdollars=1, run_id=f"r{number}", agent="ada")
+    log.derive()
+    counts = "select (select count(*) from spend_days), (select count(*) from spend_totals)"
+    assert log.db.read(lambda: log.db.one(counts, {})) == (12, 1)
+    assert [row["cost_microdollars"] for row in log.overview.days(by="model")] == [12]  # type: ignore[arg-type]
+    assert len(log.overview.days(by="run")) == 12  # type: ignore[arg-type]
+
+
 def test_too_many_days_are_refused(log: Decklog, clock: ManualClock) -> None:
     with pytest.raises(Invalid, match="longer than 400 days"):
         log.overview.days(since=clock.now().replace(year=2020))
@@ -225,6 +254,8 @@ CHANGES = [
     "delete from spend_days",
     "update spend_days set calls = calls + 1",
     "update spend_days set agent = 'bo'",
+    "delete from spend_totals",
+    "update spend_totals set cost_microdollars = cost_microdollars + 1",
     "update spend_marks set seq = seq - 1",
     "update spend_marks set stream = 'elsewhere' where stream = 'run_1'",
     "delete from spend_marks",

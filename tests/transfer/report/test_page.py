@@ -79,7 +79,7 @@ def test_the_page_tells_the_run_its_tasks_its_time_and_whether_it_verifies(page:
     assert "Tasks (1)" in reader.text
     assert "table" in reader.tags
     assert 'class="bar done"' in page
-    assert "3.0 min" in reader.text
+    assert "3 min" in reader.text
     assert "body <script>" in reader.text
 
 

@@ -1,8 +1,11 @@
 """A text Gantt: who worked on what, when, and how it ended."""
 
+from datetime import timedelta
+
 from decklog.cli import terminal
 from decklog.cli.screens.lines import Line, Piece, fit
 from decklog.cli.styles import BUSY, DIM, STRONG, of_word
+from decklog.figures import took
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ def timeline(log: "Decklog", run_id: str, width: int | None = None) -> list[Line
     label = max(len(titles[attempt.task_id]) for attempt in picture.attempts)
     worker = max(len(_short(attempt.worker)) for attempt in picture.attempts)
     size = width or max(20, min(60, terminal.width(100) - label - worker - _AROUND))
-    lines: list[Line] = [[Piece(goal, STRONG), Piece(f"  ({_span(seconds)})", DIM)]]
+    lines: list[Line] = [[Piece(goal, STRONG), Piece(f"  ({took(timedelta(seconds=seconds))})", DIM)]]
     for attempt in picture.attempts:
         who = f"{titles[attempt.task_id]:<{label}}  {_short(attempt.worker):<{worker}}  "
         outcome = str(attempt.outcome or "running")
@@ -59,14 +62,6 @@ def _scale(start: "datetime", end: "datetime", size: int) -> str:
     form = form if start.date() == end.date() else "%m-%d %H:%M"
     first, last = f"{start:{form}}", f"{end:{form}}"
     return f"{first}{last:>{max(size - len(first), len(last) + 1)}} UTC"
-
-
-def _span(seconds: float) -> str:
-    """Write a span of time in the units a person would use."""
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    minutes, hours = seconds / 60, seconds / 3600
-    return f"{minutes:.0f} min" if minutes < 120 else f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.1f} days"
 
 
 def _bar(attempt: "Attempt", start: "datetime", span: float, width: int) -> str:

@@ -105,7 +105,7 @@ class _Base:
 class Overview(Store):
     """Shows how runs and tasks stand, what waits for a person, and what it costs."""
 
-    derived = (tallies.TABLE, spending.TABLE, spending.MARKS)
+    derived = (tallies.TABLE, spending.TABLE, spending.TOTALS, spending.MARKS, spending.OPEN)
 
     def __init__(
         self,

@@ -25,13 +25,16 @@ _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and 
 _FACTS = f"""
 select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent_seq, r.summary, r.started_at, r.ended_at,
        h.seq, h.at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
-       b.seq, b.at, coalesce(t.seq, 0), coalesce(m.seq, 0), {", ".join(f"coalesce(t.{name}, 0)" for name in tallies.FIELDS)}
+       b.seq, b.at, coalesce(t.seq, 0),
+       case when o.stream is null then h.seq else coalesce(m.seq, 0) end,
+       {", ".join(f"coalesce(t.{name}, 0)" for name in tallies.FIELDS)}
   from ({{runs}}) r
   join streams s on s.name = r.id
   join entries h on h.pos = {_NEWEST}
   join entries b on b.pos = case when h.seq > {_LOOK_BACK} then h.pos - {_LOOK_BACK} else s.no * {STREAM_SIZE} + 1 end
   left join {tallies.TABLE} t on t.run_id = r.id
   left join {spending.MARKS} m on m.stream = r.id
+  left join {spending.OPEN} o on o.stream = r.id
  order by r.started_at desc, r.id desc
 """
 _COLUMNS = (

@@ -1,10 +1,11 @@
 """What was spent on each day, by run, model and agent: kept up to a mark in each stream, and read from the charges after it.
 
-A row for every day that each charge adds to would cost it a page. The rows are made of charges when someone asks for days.
+A row for every day that each charge adds to would cost it a page. The rows are made of charges when someone asks for days. Which
+streams have charges after their mark is known (`spend_open`), so that nobody looks at all of them.
 """
 
 from decklog.db.where import placed
-from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.stores.journal.rows import HEAD, STREAM_SIZE
 from decklog.stores.overview.tallies import between, hash_at
 
 TYPE_CHECKING = False
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from decklog.db.base import Database, Row
     from decklog.stores.overview.tallies import Span
 
-TABLE, MARKS = "spend_days", "spend_marks"
+TABLE, TOTALS, MARKS, OPEN = "spend_days", "spend_totals", "spend_marks", "spend_open"
 KEY = ("run_id", "day", "model", "agent")
+_OF_DAY = KEY[1:]
 FIGURES = (
     *("calls", "input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens"),
     *("cost_microdollars", "unpriced_calls"),
@@ -41,21 +43,31 @@ select {_KEYS}, {_SUMS}
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 _BEHIND = f"""
 select s.name, s.no, {_NEWEST} - s.no * {STREAM_SIZE} as newest, coalesce(m.seq, 0)
-  from streams s
+  from {{some}}
   left join {MARKS} m on m.stream = s.name
  order by s.name
 """
-_ADD = f"""
-insert into {TABLE} ({", ".join((*KEY, *FIGURES))})
-values ({", ".join(":" + name for name in (*KEY, *FIGURES))})
-on conflict (run_id, day, model, agent) do update set
-  {", ".join(f"{name} = {TABLE}.{name} + excluded.{name}" for name in FIGURES)}
-"""
+_SOME = _BEHIND.format(some=f"{OPEN} o join streams s on s.name = o.stream")
+_ALL = _BEHIND.format(some="streams s")
+
+
+def _adding(table: str, key: "Sequence[str]") -> str:
+    """Write the statement that adds figures to those of a key."""
+    return f"""
+    insert into {table} ({", ".join((*key, *FIGURES))})
+    values ({", ".join(":" + name for name in (*key, *FIGURES))})
+    on conflict ({", ".join(key)}) do update set
+      {", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in FIGURES)}
+    """
 
 
 def behind(db: "Database") -> "list[tuple[str, int, int, int]]":
-    """List the streams with entries after their mark: name, number, newest entry and mark."""
-    return [row for row in db.rows(_BEHIND, {})[1] if row[2] is not None and row[2] > row[3]]
+    """List the streams with charges after their mark: name, number, newest entry and mark."""
+    return _behind(db, _SOME)
+
+
+def _behind(db: "Database", sql: str) -> "list[tuple[str, int, int, int]]":
+    return [row for row in db.rows(sql, {})[1] if row[2] is not None and row[2] > row[3]]
 
 
 def is_far(streams: "Sequence[tuple[str, int, int, int]]") -> bool:
@@ -64,13 +76,20 @@ def is_far(streams: "Sequence[tuple[str, int, int, int]]") -> bool:
 
 
 def catch_up(db: "Database") -> None:
-    """Move the marks of all streams up to their last entries."""
-    for stream, number, newest, _ in db.read(lambda: behind(db)):
-        db.write(lambda stream=stream, number=number, newest=newest: _advance(db, stream, number, newest))  # type: ignore[misc]
+    """Move the marks of the streams that have charges after them up to their last entries."""
+    for stream, *_ in db.read(lambda: behind(db)):
+        db.write(lambda stream=stream: _advance(db, stream))  # type: ignore[misc]
 
 
-def _advance(db: "Database", stream: str, number: int, end: int) -> None:
-    """Add a stream's charges up to an entry; another process may have done so meanwhile."""
+def _advance(db: "Database", stream: str) -> None:
+    """Add a stream's charges up to its last entry; another process may have done so meanwhile."""
+    # Nobody charges to it until this is written: what comes later opens it again.
+    number = db.lock_stream(stream)
+    head = None if number is None else db.one(HEAD, {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE})
+    if number is None or head is None:
+        return
+    db.count(f"delete from {OPEN} where stream = :stream", {"stream": stream})
+    end = head[0] % STREAM_SIZE
     first = {"stream": stream, "seq": 1, "hash": ""}
     db.count(f"insert into {MARKS} (stream, seq, hash) values (:stream, :seq, :hash) on conflict do nothing", first)
     row = db.one(f"select seq, hash from {MARKS} where stream = :stream for update", {"stream": stream})
@@ -82,7 +101,9 @@ def _advance(db: "Database", stream: str, number: int, end: int) -> None:
     place = number * STREAM_SIZE
     _, rows = db.rows(*between(_CHARGED, [(place + start, place + end)]))
     if rows:
-        db.many(_ADD, [dict(zip((*KEY, *FIGURES), found, strict=True)) for found in rows])
+        found = [dict(zip((*KEY, *FIGURES), row, strict=True)) for row in rows]
+        db.many(_adding(TABLE, KEY), found)
+        db.many(_adding(TOTALS, _OF_DAY), [{name: row[name] for name in (*_OF_DAY, *FIGURES)} for row in found])
     made = {"stream": stream, "seq": end, "hash": hash_at(db, stream, end)}
     db.count(f"update {MARKS} set seq = :seq, hash = :hash where stream = :stream", made)
 
@@ -98,7 +119,8 @@ def by(
     else:
         spans = [(number * STREAM_SIZE + mark, number * STREAM_SIZE + newest) for _, number, newest, mark in streams]
         later, places = between(_CHARGED, spans)
-        kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where day >= :since and day <= :until"
+        run, table = ("run_id", TABLE) if "run_id" in names else ("''", TOTALS)
+        kept = f"select {', '.join((run, *_OF_DAY, *FIGURES))} from {table} where day >= :since and day <= :until"
         rows, bound = f"{kept} union all {later}", {**bound, **places}
     _, found = db.rows(_added(names, rows, "day >= :since and day <= :until"), bound)
     return [dict(zip((*names, *FIGURES), row, strict=True)) for row in found]
@@ -124,14 +146,14 @@ def _added(names: "Sequence[str]", rows: str, condition: str) -> str:
 
 def derive(db: "Database") -> None:
     """Make all days anew."""
-    db.count(f"delete from {TABLE}", {})
-    db.count(f"delete from {MARKS}", {})
-    for stream, number, newest, _ in behind(db):
-        _advance(db, stream, number, newest)
+    for table in (TABLE, TOTALS, MARKS, OPEN):
+        db.count(f"delete from {table}", {})
+    for (stream,) in db.rows("select distinct coalesce(run_id, '@ledger') as stream from charges order by stream", {})[1]:
+        _advance(db, stream)
 
 
 def audit(db: "Database") -> "Iterator[dict[str, Any]]":
-    """Name each day that is not the sum of its charges, and each mark that is no entry's, as the fields of a problem."""
+    """Name each day that is not the sum of its charges, each mark that is no entry's and each stream that should be open."""
     is_strange = False
     for stream, seq, hash in list(db.each_as_is(f"select stream, seq, hash from {MARKS}", {})):
         if type(seq) is not int or hash_at(db, str(stream), seq) != hash:
@@ -141,9 +163,14 @@ def audit(db: "Database") -> "Iterator[dict[str, Any]]":
     if is_strange:
         return
     true = _sums(db.rows(f"select {_KEYS}, {_SUMS} from charges c group by 1, 2, 3, 4", {})[1])
-    for _, number, newest, mark in behind(db):
+    are_open = {stream for (stream,) in db.each_as_is(f"select stream from {OPEN}", {})}
+    for stream, number, newest, mark in _behind(db, _ALL):
         span = (number * STREAM_SIZE + mark, number * STREAM_SIZE + newest)
-        for place, part in _sums(db.rows(*between(_CHARGED, [span]))[1]).items():
+        later = _sums(db.rows(*between(_CHARGED, [span]))[1])
+        if later and stream not in are_open:
+            what = f"{OPEN} does not name {stream}, which has charges after its mark"
+            yield {"what": what, "table": OPEN, "record_id": stream, "column": "stream"}
+        for place, part in later.items():
             whole = true.get(place, _NOTHING)
             true[place] = tuple(one - other for one, other in zip(whole, part, strict=True))
     kept = _sums(db.each_as_is(f"select {', '.join((*KEY, *FIGURES))} from {TABLE}", {}))
@@ -153,6 +180,18 @@ def audit(db: "Database") -> "Iterator[dict[str, Any]]":
             columns = [name for name, one, other in zip(FIGURES, found, expected, strict=True) if one != other] or list(KEY)
             what = f"{TABLE} {' '.join(map(str, place))} is not the sum of its charges"
             yield {"what": what, "table": TABLE, "record_id": str(list(place)), "column": ", ".join(columns)}
+    yield from _audit_totals(db)
+
+
+def _audit_totals(db: "Database") -> "Iterator[dict[str, Any]]":
+    """Name each day of all runs that is not the sum of the days of each."""
+    names = ", ".join(_OF_DAY)
+    sums = ", ".join(f"cast(sum({name}) as bigint)" for name in FIGURES)
+    true = {tuple(row) for row in db.rows(f"select {names}, {sums} from {TABLE} group by {names}", {})[1]}
+    kept = {tuple(row) for row in db.each_as_is(f"select {names}, {', '.join(FIGURES)} from {TOTALS}", {})}
+    for row in sorted(true ^ kept, key=str):
+        what = f"{TOTALS} {' '.join(map(str, row[: len(_OF_DAY)]))} is not the sum of the days of each run"
+        yield {"what": what, "table": TOTALS, "record_id": str(list(row[: len(_OF_DAY)])), "column": ", ".join(FIGURES)}
 
 
 _NOTHING: "tuple[Any, ...]" = (0,) * len(FIGURES)

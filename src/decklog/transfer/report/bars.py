@@ -2,7 +2,7 @@
 
 from html import escape
 
-from decklog.transfer.report.document import shown_span
+from decklog.figures import took
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def bars(log: "Decklog", tasks: "list[Task]") -> "Iterator[str]":
     shown = rows[:_MOST_BARS]
     start = shown[0][1].started_at
     end = max(attempt.ended_at or log.clock.now() for _, attempt in shown)
-    yield f'<p class="soft">{shown_span(end - start)} from the first attempt to the last.</p>\n'
+    yield f'<p class="soft">{took(end - start)} from the first attempt to the last.</p>\n'
     for task, attempt in shown:
         yield _bar(task, attempt, start, end)
     if len(rows) > len(shown):
@@ -37,7 +37,7 @@ def _bar(task: "Task", attempt: "Attempt", start: "datetime", end: "datetime") -
     outcome = attempt.outcome.value if attempt.outcome else "running"
     ended = attempt.ended_at or end
     left, width = _share(attempt.started_at - start, end - start), _share(ended - attempt.started_at, end - start)
-    said = f"attempt {attempt.number} by {attempt.worker}: {outcome}, {shown_span(ended - attempt.started_at)}"
+    said = f"attempt {attempt.number} by {attempt.worker}: {outcome}, {took(ended - attempt.started_at)}"
     return (
         f'<div class="attempt"><span>{escape(task.title)}</span>'
         f'<span class="track"><span class="bar {outcome}" style="left:{left:.2f}%;width:{width:.2f}%"'

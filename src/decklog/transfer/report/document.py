@@ -9,7 +9,7 @@ from decklog.errors import Conflict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime, timedelta
+    from datetime import datetime
     from typing import Any
 
     Row = tuple[Any, ...]
@@ -147,13 +147,3 @@ def _cell(head: str, cell: "Any", numbers: "Row") -> str:
 def shown_time(moment: "datetime") -> str:
     """Write a time as people read it, to the minute."""
     return to_text(moment)[:16].replace("T", " ")
-
-
-def shown_span(span: "timedelta") -> str:
-    """Write how long something took in the unit a person would use."""
-    seconds = span.total_seconds()
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.1f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"

@@ -4,9 +4,9 @@ import os
 from html import escape
 from itertools import chain
 
-from decklog.figures import counted, dollars
+from decklog.figures import counted, dollars, took
 from decklog.transfer.report.bars import bars
-from decklog.transfer.report.document import document, figures, needs_you, share, shown_span, shown_time, table, write_file
+from decklog.transfer.report.document import document, figures, needs_you, share, shown_time, table, write_file
 from decklog.transfer.report.story import story
 
 TYPE_CHECKING = False
@@ -84,7 +84,7 @@ class RunPage:
         if self._criteria:
             yield f"{sum(is_met(one) for one in self._criteria)} of {len(self._criteria)}", "criteria met"
         yield (
-            shown_span((run.ended_at or self._log.clock.now()) - run.started_at),
+            took((run.ended_at or self._log.clock.now()) - run.started_at),
             "from start to end" if run.ended_at else "so far",
         )
 
