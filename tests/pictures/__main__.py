@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from tests.db.processes import ROOT, environment
-from tests.pictures import sample_log
+from tests.pictures import dashboard, sample_log
 from tests.pictures.terminal import picture
 
 PICTURES = ROOT / "docs/pictures"
@@ -31,6 +31,8 @@ def main() -> None:
             (PICTURES / f"{name}.svg").write_text(picture(f"decklog {' '.join(words)}", printed(words, path)), encoding="utf-8")
             sys.stdout.write(f"docs/pictures/{name}.svg\n")
         take_report(path, Path(folder) / "report.html")
+        (Path(folder) / "dashboard").mkdir()
+        dashboard.take(Path(folder) / "dashboard", PICTURES)
 
 
 def printed(words: list[str], path: Path) -> str:

@@ -24,7 +24,7 @@ def read(asked: Asked) -> View:
     data, shown = _TAB[tab](asked, head)
     strip = strip_of(asked.log.runs.pulse(run_id, buckets=STEPS))
     as_of = f"?at={head.at}" if head.at is not None else ""
-    shown |= {"run": head, "tab": tab, "tabs": TABS, "as_of": as_of, "strip": strip}
+    shown |= {"run": head, "tab": tab, "tabs": TABS, "as_of": as_of, "strip": strip, "last_at": head.moment}
     at = f" --at {head.at}" if head.at is not None else ""
     command = f"decklog runs {'snapshot' if at else 'show'} {run_id}{at}"
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{f' · as of {head.at}' if at else ''}"
