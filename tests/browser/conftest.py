@@ -3,18 +3,26 @@
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from decklog import Decklog
-from tests.browser.serving import Server
 from tests.pictures import sample_log
 from tests.waiting import wait_until
 from tests.web.asking import PASSWORD
+from tests.web.serving import Server
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+HAS_DRIVER = find_spec("playwright") is not None
+_NEEDED = {
+    "there is no chromium here (apt-get install chromium)": CHROMIUM is None,
+    "playwright is not installed (pip install 'decklog[browser]')": not HAS_DRIVER,
+}
+# Why no browser can be had; nothing when one can.
+MISSING = "; ".join(why for why, is_missing in _NEEDED.items() if is_missing)
 # Tells the test whatever a policy of the page held back: then the escaping had failed, and only the net caught it.
 WATCH = """
 window.violations = []
@@ -51,10 +59,9 @@ class Tab:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium here (apt-get install chromium)")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install 'decklog[browser]')")
-    with sync_api.sync_playwright() as playwright:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()

@@ -98,6 +98,15 @@ def test_a_short_call_imports_what_it_needs_and_nothing_else(
     assert found - allowed == set()
 
 
+@pytest.mark.parametrize("words", [("now",), ("runs", "find"), ("approvals", "find"), ("serve", "--help"), ("help", "all")])
+def test_no_command_but_the_one_that_serves_imports_what_the_dashboard_needs(tmp_path: Path, words: tuple[str, ...]) -> None:
+    Decklog.open(tmp_path / "log.db").close()
+    found = imported("-m", "decklog", "--db", str(tmp_path / "log.db"), *words)
+    of_the_web = {name for name in found if name.partition(".")[0] in ("starlette", "uvicorn", "jinja2", "anyio", "h11")}
+    assert of_the_web == set()
+    assert not any(name.startswith("decklog.web") for name in found)
+
+
 def test_a_module_that_comes_later_is_the_real_one_once_it_is_used() -> None:
     code = f"""
 import sys

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.cli.screens import Terminal
 from tests.db.processes import ROOT, environment
-from tests.pictures import sample_log
+from tests.pictures import dashboard, sample_log
 from tests.pictures.terminal import picture
 from tests.waiting import wait_until
 
@@ -35,6 +35,8 @@ def main() -> None:
             _write(name, picture(f"decklog {' '.join(words)}", screen(words, path)))
         _write("top", picture("decklog top", screen(["top"], path, until="q quit", lines=26), is_whole=True))
         take_report(path, Path(folder) / "report.html")
+        (Path(folder) / "dashboard").mkdir()
+        dashboard.take(Path(folder) / "dashboard", PICTURES)
 
 
 def _write(name: str, drawn: str) -> None:

@@ -1761,6 +1761,8 @@ class AsyncOverview:
         self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKey = ...
     ) -> list[dict[str, object]]:
         """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
+    async def decisions(self) -> int:
+        """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
     async def budgets(self) -> list[BudgetStanding]:
         """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
     async def ended(self, since: datetime, *, limit: int = ...) -> list[dict[str, object]]:

@@ -120,9 +120,7 @@ def _envelope(content: dict[str, Any], status: int) -> Response:
 
 
 def _html(asked: Asked, view: View) -> Response:
-    decisions = view.decisions
-    if decisions is None:
-        decisions = sum(item.is_decision for item in asked.log.overview.waiting(limit=100))
+    decisions = asked.log.overview.decisions() if view.decisions is None else view.decisions
     now_ = asked.log.clock.now()
     token = asked.session.form_token("logout", "")
     text = page(asked, view, now=now_, decisions=decisions, site=asked.site, logout_token=token, twin=asked.twin)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from decklog import Decklog, Invalid, ManualClock, NotFound
+from decklog import Decklog, Invalid, ManualClock, MessageSeverity, NotFound
 from decklog.stores.overview import spending, tallies
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.statements import statements
@@ -308,3 +308,10 @@ def test_the_number_of_statements_does_not_grow(log: Decklog) -> None:
     with statements(log) as many:
         log.overview.now()
     assert len(few) == len(many) <= 8
+
+
+def test_decisions_are_counted_as_the_sentence_counts_them(log: Decklog, run_id: str) -> None:
+    assert log.overview.decisions() == 0
+    log.approvals.ask(run_id, "May I?", by="ada", about="x")
+    log.inbox.post("ada", "Which one?", severity=MessageSeverity.QUESTION, run_id=run_id)
+    assert log.overview.decisions() == log.overview.now().decisions == 2

@@ -71,7 +71,7 @@ def serve(call: Call, port: int | None, read_only: bool, key: str | None) -> int
     It listens on the loopback alone, under a name of its own. The link that it prints logs one browser in, once, within five
     minutes; Enter prints another. Ctrl-C ends it and every session.
     """
-    from decklog.cli.serving import run
+    from decklog.cli.dashboard.serving import run
 
     run(call, port, read_only, key)
     return 0

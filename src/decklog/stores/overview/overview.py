@@ -279,6 +279,11 @@ class Overview(Store):
         return self._looked(lambda can_move: self._days(names, first.isoformat(), last.isoformat(), can_move))
 
     @reads
+    def decisions(self) -> int:
+        """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
+        return len(self._base(False).items)
+
+    @reads
     def budgets(self) -> list[BudgetStanding]:
         """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
         return standings(self._db, self._now())

@@ -35,8 +35,7 @@ def item(asked: Asked, **answer: Any) -> View:
 
 def _view(asked: Asked, page: Any, opened: dict[str, Any] | None, title: str, command: str, data: Any) -> View:
     shown = {"items": page, "opened": opened, "decided": _decided(asked.log)}
-    decisions = sum(one.is_decision for one in page)
-    return View("inbox.html", title, command, data, shown, next=page.next, place="inbox", decisions=decisions)
+    return View("inbox.html", title, command, data, shown, next=page.next, place="inbox")
 
 
 def _decided(log: Decklog) -> Any:

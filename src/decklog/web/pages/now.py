@@ -31,6 +31,7 @@ def read(asked: Asked) -> View:
         "failed": _part(lambda: log.overview.failed_tasks(midnight, limit=5)),
         "ended": _part(lambda: log.overview.ended(summary.at - timedelta(days=1), limit=5)),
         "spent": _spent(summary),
+        "last_at": max((run.last_at for run in summary.runs), default=None),
     }
     return View("now.html", "Now", "decklog now", summary, shown, place="now", decisions=summary.decisions)
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from decklog.errors import NotFound
 from decklog.web.pages import run_moment
 from decklog.web.pages.rows import folded, row_of
 from decklog.web.pages.run_moment import RunMoment
@@ -20,11 +21,11 @@ MOST_NEW = 1000
 def read(asked: Asked) -> View:
     """Read one tab of a run, now or as of an entry."""
     run_id, tab = asked.path["run_id"], asked.path["tab"]
-    head = run_moment.look(asked.log, run_id, asked.number("at"))
+    pulse = asked.log.runs.pulse(run_id, buckets=STEPS)
+    head = run_moment.look(asked.log, run_id, asked.number("at"), pulse["last"])
     data, shown = _TAB[tab](asked, head)
-    strip = strip_of(asked.log.runs.pulse(run_id, buckets=STEPS))
     as_of = f"?at={head.at}" if head.at is not None else ""
-    shown |= {"run": head, "tab": tab, "tabs": TABS, "as_of": as_of, "strip": strip}
+    shown |= {"run": head, "tab": tab, "tabs": TABS, "as_of": as_of, "strip": strip_of(pulse), "last_at": head.moment}
     at = f" --at {head.at}" if head.at is not None else ""
     command = f"decklog runs {'snapshot' if at else 'show'} {run_id}{at}"
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{f' · as of {head.at}' if at else ''}"
@@ -34,12 +35,15 @@ def read(asked: Asked) -> View:
 def rows(asked: Asked) -> View:
     """Read the entries after the last one that a page has, as rows to put beneath it."""
     run_id, after = asked.path["run_id"], asked.number("after") or 0
-    newest = asked.log.overview.run(run_id).entries
+    last = asked.log.journal.find(run_id, limit=1)
+    if not last:
+        raise NotFound(f"there is no run {run_id!r}", table="runs", id=run_id)
+    newest = last[0].seq
     is_far = newest - after > MOST_NEW
     start = newest - PAGE if is_far else after
     found = run_moment.entries(asked.log, run_id, after=start, until=newest)
     shown = {"parts_of_rows": folded(found), "left_out": newest - PAGE - after if is_far else 0, "run_id": run_id}
-    return View("rows.html", "Entries", f"decklog journal tail {run_id}", found, shown)
+    return View("rows.html", "Entries", f"decklog journal tail {run_id}", found, shown, decisions=0)
 
 
 def _overview(asked: Asked, head: RunMoment) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -46,16 +46,16 @@ class RunMoment:
         return times | {"planned": self.planned}
 
 
-def look(log: Decklog, run_id: str, at: int | None) -> RunMoment:
-    """Read a run's head, now or as of an entry."""
-    shown = log.overview.run(run_id)
-    if at is not None and not 1 <= at <= shown.entries:
-        raise NotFound(f"run {run_id} has entries 1 to {shown.entries}; there is no {at}", run_id=run_id)
-    return _now(log, shown) if at is None else _past(log, shown, at)
+def look(log: Decklog, run_id: str, at: int | None, newest: int) -> RunMoment:
+    """Read a run's head, now or as of an entry; `newest` is its last one."""
+    if at is None:
+        return _now(log.overview.run(run_id))
+    if not 1 <= at <= newest:
+        raise NotFound(f"run {run_id} has entries 1 to {newest}; there is no {at}", run_id=run_id)
+    return _past(log, run_id, at, newest)
 
 
-def _now(log: Decklog, shown: Any) -> RunMoment:
-    run = log.runs.get(shown.id)
+def _now(shown: Any) -> RunMoment:
     return RunMoment(
         id=shown.id,
         goal=shown.goal,
@@ -68,7 +68,7 @@ def _now(log: Decklog, shown: Any) -> RunMoment:
         ended_at=shown.ended_at,
         repo=shown.repo,
         branch=shown.branch,
-        parent=f"{run.parent_run_id}:{run.parent_seq}" if run.parent_run_id else None,
+        parent=shown.parent_run_id,
         tasks={state: shown.tasks[state] for state in STATES},
         workers=list(dict.fromkeys(str(task["worker"]) for task in shown.working_on)),
         waiting=shown.waiting,
@@ -78,25 +78,25 @@ def _now(log: Decklog, shown: Any) -> RunMoment:
     )
 
 
-def _past(log: Decklog, shown: Any, at: int) -> RunMoment:
+def _past(log: Decklog, run_id: str, at: int, newest: int) -> RunMoment:
     when = str(at)
-    run: Any = log.runs.records_at(shown.id, "runs", when, limit=1)[0]
-    tallies = log.runs.tallies(shown.id, at=when)
-    under_way = log.runs.lanes(shown.id, since=when, until=when, limit=20)["attempts"]
-    waiting = _open_approvals(log, shown.id, when)
+    run: Any = log.runs.records_at(run_id, "runs", when, limit=1)[0]
+    tallies = log.runs.tallies(run_id, at=when)
+    under_way = log.runs.lanes(run_id, since=when, until=when, limit=20)["attempts"]
+    waiting = _open_approvals(log, run_id, when)
     return RunMoment(
-        id=shown.id,
+        id=run_id,
         goal=run.goal,
         word=_word(run.status.value, waiting),
         seq=at,
-        newest=shown.entries,
+        newest=newest,
         at=at,
-        moment=log.journal.get(shown.id, at).at,
+        moment=log.journal.get(run_id, at).at,
         started_at=run.started_at,
         ended_at=run.ended_at,
         repo=run.repo,
         branch=run.branch,
-        parent=f"{run.parent_run_id}:{run.parent_seq}" if run.parent_run_id else None,
+        parent=run.parent_run_id,
         tasks={state: tallies[state] for state in STATES},
         workers=list(dict.fromkeys(one["worker"] for one in under_way if one["outcome"] is None)),
         waiting=waiting,

@@ -1,4 +1,4 @@
-// Everything here is a convenience: each page is whole without it.
+// A convenience: each page is whole without it.
 const $ = (selector, root = document) => root.querySelector(selector)
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)]
 const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).createPolicy('decklog', {
@@ -10,11 +10,7 @@ const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).cr
   },
 })
 const parsed = text => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
-const stored = (name, value) => {
-  try {
-    return value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value)
-  } catch { return null }
-}
+const stored = (name, value) => value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value)
 
 // Times
 
@@ -36,12 +32,13 @@ function tick() {
   say()
 }
 
-// Live: one worker per browser tells which runs moved; the page asks for what it does not have yet
+// Live: a worker tells which runs moved; the page asks for what it lacks
 
-const live = { state: 'connecting', lostSince: 0, lastAt: 0, held: false, wanted: false, busy: false, last: 0 }
+const live = { state: 'connecting', lostSince: 0, lastAt: Date.parse(document.body.dataset.last) - skew || 0, held: false, wanted: false, busy: false, last: 0 }
 function say() {
   const place = $('#live')
-  const text = live.held ? 'held still: press . to go on'
+  const text = $('[data-live=none]') ? 'as of an entry, not live'
+    : live.held ? 'held still: press . to go on'
     : live.state === 'live' ? 'live' + (live.lastAt ? `, entry ${span((Date.now() - live.lastAt) / 1000)} ago` : '')
     : live.state === 'lost' ? 'reconnecting; a restarted server needs a new login'
     : null
@@ -122,28 +119,25 @@ function add(list, fresh) {
   const last = Number(list.dataset.last)
   const newest = $$('li[id^="e-"]', fresh).reduce((most, row) => Math.max(most, Number(row.id.slice(2))), last)
   if (newest === last) return
-  const stay = list.closest('.columns') ? false : atEnd()
+  const inside = list.closest('.newest'), stay = !inside && atEnd()
   for (const row of rows) {
     row.classList.add('fresh')
-    list.append(document.adoptNode(row))
+    list.append(row)
   }
   list.dataset.last = newest
   while (list.children.length > 300) list.firstElementChild.remove()
   if (stay) scrollTo(0, document.documentElement.scrollHeight)
-  else if (!atEnd() && !list.closest('.columns')) newer(rows.length)
+  else if (!inside && !atEnd()) newer(rows.length)
 }
 let missed = 0
 function newer(count) {
   missed += count
-  let button = $('.newer button')
+  let button = $('.newer')
   if (!button) {
-    const place = document.createElement('p')
-    place.className = 'newer kept'
     button = document.createElement('button')
-    button.type = 'button'
-    button.onclick = () => { missed = 0; place.remove(); scrollTo(0, document.documentElement.scrollHeight) }
-    place.append(button)
-    $('#tail').after(place)
+    button.className = 'newer kept'
+    button.onclick = () => { missed = 0; button.remove(); scrollTo(0, document.documentElement.scrollHeight) }
+    $('#tail').after(button)
   }
   button.textContent = `↓ ${missed} new`
 }
@@ -151,6 +145,7 @@ function newer(count) {
 // The slider: a number that the page is as of
 
 const slide = $('#slide')
+let step = () => {}
 if (slide) {
   slide.hidden = false
   let wait = 0, round = 0
@@ -174,7 +169,7 @@ if (slide) {
     let before = true
     for (const part of [...$('.run', fresh).children]) {
       if (part.id === 'slider') { before = false; continue }
-      before ? $('#slider').before(document.adoptNode(part)) : $('.run').append(document.adoptNode(part))
+      before ? $('#slider').before(part) : $('.run').append(part)
     }
     $('#command').textContent = $('#command', fresh).textContent
     buttons()
@@ -184,7 +179,7 @@ if (slide) {
     clearTimeout(wait)
     wait = setTimeout(show, 80, Number(slide.value))
   })
-  window.step = by => {
+  step = by => {
     slide.value = Number(slide.value) + by
     slide.dispatchEvent(new Event('input'))
   }
@@ -210,8 +205,8 @@ const keys = {
   k: () => move(-1),
   a: () => choose('granted'),
   d: () => choose('denied'),
-  '[': () => window.step && window.step(-1),
-  ']': () => window.step && window.step(1),
+  '[': () => step(-1),
+  ']': () => step(1),
   '.': () => { live.held = !live.held; say(); if (!live.held) { refresh(); if ($('#tail')) follow() } },
   c: () => copy('command'),
   t: () => theme(true),
@@ -246,12 +241,9 @@ function buttons() {
   }
 }
 function theme(turn) {
-  let wanted = stored('theme')
-  if (turn) {
-    const isDark = wanted ? wanted === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches
-    stored('theme', wanted = isDark ? 'light' : 'dark')
-  }
-  if (wanted) document.documentElement.dataset.theme = wanted
+  const isDark = (stored('theme') || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : '')) === 'dark'
+  if (turn) stored('theme', isDark ? 'light' : 'dark')
+  if (stored('theme')) document.documentElement.dataset.theme = stored('theme')
 }
 $('#keys-on').checked = stored('keys') !== 'off'
 $('#keys-on').onchange = event => stored('keys', event.target.checked ? 'on' : 'off')

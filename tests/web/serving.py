@@ -53,6 +53,11 @@ class Server:
         return subprocess.Popen(given, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=variables)
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

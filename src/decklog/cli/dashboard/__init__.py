@@ -1,0 +1,1 @@
+"""The dashboard as the command line starts it."""

@@ -1,0 +1,108 @@
+"""Pictures of the dashboard: the made-up log at a fixed hour, in a real browser, light and dark."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from decklog import Decklog, ManualClock
+from tests.browser.conftest import CHROMIUM, MISSING
+from tests.pictures import sample_log
+from tests.web.serving import free_port
+
+# What is shown, by the name of its picture.
+SCREENS = {"now": "/now", "inbox": "/inbox", "run": "/runs/commas/overview", "past": "/runs/commas/overview?at=38"}
+SCHEMES = {"light": tuple(SCREENS), "dark": ("now", "run")}
+_START = datetime(2026, 11, 16, 11, 0, tzinfo=UTC) - timedelta(hours=22)
+
+
+def take(folder: Path, into: Path) -> None:
+    """Take all pictures, where there is a browser."""
+    if MISSING:
+        sys.stdout.write(f"docs/pictures/dashboard-*.png are as they were: {MISSING}\n")
+        return
+    from playwright.sync_api import sync_playwright
+
+    with _dashboard(folder) as link, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(link)
+        page.wait_for_url(link.partition("login")[0])
+        for scheme in SCHEMES:
+            _shoot(browser, context.storage_state(), link.partition("/login")[0], scheme, into)
+        browser.close()
+
+
+def _shoot(browser: Any, state: Any, origin: str, scheme: str, into: Path) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme, storage_state=state)
+    page = context.new_page()
+    for name in SCHEMES[scheme]:
+        page.goto(origin + SCREENS[name])
+        page.wait_for_timeout(300)
+        page.screenshot(path=str(into / f"dashboard-{name}-{scheme}.png"))
+        sys.stdout.write(f"docs/pictures/dashboard-{name}-{scheme}.png\n")
+    context.close()
+
+
+@contextmanager
+def _dashboard(folder: Path) -> Iterator[str]:
+    """Serve the log by a clock that stands still, from this process."""
+    import uvicorn
+
+    from decklog.web.application import application
+    from decklog.web.live import Feed
+    from decklog.web.names import Names
+    from decklog.web.sessions import Sessions
+    from decklog.web.site import Site
+
+    path, clock = sample_log.made(folder, _START)
+    with Decklog.open(path, clock=clock) as log:
+        _more(log, clock)
+        site = Site(log, "parser", Names("dl-000000.localhost", free_port()), Sessions(), Feed(log))
+        config = uvicorn.Config(application(site), host="127.0.0.1", port=site.names.port, log_level="error", ws="none")
+        server = uvicorn.Server(config)
+        thread = Thread(target=server.run)
+        thread.start()
+        try:
+            while not server.started:
+                os.sched_yield()
+            yield f"{site.names.origin}/login#{site.sessions.new_link()}"
+        finally:
+            site.feed.close()
+            server.should_exit = True
+            thread.join()
+
+
+def _more(log: Any, clock: ManualClock) -> None:
+    """Write what else a manager has on the desk: a second run at work, one that has gone quiet, a budget and a deadline."""
+    log.budgets.set("all", period="day", limit_microdollars=50_000_000)
+    log.runs.start("Upgrade to Python 3.13", run_id="python-313", repo="jobs")
+    log.tasks.add_many("python-313", [{"title": f"Port module {number}"} for number in range(12)])
+    log.tasks.claim("python-313", worker="dev-3", lease_seconds=60)
+    clock.advance(hours=1, minutes=40)
+    log.runs.start("Move the scheduler off cron and onto the queue, with no run lost", run_id="scheduler", repo="jobs")
+    log.tasks.add_many("scheduler", [{"title": f"Move job {number} over"} for number in range(8)])
+    for number in range(3):
+        claim = log.tasks.claim("scheduler", worker="qa-2", lease_seconds=3600)
+        with log.acting("qa-2"), claim:
+            call = {"tool": "run", "arguments": {"command": f"pytest -q tests/test_job_{number}.py"}, "result": {"exit_code": 0}}
+            log.journal.append("scheduler", kind="tool", subtype="run", payload=call)
+            clock.advance(minutes=3)
+            log.ledger.charge("a-model", input_tokens=90_000, output_tokens=4000, cost_microdollars=1_310_000, run_id="scheduler")
+            claim.finish("It runs from the queue")
+    log.tasks.claim("scheduler", worker="qa-2", lease_seconds=3600)
+    log.approvals.ask(
+        "scheduler",
+        "May I switch cron off on the staging host?",
+        by="qa-2",
+        about="ssh staging sudo systemctl disable --now cron",
+        expires_in_minutes=90,
+        default_verdict="denied",
+    )
+    clock.advance(seconds=41)
+    log.trust.bind("ana", "cli", password=" ".join(("a", "password", "for", "pictures")))

@@ -1,0 +1,75 @@
+"""`decklog serve` as people start it: a process, its sockets, its link and its end."""
+
+import http.client
+import signal
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from decklog import Decklog
+from decklog.errors import Unavailable
+from decklog.web.server import listening
+from tests.web.serving import Server, free_port
+
+
+@contextmanager
+def asked(server: Server, method: str, path: str, body: str | None = None, **headers: str) -> Iterator[http.client.HTTPResponse]:
+    host = {"Host": server.origin.removeprefix("http://")}
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
+        connection.request(method, path, body, host | {name.replace("_", "-"): value for name, value in headers.items()})
+        with connection.getresponse() as answer:
+            yield answer
+
+
+def test_it_serves_on_the_loopback_logs_in_by_its_link_and_ends_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with Decklog.open(path) as log:
+        log.runs.start("Teach the parser to read trailing commas", run_id="commas")
+    server = Server(str(path), tmp_path).start()
+    try:
+        token = server.link.partition("#")[2]
+        assert token not in Path(f"/proc/{server.pid}/cmdline").read_text()
+        follow(server, path, token)
+    finally:
+        server.stop(signal.SIGKILL)
+    assert len(server.printed.splitlines()) == 1
+    kept = [one for one in (tmp_path / "state").rglob("*") if one.is_file()]
+    assert [stat.S_IMODE(one.stat().st_mode) for one in kept] == [0o600]
+    assert token not in kept[0].read_text()
+
+
+def follow(server: Server, path: Path, token: str) -> None:
+    """Log in, look, listen to what is written, and end the server while somebody listens."""
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": server.origin}
+    with asked(server, "GET", "/", Host="attacker.example") as answer:
+        assert answer.status == 421
+    with asked(server, "POST", "/login", urlencode({"token": token}), **form) as answer:
+        cookie = (answer.getheader("set-cookie") or "").partition(";")[0]
+    with asked(server, "GET", "/", Cookie=cookie) as page:
+        assert (page.status, b"Teach the parser" in page.read(), page.getheader("server")) == (200, True, None)
+    with asked(server, "GET", "/events", Cookie=cookie) as stream:
+        assert stream.readline().startswith(b"retry:")
+        with Decklog.open(path) as log:
+            log.journal.append("commas", "hello")
+        while b'"commas": 2' not in stream.readline():
+            pass
+        began = time.monotonic()
+        assert server.stop(signal.SIGINT) == 0
+        assert time.monotonic() - began < 5
+
+
+def test_a_port_that_somebody_has_is_refused_with_what_to_do() -> None:
+    port = free_port()
+    taken = listening(port)
+    try:
+        with pytest.raises(Unavailable, match=f"port {port}"):
+            listening(port)
+        assert {one.getsockname()[0] for one in taken} <= {"127.0.0.1", "::1"}
+    finally:
+        for one in taken:
+            one.close()
