@@ -1,5 +1,7 @@
 """A piece goes through its stages: worked on, checked, landed; and back, with what was found."""
 
+import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, NotFound
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.settings import configuration, plan
+from decklog.tools.sandbox.sandbox import Kind, best_kind
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, states, target_of, task_of
 from tests.conductor.repositories import everything, git, write
 
@@ -178,9 +181,31 @@ def test_money_is_reserved_for_a_piece_and_a_spender_is_ended(sqlite_target: str
         assert spent["dear.w1"] <= 2 * (1_000_000 + 400_000), "two attempts, each its piece and one turn"
 
 
-def test_three_conductors_of_one_run_do_nothing_twice(log: Decklog, checked: Path) -> None:
-    import threading
+def test_without_money_nothing_new_is_begun_and_the_run_ends(sqlite_target: str, checked: Path) -> None:
+    write(checked, {"decklog.toml": SETTINGS + "\n[budget]\nrun_usd = 1.0\npiece_usd = 2.0\n"})
+    git(checked, "commit", "-q", "-a", "-m", "Money")
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, piece("it", GOOD)).run()
+        assert states(site) == {"it.w1": "pending", "it": "pending"}
 
+
+@pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
+def test_agents_and_checks_work_in_a_sandbox_and_write_nowhere_else(sqlite_target: str, checked: Path, tmp_path: Path) -> None:
+    here = json.dumps(str(Path(__file__).parent))
+    held = SETTINGS.replace('sandbox = "none"', 'sandbox = "auto"').replace("commits =", f"readable = [{here}]\ncommits =")
+    write(checked, {"decklog.toml": held.replace('report = "junit"', f'report = "junit"\nreadable = [{here}]')})
+    git(checked, "commit", "-q", "-a", "-m", "Held")
+    canary = checked / ".git/config"
+    reach = ["run", ["sh", "-c", f"echo reached >> {canary}; echo reached > {tmp_path}/out"]]
+    before = everything(checked)
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, piece("it", reach, GOOD, ["commit"])).run()
+        assert landed_titles(site) == ["Piece it"]
+    assert everything(checked) == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_three_conductors_of_one_run_do_nothing_twice(log: Decklog, checked: Path) -> None:
     pieces = [piece(f"p{number}", ["write", f"p{number}.txt", "1\n"]) for number in range(3)]
     site = Work(log, checked, *pieces).site()
     threads = [threading.Thread(target=Conductor(site).run) for _ in range(3)]
@@ -246,8 +271,6 @@ PLANS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 
 @pytest.mark.parametrize("kind", PLANS)
 def test_a_plan_that_could_not_be_worked_through_is_refused_by_name(kind: str) -> None:
-    import json
-
     table, error, message = PLANS[kind]
     with pytest.raises(error, match=message):
         plan.parse(json.dumps(table).encode(), is_json=True)
