@@ -1,5 +1,7 @@
 """Tests are not passed by changing them, nor what runs them: nothing of that lands without a person's yes."""
 
+import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.checks import report
 from decklog.conductor.checks.examination import Examination, Examiner
+from decklog.conductor.settings.configuration import Configuration
 from decklog.conductor.site import Site
 from tests.conductor.plans import CALC, TESTS, Work, piece
 from tests.conductor.repositories import git, write
@@ -98,18 +101,21 @@ HONEST: dict[str, tuple[dict[str, str], list[str]]] = {
 @pytest.fixture(scope="module")
 def examined(tmp_path_factory: pytest.TempPathFactory, first_checked: Path, empty_log_file: Path) -> Any:
     """One run whose base is green, for all ways: what each examines is another tree."""
-    import shutil
-
     home = tmp_path_factory.mktemp("gaming")
     shutil.copytree(first_checked, home / "repository")
-    settings = home / "repository/decklog.toml"
-    settings.write_text(settings.read_text().replace("minutes = 0.5", "minutes = 0.05"))
-    git(home / "repository", "commit", "-q", "-a", "-m", "Less patience")
     with Decklog.open(shutil.copy(empty_log_file, home / "decklog.db")) as log:
         yield Work(log, home / "repository", piece("it")).site()
 
 
-def examine(site: Site, name: str, files: dict[str, str], deleted: list[str]) -> Examination:
+def impatient(site: Site) -> Configuration:
+    """Give the settings of a run with checks that have half a second."""
+    checks = tuple(dataclasses.replace(check, minutes=0.5 / 60) for check in site.configuration.checks)
+    return dataclasses.replace(site.configuration, checks=checks)
+
+
+def examine(
+    site: Site, name: str, files: dict[str, str], deleted: list[str], settings: Configuration | None = None
+) -> Examination:
     """Examine a change of these files, made on the base."""
     folder = site.repository.folder
     git(folder, "checkout", "-q", "--detach", "main")
@@ -119,14 +125,14 @@ def examine(site: Site, name: str, files: dict[str, str], deleted: list[str]) ->
     git(folder, "add", "-A", "-f")
     git(folder, "commit", "-q", "-m", name)
     base, tip = (git(folder, "rev-parse", commit) for commit in ("main", "HEAD"))
-    examiner = Examiner(site.log, site.run_id, site.configuration, site.runner(lambda: None), task_id=None)
+    examiner = Examiner(site.log, site.run_id, settings or site.configuration, site.runner(lambda: None), task_id=None)
     return examiner.examine(base, tip)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_no_way_to_game_the_tests_lands_without_a_person(examined: Site, way: str) -> None:
     files, deleted, expected = WAYS[way]
-    found = examine(examined, way, files, deleted)
+    found = examine(examined, way, files, deleted, impatient(examined) if way == "sleep past the time" else None)
     assert not found.is_green
     assert found.outcome == expected or expected == "not green", found.findings
 
@@ -149,8 +155,6 @@ def test_a_flaky_test_does_not_pass(examined: Site, tmp_path: Path) -> None:
 
 
 def test_a_check_that_is_not_there_is_an_error_and_stops_the_run(examined: Site) -> None:
-    import dataclasses
-
     check = dataclasses.replace(examined.configuration.checks[0], command=("no-such-program", "{report}"))
     settings = dataclasses.replace(examined.configuration, checks=(check,))
     examiner = Examiner(examined.log, examined.run_id, settings, examined.runner(lambda: None), task_id=None)

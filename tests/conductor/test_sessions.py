@@ -78,18 +78,18 @@ def test_a_stream_that_is_read_twice_is_charged_and_recorded_once(log: Decklog, 
 
 
 def test_an_agent_that_overspends_is_ended_after_the_turn_that_did(log: Decklog, task_id: str, tmp_path: Path) -> None:
-    turn = [["print", {"type": "turn", "cost": 0.4}], ["sleep", 0.3]]
+    turn = [["print", {"type": "turn", "cost": 0.6}], ["sleep", 1.5]]
     running = started(tmp_path, ["repeat", 50, turn])
     outcome = watch(log, running, agent(), budget_microdollars=1_000_000)
     assert (outcome.ended_for, outcome.reason) == ("budget", "stopped")
-    assert outcome.microdollars <= 1_000_000 + 400_000
+    assert outcome.microdollars <= 1_000_000 + 600_000
 
 
-STALL = 0.4
+STALL = 1.0
 STALLS: dict[str, tuple[list[Any], str | None, float]] = {
     "silent": (["sleep", 30], "stalled", STALL + 2),
     "heartbeats": (["repeat", 300, [["print", {"type": "beat"}], ["sleep", 0.1]]], "stalled", 2 * STALL + 2),
-    "polling": (["repeat", 12, [["print", {"type": "tool"}], ["sleep", 0.1]]], None, 30.0),
+    "polling": (["repeat", 25, [["print", {"type": "tool"}], ["sleep", 0.1]]], None, 30.0),
 }
 
 
@@ -102,7 +102,8 @@ def test_an_agent_is_ended_when_it_makes_no_progress_and_not_when_it_does(
     running = started(tmp_path, step)
     outcome = watch(log, running, agent(stall_minutes=STALL / 60))
     assert outcome.ended_for == ended_for
-    assert time.monotonic() - begun < seconds + 2
+    # Starting and ending take their time on a busy machine.
+    assert time.monotonic() - begun < seconds + 8
 
 
 def test_nothing_of_an_agent_is_alive_after_its_end(log: Decklog, task_id: str, tmp_path: Path) -> None:
@@ -139,9 +140,9 @@ def _orphan(tmp_path: Path, steps: list[Any], grace: float) -> Running:
 
 
 def test_an_orphan_that_is_adopted_goes_on_past_its_grace(tmp_path: Path) -> None:
-    running = _orphan(tmp_path, [["wait", "go"], ["exit", 5]], grace=1.0)
+    running = _orphan(tmp_path, [["wait", "go"], ["exit", 5]], grace=3.0)
     running.adopt()
-    end = time.monotonic() + 1.8
+    end = time.monotonic() + 4.0
     while time.monotonic() < end:
         assert running.ending() is None
         time.sleep(0.1)

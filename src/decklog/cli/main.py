@@ -45,7 +45,10 @@ COMMANDS = {
     "search": ("journal", "Find entries that have all the words, newest first; `word*` matches a beginning."),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),
     "tools": ("tools", "Judge commands and paths, and use an agent's tools."),
-    "run": ("run", "Take a plan through this repository: agents work side by side, code checks, one lane merges what is green."),
+    "run": (
+        "conductor.run",
+        "Take a plan through this repository: agents work side by side, code checks, one lane merges what is green.",
+    ),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),
     "import": ("transfer", "Take another form of a log into this one."),

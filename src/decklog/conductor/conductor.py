@@ -1,7 +1,8 @@
 """The conductor: lanes that claim the stages of a run one after the other, until there is nothing left that it can do."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,13 @@ from decklog.errors import BudgetExceeded, DecklogError, LeaseLost, Unavailable
 
 if TYPE_CHECKING:
     from decklog.stores.work.claim import Claim
+    from decklog.stores.work.task import Task
 
 LEASE_SECONDS = 60.0
 WAIT_SECONDS = 1.0
+SHORTEST_WAIT = 0.05
 TROUBLE_SECONDS = 30.0
+CHECKS_AT_ONCE = 2
 _PAGE = 200
 
 
@@ -34,6 +38,7 @@ class Conductor:
         self._ending = threading.Event()
         self._changed = threading.Event()
         self._room = threading.Semaphore(site.configuration.agents_at_once)
+        self._has_money = True
         self.trouble: str | None = None
 
     @property
@@ -53,29 +58,34 @@ class Conductor:
 
     def run(self) -> None:
         """Work until nothing is left that could be claimed, or until told to stop."""
-        recovery = Recovery(self._site, LEASE_SECONDS)
-        threads = [self._thread(self._go_on, claim, fence) for claim, fence in recovery.take_over()]
-        threads += [self._thread(self._claims, WORK, self._work) for _ in range(self._site.configuration.agents_at_once)]
-        threads += [self._thread(self._claims, CHECK, self._check) for _ in range(2)]
-        threads.append(self._thread(self._claims, LAND, self._land))
-        try:
-            while not self._stopping.is_set() and not self._is_over():
-                self._changed.wait(WAIT_SECONDS)
-                self._changed.clear()
-                self._on_change()
-        finally:
-            self.stop()
-            for thread in threads:
-                thread.join()
-
-    def _thread(self, target: Callable[..., None], *args: object) -> threading.Thread:
-        thread = threading.Thread(target=target, args=args, daemon=True)
-        thread.start()
-        return thread
+        adopted = Recovery(self._site, LEASE_SECONDS).take_over()
+        lanes = [(WORK, self._work)] * self._site.configuration.agents_at_once
+        lanes += [(CHECK, self._check)] * CHECKS_AT_ONCE + [(LAND, self._land)]
+        with ThreadPoolExecutor(len(adopted) + len(lanes), thread_name_prefix="conductor") as pool:
+            under_way = [pool.submit(self._go_on, claim, fence) for claim, fence in adopted]
+            under_way += [pool.submit(self._claims, role, handle) for role, handle in lanes]
+            try:
+                while not self._stopping.is_set() and not self._is_over():
+                    self._changed.wait(WAIT_SECONDS)
+                    self._changed.clear()
+                    self._on_change()
+                    # Many changes at once are told together.
+                    self._stopping.wait(SHORTEST_WAIT)
+            finally:
+                self.stop()
+        for one in under_way:
+            one.result()
 
     # Lanes
 
     def _claims(self, role: str, handle: Callable[["Claim"], None]) -> None:
+        """Claim one task after the other; a fault of our own stops all lanes, and is raised where they were started."""
+        try:
+            self._claim_on(role, handle)
+        finally:
+            self.stop()
+
+    def _claim_on(self, role: str, handle: Callable[["Claim"], None]) -> None:
         while not self._stopping.is_set():
             if role == WORK and not self._room.acquire(timeout=WAIT_SECONDS):
                 continue
@@ -103,6 +113,8 @@ class Conductor:
             )
         except BudgetExceeded as problem:
             self.trouble = problem.message
+            self._has_money = False
+            self._changed.set()
             self._stopping.wait(WAIT_SECONDS)
             return None
 
@@ -168,15 +180,20 @@ class Conductor:
     def _is_over(self) -> bool:
         """Say whether nothing is left that this run could do by itself: only done, blocked, or waiting for a person."""
         self._site.stages.resume_answered()
-        run = self._log.runs.get(self._site.run_id)
-        if run.status.value != "active":
+        if self._log.runs.get(self._site.run_id).status.value != "active":
             return True
+        return not any(map(self._can_go_on, self._tasks()))
+
+    def _can_go_on(self, task: "Task") -> bool:
+        if task.state != "pending" or task.open_dependencies > 0:
+            return task.state == "running"
+        # Without money nothing new is begun; what is begun is still checked and landed.
+        return task.role in (CHECK, LAND) or (task.role == WORK and self._has_money)
+
+    def _tasks(self) -> Iterator["Task"]:
         after = None
         while True:
             page = self._log.tasks.find(self._site.run_id, limit=_PAGE, after=after)
-            for task in page:
-                is_ready = task.state == "pending" and task.open_dependencies == 0
-                if task.state == "running" or (is_ready and task.role in (WORK, CHECK, LAND)):
-                    return False
+            yield from page
             if (after := page.next) is None:
-                return True
+                return

@@ -93,7 +93,13 @@ def _key(content: bytes, repository: Repository) -> str:
 
 
 def _of_plan(log: "Decklog", key: str) -> "list[Run]":
-    return [run for run in log.runs.find(limit=200) if (run.key or "").startswith(f"{key}:")]
+    found: list[Run] = []
+    after = None
+    while True:
+        page = log.runs.find(limit=200, after=after)
+        found += [run for run in page if (run.key or "").startswith(f"{key}:")]
+        if (after := page.next) is None:
+            return found
 
 
 def check_agents(settings: configuration.Configuration) -> None:

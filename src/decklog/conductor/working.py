@@ -134,7 +134,8 @@ class Attempt:
                 writable=_expanded(agent.writable),
             ),
             log_file=self._site.log_file,
-            env=agent.env,
+            # What Python writes beside its modules would be taken for work.
+            env={"PYTHONDONTWRITEBYTECODE": "1", **agent.env},
             pass_env=agent.pass_env,
             keeps_home=agent.keeps_home,
             input=told if agent.prompt == "stdin" else None,

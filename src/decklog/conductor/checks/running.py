@@ -1,5 +1,6 @@
 """Runs one check on exactly one tree: in a fresh place, under a supervisor and a sandbox, and says what came of it."""
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -72,7 +73,9 @@ class Runner:
             mark=mark,
             root=place.tree,
             folder=folder,
-            sandbox=Sandbox(kind=self.sandbox, network=check.network, readable=(str(self.repository.objects),)),
+            sandbox=Sandbox(
+                kind=self.sandbox, network=check.network, readable=(str(self.repository.objects), *_expanded(check.readable))
+            ),
             log_file=self.log_file,
             env={"PYTHONDONTWRITEBYTECODE": "1", **check.env},
             pass_env=check.pass_env,
@@ -98,6 +101,10 @@ class Runner:
             time.sleep(wait)
             wait = min(wait * 1.5, LONGEST_WAIT)
         return ended
+
+
+def _expanded(paths: Sequence[str]) -> list[str]:
+    return [os.path.expanduser(path) for path in paths]
 
 
 def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] | None, output: str) -> Said:

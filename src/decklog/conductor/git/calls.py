@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from decklog.conductor import kill_points
@@ -94,6 +95,7 @@ def call(
     return Answer(done.returncode, done.stdout)
 
 
+@cache
 def version() -> str:
     """Give the version of git, and refuse one that is too old to merge without a working tree."""
     words = call(["--version"], variables={}).text.split()

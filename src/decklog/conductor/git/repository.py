@@ -53,6 +53,7 @@ class Repository:
         self.objects = common / "objects"
         self.state = state / "places" / hashlib.sha256(os.fsencode(common)).hexdigest()[:16]
         self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._trees: dict[str, str] = {}
 
     @classmethod
     def find(cls, path: str | os.PathLike[str], state: Path) -> "Repository":
@@ -158,8 +159,10 @@ class Repository:
     # Objects
 
     def tree(self, commit: str) -> str:
-        """Give the tree of a commit."""
-        return self.on_objects("rev-parse", f"{commit}^{{tree}}").text
+        """Give the tree of a commit, named by its id: what one has does not change."""
+        if commit not in self._trees:
+            self._trees[commit] = self.on_objects("rev-parse", f"{commit}^{{tree}}").text
+        return self._trees[commit]
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
         """Say whether one commit is in the history of another."""

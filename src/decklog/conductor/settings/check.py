@@ -23,6 +23,7 @@ class Check:
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

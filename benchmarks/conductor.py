@@ -1,0 +1,159 @@
+"""The conductor under kill -9: it is killed at random moments of a run, and started again, until the run is over.
+
+`python -m benchmarks.conductor --kills 200` works plans of 8 pieces with 4 scripted agents through small repositories until so
+many kills have fallen; with `--supervisors`, at two kills in five all supervisors of the run are killed too. Afterwards every
+commit of the target is written out and checked again.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from decklog import Decklog
+from decklog.conductor import starting
+from decklog.conductor.conductor import Conductor
+from decklog.tools.shell.process_identity import Identity
+
+PIECES, AGENTS = 8, 4
+TURN_MICRODOLLARS = 10_000
+AGENT = """
+import json, pathlib, re, sys, time
+number = re.search("piece number ([0-9]+)", sys.stdin.read())[1]
+for _ in range(3):
+    print(json.dumps({"type": "turn", "cost": 0.01}), flush=True)
+    time.sleep(0.05)
+pathlib.Path(f"part{number}.py").write_text(f"VALUE = {number}\\n")
+"""
+CHECK = """
+import glob, re
+for name in glob.glob("part*.py"):
+    assert re.fullmatch("VALUE = [0-9]+", open(name).read().strip())
+"""
+SETTINGS = """
+[run]
+agents = {agents}
+sandbox = "none"
+orphan_seconds = 30
+[agents.scripted]
+command = {agent}
+stream = "jsonl"
+events = [{{ when = {{ "/type" = "turn" }}, as = "usage", take = {{ cost_usd = "/cost" }} }}]
+[[checks]]
+name = "parts"
+command = {check}
+"""
+
+
+class Ground:
+    """A repository with a plan, a log, and the processes that work it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.repository = folder / "repository"
+        self.target = str(folder / "decklog.db")
+        self.state = folder / "state"
+        self.repository.mkdir(parents=True)
+        python = [sys.executable, "-I", "-S", "-c"]
+        settings = SETTINGS.format(agents=AGENTS, agent=json.dumps([*python, AGENT]), check=json.dumps([*python, CHECK]))
+        (self.repository / "decklog.toml").write_text(settings)
+        for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
+            self.git("-c", "user.name=kills", "-c", "user.email=kills@localhost", *words)
+        pieces = [{"name": f"p{number}", "objective": f"This is piece number {number}."} for number in range(PIECES)]
+        self.plan = json.dumps({"goal": "Write all parts", "pieces": pieces}).encode()
+        Decklog.open(self.target).close()
+
+    def git(self, *words: str) -> str:
+        return subprocess.run(["git", *words], cwd=self.repository, capture_output=True, text=True, check=True).stdout.strip()
+
+    def work(self, seconds: float | None) -> bool:
+        """Work on the plan in a process of its own, killed after so long; say whether it came to its end."""
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with Decklog.open(self.target) as log:
+                    Conductor(self._site(log)).run()
+                code = 0
+            finally:
+                os._exit(code)
+        end = None if seconds is None else time.monotonic() + seconds
+        while (done := os.waitpid(child, os.WNOHANG))[0] == 0:
+            if end is not None and time.monotonic() > end:
+                os.kill(child, signal.SIGKILL)
+                end = None
+            time.sleep(0.005)
+        code = os.waitstatus_to_exitcode(done[1])
+        assert code in (0, -signal.SIGKILL), code
+        return code == 0
+
+    def _site(self, log: Decklog) -> starting.Site:
+        return starting.start(log, self.plan, is_json=True, cwd=self.repository, state=self.state, say=lambda _: None)
+
+    def kill_supervisors(self) -> None:
+        for note in self.state.glob("**/running.json"):
+            Identity.from_text(json.loads(note.read_text())["supervisor"]).send(signal.SIGKILL)
+
+    def findings(self) -> Counter[str]:
+        """Count what must not be: lost, doubled, red, open, wrongly charged."""
+        found: Counter[str] = Counter()
+        with Decklog.open(self.target) as log:
+            (run,) = [one for one in log.runs.find() if one.status == "active"]
+            target = f"refs/decklog/{run.id}/target"
+            titles = Counter(self.git("log", "--format=%s", target).splitlines()[:-1])
+            found["pieces lost"] = sum(titles[f"p{number}"] == 0 for number in range(PIECES))
+            found["pieces landed twice"] = sum(count > 1 for count in titles.values())
+            found["red commits"] = sum(self._is_red(commit) for commit in self.git("rev-list", target).split())
+            found["effects left open"] = len(log.effects.open(run.id))
+            found["logs not whole"] = int(not log.journal.verify(run.id).ok)
+            found["wrong files"] = int(self.git("ls-tree", "-r", "--name-only", target).split() != self._files())
+            found["attempts charged twice"] = self._charged_twice(log, run.id)
+        return found
+
+    def _files(self) -> list[str]:
+        return sorted(["decklog.toml", *(f"part{number}.py" for number in range(PIECES))])
+
+    def _is_red(self, commit: str) -> bool:
+        with tempfile.TemporaryDirectory() as folder:
+            archive = subprocess.run(["git", "archive", commit], cwd=self.repository, capture_output=True, check=True).stdout
+            subprocess.run(["tar", "-x"], input=archive, cwd=folder, check=True)
+            return subprocess.run([sys.executable, "-I", "-S", "-c", CHECK], cwd=folder, check=False).returncode != 0
+
+    def _charged_twice(self, log: Decklog, run_id: str) -> int:
+        """Count agents that were charged for more turns than they took."""
+        agents = len(log.effects.find(run_id, tool="conductor.spawn", limit=200))
+        total = sum(charge.cost_microdollars or 0 for charge in log.ledger.find(run_id, limit=200))
+        return int(total > agents * 3 * TURN_MICRODOLLARS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--supervisors", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    chance, kills, runs, total = random.Random(given.seed), 0, 0, Counter[str]()
+    begun = time.monotonic()
+    while kills < given.kills:
+        with tempfile.TemporaryDirectory(prefix="decklog-kills-") as folder:
+            ground = Ground(Path(folder))
+            while kills < given.kills and not ground.work(chance.uniform(0.1, 1.5)):
+                kills += 1
+                if given.supervisors and chance.random() < 0.4:
+                    ground.kill_supervisors()
+            ground.work(None)
+            total.update(ground.findings())
+            runs += 1
+    print(f"{kills} kills in {runs} runs of {PIECES} pieces, {time.monotonic() - begun:.0f} s")
+    for name, count in total.items():
+        print(f"  {name}: {count}")
+
+
+if __name__ == "__main__":
+    main()

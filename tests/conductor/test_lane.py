@@ -1,0 +1,107 @@
+"""Pieces that meet: each lands or says why not, and the target is never red."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.lane import Lane
+from decklog.conductor.site import Site
+from decklog.conductor.stages import LAND
+from tests.conductor.plans import Work, landed, landed_titles, piece, states, target_of
+from tests.conductor.repositories import git
+
+FULL = "DECKLOG_TEST_FULL" in os.environ
+ADD = "def add(a, b):\n    return a + b"
+
+
+def check_never_red(site: Site, folder: Path) -> None:
+    green = {one.tree for one in site.log.verdicts.find(site.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
+    assert set(git(folder, "log", "--format=%T", target_of(site)).split()) <= green
+    for commit in git(folder, "rev-list", target_of(site)).split():
+        assert "<<<<<<<" not in git(folder, "show", f"{commit}:notes.txt")
+
+
+def test_pieces_that_all_change_one_line_land_one_by_one_or_are_blocked(sqlite_target: str, checked: Path) -> None:
+    count = 20 if FULL else 4
+    pieces = [piece(f"p{number}", ["replace", "notes.txt", "two", f"two {number}"]) for number in range(count)]
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, *pieces).run()
+        ended = {name: state for name, state in states(site).items() if "." not in name}
+        assert len(landed_titles(site)) == list(ended.values()).count("done") >= 1
+        assert set(ended.values()) <= {"done", "blocked"}
+        check_never_red(site, checked)
+
+
+UNIQUE = (
+    "import os\n\n\ndef test_unique():\n    found = [open(os.path.join('names', one)).read() for one in os.listdir('names')]\n"
+    "    assert len(set(found)) == len(found)\n"
+)
+# Each is green by itself, and they merge without a conflict.
+PAIRS: dict[str, tuple[list[list[Any]], list[list[Any]]]] = {
+    "narrowed argument": (
+        [["replace", "calc.py", ADD, "def add(a, b):\n    assert a < 1000\n    return a + b"]],
+        [["write", "tests/test_wide.py", "import calc\n\n\ndef test_wide():\n    assert calc.add(1000, 1) == 1001\n"]],
+    ),
+    "registry of names": (
+        [["write", "names/a.py", "NAME = 'x'\n"], ["write", "tests/test_names.py", UNIQUE]],
+        [["write", "names/b.py", "NAME = 'x'\n"]],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_two_changes_that_break_together_do_not_both_land(sqlite_target: str, checked: Path, kind: str) -> None:
+    one, other = PAIRS[kind]
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, piece("one", *one), piece("other", *other)).run()
+        check_never_red(site, checked)
+        assert len(landed_titles(site)) == 1
+        kept = [name for name in site.repository.refs("refs/decklog") if name.endswith("/changed")]
+        assert {name.split("/")[4].split(".")[-2] for name in kept} == {"one", "other"}, "the work of both is kept"
+
+
+def test_a_candidate_that_is_made_twice_is_the_same_commit(sqlite_target: str, checked: Path) -> None:
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, piece("it", ["write", "b.txt", "1\n"])).site()
+        base = site.target_commit()
+        tip = site.repository.commit(site.repository.tree(base), [base], "x\n", site.person, 5)
+        made = {site.repository.commit(site.repository.merge(base, tip).tree, [base], "m\n", site.person, 7) for _ in range(3)}
+        assert len(made) == 1
+
+
+def test_a_target_that_moved_meanwhile_is_merged_with_anew(sqlite_target: str, checked: Path) -> None:
+    with Decklog.open(sqlite_target) as log:
+        work = Work(log, checked, piece("one", ["write", "one.txt", "1\n"]), piece("two", ["write", "two.txt", "2\n"]))
+        site = work.site()
+
+        class Racing(Lane):
+            """A lane in whose way another one lands just before it would."""
+
+            raced = False
+
+            def _decided(self, claim: Any, target: str, candidate: str) -> bool:
+                if not Racing.raced:
+                    Racing.raced = True
+                    other = site.repository.commit(site.repository.tree(target), [target], "Another's\n", site.person, 9)
+                    assert site.repository.swap_ref(site.target, other, target)
+                return super()._decided(claim, target, candidate)
+
+        conductor = Conductor(site)
+        conductor._land = lambda claim: Racing(site, lambda: None).land(claim)  # type: ignore[method-assign]
+        conductor.run()
+        assert sorted(landed_titles(site)) == ["Another's", "Piece one", "Piece two"]
+        assert (landed(site, "one.txt"), landed(site, "two.txt")) == ("1", "2")
+        advanced = log.effects.find(site.run_id, tool="conductor.advance")
+        assert sorted(str(one.result) for one in advanced) == ["False", "True", "True"]
+
+
+def test_what_was_merged_by_others_already_is_landed_without_a_commit(sqlite_target: str, checked: Path) -> None:
+    same = ["write", "b.txt", "same\n"]
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, piece("one", same), piece("two", same)).run()
+        assert len(landed_titles(site)) == 1
+        assert {task.state for task in log.tasks.find(site.run_id, role=LAND)} == {"done"}
