@@ -76,7 +76,7 @@ def desk(tmp_path: Path, program: str) -> Iterator[Desk]:
 
 
 def assert_paid(desk: Desk, log: Decklog, *tokens: int) -> None:
-    """Each answer of the conversation was paid for, not more than the model gave; what is asked for besides is a sum."""
+    """Each answer of the conversation was paid for, and not more than the model gave; what it asks for besides is a sum."""
     paid = [charge.input_tokens for charge in log.ledger.find(limit=50)]
     assert sum(paid) <= sum(given.step.input_tokens for given in desk.model.given)
     assert Counter(tokens) <= Counter(paid)
