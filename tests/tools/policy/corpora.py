@@ -24,6 +24,7 @@ DANGEROUS = (
     "dangerous_eighth",
     "dangerous_ninth",
     "dangerous_tenth",
+    "dangerous_eleventh",
 )
 HARMLESS = (
     "harmless",
@@ -37,6 +38,7 @@ HARMLESS = (
     "harmless_eighth",
     "harmless_ninth",
     "harmless_tenth",
+    "harmless_eleventh",
 )
 
 

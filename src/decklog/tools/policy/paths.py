@@ -54,12 +54,19 @@ class Paths:
         path = self.locate(text, cwd)
         if path.startswith(UNKNOWN) or (UNKNOWN in path and "/" not in path and path.startswith("~")):
             return "unknown"
-        path = _shorten(path)
+        path = self._from_root(_shorten(path))
         for name in _NAMED:
             if self.policy.globs[name].match(path) and not self._is_exempt(name, path):
                 is_secret = name in ("secret", "ssh")
                 return ("vault" if path[0] in "/~" else "secret") if is_secret else name
         return self._place(path)
+
+    def _from_root(self, path: str) -> str:
+        """Take a path that climbs far and goes down into a system directory for the one at the root of the machine."""
+        if not path.startswith("../../../"):
+            return path
+        rest = path.lstrip("./")
+        return "/" + rest if rest.split("/")[0] in self.policy.names["system"] else path
 
     def _is_exempt(self, name: str, path: str) -> bool:
         """Tell whether a path only looks like a file of secrets."""
@@ -73,8 +80,6 @@ class Paths:
             return "top" if path == "." else "parent"
         if path.startswith("~"):
             return self._home_place(path)
-        if path.startswith("../../../") and path.replace("../", "").split("/")[0] in self.policy.names["system"]:
-            return "system"
         if not path.startswith("/"):
             return "outside" if path.startswith("../") else "inside"
         return self._absolute_place(path)

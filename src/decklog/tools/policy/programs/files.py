@@ -7,6 +7,8 @@ from decklog.tools.policy.programs.use import Judge, Use
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
 _LONGEST = 8_000
+_MUCH = 50 << 30
+_SIZE = re.compile(r"(\d+)([kKmMgGtTpPeE]?)(?:i?B)?$")
 _BUNDLE = re.compile(r"[A-Za-z]*[cxtru][A-Za-z]*")
 _CLAUSE = re.compile(r"([ugoa]*)((?:[-+=][rwxXstugo]*)+)")
 
@@ -39,11 +41,36 @@ def check_mode(judge: Judge, use: Use) -> None:
 
 
 def check_dd(judge: Judge, use: Use) -> None:
-    """Judge dd by the files it reads and writes."""
+    """Judge dd by the files it reads and writes, and by how much it writes."""
+    given = {}
     for word in use.call.argv[1:]:
         name, _, value = word.text.partition("=")
+        given[name] = value
         if name in ("of", "if"):
             judge.path("write" if name == "of" else "read", Word(value, word.taint), use.scope, use.call.text)
+    if (
+        given.get("if") in judge.policy.names["endless"]
+        and "of" in given
+        and judge.paths.classify(given["of"], use.scope.cwd) != "harmless"
+    ):
+        size = _bytes(given.get("count", "")) * _bytes(given.get("bs", given.get("obs", "512")))
+        if not size or size > _MUCH:
+            judge.report("fills-disk", use.call.text)
+
+
+def _bytes(size: str) -> int:
+    """Give a number with its unit, as dd reads it; 0 if there is none."""
+    found = _SIZE.match(size)
+    return int(found[1]) * 1024 ** (" kmgtpe".find(found[2].lower() or " ")) if found else 0
+
+
+def check_compiler(judge: Judge, use: Use) -> None:
+    """Judge the files that a source takes in which the script itself has written: their text comes out in messages."""
+    texts = [use.call.stdin.text] if use.call.stdin is not None else []
+    texts += [written.text for word in use.operands if (written := use.scope.written(word.text)) is not None]
+    for text in texts:
+        for found in judge.policy.patterns["secret_include"].finditer(text[:_LONGEST]):
+            judge.path("read", Word(next(part for part in found.groups() if part)), use.scope, use.call.text)
 
 
 def check_tar(judge: Judge, use: Use) -> None:

@@ -139,7 +139,21 @@ class Judging:
         for redirect in written:
             scope.wrote(redirect.target.text, output, append=redirect.operator.endswith(">>"))
             self.judge_output(output, call.text)
+        self.review_written(written, output, scope, call.text)
         return Word("") if written else output
+
+    def review_written(self, redirects: list[Redirect], output: Word, scope: Scope, text: str) -> None:
+        """Judge files by what is written to them: without end, nothing at all over data, or where a build gets its tools."""
+        for redirect in redirects:
+            target = redirect.target.text
+            if not redirect.is_output or redirect.operator.endswith("&") or not target:
+                continue
+            if "endless" in output.taint and self.paths.classify(target, scope.cwd) != "harmless":
+                self.report("fills-disk", text)
+            if not output.text and not redirect.operator.endswith(">>") and self.policy.patterns["data_file"].search(target):
+                self.report("empties-data", text)
+            if self.policy.patterns["other_source"].search(output.text):
+                self.report("package-source", text)
 
     def judge_output(self, output: Word, text: str) -> None:
         """Judge what a script prints or writes in the end."""
@@ -396,6 +410,12 @@ def _strip(word: str) -> str:
     return word.replace("'", "").replace('"', "").replace("\\", "")
 
 
+def _given(call: Call) -> list[str]:
+    """List the words of a command, and the variables set for it alone as `NAME=value`."""
+    words = [word.text for word in call.argv[1:]]
+    return words + [f"{name}={word.text}" for name, word in call.assigned.items()] if call.assigned else words
+
+
 def _applies(rule: Rule, use: Use, words: str) -> bool:
     """Tell whether every condition of a rule holds; `words` are the first operands."""
     operands = use.arguments.operands
@@ -412,6 +432,6 @@ def _applies(rule: Rule, use: Use, words: str) -> bool:
         return False
     if rule.unless is not None and any(rule.unless.search(word.text) for word in use.call.argv[1:]):
         return False
-    if rule.any is not None and not any(rule.any.search(word.text) for word in use.call.argv[1:]):
+    if rule.any is not None and not any(map(rule.any.search, _given(use.call))):
         return False
     return rule.words is None or any(rule.words.search(word.text) for word in operands)

@@ -10,6 +10,12 @@ from decklog.tools.policy.shell.found_files import found_by
 from decklog.tools.policy.shell.words import NO_TAINT, UNKNOWN, Word, decode_ansi
 
 _DECODE = ("-d", "-D", "--decode", "-r", "-i")
+# Programs that pass on as much as they get.
+_PASSING = frozenset(
+    {"cat", "tr", "base64", "tee", "pv", "gzip", "sed", "rev", "xxd", "od", "nl", "bzip2", "xz", "zstd", "openssl", "awk"}
+)
+_NAMES_ALONE = ("s/=.*//", "s/=.*$//", "s|=.*||", "s,=.*,,", "s#=.*##")
+_FIRST_FIELD = ("{print $1}", "{ print $1 }", "{print$1}")
 _LISTS = (
     "-l",
     "--files-with-matches",
@@ -30,7 +36,7 @@ def output_of(judge: Judge, use: Use) -> Word:
         word = known(judge, use)
         if word is not None:
             return word
-    taint = use.stdin_taint
+    taint = use.stdin_taint if use.name in _PASSING else use.stdin_taint - {"endless"}
     match use.program.output:
         case "network" | "decoded" | "environment" as kind:
             taint |= {kind}
@@ -76,10 +82,14 @@ def _taint(words: list[Word]) -> frozenset[str]:
     return NO_TAINT.union(*(word.taint for word in words))
 
 
-def _cat(_judge: Judge, use: Use) -> Word | None:
+def _cat(judge: Judge, use: Use) -> Word | None:
     """Give what cat passes on: its input, or files the script has written."""
     if not use.operands or use.operands[0].text == "-":
         return use.call.stdin or Word(UNKNOWN)
+    if any(word.text in judge.policy.names["endless"] for word in use.operands):
+        return Word(UNKNOWN, frozenset({"endless"}))
+    if all(word.text == "/dev/null" for word in use.operands):
+        return Word("")
     written = [use.scope.written(word.text) for word in use.operands]
     known = [word for word in written if word is not None]
     contents = [word for word in use.operands if word.content is not None]
@@ -90,9 +100,11 @@ def _cat(_judge: Judge, use: Use) -> Word | None:
     return Word("\n".join(word.text for word in known), _taint(known))
 
 
-def _tee(_judge: Judge, use: Use) -> Word:
+def _tee(judge: Judge, use: Use) -> Word:
     """Give what tee passes on, and remember the files it writes."""
     stdin = use.call.stdin or Word(UNKNOWN)
+    if "endless" in stdin.taint and any(judge.paths.classify(word.text, use.scope.cwd) != "harmless" for word in use.operands):
+        judge.report("fills-disk", use.call.text)
     for word in use.operands:
         use.scope.wrote(word.text, stdin, append=use.arguments.has(("-a", "--append")))
     return stdin
@@ -153,6 +165,8 @@ def _git(_judge: Judge, use: Use) -> Word | None:
         return Word(".")
     if use.arguments.has(("--show-current", "--abbrev-ref")):
         return Word(use.scope.branch or UNKNOWN)
+    if use.sub == "config" and any(word.text in ("-l", "--list", "list") for word in use.call.argv):
+        return Word(UNKNOWN, frozenset({"settings"}))
     if use.sub == "ls-files" or use.arguments.has(_LISTS):
         return Word(f"./{UNKNOWN}")
     return None
@@ -176,6 +190,8 @@ def _grep(judge: Judge, use: Use) -> Word | None:
         return Word(f"./{UNKNOWN}")
     pattern = use.operands[0].text if use.operands else UNKNOWN
     harmless = not judge.policy.patterns["secret_words"].search(pattern) and len(pattern.strip(".*^$")) > 1
+    if "settings" in use.stdin_taint and judge.policy.patterns["secret_words"].search(pattern):
+        judge.report("git-config-dangerous", use.call.text)
     if harmless and not use.arguments.has(("-v",)):
         return Word(UNKNOWN, use.stdin_taint - {"environment"})
     return None
@@ -196,6 +212,29 @@ def _variables(_judge: Judge, use: Use) -> Word:
     flags = set(use.arguments.flags)
     shows_all = not use.arguments.operands and (not flags or (use.name != "set" and flags <= {"-p", "-x"}))
     return Word(UNKNOWN, frozenset({"environment"})) if shows_all and not use.call.assigned else Word("")
+
+
+def _nothing(_judge: Judge, _use: Use) -> Word:
+    """Give what a command prints that does nothing."""
+    return Word("")
+
+
+def _yes(_judge: Judge, _use: Use) -> Word:
+    """Give what yes prints: lines without end."""
+    return Word(UNKNOWN, frozenset({"endless"}))
+
+
+def _first_field(_judge: Judge, use: Use) -> Word | None:
+    """Give what is left of `NAME=value` where only the names are cut out."""
+    texts = [word.text for word in use.call.argv[1:]]
+    given = " ".join(texts)
+    if use.name == "cut":
+        is_name = given in ("-d= -f1", "-d = -f 1", "-d= -f 1", "-d = -f1", "-f1 -d=", "-f 1 -d=", "-f1 -d =", "-f 1 -d =")
+    elif use.name == "sed":
+        is_name = any(text in _NAMES_ALONE for text in texts)
+    else:
+        is_name = given.startswith(("-F=", "-F =")) and texts[-1] in _FIRST_FIELD
+    return Word(UNKNOWN, use.stdin_taint - {"environment", "endless"}) if is_name else None
 
 
 def _count(_judge: Judge, _use: Use) -> Word:
@@ -233,6 +272,13 @@ _KNOWN: dict[str, Callable[[Judge, Use], Word | None]] = {
     "export": _variables,
     "declare": _variables,
     "typeset": _variables,
+    ":": _nothing,
+    "true": _nothing,
+    "yes": _yes,
+    "cut": _first_field,
+    "sed": _first_field,
+    "awk": _first_field,
+    "gawk": _first_field,
     "wc": _count,
     "test": _count,
     "[": _count,

@@ -3,6 +3,7 @@
 import ast
 import warnings
 
+from decklog.tools.policy.programs.hosts import host_of, is_local
 from decklog.tools.policy.programs.snippets import check_known_attacks, check_strings
 from decklog.tools.policy.programs.use import Judge
 from decklog.tools.policy.shell.scope import Scope
@@ -21,6 +22,7 @@ _SHELL = {
     "getoutput",
     "getstatusoutput",
 }
+_FETCHES = {"urllib.request.urlopen", "requests.get", "requests.head", "httpx.get", "httpx.head"}
 _DELETES = {"rmtree", "remove", "unlink", "rmdir", "removedirs"}
 _WALKS = {"glob", "rglob", "iterdir"}
 _STATEMENTS = {"execute", "executemany", "executescript"}
@@ -59,6 +61,7 @@ class _Visitor:
         self.modules: dict[str, str] = {}
         self.known: dict[str, str] = {}
         self.called: set[int] = set()
+        self.local: set[int] = set()
 
     def check(self, tree: ast.Module) -> None:
         """Judge the whole code."""
@@ -68,6 +71,7 @@ class _Visitor:
                 self._import(node)
         self._constants(nodes)
         self.called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        self._loopback(nodes)
         for node in nodes:
             if isinstance(node, ast.Call):
                 self._call(node)
@@ -75,6 +79,18 @@ class _Visitor:
                 self._attribute(node)
             elif isinstance(node, ast.Name) and node.id in self.names["risky_builtins"]:
                 self._ask()
+
+    def _loopback(self, nodes: list[ast.AST]) -> None:
+        """Note the calls that only fetch an address of this machine."""
+        for node in nodes:
+            if not isinstance(node, ast.Call) or len(node.args) != 1 or self._dotted(node.func) not in _FETCHES:
+                continue
+            if all(keyword.arg == "timeout" for keyword in node.keywords) and self._is_local(node.args[0]):
+                self.local.update(id(part) for part in ast.walk(node.func))
+
+    def _is_local(self, node: ast.expr) -> bool:
+        text = self._text(node) or ""
+        return text.startswith(("http://", "https://")) and is_local(self.judge.policy, host_of(self.judge.policy, text))
 
     def _constants(self, nodes: list[ast.AST]) -> None:
         """Note the names that stand for one known path, or for the files below one."""
@@ -113,7 +129,7 @@ class _Visitor:
         for alias in node.names:
             full = f"{node.module or ''}.{alias.name}"
             self.modules[alias.asname or alias.name] = full
-            if self._is_risky(full):
+            if self._is_risky(full) and full not in _FETCHES:
                 self._ask()
 
     def _is_risky(self, full: str) -> bool:
@@ -134,6 +150,8 @@ class _Visitor:
 
     def _attribute(self, node: ast.Attribute) -> None:
         """Judge an attribute: those that reach outside are asked about."""
+        if id(node) in self.local:
+            return
         full = self._dotted(node)
         root = full.split(".")[0] if full else ""
         if full and self._is_imported(node) and self._is_risky(full):
@@ -156,6 +174,8 @@ class _Visitor:
         """Judge a call: what it starts, deletes, writes or opens."""
         self._joined(node)
         function = node.func
+        if id(function) in self.local:
+            return
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
         if name in _STATEMENTS and "sqlite3" in self.modules.values():
             self._statement(node)
@@ -170,7 +190,7 @@ class _Visitor:
             self._paths(node, "write")
         elif name == "open":
             self._open(node)
-        elif name in self.names["risky_methods"] and not self._is_own(function):
+        elif (name in self.names["risky_methods"] and not self._is_own(function)) or self._dotted(function) in _FETCHES:
             self._ask()
 
     def _statement(self, node: ast.Call) -> None:

@@ -52,6 +52,7 @@ _CHECKS = {
     "role settings": "roles.check_settings",
     "role assignment": "roles.check_assignment",
     "dd": "files.check_dd",
+    "compiler": "files.check_compiler",
     "tar": "files.check_tar",
     "openssl": "files.check_openssl",
     "sed": "editors.check_sed",

@@ -44,6 +44,9 @@ class Reviewer(Protocol):
     def review_redirects(self, redirects: list[Redirect], scope: Scope, text: str) -> None:
         """Judge the files that a compound statement reads or writes."""
 
+    def review_written(self, redirects: list[Redirect], output: Word, scope: Scope, text: str) -> None:
+        """Judge the files that a statement writes by what it writes to them."""
+
     def run_script(self, text: str, scope: Scope) -> Word:
         """Judge a script within the script, and tell what it prints."""
 
@@ -139,6 +142,7 @@ class Reader:
         redirects: list[Redirect] = []
         word = self._redirect(node, redirects, [], [])
         self.reviewer.review_redirects(redirects, self.scope, text_of(node, self.source))
+        self.reviewer.review_written(redirects, Word(""), self.scope, text_of(node, self.source))
         return word or Word("")
 
     def _children(self, node: Node, stdin: Word | None) -> Word:
@@ -298,7 +302,9 @@ class Reader:
         if body is not None and body.type == "list":
             return self._redirected_list(node, body, stdin)
         self.reviewer.review_redirects(redirects, self.scope, text_of(node, self.source))
-        return self.walk(body, stdin) if body is not None else Word("")
+        output = self.walk(body, stdin) if body is not None else Word("")
+        self.reviewer.review_written(redirects, output, self.scope, text_of(node, self.source))
+        return output
 
     def _redirected_list(self, node: Node, body: Node, stdin: Word | None) -> Word:
         """Read `a && b > file`, where the grammar gives the redirection to both: what comes first has run by then."""
