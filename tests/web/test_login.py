@@ -10,7 +10,7 @@ import pytest
 from decklog import Decklog
 from decklog.errors import Invalid
 from decklog.web.live import MOST_OF_A_SESSION
-from decklog.web.names import Names, remembered
+from decklog.web.names import FIRST_PORT, Names, remembered
 from decklog.web.sessions import COOKIE, LOGIN_SECONDS, MOST_SESSIONS, SESSION_SECONDS, Sessions
 from tests.web.asking import Browser, Seconds, made
 
@@ -137,6 +137,24 @@ def test_the_name_and_the_port_of_a_log_are_the_same_at_each_start_and_told_to_n
     kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
     assert [oct(path.stat().st_mode & 0o777) for path in kept] == ["0o600"] * 2
     assert oct(os.stat(tmp_path / "state/decklog/serve").st_mode & 0o777) == "0o700"
+
+
+@pytest.mark.parametrize(
+    "kept", ["", "[]", '{"name": "attacker.example", "port": 80}', '{"name": 1, "port": "x"}', '{"port": true}']
+)
+def test_what_was_kept_otherwise_than_we_write_it_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    remembered(str(tmp_path / "log.db"), None)
+    next(path for path in tmp_path.rglob("*.json")).write_text(kept)
+    found = remembered(str(tmp_path / "log.db"), None)
+    assert re.fullmatch(r"dl-[0-9a-f]{6}\.localhost", found.own)
+    assert found.port == FIRST_PORT
+
+
+def test_where_nothing_can_be_kept_it_is_served_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert remembered("log.db", 9001).port == 9001
 
 
 @pytest.mark.parametrize("port", [0, 80, 1023, 65536])

@@ -3,6 +3,7 @@
 import http.client
 import signal
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -12,7 +13,10 @@ from urllib.parse import urlencode
 import pytest
 
 from decklog import Decklog
+from decklog.cli.call import Call
+from decklog.cli.dashboard.serving import _name, run
 from decklog.errors import Unavailable
+from decklog.place.locate import Place
 from decklog.web.server import listening
 from tests.web.serving import Server, free_port
 
@@ -73,3 +77,24 @@ def test_a_port_that_somebody_has_is_refused_with_what_to_do() -> None:
     finally:
         for one in taken:
             one.close()
+
+
+def test_a_package_that_is_missing_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "decklog.web.server", raising=False)
+    monkeypatch.delattr("decklog.web.server", raising=False)
+    with pytest.raises(Unavailable, match="uvicorn") as problem:
+        run(Call(["--db", str(tmp_path / "log.db")]), None, False, None)
+    assert problem.value.hint == "Run: pip install 'decklog[web]'"
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("/work/parser/.decklog/decklog.db", "parser"),
+        ("/work/logs/team.db", "logs"),
+        ("postgresql://ana@host/team?sslmode=require", "team"),
+    ],
+)
+def test_a_log_is_called_as_its_people_call_it(target: str, name: str) -> None:
+    assert _name(Place(target, "named")) == name

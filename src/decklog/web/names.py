@@ -6,15 +6,17 @@ drawn at random and told to nobody else, none is.
 
 import json
 import os
+import re
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from decklog.errors import Invalid
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _PORTS = range(1024, 65536)
+FIRST_PORT = 8471
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,13 @@ def new_name() -> str:
 def remembered(target: str, port: int | None) -> Names:
     """Give a log's name and port as they were at its last start, so that open pages find it again; make them at its first."""
     path = _path(target)
-    known = _read(path)
-    names = Names(str(known.get("name") or new_name()), port or int(known.get("port") or 8471))
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        json.dump({"name": names.own, "port": names.port}, file)
+    name, last = _read(path)
+    names = Names(name or new_name(), port or last or FIRST_PORT)
+    # Where nothing can be kept, the next start has another name, and pages that are open then are of no use.
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump({"name": names.own, "port": names.port}, file)
     return names
 
 
@@ -65,10 +69,13 @@ def _path(target: str) -> str:
     return os.path.join(settings, "decklog", "serve", f"{sha256(place.encode()).hexdigest()[:24]}.json")
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read(path: str) -> tuple[str | None, int | None]:
+    """Read a name and a port that were kept; what is not as we write it counts as not there."""
     try:
         with open(path, encoding="utf-8") as file:
             known = json.load(file)
     except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}
+        return None, None
+    name, port = (known.get("name"), known.get("port")) if isinstance(known, dict) else (None, None)
+    is_name = isinstance(name, str) and re.fullmatch(r"dl-[0-9a-f]{6}\.localhost", name) is not None
+    return name if is_name else None, port if type(port) is int and port in _PORTS else None

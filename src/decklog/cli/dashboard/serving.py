@@ -12,6 +12,8 @@ from decklog.errors import Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from decklog.app import Decklog
     from decklog.place.locate import Place
     from decklog.web.site import Site
@@ -19,29 +21,34 @@ if TYPE_CHECKING:
 
 def run(call: Call, port: int | None, read_only: bool, key: str | None) -> None:
     """Serve the log that a call means, until it is told to end."""
+    server = _server()
     place = call.place()
     place.must_exist()
     with place.open(read_only=read_only or place.is_read_only) as log:
         site = _site(log, place, port, key)
-        from decklog.web.server import listening, serve
-
-        sockets = listening(site.names.port)
+        sockets = server.listening(site.names.port)
         _tell(site, as_json=call.json)
         if sys.stdin.isatty():
             Thread(target=_more_links, args=(site,), name="decklog links", daemon=True).start()
-        serve(site, sockets)
+        server.serve(site, sockets)
 
 
-def _site(log: "Decklog", place: "Place", port: int | None, key: str | None) -> "Site":
+def _server() -> "ModuleType":
     try:
-        from decklog.web.live import Feed
-        from decklog.web.names import remembered
-        from decklog.web.sessions import Sessions
-        from decklog.web.site import Site
+        from decklog.web import server
     except ImportError as problem:
         raise Unavailable(
             f"the dashboard needs a package that is not installed: {problem.name}", hint="Run: pip install 'decklog[web]'"
         ) from None
+    return server
+
+
+def _site(log: "Decklog", place: "Place", port: int | None, key: str | None) -> "Site":
+    from decklog.web.live import Feed
+    from decklog.web.names import remembered
+    from decklog.web.sessions import Sessions
+    from decklog.web.site import Site
+
     return Site(log, _name(place), remembered(place.target, port), Sessions(), Feed(log), key)
 
 
