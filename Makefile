@@ -14,7 +14,7 @@ PROGRAMS := 1000
 # compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test compiled test-agents test-browser explore programs coverage lint bench docs site screenshots dist lock hooks clean
+.PHONY: demo test compiled test-full test-agents test-browser explore programs coverage lint bench docs site screenshots dist lock hooks clean
 
 demo: $(STAMP)
 	@$(BIN)/decklog demo
@@ -27,6 +27,10 @@ test: $(STAMP)
 # A file that can't be collected is shown by the tests.
 compiled: $(STAMP)
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
+
+# Those tests whose size is a matter of number alone, at the size of the claims in the documents.
+test-full: $(STAMP)
+	@$(IN_MEMORY); DECKLOG_TEST_FULL=1 $(BIN)/pytest -n 3 --dist worksteal $$(grep -rl --include='test_*.py' DECKLOG_TEST_FULL tests)
 
 # `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
 explore: $(STAMP)
