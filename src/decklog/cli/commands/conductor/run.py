@@ -33,10 +33,10 @@ def run(ctx: click.Context, plan: str | None, commit: str, check: bool) -> int:
     """Take a plan through this repository: agents work side by side, code checks, one lane merges what is green.
 
     \b
-    decklog run --check                      is everything here that a run needs?
-    decklog run --plan plan.toml             start, or go on with what was started from this plan
-    decklog run watch RUN                    how it stands, from anywhere
-    decklog run stop RUN                     claim nothing more; agents finish what they do
+    decklog run --check           is everything here that a run needs?
+    decklog run --plan plan.toml  start it, or go on with it
+    decklog run watch RUN         how it stands, from anywhere
+    decklog run stop RUN          claim nothing more; agents finish theirs
 
     How to check and who works stands in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
     tree, index, branches and settings is touched: what lands is in refs/decklog/RUN/target, for you to merge. Killed at any
