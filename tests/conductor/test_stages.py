@@ -167,6 +167,15 @@ def test_without_money_nothing_new_is_begun_and_the_run_ends(sqlite_target: str,
         assert states(site) == {"it.w1": "pending", "it": "pending"}
 
 
+def test_a_piece_waits_for_the_money_that_another_did_not_spend(sqlite_target: str, checked: Path) -> None:
+    write(checked, {"decklog.toml": SETTINGS + "\n[budget]\nrun_usd = 1.0\npiece_usd = 1.0\n"})
+    git(checked, "commit", "-q", "-a", "-m", "Money")
+    pieces = [piece(f"p{number}", ["write", f"p{number}.txt", "1\n"]) for number in range(2)]
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, *pieces).run()
+        assert sorted(landed_titles(site)) == ["Piece p0", "Piece p1"]
+
+
 @pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
 def test_agents_and_checks_work_in_a_sandbox_and_write_nowhere_else(sqlite_target: str, checked: Path, tmp_path: Path) -> None:
     here = json.dumps(str(Path(__file__).parent))

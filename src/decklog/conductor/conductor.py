@@ -119,9 +119,13 @@ class Conductor:
             return None
 
     def _go_on(self, claim: "Claim", fence: int) -> None:
-        """Go on with an agent that was adopted."""
-        with self._room:
+        """Go on with an agent that was adopted: it runs already, so it takes room where there is some and waits for none."""
+        is_counted = self._room.acquire(blocking=False)
+        try:
             self._held(claim, lambda held: Attempt(self._site, held, self._ender(held), fence).work())
+        finally:
+            if is_counted:
+                self._room.release()
 
     def _held(self, claim: "Claim", handle: Callable[["Claim"], None]) -> None:
         """Take a task through its stage; trouble that is nobody's fault gives it back."""
@@ -131,18 +135,25 @@ class Conductor:
                     handle(claim)
                 except LeaseLost:
                     raise
-                except Unavailable as problem:
-                    self.trouble = problem.message
-                    later = self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
-                    claim.release(problem.message, not_before=later)
-                except DecklogError as problem:
-                    self.trouble = problem.message
-                    claim.fail(problem.message, blocker=problem.code)
+                except (DecklogError, OSError) as problem:
+                    self._give_back(claim, problem)
         except LeaseLost as problem:
             # Whoever has the task now does what is to be done.
             self.trouble = problem.message
         finally:
+            # What was reserved for it and not spent is free again.
+            self._has_money = True
             self._changed.set()
+
+    def _give_back(self, claim: "Claim", problem: DecklogError | OSError) -> None:
+        self.trouble = str(problem)
+        if claim.is_over:
+            return
+        if isinstance(problem, (Unavailable, OSError)):
+            later = self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
+            claim.release(self.trouble, not_before=later)
+        else:
+            claim.fail(self.trouble, blocker=problem.code)
 
     def _ender(self, claim: "Claim") -> Callable[[], str | None]:
         def wanted_end() -> str | None:
