@@ -14,9 +14,10 @@ _LATIN = Pattern(
     r"|jelsz[\xf3\xd3o]|[?s]ifre|m[?]t kh[?]u|kata sandi|password(?: \xe8|[ \t]*[?\x97])"
 )
 _OTHER = (
-    *("парол", "Парол", "κωδικ", "Κωδικ", "סיסמ", "كلمة", "رمز عبور", "पासवर्ड", "รหัสผ่าน"),
+    *("парол", "Парол", "κωδικ", "Κωδικ", "סיסמ", "كلمة", "رمز", "पासवर्ड", "รหัสผ่าน"),
     *("密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호"),
 )
+_LETTERS = Pattern(r"[?]{2,}")
 _WORD = (
     r"has[łl]o|contrase[ñn]a|mot de passe|passwort|kennwort|senha|palavra-passe|wachtwoord|l[öo]senord(?:et)?"
     r"|passordet|passord|adgangskoden?"
@@ -47,10 +48,18 @@ def _places(view: View) -> Iterator[int]:
     while span := _LATIN.find(view.data, position):
         position = span[1]
         yield span[0]
-    if view.text.isascii():
-        return
-    for word in _OTHER:
-        place = view.text.find(word)
-        while place >= 0:
-            yield place
-            place = view.text.find(word, place + len(word))
+    yield from _other_places(view)
+
+
+def _other_places(view: View) -> Iterator[int]:
+    """Give the places of words in other alphabets, looked for only where letters of such stand."""
+    position = 0
+    while span := _LETTERS.find(view.data, position):
+        start, position = span
+        if view.text[start:position].isascii():
+            continue
+        for word in _OTHER:
+            place = view.text.find(word, start, position)
+            while place >= 0:
+                yield place
+                place = view.text.find(word, place + len(word), position)

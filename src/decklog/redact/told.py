@@ -151,7 +151,11 @@ TELLINGS: tuple[Telling, ...] = (
         _is_partner,
     ),
     Telling(
-        "told-password", r"use|using|try", " \t", rf"[ \t]+{_QUOTE}{_USERS}{_QUOTE}[ \t]*[/:][ \t]*{_QUOTE}{_VALUE}", _is_partner
+        "told-password",
+        rf"(?:use|using|try)[ \t]+{_QUOTE}{_USERS}",
+        " \t/:\"'`",
+        rf"{_QUOTE}[ \t]*[/:][ \t]*{_QUOTE}{_VALUE}",
+        _is_partner,
     ),
     Telling(
         "secret-answer",

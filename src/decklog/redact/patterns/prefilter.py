@@ -164,7 +164,7 @@ _TELLING = (
         "kata sandi",
     ),
 )
-_TELLING_ALONE = ("secret answer", "security answer", "security question", "setcookie", "erlang", "auth-user-pass")
+_TELLING_ALONE = ("y answer", "t answer", "y question", "setcookie")
 _CODES = frozenset(
     (
         *(
