@@ -80,8 +80,11 @@ def check_whole(log: Decklog, site: Site, folder: Path) -> None:
 
 
 def test_a_run_that_is_killed_at_every_point_lands_its_piece_once(sqlite_target: str, checked: Path) -> None:
+    # Killed before anything is planned, the same plan goes on with the same run.
+    assert conducted(sqlite_target, checked, (PIECE,), "check:place") == -signal.SIGKILL
     with Decklog.open(sqlite_target) as log:
         site = Work(log, checked, PIECE).site()
+        assert [run.id for run in log.runs.find()] == [site.run_id]
     missed = [point for point in POINTS if conducted(sqlite_target, checked, (PIECE,), point) != -signal.SIGKILL]
     conducted(sqlite_target, checked, (PIECE,), None)
     assert missed == []

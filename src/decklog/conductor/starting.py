@@ -29,10 +29,11 @@ def start(
     repository = Repository.find(cwd, state)
     key = _key(content, repository)
     earlier = _of_plan(log, key)
-    # One that is over, or never came to be planned, is no hindrance to another.
-    for run in (one for one in earlier if one.status.value in ("active", "paused")):
+    # One that is over is no hindrance to another.
+    for run in (one for one in earlier if one.status.value in ("planning", "active", "paused")):
         say(f"goes on with run {run.id}")
-        return resume(log, run.id, cwd=cwd, state=state)
+        site = resume(log, run.id, cwd=cwd, state=state)
+        return _prepared(site, wanted, _first(run), say) if run.status.value == "planning" else site
     first = starting_commit(repository, commit, cwd=cwd)
     settings = configuration.read(repository, first)
     check_agents(settings)
@@ -86,6 +87,13 @@ def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
     if run.status.value == "paused":
         log.runs.update(run.id, status="active")  # type: ignore[arg-type]
     return site
+
+
+def _first(run: "Run") -> str:
+    """Give the commit that a run starts from."""
+    facts = run.metadata["conductor"]
+    assert isinstance(facts, dict)
+    return str(facts["commit"])
 
 
 def _key(content: bytes, repository: Repository) -> str:
