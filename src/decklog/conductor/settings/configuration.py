@@ -29,6 +29,18 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "tests": ("paths",),
     "protect": ("paths",),
 }
+# Enough for a repository in Python, and what others change is easy to see.
+_SMALLEST = """
+  [agents.worker]
+  extends = "claude-code"    # others: decklog run agents
+
+  [roles]
+  worker = ["worker"]
+
+  [[checks]]
+  name = "tests"
+  command = ["python", "-m", "pytest", "-q", "--junitxml={report}"]
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +77,7 @@ def read(repository: Repository, commit: str) -> Configuration:
     if content is None:
         raise NotFound(
             f"commit {commit[:12]} has no {NAME}, which says how to check a change and who works",
-            hint=f"Add one and commit it: [[checks]] and [agents.NAME] in {NAME}.",
+            hint=f"Add one and commit it, such as:{_SMALLEST.rstrip()}",
         )
     return parse(content)
 

@@ -8,6 +8,7 @@ import click
 
 from decklog.cli.call import Call, Usage
 from decklog.cli.exits import print_json
+from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.figures import dollars
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
 
 
+@for_the_manager
 @click.group(invoke_without_command=True)
 @click.option("--plan", metavar="FILE", help="a plan as TOML or JSON: a goal, and pieces with what each needs")
 @click.option("--from", "commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")
