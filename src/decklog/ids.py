@@ -34,7 +34,7 @@ _KINDS = (
         "pkg",
         "proc",
     ),
-    *("reservation", "rule", "run", "sched", "sighting", "task", "tc", "use", "wf"),
+    *("reservation", "rule", "run", "sched", "sighting", "task", "tc", "use", "verdict", "wf"),
 )
 # An id that was made here, in this process or another one: it holds no secret, and need not be looked through for one.
 OURS = re.compile(rf"(?:{'|'.join(_KINDS)})_[0-7][{_ALPHABET}]{{25}}")

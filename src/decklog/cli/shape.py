@@ -10,6 +10,7 @@ AS_IT_IS = frozenset(
     (
         *("arguments", "command", "config", "content", "details", "document", "error", "evidence_files", "extra", "facts"),
         *(
+            "findings",
             "inputs",
             "metadata",
             "notes",

@@ -55,6 +55,7 @@ class Walk:
         self._rows: Iterator[Row] = iter(())
         # The row that was read to see that a stream had ended.
         self._ahead: list[Row] = []
+        self._named: frozenset[str] = frozenset()
 
     def all(self, streams: "list[Stream]", unreadable: "set[object]") -> None:
         """Walk every entry there is, by streams in the order of their numbers; an entry of none of them is a problem.
@@ -62,6 +63,7 @@ class Walk:
         Those whose own row can't be read are passed over.
         """
         self._begin(_FIRST, _LAST)
+        self._named = frozenset(stream.name for stream in streams)
         for stream in streams:
             self._result.streams += 1
             if not self._is_read(stream, unreadable):
@@ -95,8 +97,15 @@ class Walk:
                 self._ahead = [row]
                 return
             if row[0] // STREAM_SIZE not in unreadable:
-                self._result.bad("the entry belongs to no known stream", stream=row[STREAM], seq=row[SEQ], table="entries")
+                self._tell_stray(row)
         self._ahead = []
+
+    def _tell_stray(self, row: "Row") -> None:
+        where = {"stream": row[STREAM], "seq": row[SEQ]}
+        if row[STREAM] in self._named:
+            self._result.bad("the stream has another number than its entries", table="streams", column="no", **where)
+        else:
+            self._result.bad("the entry belongs to no known stream", table="entries", **where)
 
     def _follow(self, stream: "Stream") -> None:
         name, start = stream.name, stream.number * STREAM_SIZE
