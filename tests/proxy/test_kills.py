@@ -12,7 +12,7 @@ from decklog import Decklog, EntryKind
 from tests.proxy.editor import Editor, settled
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
-ROUNDS = 300 if FULL else 30
+ROUNDS = 300 if FULL else 12
 WORDS = 40
 
 

@@ -21,6 +21,8 @@ LITTLE = 0.6
 FLOOR = 0.05
 # A question that is a whole document is asked by its beginning.
 _MOST_TERMS = 200
+# In so much of it there are as many terms as are asked for, unless it says the same again and again.
+_MOST_CHARACTERS = 20_000
 # In a smaller memory it is not known yet which words are rare: what is shared by most of a handful of lessons seems worthless.
 _SMALL = 50
 # Two lessons that share this much of their words are one saying, for whoever asks.
@@ -39,6 +41,7 @@ class Question:
 
     def __init__(self, text: str, now: "datetime") -> None:
         self.now = now
+        text = text[:_MOST_CHARACTERS]
         self.words = tuple(dict.fromkeys(words_of(text)))
         self.terms = tuple(dict.fromkeys(terms_of(text)))[:_MOST_TERMS]
         self.little_words = little_words_of(text)
