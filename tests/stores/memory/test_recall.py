@@ -81,6 +81,11 @@ def test_words_and_questions_of_any_length_are_taken(log: Decklog) -> None:
     assert [hit.id for hit in log.memory.peek(document)] == [lesson.id]
 
 
+def test_a_word_without_an_end_takes_no_time_of_its_own() -> None:
+    """Hours, if every letter of it were the beginning of another search."""
+    assert terms_of("x" * 300_000 + "!") == ["x" * 80]
+
+
 def test_little_words_decide_between_lessons_that_are_equal_otherwise(log: Decklog) -> None:
     before = log.memory.remember("task_outcomes", "Run the migrations before the deploy of the shop")
     after = log.memory.remember("adr_decisions", "Run the migrations after the deploy of the shop")

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 SPELLING = "stems 1"
 
 _RUN = re.compile(r"[^\W_]+")
-# What is written together: a path, a module, an option, a version, a hyphenated word.
-_NAME = re.compile(r"[^\W_]+(?:(?:[._/:\\-]|::)[^\W_]+)+")
+# What is written together: a path, a module, an option, a version, a hyphenated word. It begins where its first part does, and no
+# part is looked at twice: a word of a megabyte would take hours otherwise.
+_NAME = re.compile(r"(?<![^\W_])[^\W_]++(?:(?:[._/:\\-]|::)[^\W_]++)++")
 # Parts of CamelCase, of an acronym before a word, and of letters next to digits.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NOT = re.compile(r"\b(ca|wo|\w+)n['’]t\b", re.IGNORECASE)
