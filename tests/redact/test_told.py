@@ -1,8 +1,10 @@
 """Secrets that people tell each other, in any language, and what only looks like telling one."""
 
+from pathlib import Path
+
 import pytest
 
-from decklog.redact import redact
+from decklog.redact import redact, scan_value
 
 _HERE = "⟦⟧"
 # Each place is filled with passwords that are put together here, so that no file holds one.
@@ -140,3 +142,17 @@ map password -> pw2
 def test_talk_about_passwords_is_left_alone() -> None:
     texts = _HARMLESS.strip().splitlines()
     assert [text for text in texts if redact(text) != text] == []
+
+
+@pytest.mark.parametrize("file", ["benign_talk.txt", "benign_code.txt"])
+@pytest.mark.parametrize("form", ["{}", "first line\n{}\nlast line"])
+def test_sentences_templates_types_masks_and_labels_are_left_alone(file: str, form: str) -> None:
+    texts = [form.replace("{}", line) for line in (Path(__file__).parent / file).read_text(encoding="utf-8").splitlines()]
+    assert len(texts) > 200
+    assert [text for text in texts if redact(text) != text] == []
+
+
+def test_a_label_of_a_translation_is_left_alone_and_a_value_of_the_environment_is_not() -> None:
+    labels = {"secret": "Geheimnis", "token": "Jeton"}
+    assert scan_value(labels) == (labels, False)
+    assert redact('SECRET="Geheimnis"') == 'SECRET="[redacted:secret]"'

@@ -65,8 +65,12 @@ _ROUNDABOUT = re.compile(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\
 _LONGEST_HEAD = 160
 _LONG_KEY = 32
 _CALLED = re.compile(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
+_RANGE = re.compile(r"\d{1,3}-\d{1,4}")
 _COOKIES = re.compile(r"[ \t](?:-b|--cookie)[ \t=]*[\"'`]?")
 _FORMAT = re.compile(r"(?i)[^a-z](?:f|fr|rf)[\"']{1,3}$")
+_BINDING = re.compile(r"(?:^|\s)(?:[#\[(:]|(?:@|v-|bind|on)[\w-]*:)$")
+_EXPRESSION = re.compile(r"[A-Za-z_.$!?:&|=+() \t-]+[\"']")
+_DIRECTIVE = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[\"']")
 _BLOCK = re.compile(r"[|>][+-]?\n[ \t]+$")
 
 
@@ -185,13 +189,23 @@ def _is_no_assignment(text: str, start: int, place: int) -> bool:
     """Tell whether a name is a marker's, part of a word or a path, or is asked for by a shell: `${DB_PASSWORD:?set it}`."""
     match text[start - 1 : start]:
         case ":":
-            return text[start - 10 : start] == "[redacted:" or _is_in_resource_name(text, start)
+            return text[start - 10 : start] == "[redacted:" or _is_in_resource_name(text, start) or _is_bound(text, start, place)
+        case "#" | "[" | "(":
+            return _is_bound(text, start, place)
         case "/":
             return text[start - 3 : start] == "://" or text[start - 2 : start] == "</" or "," in text[start:place]
         case "{":
             return text[start - 2 : start] == "${" and text[place] in "?+" and "." not in text[start:place]
         case before:
             return text[start] == "-" and before.isalnum()
+
+
+def _is_bound(text: str, start: int, place: int) -> bool:
+    """Tell whether a template binds a name to an expression: `[password]="user.password"`, `#pw="ngModel"`."""
+    if text[place - 2 : place] not in ('="', "='") or text[place - 3].isspace():
+        return False
+    expression = _DIRECTIVE if text[start - 1] == "#" else _EXPRESSION
+    return bool(_BINDING.search(text, max(0, start - 24), start) and expression.match(text, place))
 
 
 def _is_in_resource_name(text: str, start: int) -> bool:
@@ -268,7 +282,7 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
     is_jumble = values.is_jumble(value) and not values.is_example(value)
     if not is_jumble and values.is_harmless(value) and not (head.kind == "password" and _is_phrase(head, value)):
         return False
-    if head.is_format and "{" in value:
+    if (head.is_format and "{" in value) or values.is_label(head.name, value):
         return False
     if head.quote:
         return _is_opened(head, value, following) and _quoted_is_secret(head, value)
@@ -316,6 +330,8 @@ def _is_opened(head: Head, value: str, following: str) -> bool:
 def _quoted_is_secret(head: Head, value: str) -> bool:
     if head.kind == "session":
         return values.is_session_id(value)
+    if values.is_assembly_token(head.name, value):
+        return False
     if head.tie == "call":
         # Most calls take the name of a secret and give the secret back.
         return values.looks_random(value) and not values.is_field_name(value)
@@ -367,6 +383,8 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
         return False
     if value.isdigit():
         return len(value) > 3
+    if after == " " and _RANGE.fullmatch(value):
+        return False
     if not values.is_word(value):
         return not values.is_numbered_word(value, is_spaced=head.is_spaced) and (_mixes(value) or not value.isalnum())
     if head.is_setting and head.name.isupper():

@@ -73,7 +73,7 @@ def _free(key: str, *taken: dict[Any, Any]) -> str:
 
 def _named(key: str, item: str) -> str:
     kind = known_kind(key)
-    if kind is None or not announces(kind, item):
+    if kind is None or values.is_label(key, item) or not announces(kind, item):
         return redacted_text(item)
     return f"[redacted:{kind}]"
 

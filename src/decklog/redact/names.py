@@ -71,7 +71,7 @@ _TOKEN_OWNERS_PLAIN = word_set(
     """
     next page continuation pagination cancellation cancel stop start end eos bos pad unk sep cls mask
     special max min num n first last prev previous sync resume delta watermark per total count input output
-    prompt completion cached budget syntax lex lexer parser current
+    prompt completion cached budget syntax lex lexer parser current publickey
     """
 )
 
@@ -133,6 +133,9 @@ def _secret(last: str, before: str) -> str | None:
 
 
 def _token(last: str, before: str, parts: list[str]) -> str | None:
+    if last == "token" and parts[-3:-1] == ["public", "key"]:
+        # Of an assembly: the digest of a key that everybody may have.
+        return None
     if last.endswith("token") and before not in _TOKEN_OWNERS_PLAIN:
         return None if last[:-5] in _TOKEN_OWNERS_PLAIN and last != "token" else "token"
     if last in ("jwt", "bearer") or (last == "pat" and not _PAT_OWNERS.isdisjoint(parts)):

@@ -30,6 +30,8 @@ BENIGN_WORDS = word_set(
     issues bug fix passwort kennwort contraseña senha wachtwoord parola hasło heslo lösenord adgangskode
     salasana parool şifre jelszó erforderlich benötigt obligatoria obligatorio obligatoire requis requise obrigatório obrigatória
     obbligatoria obbligatorio richiesta vereist verplicht påkrævd obligatoriskt wymagane zorunlu kötelező povinné
+    pakollinen vaaditaan påkrævet påkrevd krävs kreves wajib obavezno obvezno kohustuslik falsch ungültig inválida incorrecta
+    incorrecto incorrecte invalide errata scaduta onjuist nieprawidłowe väärä geheim codewort zugangscode losungswort
     """
 )
 

@@ -25,7 +25,8 @@ _PLACEHOLDER = re.compile(
     | ^@{1,2}[\w.-]+@{1,2}$
     | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$
-    | (?:[-_]x{3,}){2,}$
+    | ^[a-z]{2,}(?:[-_.][a-z]+)*(?:[-_.](?:x{3,}|y{3,}|z{3,}))+$
+    | ^[\w.-]{0,12}(?:\*{3,}|\.{3}|…)\w{0,6}$                       # hf_***, sk-...a1b2
     | (?-i:EXAMPLE(?:KEY)?$) | ([x*.])\1{7}
     """
 )
@@ -68,6 +69,8 @@ _KINDS = str.maketrans(
     | dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "u")
 )
 _UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ASSEMBLY = re.compile(r"[0-9a-f]{16}")
+_CONTROL = re.compile(r"(?:UI|NS)(?:[A-Z][a-z]+)+[!?]")
 _CAPPED = re.compile(r"[A-Z][a-z]+\d{1,4}")
 # Versions, dates, times, sizes, addresses, tickets and the like.
 _NUMBERED_THING = re.compile(
@@ -98,7 +101,7 @@ def is_placeholder(value: str) -> bool:
         return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
-    if is_variable(bare) or _PLACEHOLDER.search(bare[:96]):
+    if is_variable(bare) or _PLACEHOLDER.search(bare[:96]) or _NUMBERED_TERMS.fullmatch(bare):
         return True
     return bool(_BRACKETED.search(bare[:96])) and not _is_odd_in_brackets(bare[:96])
 
@@ -111,6 +114,16 @@ def _is_odd_in_brackets(value: str) -> bool:
     inner = inside[0] if len(inside) == 1 else ""
     is_mixed = inner.isalnum() and inner[0].isalpha() and any(map(str.isdigit, inner))
     return is_mixed and (len(inner) < 3 or not is_identifier(inner))
+
+
+def is_label(name: str, value: str) -> bool:
+    """Tell whether a value is what a translation calls the thing: `"secret": "Geheimnis"`."""
+    return len(value) < 24 and value.istitle() and value.isalpha() and name.strip("-") in ("secret", "token", "Secret", "Token")
+
+
+def is_assembly_token(name: str, value: str) -> bool:
+    """Tell whether a value is the digest by which .NET knows a publisher: `<Key Token="b77a5c561934e089" />`."""
+    return name == "Token" and bool(_ASSEMBLY.fullmatch(value))
 
 
 def is_harmless(value: str) -> bool:
@@ -184,7 +197,7 @@ def has_many_signs(value: str) -> bool:
 
 def is_code(value: str, after: str) -> bool:
     """Tell whether an unquoted value is an expression: a variable's attribute, a call, a subscript."""
-    if value in _KEYWORDS or _OPERATORS.issuperset(value):
+    if value in _KEYWORDS or _OPERATORS.issuperset(value) or _CONTROL.fullmatch(value):
         return True
     if has_many_signs(value):
         return False
