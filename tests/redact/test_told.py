@@ -52,6 +52,88 @@ def test_a_password_that_is_told_is_found_in_any_language(line: str) -> None:
     assert [text for text, secret in zip(shown, _MIXED, strict=True) if secret[:6] in text or secret[-5:] in text] == []
 
 
+# Here the sentence says so plainly that the name of a thing in a program can be one too.
+_PLAIN = (*_MIXED, "Chunky" + "Bacon3", "Moonlight_" + "Drive9")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "credentials are bob:⟦⟧",
+        "The credentials are admin:⟦⟧ for staging",
+        "creds: svc-app:⟦⟧",
+        "password's ⟦⟧ btw",
+        "the root password's ⟦⟧, write it down",
+        "I typed ⟦⟧ as the password and it worked",
+        "I used ⟦⟧ as the password for now",
+        "we set ⟦⟧ as the root password",
+        "type `⟦⟧` as your passphrase.",
+        "the password you asked for is ⟦⟧",
+        "The password we agreed on is ⟦⟧.",
+        "the password I gave you was ⟦⟧",
+        "FYI the shared account password changed from yesterday, now it is ⟦⟧",
+        "the password changed, it's now ⟦⟧",
+        "password was rotated today and is now ⟦⟧",
+        "the password has changed. New one: ⟦⟧",
+        "email ops@corp.example, password ⟦⟧",
+        "> what is the login?\n< email ops@corp.example, password ⟦⟧",
+        "log in as bob, password ⟦⟧",
+        "user=bob, pass ⟦⟧",
+        "пароль: ⟦⟧",
+        "数据库密码为⟦⟧",
+        "mật khẩu là ⟦⟧",
+        "--password-command 'echo ⟦⟧'",
+        'export BORG_PASSCOMMAND="echo ⟦⟧"',
+        "ncftpput -u web -p ⟦⟧ host / f",
+        "app.use(cookieParser('⟦⟧'))",
+        "cookieSession({ keys: ['⟦⟧'] })",
+        'resource "random_password" "x" { result = "⟦⟧" }',
+        'resource "random_password" "x" {\n  length = 16\n  result = "⟦⟧"\n}',
+        'api_password = """\n⟦⟧\n"""',
+        "export DB_PASSWORD=\\\n    ⟦⟧",
+    ],
+)
+def test_a_password_that_is_plainly_told_or_given_is_found_whatever_it_looks_like(line: str) -> None:
+    shown = [redact(line.replace(_HERE, secret)) for secret in _PLAIN]
+    assert [text for text, secret in zip(shown, _PLAIN, strict=True) if secret[:6] in text or secret[-5:] in text] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "secret"),
+    [
+        ("root / ⟦⟧", "toor" + "99toor"),
+        ("admin:⟦⟧", "Winter" + "2024!"),
+        ("pwd for the vpn: ⟦⟧ (do not share)", "Qu1et." + "R1ver"),
+        ("The API key you asked for is ⟦⟧", "VIifYeUA7JDLDWbq" + "jYyDfldOjrj3cr0e"),
+        ("api key from yesterday: ⟦⟧", "k3f9a8D7c6" + "b5e4f3a2b1"),
+        ('ssh in as deploy, passphrase "⟦⟧"', "seven lazy " + "otters swim north"),
+        ("Enter passphrase for key: ⟦⟧", "my dog eats " + "green shoes"),
+        ("Enter passphrase for key '/srv/id': ⟦⟧", "my dog eats " + "green shoes"),
+        ("пароль: ⟦⟧", "Белка-" + "9-орех"),
+        ("пароль от базы — ⟦⟧", "Сокол" + "77"),
+        ("κωδικός: ⟦⟧", "Θάλασσα" + "77"),
+        ("密码是 ⟦⟧", "Panda2024" + "@beijing"),
+        ("密码：⟦⟧", "熊猫2024" + "北京"),
+        ("パスワードは⟦⟧です", "さくら" + "2024!"),
+        ("비밀번호: ⟦⟧", "호랑이" + "2024!"),
+        ("redis_password ⟦⟧", '"quote"' + "4Yo"),
+        ("[server-login]\nusername: bob\npassword: ⟦⟧", "Vq7." + "lopp!"),
+        ("password = ⟦⟧", "ab.cd!" + "ef7"),
+        ("smtp_password: ⟦⟧", "foo[3]" + "bar!"),
+        ("secret: ⟦⟧", "Kz.7qq-" + "lo9!"),
+        ("wif = ⟦⟧", "5hXQwWAEM2pQ5fZSke2xfKbhp" + "vshyRc1ARAPKomsPKWqvayLFf46"),
+        ("hd root ⟦⟧", "xp" + "rv9s21Zr" + "QH143Klx0I" * 11),
+        ("rejected credential ⟦⟧ for tenant 12", "IQoJb3Jp" + "Z2luX2/VjZH8+" * 30),
+    ],
+)
+def test_the_whole_of_a_told_secret_goes_and_nothing_else(line: str, secret: str) -> None:
+    before, _, after = line.partition(_HERE)
+    shown = redact(line.replace(_HERE, secret))
+    assert shown.startswith(f"{before}[redacted:")
+    assert shown.endswith(f"]{after}")
+    assert shown.count("[redacted:") == 1
+
+
 @pytest.mark.parametrize(
     "text",
     [

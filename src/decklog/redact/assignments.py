@@ -23,7 +23,7 @@ _VERBS = ("pass", "auth", "pat", "pw", "key")
 # What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
 _NAME_STEM = (
     r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|wachtwoord|passord|salasana|adgangskode|heslo|haslo|parola|secret|token|key"
-    r"|(?:api|secret|access|private) key|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper|salt)"
+    r"|(?:api|secret|access|private) key|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper|salt|wif)"
 )
 _TYPE = r"(?:&'\w+[ \t]+)?[\w.&\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _ANY_QUOTE = r"[\"'`]"
@@ -40,6 +40,7 @@ _HEAD = Pattern(
     rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*=[ \t]*[\w.]{{1,40}}\([ \t]*{_ANY_QUOTE}[\w.-]{{1,64}}{_ANY_QUOTE}[ \t]*,[ \t]*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     r"|:[ \t]*[|>][+-]?\n[ \t]+"
+    r"|[ \t]*[:=][ \t]*[bru]{0,2}(?:\"{3}|'{3})\n[ \t]*"
     rf"|[ \t]+(?:string|\[\]byte|text|varchar)[ \t]*:?=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*[:=]?=?[ \t]*%s\s?{_ANY_QUOTE}[ \t,]+{_ANY_QUOTE}"
     rf"|[ \t]*:?=[ \t]*(?:new[ \t]+)?[\w.\[\]]{{1,40}}\([ \t]*[bfru]{{0,2}}{_ANY_QUOTE}"
@@ -71,6 +72,9 @@ _FORMAT = re.compile(r"(?i)[^a-z](?:f|fr|rf)[\"']{1,3}$")
 _BINDING = re.compile(r"(?:^|\s)(?:[#\[(:]|(?:@|v-|bind|on)[\w-]*:)$")
 _EXPRESSION = re.compile(r"[A-Za-z_.$!?:&|=+() \t-]+[\"']")
 _DIRECTIVE = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[\"']")
+_LONG_QUOTE = re.compile(r"([\"'])\1\1\n[ \t]*$")
+# A quote with letters right behind it is one of the value's own characters.
+_SPILLED = re.compile(r"[\"'`]([A-Za-z0-9][^\s\"'`,;)\]}]*)")
 _BLOCK = re.compile(r"[|>][+-]?\n[ \t]+$")
 
 
@@ -109,7 +113,7 @@ def read_head(source: str) -> Head | None:
 def _parse_head(source: str) -> Head | None:
     parts = _HEAD_PARTS.match(source)
     setter, name, tie = parts.groups() if parts else ("", "", "")
-    tie = tie.removesuffix("<![CDATA[")
+    tie = _LONG_QUOTE.sub(r"\1", tie.removesuffix("<![CDATA["))
     kind = kind_of(name.rstrip(".-"))
     if kind is None:
         return None
@@ -162,6 +166,10 @@ def find(view: View) -> Iterator[Found]:
         end = _value_end(view, reader, position, min(size, position + _LONGEST_DOUBT))
         if reader is _ELEMENT and text[end : end + 2] != "</":
             continue
+        if spilled := _spilled_end(head, text, position, end):
+            yield Found(position - 1, spilled, head.kind)
+            position = spilled
+            continue
         verdict = _known_verdict(known, head, text, start, position, end)
         if not verdict.length:
             continue
@@ -183,6 +191,12 @@ def _value_end(view: View, reader: Pattern, start: int, limit: int) -> int:
     while quote in _QUOTED and view.text[end : end + 1] == quote and end < limit and view.width(end) > view.width(start - 1):
         end = reader.end_at(view.data, end + 1, limit)
     return end
+
+
+def _spilled_end(head: Head, text: str, start: int, end: int) -> int:
+    """Give the end of a value that goes on behind its second quote, or 0."""
+    spilled = _SPILLED.match(text, end) if head.marks == 1 and text[end : end + 1] == head.quote else None
+    return spilled.end() if spilled and values.is_told(text[start:end] + spilled.group(1)) else 0
 
 
 def _is_no_assignment(text: str, start: int, place: int) -> bool:
@@ -291,7 +305,8 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool) -> bool:
     if head.tie == ">":
         is_odd = not head.is_quoted or (_has_oddity(value) and " " not in value)
         return is_jumble or (is_odd and _quoted_is_secret(head, value))
-    if not is_jumble and _is_program(head, value, after):
+    is_whole_line = starts_line and after in ("", "\n", "\r")
+    if not is_jumble and _is_program(head, value, after) and not (is_whole_line and _is_line_setting(head, value)):
         return False
     return (is_jumble and bool(head.tie or head.is_set)) or _bare_is_secret(head, value, after, starts_line)
 
@@ -303,6 +318,13 @@ def _is_program(head: Head, value: str, after: str) -> bool:
     if not values.is_code(value, after) or (head.is_setting and not values.is_reference(value)):
         return False
     return not (head.kind == "password" and after in ("", "\n", "\r", " ") and values.is_capped(value))
+
+
+def _is_line_setting(head: Head, value: str) -> bool:
+    """Tell whether a value that reads as an expression has a line of its own in a file of settings: `password: Vq7.lopp!`."""
+    if head.tie not in (":", "=") or (head.kind != "password" and head.is_spaced):
+        return False
+    return head.kind in ("password", "secret", "token") and values.is_set_alone(value)
 
 
 def _is_phrase(head: Head, value: str) -> bool:

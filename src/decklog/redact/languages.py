@@ -25,21 +25,35 @@ _WORD = (
     r"|mật khẩu|kata sandi|password(?= è|[ \t]*[→⇒—])"
     r"|парол[ья]|κωδικ[όο]ς|סיסמ[הא]|كلمة (?:المرور|السر)|رمز عبور|पासवर्ड|รหัสผ่าน|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
 )
-_COPULA = r"ist|lautet|est|es|é|è|is|är|er|on|jest|to|este|je|van|—|–|->|→|⇒|是|为|は|는|은"
+_COPULA = r"(?<![a-z])(?:ist|lautet|est|es|é|è|is|är|er|on|jest|to|este|je|van|là|это)(?![a-z])|—|–|->|→|⇒|是|为|為|は|는|은"
 _TOLD = re.compile(
-    rf"(?i)(?:{_WORD})(?:[^\n:：=\d\"]{{0,32}}[:：=]|[^\n:：=\d\"'.,]{{0,24}}?(?<![a-z])(?:{_COPULA})(?![a-z]))?"
+    rf"(?i)(?:{_WORD})([^\n:：=\d\"]{{0,32}}[:：=]|[^\n:：=\d\"'.,]{{0,24}}?(?:{_COPULA}))?"
     r"[ \t\u3000]*[\"'«„“「]?"
-    r"([!-~¡-\u024f]{4,64})"
+    r"([^\s\"'«»„“”「」、。，；]{4,64})"
 )
 _ENDS = ".,;:)\"'»”」"
+# What a sentence ends with that has no blank before it.
+_SENTENCE_END = re.compile("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
+_IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_COUNTERS = re.compile(r"[位个個字自자文年月日天次回分秒时時]|\d[-~～至到]\d")
+_NUMBER_OR_SIGN = re.compile(r"\d{3}|[!@#$%^&*+~?_-]")
 
 
 def find(view: View) -> Iterator[Found]:
     """Find the passwords that stand after the word for one."""
     for place in _places(view):
         match = _TOLD.match(view.text, place)
-        if match and values.is_told(value := match.group(1).rstrip(_ENDS)):
-            yield Found(match.start(1), match.start(1) + len(value), "told-password")
+        if match and _is_told(value := _SENTENCE_END.sub("", match.group(2)).rstrip(_ENDS), is_tied=bool(match.group(1))):
+            yield Found(match.start(2), match.start(2) + len(value), "told-password")
+
+
+def _is_told(value: str, *, is_tied: bool) -> bool:
+    """Tell whether what comes after the word for a password is one, rather than the rest of the sentence."""
+    if _IDEOGRAPHS.search(value):
+        # There are no blanks between words: a number in one is counted with what is counted beside it.
+        is_odd = bool(_NUMBER_OR_SIGN.search(value)) and any(map(str.isdigit, value))
+        return is_tied and is_odd and not _COUNTERS.search(value)
+    return values.is_told_plainly(value) if is_tied else values.is_told(value)
 
 
 def _places(view: View) -> Iterator[int]:

@@ -154,6 +154,6 @@ def _key(last: str, before: str) -> str | None:
         return "api-key"
     if last == "key" and before and before not in _PUBLIC:
         return "key"
-    if last == "salt" and before:
+    if (last == "salt" and before) or last == "wif":
         return "key"
     return None

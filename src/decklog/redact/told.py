@@ -22,6 +22,10 @@ _LOCKS = (
     "|pairing|scratch"
 )
 _SET = re.compile(r"(?i)\b(?:set|reset|changed?|rotated?|updated?|made)\b[^.\n]{0,40}$")
+_USER_BEFORE = re.compile(
+    r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as)\b[ \t:=]*[\"'`]?[\w.@+-]+|@[\w.-]+)[\"'`]?"
+    r"(?:[ \t]*[,;/|]|[ \t]+(?:and|with))[ \t]*(?:the[ \t]+)?$"
+)
 _OWNED = re.compile(r"(?i)\b(?:my|the|your|his|her|our|their|sim|card|door)[ \t]+$")
 _PURPOSES = word_set(
     """
@@ -32,6 +36,7 @@ _PURPOSES = word_set(
 )
 _ASKED = word_set("user users answer answers question questions field column string hashed encrypted stored see read")
 _LONGEST_LINE = 400
+_LONGEST_WORD = 80
 
 
 class Telling(NamedTuple):
@@ -48,9 +53,38 @@ def _is_told(_text: str, _start: int, value: str) -> bool:
     return values.is_told(value)
 
 
-def _is_partner(_text: str, _start: int, value: str) -> bool:
+def _is_partner(text: str, start: int, value: str) -> bool:
     """Tell whether a word after a user's name is the password, rather than the rest of a path or a port."""
-    return "/" not in value and values.is_told(value)
+    if "/" in value or ":" in value or value.count("$") > 1:
+        return False
+    is_pair = text[start : start + 4].lower() == "cred"
+    return values.is_told_plainly(value) if is_pair else values.is_told(value)
+
+
+def _is_told_plainly(_text: str, _start: int, value: str) -> bool:
+    return values.is_told_plainly(value)
+
+
+def _is_beside_user(text: str, start: int, value: str) -> bool:
+    """Tell whether a word after "password" is one, as it is where a user's name or address comes before."""
+    return bool(_USER_BEFORE.search(text, max(0, start - 100), start)) and values.is_told_plainly(value)
+
+
+def _is_key(text: str, start: int, value: str) -> bool:
+    """Tell whether what a key or a token is said to be is random, and no number of a request or a commit."""
+    if "public" in text[max(0, start - 8) : start].lower() or values.is_numbered_id(value):
+        return False
+    return values.is_jumbled_key(value) and not values.is_harmless(value)
+
+
+def _is_quoted_phrase(text: str, start: int, value: str) -> bool:
+    return text[start : start + 10].lower() == "passphrase" and _are_unrelated(value.split(), least=4)
+
+
+def _is_typed(text: str, start: int, value: str) -> bool:
+    """Tell whether words behind a prompt were typed there: an answer of the program talks about it."""
+    is_asked = text[max(0, start - 6) : start].lower() in ("enter ", "\nenter", "enter\t")
+    return is_asked and values.is_typed_phrase(value)
 
 
 def _is_phrase(text: str, start: int, value: str) -> bool:
@@ -107,7 +141,11 @@ def _is_node_cookie(text: str, start: int, value: str) -> bool:
     return values.is_told(value) or (value.isupper() and len(value) >= 12) or (len(value) >= 20 and not values.is_word(value))
 
 
-_NAMED = r"pass(?:word|phrase|code|wd)?|pw|pwd"
+_NAMED = r"pass(?:word|phrase|code|wd)?|pwd|pw"
+_WHOSE = (
+    r"(?:you|we|i|they|he|she|it|that|which|used|set|given|agreed|everyone|everybody|has|was|got|will|changed|updated|rotated"
+    r"|reset|now)\b"
+)
 _LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|credentials?|creds?|zugangsdaten|account"
 TELLINGS: tuple[Telling, ...] = (
     Telling("told-password", _NAMED, ",", rf",[^\n:=\"']{{0,60}}:[ \t]*{_QUOTE}{_VALUE}", _is_told),
@@ -117,6 +155,30 @@ TELLINGS: tuple[Telling, ...] = (
         " \t",
         rf"[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*{_QUOTE}{_VALUE}",
         _is_told,
+    ),
+    Telling("told-password", _NAMED, "'", rf"'s[ \t]+(?:now[ \t]+)?{_QUOTE}{_VALUE}", _is_told_plainly),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+{_QUOTE}{_VALUE}", _is_beside_user),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        rf"[ \t]+{_WHOSE}[^\n:=\"]{{0,60}}?(?:[ \t]*[:=]|(?:[ \t](?:is|was)|(?:[ \t]it)?'s)(?:[ \t]now)?)[ \t]+"
+        rf"{_QUOTE}{_VALUE}",
+        _is_told_plainly,
+    ),
+    Telling(
+        "told-password",
+        "passphrase",
+        " \t:=",
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*[\"']([a-z]{2,}(?: [a-z]{2,}){3,9})[\"']",
+        _is_quoted_phrase,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t:",
+        r"(?:[ \t]+for[ \t][^\n:]{1,120})?:[ \t]+([a-z0-9]+(?: [a-z0-9]+){3,9})[ \t]*(?:\n|$)",
+        _is_typed,
     ),
     Telling("told-password", _NAMED, " \t-", rf"[ \t]*->[ \t]*{_QUOTE}{_VALUE}", _is_told),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,3}}to[ \t:]+{_QUOTE}{_VALUE}", _is_told),
@@ -158,6 +220,14 @@ TELLINGS: tuple[Telling, ...] = (
         _is_partner,
     ),
     Telling(
+        "told-password",
+        "root|admin|administrator|postgres|ubuntu|oracle|guest",
+        " \t",
+        rf"[ \t]+/[ \t]+{_QUOTE}{_VALUE}",
+        _is_partner,
+    ),
+    Telling("told-password", "root|admin|administrator|guest", ":", rf":{_QUOTE}{_VALUE}", _is_partner),
+    Telling(
         "secret-answer",
         r"(?:secret|security)[ _-]answer|answer to the (?:secret|security) question",
         " \t:=",
@@ -185,8 +255,15 @@ TELLINGS: tuple[Telling, ...] = (
         "token",
         r"credentials?|tokens?|api[ _-]?keys?|access keys?|secrets?",
         " \t",
-        r"[ \t]+[\"'(]?([\w.~+/=-]{16,200})",
+        r"[ \t]+[\"'(]?([\w.~+/=-]{16,})",
         _is_mixed,
+    ),
+    Telling(
+        "token",
+        r"tokens?|api[ _-]?keys?|(?:access|secret) keys?|secrets?",
+        " \t",
+        r"[ \t]+(?:[a-zI']+[ \t]+){0,6}[a-zI']+(?:[ \t]*:|[ \t]+(?:is|was))[ \t]+[\"']?([\w.~+/=-]{16,})",
+        _is_key,
     ),
     Telling(
         "connection-password",
@@ -210,7 +287,11 @@ _OPENINGS = Pattern(rf"(?i)\b(?:{'|'.join(_BY_LENGTH)})")
 _COMMENTS = Pattern(
     r"(?i)[\"'][)\];, \t]*(?:#|//|--|/\*)[ \t]*(?:[a-z-]{1,16}[ \t]){0,3}"
     r"(?:password|passwd|passphrase|pwd|secret|api key|token)\b"
+    r"|[!-~][ \t]+as[ \t]+(?:(?:the|my|your|our|its|his|her|their|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}"
+    r"(?:password|passphrase|passcode|passwd|pwd|pw)"
+    r"(?:[ \t]*[.,;!?)\n]|[ \t]+(?:and|for|to|but|on|in|at|until|then|when|now)\b|[ \t]*$)"
 )
+_AS = re.compile(r"(?i)[ \t]+as[ \t]")
 _EACH_OPENING = [re.compile(f"(?i)(?:{telling.opening})") for telling in TELLINGS]
 _rests: dict[int, Pattern] = {}
 _known: dict[bytes, list[int]] = {}
@@ -267,7 +348,19 @@ def _find_commented(view: View) -> Iterator[Found]:
     text, position = view.text, 0
     while span := _COMMENTS.find(view.data, position):
         quote, position = span[0], span[1]
+        if text[quote + 1 : quote + 2] in " \t" and _AS.match(text, quote + 1):
+            yield from _find_used(view, quote + 1)
+            continue
         start = text.rfind(text[quote], max(0, quote - _LONGEST_LINE), quote) + 1
         value = text[start:quote]
         if start and not any(map(str.isspace, value)) and values.is_told(value) and not values.is_field_name(value):
             yield Found(start, quote, "told-password")
+
+
+def _find_used(view: View, end: int) -> Iterator[Found]:
+    """Find the word that was used as a password: `I typed … as the password`."""
+    words = view.text[max(0, end - _LONGEST_WORD) : end].split()
+    value = words[-1].strip("\"'`") if words else ""
+    if values.is_told_plainly(value):
+        start = view.text.rindex(value, 0, end)
+        yield Found(start, start + len(value), "told-password")

@@ -3,6 +3,7 @@
 import re
 from binascii import a2b_base64
 
+from decklog.redact.names import kind_of
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 _MASK = frozenset("*xX.•-_#?0…●•· ")
@@ -23,6 +24,7 @@ _PLACEHOLDER = re.compile(
     | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
     | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsbW][+*]?   # a pattern
     | ^@{1,2}[\w.-]+@{1,2}$
+    | ^(?:required|nullable|bail|sometimes|string|(?:min|max|size|between):\d+)[|,] | ^(?:len|length)?[<>]=?\d+$  # rules for one
     | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$
     | ^[a-z]{2,}(?:[-_.][a-z]+)*(?:[-_.](?:x{3,}|y{3,}|z{3,}))+$
@@ -40,7 +42,7 @@ _BRACKETS = re.compile(r"[<{\[(]([^<>{}\[\]()]*)[>}\])]")
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTALL)
 _DIGIT = re.compile("[0-9]")
 _NUMBERED_TERMS = re.compile(
-    r"(?i)sha(?:1|2|3|224|256|384|512)|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
+    r"(?i)sha(?:224|256|384|512|[123])|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
     r"|s3|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
     r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|h2|http[123]|web3|2fa|mp[34]|v\d{1,2}|u?i(?:nt)?(?:8|16|32|64)|u8"
 )
@@ -70,12 +72,12 @@ _KINDS = str.maketrans(
 )
 _UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ASSEMBLY = re.compile(r"[0-9a-f]{16}")
-_CONTROL = re.compile(r"(?:UI|NS)(?:[A-Z][a-z]+)+[!?]")
+_CONTROL = re.compile(r"(?:(?:UI|NS)(?:[A-Z][a-z]+)+|String|ID|Int|Float|Boolean)[!?]")
 _CAPPED = re.compile(r"[A-Z][a-z]+\d{1,4}")
 # Versions, dates, times, sizes, addresses, tickets and the like.
 _NUMBERED_THING = re.compile(
     r"(?i)v?\d+(?:[.:x/-]\d+)+\w{0,6}$|\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|pt|em|rem|bit|-bit|am|pm|%)$|0x[0-9a-f]+$|[a-z]{2,10}-\d+$"
-    r"|argon2\w*$|[\w.-]+\.(?:(?-i:[a-z]{2,5})|md\d?|mp\d|h5|7z|bz2)$|[a-z]+(?:-[a-z]+)*-\d$|\d+[+-]?$|\w+@\w+"
+    r"|argon2\w*$|x86_64$|(?:amd|arm)64$|[\w.-]+\.(?:(?-i:[a-z]{2,5})|md\d?|mp\d|h5|7z|bz2)$|[a-z]+(?:-[a-z]+)*-\d$|\d+[+-]?$|\w+@\w+"
 )
 _TALK = (STOP_WORDS - word_set("the a an in on at with by and or my our to of for from is it")) | word_set(
     """
@@ -85,6 +87,12 @@ _TALK = (STOP_WORDS - word_set("the a an in on at with by and or my our to of fo
     used read expires expire after before within
     """
 )
+_ANSWERS = word_set(
+    "denied failed error bad incorrect correct empty missing found given expected stored cached loaded timed aborted"
+)
+# No address: its first part is a word with a year, and its second one has no dot.
+_PASSWORD_WITH_AT = re.compile(r"[A-Za-z]+\d{2,}\w*@[A-Za-z0-9]+|[A-Z][a-z]+@\d{2,}[!?]?")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _WORDY = re.compile(r"(?:[A-Z]{0,5}[a-z]{2,}|[A-Z]{2,6}|\d{1,4})+$")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{8,}")
 _SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
@@ -158,6 +166,31 @@ def is_told(value: str) -> bool:
     return not (is_identifier(value) or is_code(value, ""))
 
 
+def is_told_plainly(value: str) -> bool:
+    """Tell whether a word that a sentence calls the password is one: names of programs are in small letters."""
+    if is_told(value):
+        return True
+    if len(value) < 5 or not _DIGIT.search(value) or _NUMBERED_TERMS.fullmatch(value) or is_harmless(value):
+        return False
+    is_name = value.islower() and value.isalnum()
+    if is_name or is_field_name(value) or value.rstrip("0123456789").lower() in BENIGN_WORDS or is_reference(value):
+        return False
+    if "@" in value:
+        return bool(_PASSWORD_WITH_AT.fullmatch(value))
+    return any(map(str.isalpha, value)) and not _NUMBERED_THING.match(value) and value[-1] not in ")]"
+
+
+def is_typed_phrase(value: str) -> bool:
+    """Tell whether some words in small letters are no message of a program about passwords."""
+    tokens = value[:300].split()
+    return len(tokens) >= 4 and not _TALK.intersection(tokens) and not _ANSWERS.intersection(tokens)
+
+
+def is_numbered_id(value: str) -> bool:
+    """Tell whether a value is a UUID or the name of a commit."""
+    return bool(_UUID.fullmatch(value) or _COMMIT.fullmatch(value))
+
+
 def is_capped(value: str) -> bool:
     """Tell whether what reads as an attribute or a cast ends as hardly one does: `Green.Frog5`, `(paren)Zed7`."""
     last = re.split(r"[.)\]>]", value)[-1]
@@ -213,6 +246,16 @@ def is_reference(value: str) -> bool:
     """Tell whether an expression plainly fetches a secret: `config.get(`, `settings.DB_PASSWORD`."""
     bare = value.rstrip(",;")
     return bare.endswith(("(", "()")) or ("." in bare and is_field_name(bare.replace(".", "_")))
+
+
+def is_set_alone(value: str) -> bool:
+    """Tell whether an expression has a number or a sign that those which fetch a secret do not have: `Vq7.lopp!`."""
+    bare = _NUMBERED_TERMS.sub("term", value.lstrip(_LEADING_SIGNS))
+    if bare[-1:] in ("", "(", ")", "]", "}", ",", ";") or not (_DIGIT.search(bare) or _SIGNS.intersection(bare)):
+        return False
+    last = _LINKS.split(bare)[-1].rstrip("!?0123456789")
+    is_odd = any(map(str.isalpha, last)) and last.lower() not in BENIGN_WORDS and kind_of(last) is None
+    return is_odd and not is_reference(bare) and not _CONTROL.fullmatch(bare)
 
 
 def _is_opened_code(text: str, opening: int, after: str) -> bool:

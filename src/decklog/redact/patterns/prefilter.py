@@ -32,7 +32,7 @@ MARKS = tuple(_MARKS_TEXT.split())
 # Past this size the rules themselves are faster than looking for their beginnings one by one.
 _LONG = 4_096
 _NAMES = {
-    "pass": ("word", "wd", "phrase", "code", "w"),
+    "pass": ("word", "wd", "phrase", "code", "command", "w"),
     "pwd": (),
     "secret": (),
     "token": (),
@@ -51,6 +51,7 @@ _NAMES = {
     "pin": (),
     "hmac": (),
     "salt": (),
+    "wif": (),
     "kennwort": (),
     "senha": (),
     "contrase": (),
@@ -69,7 +70,7 @@ _COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
     *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring", "sudo -s", "chpasswd"),
     *("lftp", "twine", "snmp", "ssh-keygen", "etcdctl", "cqlsh", "winexe", "ipmitool", "isql", "exec"),
-    *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "usermod", "rar ", "openssl"),
+    *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "usermod", "rar ", "openssl", "ncftp"),
 )
 # What comes before a password with nothing but a blank between.
 _DIRECTIVES = (
@@ -130,6 +131,9 @@ _CALLS = (
     "keyspec(",
     "cipheriv(",
     "crypt(",
+    "cryptr(",
+    "simplecrypto(",
+    "cookie",
     "jwt.",
     "hmac",
 )
@@ -163,6 +167,19 @@ _TELLING = (
         "losenord",
         "kata sandi",
     ),
+)
+_PAIRS_OF = (
+    "root /",
+    "admin /",
+    "administrator /",
+    "postgres /",
+    "ubuntu /",
+    "oracle /",
+    "guest /",
+    "root:",
+    "admin:",
+    "guest:",
+    "pw's",
 )
 _TELLING_ALONE = ("y answer", "t answer", "y question", "setcookie")
 _CODES = frozenset(
@@ -219,6 +236,8 @@ _FOREIGN = (
         "—",
     ),
 )
+# What a person calls a random value that is told without a sign before it.
+_KEY_NOUNS = ("api key", "token", "secret", "credential", "access key")
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
 _AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
@@ -253,6 +272,7 @@ def may_hold_secret(text: str) -> bool:
         or " -" in text
         or "--" in text
         or " '" in text
+        or "('" in text
         or "|" in text
         or "ENV " in text
     ):
@@ -272,7 +292,9 @@ def _tells(text: str, low: str) -> bool:
         return True
     if not any(map(text.__contains__, "0123456789")):
         return False
-    if any(map(low.__contains__, _TELLING)) or (" code" in low and _names_code(low)):
+    if any(map(low.__contains__, _TELLING)) or (" code" in low and _names_code(low)) or any(map(low.__contains__, _PAIRS_OF)):
+        return True
+    if "pass" in low and ("password" in low or " as " in low or "'s" in low):
         return True
     if text.isascii():
         return False
@@ -388,7 +410,7 @@ def _has_token(data: bytes, text: str) -> bool:
     words = [word for word in data.translate(_AS_WORDS).split() if len(word) > 14 and _is_unusual(word)]
     if not words:
         return False
-    if "bearer" in text:
+    if "bearer" in text or any(map(text.__contains__, _KEY_NOUNS)):
         return True
     low = b" ".join(words).lower().decode("latin-1")
     return any(len(word) > 39 or _is_base64(word) for word in words) or _has_mark(low)

@@ -40,7 +40,7 @@ KEY_BLOCKS: tuple[Rule, ...] = (
         keep=r'"(?:d|dp|dq|qi|k|p|q)"\s*:\s*"',
         glued=True,
     ),
-    rule("bitcoin-key", "xprv yprv zprv tprv", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,}"),
+    rule("bitcoin-key", "xprv yprv zprv tprv", r"[xyzt]prv[0-9A-Za-z]{90,}"),
     rule(
         "seed-phrase",
         "phrase mnemonic",
@@ -267,6 +267,13 @@ PLACES: tuple[Rule, ...] = (
         keep=r"(?i:(?:password|pwd)=\{)",
         until=r"\}(?:;|$)",
     ),
+    rule(
+        "password",
+        "random_password",
+        r"[^\"\n]{4,}",
+        keep=r"random_password\"[^|]{0,200}?\bresult\"?[ \t]*[:=][ \t]*\"",
+        glued=True,
+    ),
     rule("sonar-token", "sonar.login", r"[0-9a-zA-Z_]{16,}", keep=r"sonar\.login[ \t]*[=:][ \t]*[\"']?"),
     rule("directive-password", "wpa-psk", r"[^\s\"']+", keep=r"(?i:wpa-psk[ \t]+[\"']?)"),
     rule("directive-secret", "secret", r"[^\s\"';]{12,}", keep=r"(?m:^)[ \t]*secret[ \t]+[\"']?", random=True, glued=True),
@@ -291,45 +298,6 @@ PLACES: tuple[Rule, ...] = (
 
 # A bounded gap: an open one would make every hit on a long line look to the end of that line.
 _QUIET = r"[^\n|;&]{0,120}?\s"
-
-# Passwords that are told apart by their place among the arguments of a call.
-CALLS: tuple[Rule, ...] = (
-    rule("signing-secret", "define", r"[^\"'\n]{32,}", keep=r"define\([ \t]*[\"'][A-Z_]{0,40}(?:SALT|KEY)[\"'],[ \t]*[\"']"),
-    rule(
-        "signing-secret",
-        "jwt.",
-        r"[^\"'\n]{6,}",
-        keep=r"(?i:jwt\.(?:sign|verify|encode|decode)\([^,\n\"']{1,80},[ \t]*b?[\"'])",
-    ),
-    rule(
-        "signing-secret",
-        "hmac cipher",
-        r"[^\"'\n]{6,}",
-        keep=r"(?:createHmac|createCipheriv|createDecipheriv)\([ \t]*[\"'][\w-]{1,32}[\"'],[ \t]*[\"']",
-    ),
-    rule(
-        "signing-secret",
-        "hmac.new fernet aesgcm secretkeyspec",
-        r"[^\"'\n]{8,}",
-        keep=r"(?:hmac\.new|Fernet|AESGCM|SecretKeySpec)\([ \t]*b?[\"']",
-    ),
-    rule("signing-secret", "crypt(", r"[^\"'\n]{6,}", keep=r"AES\.(?:en|de)crypt\([^,\n]{1,80},[ \t]*[\"']"),
-    rule(
-        "connection-password",
-        "construct( pdo( connect( getconnection( imap_open( mysql( mysqli(",
-        r"[^\"'\n]{4,}",
-        keep=r"(?:PDO(?:->__construct)?|mysqli?(?:_connect)?|getConnection|pymysql\.connect|MySQLdb\.connect|imap_open)\([ \t]*"
-        r"[\"'][^\"'\n]{1,160}[\"'],[ \t]*[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"']",
-    ),
-    rule(
-        "connection-password",
-        "login( ldap_bind( ftp_login( simple_bind credential passwordauth usernamepassword",
-        r"[^\"'\n]{4,}",
-        keep=r"(?:(?:smtp|imap|ftp|server|client|conn|session|mail)\w*\.login|ldap_bind|ftp_login|simple_bind_s|NetworkCredential"
-        r"|UsernamePasswordCredentials|UsernamePasswordAuthenticationToken|PasswordAuthentication|Credentials\.basic)\([ \t]*"
-        r"(?:\$?\w+,[ \t]*)?[\"'][^\"'\n]{1,96}[\"'],[ \t]*[\"']",
-    ),
-)
 
 # Names of users there have backslashes, which are no escapes: they are looked for in the text as it is.
 AS_WRITTEN: tuple[Rule, ...] = (
@@ -416,10 +384,10 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "command-password",
-        "rdesktop psexec winrm hydra mosquitto_ useradd usermod cqlsh crackmapexec netexec twine",
+        "rdesktop psexec winrm hydra mosquitto_ useradd usermod cqlsh crackmapexec netexec twine ncftp",
         r"[^\s\"'-][^\s\"']*",
         keep=rf"(?:rdesktop|psexec|evil-winrm|hydra|mosquitto_(?:pub|sub)|useradd|usermod"
-        rf"|cqlsh|crackmapexec|netexec|twine)\b{_QUIET}-[pP][ \t]+[\"']?",
+        rf"|cqlsh|crackmapexec|netexec|twine|ncftp\w*)\b{_QUIET}-[pP][ \t]+[\"']?",
     ),
     rule("command-password", "rar", r"[^\s\"'-][^\s\"']*", keep=rf"(?:un)?rar\b{_QUIET}-h?p[\"']?"),
     rule("command-password", "freerdp", r"[^\s\"'-][^\s\"']*", keep=rf"[wx]?l?freerdp\b{_QUIET}/p:[\"']?"),
@@ -481,6 +449,14 @@ COMMANDS: tuple[Rule, ...] = (
         keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"']%s\s?[\"'][ \t]+)?[\"']?",
         until=r"[\"']?[ \t]*\|[ \t]*(?:sudo -S|chpasswd|passwd\b"
         r"|(?:docker|podman|helm|oras|skopeo|crane)\b[^\n|]{0,120}--password-stdin)",
+    ),
+    rule(
+        "command-password",
+        "command",
+        r"[^\s\"'$`|;&]+",
+        keep=r"(?i:pass(?:word|phrase)?[-_]?command[ =:]{1,3}[\"']?(?:echo|printf)[ \t]+(?:-n[ \t]+|'?%s'?[ \t]+)?[\"']?)",
+        until=r"(?:[\s\"'|;&]|$)",
+        glued=True,
     ),
     rule("command-secret", "secret", r"[^\s\"']+", keep=rf"secret set\b{_QUIET}(?:--body|-b)[ =][\"']?"),
 )
