@@ -294,7 +294,9 @@ _COMMENTS = Pattern(
 _AS = re.compile(r"(?i)[ \t]+as[ \t]")
 _EACH_OPENING = [re.compile(f"(?i)(?:{telling.opening})") for telling in TELLINGS]
 _rests: dict[int, Pattern] = {}
-_known: dict[bytes, list[int]] = {}
+_known: dict[bytes, tuple[int, ...]] = {}
+_together: dict[tuple[int, ...], Pattern] = {}
+_GROUP = re.compile(r"(?<!\\)\((?!\?)")
 
 
 def find(view: View) -> Iterator[Found]:
@@ -307,7 +309,10 @@ def _find_told(view: View) -> Iterator[Found]:
     data, position = view.data, 0
     while span := _OPENINGS.find(data, position):
         position = span[1]
-        for index in _candidates(data[span[0] : span[1] + 1], span[1] - span[0]):
+        candidates = _candidates(data[span[0] : span[1] + 1], span[1] - span[0])
+        if not candidates or _any_of(candidates).end_at(data, span[1], len(data)) == span[1]:
+            continue
+        for index in candidates:
             found = _match(view, index, span[0], span[1])
             if found:
                 position = max(position, found.end)
@@ -315,7 +320,19 @@ def _find_told(view: View) -> Iterator[Found]:
                 break
 
 
-def _candidates(beginning: bytes, length: int) -> list[int]:
+def _any_of(candidates: tuple[int, ...]) -> Pattern:
+    """Give what matches if one of these ways goes on so: most places are none of them, and need one look only."""
+    if candidates not in _together:
+        _together[candidates] = Pattern("|".join(f"(?:{_GROUP.sub('(?:', _rest(index))})" for index in candidates))
+    return _together[candidates]
+
+
+def _rest(index: int) -> str:
+    telling = TELLINGS[index]
+    return telling.rest if telling.kind == "token" else f"(?i:{telling.rest})"
+
+
+def _candidates(beginning: bytes, length: int) -> tuple[int, ...]:
     """Give the ways of telling that begin so, remembering the beginnings seen before."""
     if beginning not in _known:
         if len(_known) >= _MOST_KNOWN:
@@ -324,15 +341,17 @@ def _candidates(beginning: bytes, length: int) -> list[int]:
     return _known[beginning]
 
 
-def _possible(opening: str, following: str) -> list[int]:
+def _possible(opening: str, following: str) -> tuple[int, ...]:
     opened = [index for index, pattern in enumerate(_EACH_OPENING) if pattern.fullmatch(opening)]
-    return [index for index in opened if not TELLINGS[index].following or (following and following in TELLINGS[index].following)]
+    return tuple(
+        index for index in opened if not TELLINGS[index].following or (following and following in TELLINGS[index].following)
+    )
 
 
 def _match(view: View, index: int, start: int, place: int) -> Found | None:
     telling = TELLINGS[index]
     if index not in _rests:
-        _rests[index] = Pattern(f"(?i){telling.rest}" if telling.kind != "token" else telling.rest)
+        _rests[index] = Pattern(_rest(index))
     spans = _rests[index].group_at(view.data, place)
     if spans is None:
         return None

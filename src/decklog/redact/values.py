@@ -43,8 +43,9 @@ _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTAL
 _DIGIT = re.compile("[0-9]")
 _NUMBERED_TERMS = re.compile(
     r"(?i)sha(?:224|256|384|512|[123])|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
-    r"|s3|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
-    r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|h2|http[123]|web3|2fa|mp[34]|v\d{1,2}|u?i(?:nt)?(?:8|16|32|64)|u8"
+    r"|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
+    r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|http[123]|web3|2fa|mp[34]|u?i(?:nt)?(?:8|16|32|64)"
+    r"|(?:s3|h2|u8|v\d{1,2})(?-i:(?![a-z]))"
 )
 _LINKS = re.compile(r"\.|->|::|\?\.")
 # What turns one thing into another is called so: `bin2hex(`.

@@ -73,43 +73,7 @@ _COMMANDS = (
     *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "usermod", "rar ", "openssl", "ncftp"),
 )
 # What comes before a password with nothing but a blank between.
-_DIRECTIVES = (
-    *(
-        "login ",
-        "pw ",
-        "net use",
-        "enable ",
-        "username ",
-        "community ",
-        "wpa",
-        "nmcli ",
-        "rabbitmqctl ",
-        "rclone ",
-        "/p:",
-        "secret ",
-    ),
-    *(
-        "bindpasswd ",
-        "password ",
-        "passphrase ",
-        "passcode ",
-        "setx ",
-        "net user",
-        "rocommunity",
-        "rwcommunity",
-        "<<<",
-        "pass ",
-        "auth ",
-        "masterauth",
-        "sonar.login",
-        "setenv ",
-        "fastcgi_param ",
-        "samba-tool",
-        "/rp ",
-        "identify ",
-        "expect ",
-    ),
-)
+_PASS_DIRECTIVES = ("password ", "passphrase ", "passcode ", "bindpasswd ", "pass ")
 # Calls that take a password by its place.
 _CALLS = (
     "@tcp(",
@@ -280,17 +244,41 @@ def may_hold_secret(text: str) -> bool:
             return True
     elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
         return True
-    if any(map(low.__contains__, _DIRECTIVES)) or _tells(text, low):
-        return True
     data = text.encode("latin-1", "replace")
+    if _directs(low) or _tells(text, low, data):
+        return True
     return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
 
 
-def _tells(text: str, low: str) -> bool:
-    """Tell whether somebody may be telling a password or a code, in any language."""
-    if any(map(low.__contains__, _TELLING_ALONE)):
+def _directs(low: str) -> bool:
+    """Tell whether a word stands in the text after which a password may come without a sign."""
+    # Written out, since this is asked of every text; a single character is found much faster than a word.
+    if "pass" in low and any(map(low.__contains__, _PASS_DIRECTIVES)):
         return True
-    if not any(map(text.__contains__, "0123456789")):
+    if "auth" in low and ("auth " in low or "masterauth" in low):
+        return True
+    if "x" in low and ("setx " in low or "expect " in low):
+        return True
+    if "y" in low and ("identify " in low or "community" in low):
+        return True
+    if "w" in low and ("pw " in low or "wpa" in low):
+        return True
+    if "/" in low and ("/p:" in low or "/rp " in low):
+        return True
+    if ("<" in low and "<<<" in low) or ("q" in low and "rabbitmqctl " in low) or ("v" in low and "setenv " in low):
+        return True
+    if ("_" in low and "fastcgi_param " in low) or ("-" in low and "samba-tool" in low):
+        return True
+    if "log" in low and ("login " in low or "sonar.login" in low):
+        return True
+    return "net use" in low or "secret " in low or "enable " in low or "username " in low
+
+
+def _tells(text: str, low: str, data: bytes) -> bool:
+    """Tell whether somebody may be telling a password or a code, in any language."""
+    if ("answer" in low or "question" in low or "setcookie" in low) and any(map(low.__contains__, _TELLING_ALONE)):
+        return True
+    if len(data.translate(None, _DIGITS)) == len(data):
         return False
     if any(map(low.__contains__, _TELLING)) or (" code" in low and _names_code(low)) or any(map(low.__contains__, _PAIRS_OF)):
         return True
