@@ -23,7 +23,8 @@ _VERBS = ("pass", "auth", "pat", "pw", "key")
 # What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
 _NAME_STEM = (
     r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|wachtwoord|passord|salasana|adgangskode|heslo|haslo|parola|secret|token|key"
-    r"|(?:api|secret|access|private) key|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper|salt|wif)"
+    r"|(?:api|secret|access|private) key|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper|salt|wif"
+    r"|mdp)"
 )
 _TYPE = r"(?:&'\w+[ \t]+)?[\w.&\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _ANY_QUOTE = r"[\"'`]"
@@ -45,7 +46,7 @@ _HEAD = Pattern(
     rf"|[ \t]*[:=]?=?[ \t]*%s\s?{_ANY_QUOTE}[ \t,]+{_ANY_QUOTE}"
     rf"|[ \t]*:?=[ \t]*(?:new[ \t]+)?[\w.\[\]]{{1,40}}\([ \t]*[bfru]{{0,2}}{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?:<{{1,2}}-|:{{1,3}}=|\?=|=>|={{1,3}}|:|\|\||\?\?)"
-    rf"(?:\s*(?:string\(\d+\)[ \t]*)?[bfru@$]{{0,2}}{_ANY_QUOTE}{{1,3}}|[ \t]*)"
+    rf"(?:\s*(?:string\(\d+\)[ \t]*)?[bfru@$]{{0,2}}{_ANY_QUOTE}{{1,3}}|[ \t]*(?:!!\w+[ \t]+)?)"
     rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:(?:value|default)[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
     rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?[\])]{{0,2}}[ \t]+or[ \t]+{_ANY_QUOTE}"
@@ -75,6 +76,7 @@ _DIRECTIVE = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[\"']")
 _LONG_QUOTE = re.compile(r"([\"'])\1\1\n[ \t]*$")
 # A quote with letters right behind it is one of the value's own characters.
 _SPILLED = re.compile(r"[\"'`]([A-Za-z0-9][^\s\"'`,;)\]}]*)")
+_TAG = re.compile(r"!!\w+[ \t]+$")
 _BLOCK = re.compile(r"[|>][+-]?\n[ \t]+$")
 
 
@@ -113,7 +115,7 @@ def read_head(source: str) -> Head | None:
 def _parse_head(source: str) -> Head | None:
     parts = _HEAD_PARTS.match(source)
     setter, name, tie = parts.groups() if parts else ("", "", "")
-    tie = _LONG_QUOTE.sub(r"\1", tie.removesuffix("<![CDATA["))
+    tie = _TAG.sub("", _LONG_QUOTE.sub(r"\1", tie.removesuffix("<![CDATA[")))
     kind = kind_of(name.rstrip(".-"))
     if kind is None:
         return None

@@ -10,7 +10,7 @@ from decklog.redact.view import Found, View
 # The bytes that the matcher reads have a question mark for every letter that one alphabet lacks.
 _LATIN = Pattern(
     r"(?i)has[?l]o|contrase[\xf1\xd1n]a|mot de passe|passwort|kennwort|senha|palavra-passe|wachtwoord|l[\xf6\xd6o]senord|passord"
-    r"|adgangskode|salasana|parol[a?e]|parool|hesl[oa]|lozinka|geslo"
+    r"|\bclave|\bmdp|adgangskode|salasana|parol[a?e]|parool|hesl[oa]|lozinka|geslo"
     r"|jelsz[\xf3\xd3o]|[?s]ifre|m[?]t kh[?]u|kata sandi|password(?: \xe8|[ \t]*[?\x97])"
 )
 _OTHER = (
@@ -19,7 +19,7 @@ _OTHER = (
 )
 _LETTERS = Pattern(r"[?]{2,}")
 _WORD = (
-    r"has[łl]o|contrase[ñn]a|mot de passe|passwort|kennwort|senha|palavra-passe|wachtwoord|l[öo]senord(?:et)?"
+    r"clave|mdp|has[łl]o|contrase[ñn]a|mot de passe|passwort|kennwort|senha|palavra-passe|wachtwoord|l[öo]senord(?:et)?"
     r"|passordet|passord|adgangskoden?"
     r"|salasana|parol[aăeė]|parool|hesl[oa]|lozinka|geslo|jelsz[óo]|[şs]ifre(?:si)?"
     r"|mật khẩu|kata sandi|password(?= è|[ \t]*[→⇒—])"

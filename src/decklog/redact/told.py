@@ -26,6 +26,7 @@ _USER_BEFORE = re.compile(
     r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as)\b[ \t:=]*[\"'`]?[\w.@+-]+|@[\w.-]+)[\"'`]?"
     r"(?:[ \t]*[,;/|]|[ \t]+(?:and|with))[ \t]*(?:the[ \t]+)?$"
 )
+_GROUPS = re.compile(r"\d{3,6}(?:-\d{3,6})+")
 _OWNED = re.compile(r"(?i)\b(?:my|the|your|his|her|our|their|sim|card|door)[ \t]+$")
 _PURPOSES = word_set(
     """
@@ -120,7 +121,7 @@ def _is_pin(text: str, start: int, _value: str) -> bool:
 
 def _is_code(_text: str, _start: int, value: str) -> bool:
     bare = value.rstrip("#.")
-    return bare.isdigit() or values.is_told(value)
+    return bare.isdigit() or bool(_GROUPS.fullmatch(bare)) or values.is_told(value)
 
 
 def _is_mixed(text: str, start: int, value: str) -> bool:
@@ -179,6 +180,13 @@ TELLINGS: tuple[Telling, ...] = (
         " \t:",
         r"(?:[ \t]+for[ \t][^\n:]{1,120})?:[ \t]+([a-z0-9]+(?: [a-z0-9]+){3,9})[ \t]*(?:\n|$)",
         _is_typed,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        rf"[ \t]+(?:(?:will|should)[ \t]be|es|ist|est|-|\([^)\n]{{1,40}}\)[ \t]*[:=])[ \t]+{_QUOTE}{_VALUE}",
+        _is_told,
     ),
     Telling("told-password", _NAMED, " \t-", rf"[ \t]*->[ \t]*{_QUOTE}{_VALUE}", _is_told),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,3}}to[ \t:]+{_QUOTE}{_VALUE}", _is_told),
@@ -264,6 +272,14 @@ TELLINGS: tuple[Telling, ...] = (
         " \t",
         r"[ \t]+(?:[a-zI']+[ \t]+){0,6}[a-zI']+(?:[ \t]*:|[ \t]+(?:is|was))[ \t]+[\"']?([\w.~+/=-]{16,})",
         _is_key,
+    ),
+    Telling("token", r"tokens?|api[ _-]?keys?|secrets?", " \t-", r"[ \t]*->[ \t]*[\"']?([\w.~+/=-]{16,})", _is_key),
+    Telling(
+        "token",
+        r"(?:the|your|my|this|our|unseal|master|new) key",
+        " \t:",
+        r"(?:[ \t]*:|[ \t]+is)[ \t]+[\"']?([\w.~+/=-]{16,})",
+        _is_mixed,
     ),
     Telling(
         "connection-password",

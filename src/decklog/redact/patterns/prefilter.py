@@ -52,6 +52,7 @@ _NAMES = {
     "hmac": (),
     "salt": (),
     "wif": (),
+    "mdp": (),
     "kennwort": (),
     "senha": (),
     "contrase": (),
@@ -104,7 +105,20 @@ _CALLS = (
 # What a person begins with who tells a password that has a number in it; none of it needs a sign between.
 _TELLING = (
     *("log in", "login", "logon", "sign in", "ssh in", "creds", "credential", "zugangsdaten", "use admin", "use root"),
-    *("use user", "use test", "use demo", "use guest", "use ops", "use pi", "use deploy", "use svc", "using admin", "using root"),
+    *(
+        "use user",
+        "use test",
+        "use demo",
+        "use guest",
+        "use ops",
+        "mdp",
+        "clave",
+        "use pi",
+        "use deploy",
+        "use svc",
+        "using admin",
+        "using root",
+    ),
     *(
         "try admin",
         "try root",
@@ -182,7 +196,20 @@ _CODES = frozenset(
 )
 # The words for a password in other alphabets than that of English.
 _FOREIGN = (
-    *("hasło", "contraseña", "lösenord", "parol", "jelszó", "şifre", "mật khẩu", "парол", "κωδικ", "סיסמ", "كلمة", "رمز عبور"),
+    *(
+        "hasło",
+        "contraseña",
+        "lösenord",
+        "parol",
+        "jelszó",
+        "şifre",
+        "mật khẩu",
+        "парол",
+        "κωδικ",
+        "סיסמ",
+        "كلمة",
+        "رمز عبور",
+    ),
     *(
         "पासवर्ड",
         "รหัสผ่าน",
@@ -201,7 +228,19 @@ _FOREIGN = (
     ),
 )
 # What a person calls a random value that is told without a sign before it.
-_KEY_NOUNS = ("api key", "token", "secret", "credential", "access key")
+_KEY_NOUNS = (
+    "api key",
+    "the key",
+    "your key",
+    "my key",
+    "seal key",
+    "master key",
+    "new key",
+    "token",
+    "secret",
+    "credential",
+    "access key",
+)
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
 _AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
@@ -282,7 +321,7 @@ def _tells(text: str, low: str, data: bytes) -> bool:
         return False
     if any(map(low.__contains__, _TELLING)) or (" code" in low and _names_code(low)) or any(map(low.__contains__, _PAIRS_OF)):
         return True
-    if "pass" in low and ("password" in low or " as " in low or "'s" in low):
+    if ("pass" in low or "pw" in low) and ("password" in low or " as " in low or "'s" in low or " ist " in low or " - " in low):
         return True
     if text.isascii():
         return False
@@ -381,7 +420,7 @@ def _has_place(text: str, low: str) -> bool:
         return True
     if "(" in text and any(map(low.__contains__, _CALLS)):
         return True
-    return " -" in text and any(map(low.__contains__, _COMMANDS))
+    return (" -" in text or "| " in text) and any(map(low.__contains__, _COMMANDS))
 
 
 def _has_port(text: str) -> bool:

@@ -389,6 +389,12 @@ COMMANDS: tuple[Rule, ...] = (
         keep=rf"(?:rdesktop|psexec|evil-winrm|hydra|mosquitto_(?:pub|sub)|useradd|usermod"
         rf"|cqlsh|crackmapexec|netexec|twine|ncftp\w*)\b{_QUIET}-[pP][ \t]+[\"']?",
     ),
+    rule(
+        "command-password",
+        "security",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"security[ \t]+\w+-(?:generic|internet)-password\b{_QUIET}-w[ \t]+[\"']?",
+    ),
     rule("command-password", "rar", r"[^\s\"'-][^\s\"']*", keep=rf"(?:un)?rar\b{_QUIET}-h?p[\"']?"),
     rule("command-password", "freerdp", r"[^\s\"'-][^\s\"']*", keep=rf"[wx]?l?freerdp\b{_QUIET}/p:[\"']?"),
     rule("command-password", "openssl", r"[^\s\"'-][^\s\"']*", keep=rf"openssl[ \t]+enc\b{_QUIET}-k[ \t]+[\"']?"),
