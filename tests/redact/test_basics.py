@@ -1,5 +1,7 @@
 """The first promises of redaction: what it replaces, what it leaves, and that values keep their shape."""
 
+import json
+
 import pytest
 
 from decklog.redact import RULES, redact, scan, scan_value
@@ -65,3 +67,16 @@ def test_five_hundred_levels_are_no_danger() -> None:
 
 def test_the_table_knows_at_least_eighty_kinds() -> None:
     assert len({rule.name for rule in RULES}) >= 80
+
+
+@pytest.mark.parametrize("depth", range(4))
+@pytest.mark.parametrize("password", ["hunter2\\", "hunter2\\\\", 'hun"ter2', 'hunter2\\"x', "hunter2"])
+def test_a_backslash_at_the_end_of_a_value_does_not_take_what_follows_with_it(password: str, depth: int) -> None:
+    text = json.dumps({"0": {"password": password}, "b": "kept"})
+    for _ in range(depth):
+        text = json.dumps({"inner": text})
+    told = redact(text)
+    for _ in range(depth):
+        told = json.loads(told)["inner"]
+    assert json.loads(told)["b"] == "kept"
+    assert "hunter2" not in told

@@ -189,10 +189,21 @@ def _reader(before: str) -> Pattern:
 
 def _value_end(view: View, reader: Pattern, start: int, limit: int) -> int:
     """Give the end of a value: the quote that is escaped as its first one is, not one that is escaped within it."""
-    end, quote = reader.end_at(view.data, start, limit), view.text[start - 1]
-    while quote in _QUOTED and view.text[end : end + 1] == quote and end < limit and view.width(end) > view.width(start - 1):
+    end, quote, opening = reader.end_at(view.data, start, limit), view.text[start - 1], view.width(start - 1)
+    while quote in _QUOTED and view.text[end : end + 1] == quote and end < limit and _is_within(view.width(end), opening):
         end = reader.end_at(view.data, end + 1, limit)
     return end
+
+
+def _is_within(width: int, opening: int) -> bool:
+    """Tell whether a quote that came from so many characters is a part of the value that another such quote opened.
+
+    Each level of JSON writes a backslash as two. What is left of the backslashes before a quote, when those of the value's own
+    end are taken away, is either what the opening quote has or one more level's.
+    """
+    if opening & (opening - 1):
+        return width > opening
+    return width > opening and (width - opening) % (2 * opening) != 0
 
 
 def _spilled_end(head: Head, text: str, start: int, end: int) -> int:
