@@ -127,7 +127,9 @@ def test_a_terminal_may_be_of_any_size_and_change_it(log: Decklog, log_folder: P
         for columns, lines in ((10, 2), (1, 1), (300, 60), (60, 12)):
             top.resize(columns, lines)
             top.press("jk")
-            wait_until(lambda: top.shown.strip())
+            if columns > 1:
+                # The last column is left free, since a sign there would move the screen up.
+                wait_until(lambda: top.shown.strip())
         wait_until(lambda: top.shows("1 decision waits for you.", "Push feature/commas?"))
         assert ended(top) == 0
 

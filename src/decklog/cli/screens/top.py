@@ -160,6 +160,9 @@ class Top:
             self._is_help, self._first = True, 0
         elif key == "r":
             self._read(now=True)
+        elif key == curses.KEY_RESIZE:
+            # Nobody knows what a terminal has kept of the screen.
+            self._window.clearok(True)
         elif key == "/":
             self._find()
         elif key in ("a", "d"):
