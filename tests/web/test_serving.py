@@ -91,8 +91,8 @@ def test_a_package_that_is_missing_is_named_with_what_brings_it(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("target", "name"),
     [
-        ("/work/parser/.decklog/decklog.db", "parser"),
-        ("/work/logs/team.db", "logs"),
+        ("/srv/parser/.decklog/decklog.db", "parser"),
+        ("/srv/logs/team.db", "logs"),
         ("postgresql://ana@host/team?sslmode=require", "team"),
     ],
 )
