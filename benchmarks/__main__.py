@@ -13,6 +13,7 @@ ALL = (
     "calls",
     "hooks",
     "tasks",
+    "streams",
     "redaction",
     "judging",
     "confinement",

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 MOST_SECONDS = 300.0
@@ -14,9 +14,19 @@ MOST_SECONDS = 300.0
 class Crew:
     """Children that were started together and are ready; each turn they all begin at once."""
 
-    def __init__(self, module: str, argument_lists: Sequence[Sequence[str]], seconds: float = MOST_SECONDS) -> None:
+    def __init__(
+        self,
+        module: str,
+        argument_lists: Sequence[Sequence[str]],
+        seconds: float = MOST_SECONDS,
+        *,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         commands = [[sys.executable, "-m", module, *arguments] for arguments in argument_lists]
-        self._children = [subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for words in commands]
+        self._children = [
+            subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+            for words in commands
+        ]
         self._watchdog = threading.Timer(seconds, self._end)
         self._watchdog.start()
         try:
