@@ -357,10 +357,19 @@ class Decklog:
         """Name what each store has to say of the tables that no entry tells."""
         return {f"what {name} derives": store.audit for name, store in self._stores()}
 
-    def derive(self) -> None:
-        """Make anew what is derived from records, as after they came from another log: sums, words and places."""
+    def rebuild(self, *, words: bool = False) -> None:
+        """Make anew what is derived from records, as after they came from another log: sums, tallies and places.
+
+        With `words` also what entries are found by, which takes the next search as long as it has entries to read.
+        """
         for _, store in self._stores():
             store.derive()
+        if words:
+            self.db.forget_all_text()
+
+    def derived_tables(self) -> frozenset[str]:
+        """Name the tables that `rebuild` makes anew, which hold nothing that the journal does not tell."""
+        return frozenset({"entry_text", "entry_text_marks"}.union(*(store.derived for _, store in self._stores())))
 
     def _stores(self) -> "Iterator[tuple[str, Store]]":
         return ((name, getattr(self, name)) for name in STORES if name != "journal")

@@ -258,7 +258,7 @@ def test_a_lesson_can_not_be_hidden_from_a_question(taught: Decklog, change: Cha
     statement, table = (LESSON_INDEX[taught.db.engine] | ANY_INDEX)[way]
     assert change(statement) >= 1
     assert table in {problem.table for problem in taught.journal.verify().problems}
-    taught.derive()
+    taught.rebuild()
     assert taught.journal.verify().ok
     assert [hit.body for hit in taught.memory.peek("where do herons fish")][:1] == ["Herons fish alone before dawn"]
 

@@ -48,6 +48,7 @@ EXAMPLES: "dict[str, tuple[str, ...]]" = {
     "export html": ("decklog export html commas --out commas.html",),
     "export jsonl": ("decklog export jsonl out",),
     "import jsonl": ("decklog import jsonl out",),
+    "rebuild": ("decklog rebuild",),
     "verify": ("decklog verify", "decklog verify --anchor ../heads.json"),
     "backup": ("decklog backup copy.db",),
     "restore": ("decklog restore copy.db",),

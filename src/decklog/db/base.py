@@ -199,6 +199,10 @@ class Database(ABC):
         """Name entries that are found by other words than theirs, or not found, each as the fields of a problem."""
 
     @abstractmethod
+    def forget_all_text(self) -> None:
+        """Drop all words that entries are found by; who searches next indexes them anew."""
+
+    @abstractmethod
     def check_schema(self) -> "Iterator[dict[str, Any]]":
         """Name tables, indexes, triggers and views that are not as the migrations made them, each as the fields of a problem."""
 

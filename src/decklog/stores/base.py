@@ -104,6 +104,13 @@ class Store:
                 what = "is gone" if value in expected else "was added"
                 yield {"what": f"{table} {value} {what}", "table": table, "record_id": str(value), "column": column}
 
+    def _restore_only(self, table: str, column: str, expected: "Sequence[int]") -> None:
+        """Give a table whose rows are only there to be locked the rows it was made with, where it has others."""
+        if not any(self._only(table, column, expected)):
+            return
+        self._db.count(f"delete from {table}", {})
+        self._db.many(f"insert into {table} ({column}) values (:value)", [{"value": value} for value in expected])
+
     # Writing
 
     def _add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":

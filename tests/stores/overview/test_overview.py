@@ -217,7 +217,7 @@ def test_days_look_only_at_the_streams_that_were_charged_to_since(log: Decklog) 
     for number in range(12):
         log.runs.start("goal", run_id=f"r{number}")
         log.ledger.charge("m", cost_microdollars=1, run_id=f"r{number}", agent="ada")
-    log.derive()
+    log.rebuild()
     assert log.db.read(lambda: spending.behind(log.db)) == []
     log.ledger.charge("m", cost_microdollars=5, run_id="r7", agent="ada")
     log.ledger.charge("m", cost_microdollars=7)
@@ -235,7 +235,7 @@ def test_a_month_of_many_runs_is_as_many_rows_as_it_has_models(log: Decklog) -> 
     for number in range(12):
         log.runs.start("goal", run_id=f"r{number}")
         log.ledger.charge("m", cost_microdollars=1, run_id=f"r{number}", agent="ada")
-    log.derive()
+    log.rebuild()
     counts = "select (select count(*) from spend_days), (select count(*) from spend_totals)"
     assert log.db.read(lambda: log.db.one(counts, {})) == (12, 1)
     assert [row["cost_microdollars"] for row in log.overview.days(by="model")] == [12]  # type: ignore[arg-type]
@@ -268,14 +268,14 @@ def test_verify_finds_sums_that_are_not_those_of_the_records_and_derive_mends_th
 ) -> None:
     log.tasks.add(run_id, "one")
     log.ledger.charge("m", cost_microdollars=1, run_id=run_id, agent="ada")
-    log.derive()
+    log.rebuild()
     assert log.journal.verify().ok
     assert change(statement) > 0
     found = log.journal.verify()
     assert not found.ok
     assert found.first is not None
     assert "spend" in str(found.first.table) if "spend" in statement else found.first.table == "run_tallies"
-    log.derive()
+    log.rebuild()
     assert log.journal.verify().ok
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+REBUILD = "Only what is derived from the journal is wrong, and the journal is whole: `decklog rebuild` makes it anew."
+
+
 class NotWhole(Invalid):
     code = "not_whole"
 
@@ -26,15 +29,35 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
     """Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1)."""
     with call.open(writing=False) as log:
         result = log.journal.verify(stream, anchor=anchor)
+        is_derived = {problem.table for problem in result.problems} <= log.derived_tables()
+    hint = REBUILD if result.problems and is_derived else None
     if call.json:
-        return print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}") if result.first else None)
+        return print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}", hint=hint) if result.first else None)
     for problem in result.problems:
         place = f"{problem.stream}:{problem.seq}  " if problem.stream else ""
         say(f"WRONG  {place}{problem.what}")
     for what in result.unchecked:
         say(f"NOT CHECKED  {what}")
+    if hint:
+        say(hint)
     counted = f"{result.streams} streams, {result.entries} entries, {result.records} records"
     click.echo(f"{'Whole' if result.ok else 'Not whole'}: {counted}" + (f", {result.anchored} anchors" if anchor else ""))
+    return 0 if result.ok else 1
+
+
+@click.command()
+@click.pass_obj
+def rebuild(call: Call) -> int:
+    """Make anew what the log derives from its journal: sums, tallies, and the words that searches look up.
+
+    Nothing is lost by it. The next search has to read all entries again.
+    """
+    with call.open(writing=True) as log:
+        log.rebuild(words=True)
+        result = log.journal.verify()
+    if call.json:
+        return print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}") if result.first else None)
+    click.echo("Rebuilt: the log is whole." if result.ok else "Rebuilt; `decklog verify` says what is still wrong.")
     return 0 if result.ok else 1
 
 

@@ -269,6 +269,11 @@ class PostgresDatabase(Database):
 
         return entries_check.findings(self, search.flaws(self))
 
+    def forget_all_text(self) -> None:
+        from decklog.db.postgres import search
+
+        self.write(lambda: search.forget_all(self))
+
     def check_schema(self) -> "Iterator[dict[str, Any]]":
         from decklog.db.postgres import catalogue
 

@@ -70,6 +70,12 @@ def forget(database: "Database", positions: "list[int]") -> None:
     )
 
 
+def forget_all(database: "Database") -> None:
+    """Drop the words of all entries, and how far they were indexed."""
+    for table in ("entry_text", "entry_text_marks"):
+        database.count(f"delete from {table}", {})
+
+
 def flaws(database: "Database") -> "Iterator[Flaw]":
     """Find entries that were indexed, or should have been, and whose words are others there."""
     _, rows = database.rows(

@@ -300,6 +300,11 @@ class SqliteDatabase(Database):
 
         return entries_check.findings(self, search.flaws(self))
 
+    def forget_all_text(self) -> None:
+        from decklog.db.sqlite import search
+
+        self.write(lambda: search.forget_all(self))
+
     def check_schema(self) -> "Iterator[dict[str, Any]]":
         from decklog.db.sqlite import upkeep
 

@@ -103,6 +103,17 @@ def forget(database: "Database", positions: "list[int]") -> None:
     )
 
 
+def forget_all(database: "Database") -> None:
+    """Drop the words of all entries, and how far they were indexed.
+
+    The index is made anew, since one that is damaged can't be emptied.
+    """
+    [(made,)] = database.rows("select sql from sqlite_schema where name = 'entry_text'", {})[1]
+    database.rows("drop table entry_text", {})
+    database.rows(str(made), {})
+    database.count("delete from entry_text_marks", {})
+
+
 def flaws(database: "Database") -> "Iterator[Flaw]":
     """Find entries that were indexed, or should have been, and whose words and tags are others there."""
     from decklog.db.text.index_check import IndexCheck

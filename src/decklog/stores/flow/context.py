@@ -44,6 +44,9 @@ class Context(Store):
     def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
         return self._only("context_turn", "one", [1])
 
+    def derive(self) -> None:
+        self._db.write(lambda: self._restore_only("context_turn", "one", [1]))
+
     @writes
     def save(
         self,

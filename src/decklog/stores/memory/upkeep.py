@@ -205,6 +205,13 @@ class LessonUpkeep(LessonWriter):
         yield from self._only("lesson_desk", "id", [1])
         yield from self._only("lesson_sums", "id", [1])
         yield from IndexAudit(self._db).findings()
+        for embedder, lesson_id, is_told in self._strange_vectors():
+            where = {"table": "lesson_vectors", "record_id": to_json([str(embedder), str(lesson_id)])}
+            what = f"the vector of lesson {lesson_id} by {embedder} is not the one that was made"
+            yield {"what": what, **where, "column": "dimensions" if is_told else "vector"}
+
+    def _strange_vectors(self) -> "Iterator[tuple[str, str, bool]]":
+        """Name vectors that are not as they were told, and whether only their number of dimensions is another."""
         told: dict[tuple[str, str], str] = {}
         sql = "select payload from entries where subtype = :subtype and kind <> 'change' and stream = '@memory' order by pos"
         for (payload,) in self._db.each_as_is(sql, {"subtype": EMBEDDED}):
@@ -213,12 +220,20 @@ class LessonUpkeep(LessonWriter):
         for embedder, lesson_id, digest, is_counted in LessonVectors(self._db).digests():
             is_told = told.get((embedder, lesson_id)) == digest
             if not is_told or not is_counted:
-                where = {"table": "lesson_vectors", "record_id": to_json([str(embedder), str(lesson_id)])}
-                what = f"the vector of lesson {lesson_id} by {embedder} is not the one that was made"
-                yield {"what": what, **where, "column": "dimensions" if is_told else "vector"}
+                yield embedder, lesson_id, is_told
 
     def derive(self) -> None:
+        self._db.write(self._derive_anew)
         self.reindex()
+
+    def _derive_anew(self) -> None:
+        self._restore_only("lesson_desk", "id", [1])
+        # An embedder makes them again when it is there; a vector that nobody told would stay wrong for good.
+        for embedder, lesson_id, _ in list(self._strange_vectors()):
+            self._db.count(
+                "delete from lesson_vectors where embedder = :embedder and lesson_id = :lesson_id",
+                {"embedder": embedder, "lesson_id": lesson_id},
+            )
 
     @writes
     def adopt(

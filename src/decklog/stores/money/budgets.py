@@ -213,6 +213,7 @@ class Budgets(Store):
                 yield _wrong_day(budget_id, day, f"was decided by {as_of}, which is the time of no entry", "as_of")
 
     def derive(self) -> None:
+        self._db.write(lambda: self._restore_only("budget_gates", "no", range(GATES)))
         self.rebuild()
 
     @writes

@@ -71,7 +71,7 @@ class JsonlImport:
         for name in names:
             self._take_stream(name)
         # The running sums of budgets and the memory's index are in no entry: they are made from the records that came.
-        self._log.derive()
+        self._log.rebuild()
         return self._done
 
     # Streams

@@ -57,7 +57,7 @@ class Move:
         heads = self._copy_all()
         self._done.streams = len(heads)
         # The running sums of budgets and the memory's index are in no entry: they are made from the records that came.
-        self._target.derive()
+        self._target.rebuild()
         proof = Proof(self._source, self._target, self._progress)
         if prove:
             self._done.verified = proof.prove(heads)

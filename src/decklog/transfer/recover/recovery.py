@@ -105,7 +105,7 @@ def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) ->
         salvage.take_tables(log.record_classes(), sound)
         _fill_streams(log, salvage.findings, report, progress)
         # The running sums of budgets are in no entry: they are made from the charges that came.
-        log.derive()
+        log.rebuild()
         tell_lost_texts(log)
         progress("verifying", 0, 0)
         result = log.journal.verify()
