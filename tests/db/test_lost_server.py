@@ -14,6 +14,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.errors import OutcomeUnknown, SchemaTooNew, Unreachable
+from decklog.stores.journal.verify import Verifier
 from tests.db.processes import alone, hear, start
 
 
@@ -74,6 +75,20 @@ def test_a_read_whose_connection_is_lost_is_asked_again(log: Decklog, postgres_u
         return log.db.one("select 2", {})
 
     assert log.db.read(job) == (2,)
+
+
+def test_a_check_whose_connection_is_lost_counts_everything_once(log: Decklog, postgres_url: str) -> None:
+    tries = []
+
+    def audit(_: object) -> Iterator[dict[str, str]]:
+        tries.append(1)
+        if len(tries) == 1:
+            end_connections(postgres_url)
+            log.db.one("select 1", {})
+        yield {"what": "something is wrong"}
+
+    found = Verifier(log.db, log.record_classes(), {"an audit": audit}).run(None, None)
+    assert (len(tries), len(found.problems), found.streams) == (2, 1, 1)
 
 
 def test_a_block_whose_connection_is_lost_is_not_kept_and_may_be_tried_again(log: Decklog, postgres_url: str) -> None:

@@ -31,8 +31,11 @@ class Verifier:
         self._db = db
         self._classes = record_classes
         self._audits = audits or {}
+        self._begin()
+
+    def _begin(self) -> None:
         self.result = Verification()
-        self.texts = Texts(db, self.result)
+        self.texts = Texts(self._db, self.result)
 
     def run(self, stream: str | None, anchor: str | None) -> Verification:
         anchors = Anchors(anchor) if anchor else None
@@ -46,6 +49,11 @@ class Verifier:
         self._read(self._check_chains)
         return self.result
 
+    def run_entries(self) -> Verification:
+        """Walk every stream and compare every table with it, and leave what is derived aside."""
+        self._read(self._check_entries)
+        return self.result
+
     def run_tables(self) -> Verification:
         """Compare every table with the newest entries, and leave the chains aside."""
         self._read(self._check_tables)
@@ -55,6 +63,8 @@ class Verifier:
         """Check in one consistent read, which goes on where something can't be read."""
 
         def check() -> None:
+            # A read whose server went away is asked again, from its beginning.
+            self._begin()
             with resumable(self._db):
                 job()
 
@@ -62,13 +72,16 @@ class Verifier:
 
     def _check(self, stream: str | None, anchors: "Anchors | None") -> None:
         if stream is None:
-            self._check_chains()
-            self._check_tables()
+            self._check_entries()
             self._check_derived()
         else:
             self._check_stream(stream)
         if anchors is not None:
             self._check_anchors(anchors)
+
+    def _check_entries(self) -> None:
+        self._check_chains()
+        self._check_tables()
 
     def _check_chains(self) -> None:
         streams, unreadable = self._streams()

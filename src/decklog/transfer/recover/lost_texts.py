@@ -14,8 +14,7 @@ _TOGETHER = 500
 def tell_lost_texts(log: "Decklog") -> None:
     """Write an event into each stream that names texts which were not found."""
     verifier = Verifier(log.db, log.record_classes())
-    verifier.run_chains()
-    verifier.run_tables()
+    verifier.run_entries()
     for stream, digests in verifier.texts.gone.items():
         lost = sorted(digests)
         for start in range(0, len(lost), _TOGETHER):
