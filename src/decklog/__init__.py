@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.budgets import BudgetStanding
     from decklog.stores.overview.overview import SpendKey
     from decklog.stores.overview.picture import RunPicture
+    from decklog.stores.overview.recent import Recent
     from decklog.stores.overview.run_facts import RunOverview
     from decklog.stores.overview.search import SearchHit, SearchResult
     from decklog.stores.overview.status import Status
@@ -180,6 +181,7 @@ _NAMES = {
     "stores.overview.budgets": "BudgetStanding",
     "stores.overview.overview": "SpendKey",
     "stores.overview.picture": "RunPicture",
+    "stores.overview.recent": "Recent",
     "stores.overview.run_facts": "RunOverview",
     "stores.overview.search": "SearchHit SearchResult",
     "stores.overview.status": "Status",
@@ -310,6 +312,7 @@ __all__ = [
     "Proof",
     "ReadOnly",
     "ReasoningPhase",
+    "Recent",
     "Record",
     "Refused",
     "Reservation",

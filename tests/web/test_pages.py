@@ -15,7 +15,6 @@ from decklog.web.pages import run_moment
 from decklog.web.pages.rows import LONGEST, folded, row_of
 from decklog.web.rendering import assets, bars, edition, length, shown_lines
 from tests.pictures import sample_log
-from tests.stores.overview.test_bounds import statements
 from tests.web.asking import Browser
 
 TABS = ("overview", "journal", "tasks", "reasoning", "tools")
@@ -108,10 +107,12 @@ def test_titles_are_unique(sample: Browser) -> None:
 def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
     for at in random.Random(14).sample(range(1, newest + 1), 12):
-        head, snapshot = run_moment.look(log, "commas", at, newest), log.runs.snapshot("commas", at=str(at))
+        picture, snapshot = log.overview.picture("commas", at=str(at)), log.runs.snapshot("commas", at=str(at))
+        head = run_moment.of(picture)
         tasks = {task.id: task.state.value for task in snapshot.records.get("tasks", [])}  # type: ignore[attr-defined]
-        shown, _ = run_moment.tasks(log, "commas", at, None)
-        assert {task.id: task.state.value for task in shown} == tasks
+        assert {task.id: task.state.value for task in picture.tasks} == tasks
+        asked = [approval.state.value for approval in snapshot.records.get("approvals", [])]  # type: ignore[attr-defined]
+        assert picture.waiting == asked.count("open")
         assert {state: count for state, count in head.tasks.items() if count} == {
             state: list(tasks.values()).count(state) for state in set(tasks.values())
         }
@@ -124,7 +125,7 @@ def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: B
 
 def test_the_newest_entry_as_a_moment_is_what_is_now(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
-    now, then = (run_moment.look(log, "commas", at, newest) for at in (None, newest))
+    now, then = (run_moment.of(log.overview.picture("commas", at=at)) for at in (None, str(newest)))
     same = ("goal", "word", "seq", "tasks", "cost", "calls", "unpriced", "waiting", "moment", "planned")
     assert [getattr(now, name) for name in same] == [getattr(then, name) for name in same]
 
@@ -268,35 +269,3 @@ def test_files_are_kept_for_ever_by_what_they_are(browser: Browser) -> None:
 def test_no_page_is_kept_by_a_browser(sample: Browser) -> None:
     for url in (*SHOWN, "/now.json", "/login", "/nowhere"):
         assert sample.get(url).headers["cache-control"] == "no-store"
-
-
-# A page takes so many statements at most, however large the log is.
-MOST = {
-    "/now": 14,
-    "/runs": 8,
-    "/inbox": 16,
-    "/runs/commas/overview": 14,
-    "/runs/commas/overview?at=30": 17,
-    "/runs/commas/rows": 6,
-}
-
-
-def test_a_page_takes_the_same_few_statements_however_large_the_log_is(log: Decklog, clock: ManualClock, sample: Browser) -> None:
-    def counts() -> dict[str, int]:
-        found = {}
-        for url in MOST:
-            sample.get(url)
-            with statements(log) as seen:
-                assert sample.get(url).status == 200
-            found[url] = len(seen)
-        return found
-
-    few = counts()
-    assert {url: count for url, count in few.items() if count > MOST[url]} == {}
-    log.journal.append_many([{"stream": "commas", "body": "y", "kind": "event"} for _ in range(900)])
-    log.tasks.add_many("commas", [{"title": f"one more {number}"} for number in range(100)])
-    for number in range(30):
-        log.runs.start(f"run {number}")
-    many = counts()
-    # A longer run has marks, and each verb that looks at the past begins at one.
-    assert {url: (few[url], many[url]) for url in MOST if many[url] > few[url] + 4} == {}

@@ -49,6 +49,7 @@ from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding
 from decklog.stores.overview.overview import SpendKey
 from decklog.stores.overview.picture import RunPicture
+from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.search import SearchResult
 from decklog.stores.overview.status import Status
@@ -688,6 +689,8 @@ class AsyncApprovals:
         """Get an approval as it counts now."""
     async def show(self, approval_id: str) -> dict[str, Any]:
         """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about."""
+    async def abouts(self, approval_ids: list[str]) -> dict[str, dict[str, Any]]:
+        """Show the exact things that some approvals are about, up to 50 at once, each compared with the digest asked about."""
     async def find(
         self,
         run_id: str | None = ...,
@@ -1739,11 +1742,15 @@ class AsyncOverview:
         *,
         at: str | None = ...,
         since: str | None = ...,
+        before: int | None = ...,
+        kind: EntryKind | None = ...,
         buckets: int = ...,
         lanes: int = ...,
         entries: int = ...,
+        tasks: int = ...,
+        after: str | None = ...,
     ) -> RunPicture:
-        """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes and latest entries."""
+        """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""
     async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:
         """Show a run's tasks in columns, to do, doing, held and over: the first of each, how many there are, what holds each."""
     async def search(
@@ -1771,6 +1778,8 @@ class AsyncOverview:
         """List the tasks of all runs that used up their attempts since a time, the latest first."""
     async def pulse(self, run_ids: list[str], *, minutes: int = ..., buckets: int = ...) -> dict[str, list[int]]:
         """Count the entries of runs over the last minutes, in so many even steps, of the newest 120 of each."""
+    async def recent(self, run_ids: list[str], *, limit: int = ...) -> Recent:
+        """Show what happened lately: the last hour of some runs, tasks that failed today, runs that ended since yesterday."""
 
 class Stores:
     journal: AsyncJournal

@@ -49,9 +49,13 @@ def _text(content: bytes) -> str | None:
     return None if "\x00" in text else text
 
 
-def seen(db: "Database", approval: "Approval") -> "tuple[AboutCheck, bytes | None]":
-    """Give what is kept of an approval's thing, and how its digest, computed anew, compares; refuse what was tampered with."""
-    content = kept(db, approval.about_digest) if approval.about_digest else None
+def kept_about(db: "Database", approval: "Approval") -> bytes | None:
+    """Give what is kept of an approval's thing; None where only its digest was given."""
+    return kept(db, approval.about_digest) if approval.about_digest else None
+
+
+def seen(approval: "Approval", content: bytes | None) -> "tuple[AboutCheck, bytes | None]":
+    """Say how the digest of what is kept of an approval's thing, computed anew, compares; refuse what was tampered with."""
     if content is None:
         return AboutCheck.ABSENT, None
     digest = sha256(content).hexdigest()
@@ -67,7 +71,7 @@ def seen(db: "Database", approval: "Approval") -> "tuple[AboutCheck, bytes | Non
 
 def check_seen(db: "Database", approval: "Approval", digest: str | None) -> None:
     """Refuse a grant of what nobody can read in the log, unless the digest of the thing is given with it."""
-    check, _ = seen(db, approval)
+    check, _ = seen(approval, kept_about(db, approval))
     if check is AboutCheck.ABSENT and approval.subject_digest is not None and digest is None:
         raise Invalid(
             f"what approval {approval.id} is about is not in the log: to grant it, give the digest of what you looked at",
@@ -77,9 +81,9 @@ def check_seen(db: "Database", approval: "Approval", digest: str | None) -> None
         )
 
 
-def shown(db: "Database", approval: "Approval") -> "dict[str, Any]":
+def shown(approval: "Approval", content: bytes | None) -> "dict[str, Any]":
     """Describe what an approval is about: its content as text, or as base64 where it is none, and what the check said."""
-    check, content = seen(db, approval)
+    check, content = seen(approval, content)
     if content is None:
         return {"check": check.value, "content": None, "encoding": None}
     text = _text(content)

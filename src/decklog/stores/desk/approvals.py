@@ -4,7 +4,7 @@ import time
 from datetime import datetime
 
 from decklog.clock import to_text
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, enum_of, placed
 from decklog.errors import Conflict, Denied, Invalid, StillPending
 from decklog.operations import reading, reads, waiting, waits_to_read, writes
 from decklog.records import Page
@@ -40,6 +40,8 @@ __all__ = ["Approval", "ApprovalState", "Approvals", "Verdict", "digest_of"]
 
 _YES = frozenset({"granted", "approved", "approve", "accepted", "accept", "passed", "pass", "ok", "yes"})
 _LONGEST_STEP = 1.0
+MOST_SHOWN = 50
+_WITH_THINGS = "select a.*, b.bytes from approvals a left join blobs b on b.digest = a.about_digest where a.id in ({ids})"
 
 
 class Approvals(Store):
@@ -299,8 +301,24 @@ class Approvals(Store):
 
         `check` is: matches; parts redacted, where the thing had secrets; or not in the log, where only its digest was given.
         """
-        approval = self._fetch(Approval, approval_id).seen_at(self._now())
-        return {**approval.as_dict(), "about": shown(self._db, approval)}
+        found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
+        approval, content = found[0]
+        return {**approval.seen_at(self._now()).as_dict(), "about": shown(approval, content)}
+
+    @reads
+    def abouts(self, approval_ids: list[str]) -> "dict[str, dict[str, Any]]":
+        """Show the exact things that some approvals are about, up to 50 at once, each compared with the digest asked about."""
+        if len(approval_ids) > MOST_SHOWN:
+            raise Invalid(f"ask for the things of up to {MOST_SHOWN} approvals at once", field="approval_ids")
+        return {approval.id: shown(approval, content) for approval, content in self._with_things(approval_ids)}
+
+    def _with_things(self, approval_ids: list[str]) -> "list[tuple[Approval, bytes | None]]":
+        """Read approvals, each with what is kept of the thing it is about."""
+        if not approval_ids:
+            return []
+        marks, ids = placed(approval_ids)
+        names, rows = self._db.rows(_WITH_THINGS.format(ids=marks), self._db.values.bind(ids)[0])
+        return [(Approval.from_row(names[:-1], row[:-1]), None if row[-1] is None else bytes(row[-1])) for row in rows]
 
     @reads
     def find(

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from decklog.clock import from_text, to_text
+from decklog.clock import to_text
 from decklog.db.where import cursor_of, enum_of, page_size, placed
 from decklog.errors import Busy, Denied, Invalid, LeaseLost, NotFound, ReadOnly
 from decklog.operations import reads, reads_in_steps
 from decklog.records import Page, from_json, to_json
 from decklog.stores.base import Store
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.rows import STREAM_SIZE, number_of
-from decklog.stores.overview import spending, tallies, waiting
+from decklog.stores.overview import recent, spending, tallies, waiting
 from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.budgets import BudgetStanding, standings
-from decklog.stores.overview.picture import RunPicture, latest
+from decklog.stores.overview.picture import RunPicture, latest, texts
+from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, look, look_at_one
 from decklog.stores.overview.search import Asked, SearchResult, searched
 from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_task
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from decklog.records import Record
     from decklog.stores.base import Parts
+    from decklog.stores.overview.spending import Charged
 
     T = TypeVar("T")
 
@@ -64,16 +67,6 @@ _GOING_ON = " union all ".join(
 _NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r order by started_at desc, id desc limit {MOST_GOING_ON}"
 
 
-_PULSE = f"""
-select s.name, e.at
-  from streams s
-  join entries e
-    on e.pos > (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE}) - 120
-   and e.pos >= s.no * {STREAM_SIZE} and e.pos < (s.no + 1) * {STREAM_SIZE}
- where s.name in ({{ids}}) and e.at >= :since
-"""
-
-
 class SpendKey(StrEnum):
     """By what the days of spending are told apart, beside the day."""
 
@@ -90,6 +83,7 @@ class _Base:
     moment: Moment
     budgets: "list[BudgetStanding]"
     items: "list[WaitingItem]"
+    charged: "list[Charged]"
 
     @property
     def by_run(self) -> "dict[str, int]":
@@ -197,31 +191,48 @@ class Overview(Store):
         *,
         at: str | None = None,
         since: str | None = None,
+        before: int | None = None,
+        kind: EntryKind | None = None,
         buckets: int = 300,
         lanes: int = 200,
         entries: int = 50,
+        tasks: int = 50,
+        after: str | None = None,
     ) -> RunPicture:
-        """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes and latest entries.
+        """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
 
         Lanes begin at `since`, an entry or a time, and end at the moment that is shown; the strip is that of the whole run.
+        Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
+        which they were added. Of tools and changes, the newest 20,000 entries are looked at.
         """
-        sizes = page_size(lanes), page_size(entries)
+        sizes = page_size(lanes), page_size(entries), page_size(tasks)
+        of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
 
         def look(history: "Any", place: "Any", story: "Any") -> RunPicture:
             seq, first = history.entry_for(place, at), history.entry_for(place, since, is_end=False)
             counts = history.tally(place, story, seq)
-            base = self._base(False) if at is None else None
-            listed, run = latest(self._db, run_id, place.start, seq, sizes[1], with_run=base is None)
+            base = self._base(False)
+            end = place.start + min(seq + 1, before or seq + 1)
+            span = place.start, end, place.start + seq
+            found = latest(self._db, run_id, span, sizes[1], of_kind, with_run=at is not None)
+            shown: Any = look_at_one(self._db, run_id, counts, base.moment, base.by_run) if at is None else None
+            listed = history.records(place, story, self._journal.record_classes()["tasks"], str(seq), sizes[2], after)
             return RunPicture(
                 run_id=run_id,
                 seq=seq,
                 last=place.head,
+                moment=found.at or shown.last_at,
                 tallies=history.shown(counts, seq),
                 pulse=history.pulse(place, story, (1, place.head), buckets),
                 lanes=history.lanes(place, story, (min(first, seq), seq), sizes[0]),
-                entries=listed,
-                overview=look_at_one(self._db, run_id, counts, base.moment, base.by_run) if base is not None else None,
-                run=run,
+                entries=found.entries,
+                texts=texts(self._db, found.entries),
+                waiting=found.asked if shown is None else shown.waiting,
+                decisions=len(base.items),
+                tasks=list(listed),
+                next_tasks=listed.next,
+                overview=shown,
+                run=found.run,
             )
 
         return self._past().told(run_id, look)
@@ -275,8 +286,9 @@ class Overview(Store):
         first = since.astimezone(UTC).date() if since is not None else last - timedelta(days=29)
         if (last - first).days >= MOST_DAYS:
             raise Invalid(f"from {first} to {last} is longer than {MOST_DAYS} days; ask for parts of it", field="since")
+        days = first.isoformat(), last.isoformat()
         names = ("day",) if key is SpendKey.NONE else ("day", "run_id" if key is SpendKey.RUN else key.value)
-        return self._looked(lambda can_move: self._days(names, first.isoformat(), last.isoformat(), can_move))
+        return self._looked(lambda can_move: self._days(names, *days, spending.behind(self._db), can_move))
 
     @reads
     def decisions(self) -> int:
@@ -291,29 +303,12 @@ class Overview(Store):
     @reads
     def ended(self, since: datetime, *, limit: int = 20) -> list[dict[str, object]]:
         """List the runs that ended since a time, the latest first, each with its word."""
-        sql = f"""
-            select id, goal, status, summary, ended_at from runs
-             where ended_at is not null and ended_at >= :since
-             order by ended_at desc, id desc
-             limit {page_size(limit)}
-        """
-        bound, _ = self._db.values.bind({"since": since})
-        names = ("id", "goal", "status", "summary", "ended_at")
-        words = {raw: word.value for word, raw in _RAW.items()}
-        return [{**dict(zip(names, row, strict=True)), "status": words[row[2]]} for row in self._db.rows(sql, bound)[1]]
+        return recent.read(self._db, ended_since=since, most=page_size(limit)).ended
 
     @reads
     def failed_tasks(self, since: datetime, *, limit: int = 20) -> list[dict[str, object]]:
         """List the tasks of all runs that used up their attempts since a time, the latest first."""
-        sql = f"""
-            select id, run_id, title, reason, failures, updated_at from tasks
-             where state = 'blocked' and failures >= max_attempts and updated_at >= :since
-             order by updated_at desc, id desc
-             limit {page_size(limit)}
-        """
-        bound, _ = self._db.values.bind({"since": since})
-        names = ("id", "run_id", "title", "reason", "failures", "updated_at")
-        return [dict(zip(names, row, strict=True)) for row in self._db.rows(sql, bound)[1]]
+        return recent.read(self._db, failed_since=since, most=page_size(limit)).failed
 
     @reads
     def pulse(self, run_ids: list[str], *, minutes: int = 60, buckets: int = 24) -> dict[str, list[int]]:
@@ -321,13 +316,21 @@ class Overview(Store):
         if not 1 <= buckets <= 300 or not 1 <= minutes <= 60 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
             raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
         since = self._now() - timedelta(minutes=minutes)
-        marks, ids = placed(run_ids)
-        counts = {run_id: [0] * buckets for run_id in run_ids}
-        bound, _ = self._db.values.bind({**ids, "since": since})
-        for run_id, at in self._db.rows(_PULSE.format(ids=marks), bound)[1]:
-            place = int((from_text(at) - since) * buckets / timedelta(minutes=minutes))
-            counts[run_id][min(place, buckets - 1)] += 1
-        return counts
+        times = recent.read(self._db, run_ids=run_ids, moved_since=since).times
+        return recent.steps(run_ids, times, since, timedelta(minutes=minutes), buckets)
+
+    @reads
+    def recent(self, run_ids: list[str], *, limit: int = 5) -> Recent:
+        """Show what happened lately: the last hour of some runs, tasks that failed today, runs that ended since yesterday."""
+        if len(run_ids) > MOST_GOING_ON:
+            raise Invalid(f"ask for the last hour of up to {MOST_GOING_ON} runs at once", field="run_ids")
+        now, hour = self._now(), timedelta(hours=1)
+        midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        yesterday = now - timedelta(days=1)
+        times = {"moved_since": now - hour, "failed_since": midnight, "ended_since": yesterday}
+        found = recent.read(self._db, run_ids=run_ids, most=page_size(limit), **times)
+        pulse = recent.steps(run_ids, found.times, now - hour, hour, 24)
+        return Recent(pulse=pulse, failed=found.failed, ended=found.ended)
 
     def _make_due(self) -> None:
         """Have tasks appear whose time has come, if this log may be written: to look is as good as to claim."""
@@ -417,7 +420,7 @@ class Overview(Store):
             if budget.scope == "all" and budget.unit == "microdollars":
                 return budget.today, budget.unpriced_today
         today = base.moment.now.astimezone(UTC).date().isoformat()
-        spent: Any = self._days(("day",), today, today, base.moment.can_move_marks)
+        spent: Any = self._days(("day",), today, today, base.charged, base.moment.can_move_marks)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
 
     def _listed(
@@ -436,12 +439,13 @@ class Overview(Store):
 
     def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
         base = self._base(can_move_marks)
-        runs = self._look(base, _NEWEST_GOING_ON, {})
+        runs = look(self._db, _NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
         quiet = [_quiet(run) for run in runs if run.status is Status.QUIET]
         return sorted([*base.items, *quiet], key=lambda item: item.place)
 
-    def _days(self, names: "tuple[str, ...]", first: str, last: str, can_move_marks: bool) -> "list[dict[str, object]]":
-        streams = spending.behind(self._db)
+    def _days(
+        self, names: "tuple[str, ...]", first: str, last: str, streams: "list[Charged]", can_move_marks: bool
+    ) -> "list[dict[str, object]]":
         if can_move_marks and spending.is_far(streams):
             raise TooFarBehind([], of_spending=True)
         return spending.by(self._db, names, first, last, streams)
@@ -468,6 +472,7 @@ def _quiet(run: RunOverview) -> WaitingItem:
         since=run.quiet_since,
         command=f"decklog runs show {run.id}",
         run_id=run.id,
+        goal=run.goal,
     )
 
 

@@ -1,43 +1,81 @@
 """One run on one page, now or as of an entry: its head, its counts, its strip, its lanes and its latest entries."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from decklog.stores.journal.entry import Entry
+from decklog.clock import to_text
+from decklog.db.where import placed
+from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.journal.rows import COLUMNS, SELECT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from decklog.db.base import Database, Row
     from decklog.stores.overview.run_facts import RunOverview
 
-_LATEST = f"select * from ({SELECT} where pos > :start and pos <= :until order by pos desc limit :most) latest"
-# The entry that last told of the run itself; it may be among the latest too.
+MOST_ASKED = 200
+# Of a long text its beginning is read: what a page shows, whatever it is written in.
+_HEAD_BYTES = 8192
+# Each part is told from the others by a number.
+_LATEST = f"""
+select 0, latest.* from ({SELECT} where pos > :start and pos < :before {{kind}} order by pos desc limit :most) latest
+"""
+# No index has the kinds that most entries are of: of these, so many entries are looked at.
+MOST_LOOKED_AT = 20_000
+_OF_KIND = {
+    EntryKind.TOOL: f"and kind = 'tool' and pos >= :before - {MOST_LOOKED_AT}",
+    EntryKind.CHANGE: f"and kind = 'change' and pos >= :before - {MOST_LOOKED_AT}",
+}
 _TOLD = f"""
-select * from (
+select 1, told.* from (
   {SELECT}
    where record_table = 'runs' and record_id = :run_id and stream = :run_id and pos <= :until
    order by seq desc
    limit 1
 ) told
 """
+# The entries that last told of the questions that may have been open at a moment.
+_ASKED = f"""
+select 2, asked.* from (
+  {SELECT}
+   where pos in (
+     select (select max(p.pos) from entries p where p.record_table = 'approvals' and p.record_id = a.id and p.pos <= :until)
+       from approvals a
+      where a.run_id = :run_id and (a.decided_at is null or a.decided_at >= (select at from entries where pos = :until))
+      order by a.number desc
+      limit {MOST_ASKED}
+   )
+) asked
+"""
+_MOMENT = f"select 3, moment.* from ({SELECT} where pos = :until) moment"
+_TEXTS = "select digest, substr(bytes, 1, :most), length(bytes) from blobs where digest in ({ids})"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPicture:
     """A run as of entry `seq`, of `last` that there are: `overview` tells how it stands now, or `run` what it was then.
 
-    The strip is that of the whole run. Of entries whose text is long, only its digest is here.
+    The strip is that of the whole run. Of entries whose text is long, only its digest is here; `texts` has how they begin and how
+    many bytes they are. `waiting` counts what holds the run up, or which of its newest 200 questions were open then; `decisions`
+    counts what waits for a person in the whole log, now.
     """
 
     run_id: str
     seq: int
     last: int
+    moment: datetime
     tallies: dict[str, int]
     pulse: "dict[str, Any]"
     lanes: "dict[str, Any]"
     entries: list[Entry]
+    texts: "dict[str, dict[str, Any]]"
+    waiting: int
+    decisions: int
+    tasks: "list[Any]"
+    next_tasks: str | None
     overview: "RunOverview | None" = None
     run: "dict[str, Any] | None" = None
 
@@ -46,25 +84,51 @@ class RunPicture:
         return self.overview is not None
 
     def as_dict(self) -> "dict[str, Any]":
-        shown = {"entries": [entry.as_dict() for entry in self.entries], "is_now": self.is_now}
-        return {**vars(self), **shown, "overview": None if self.overview is None else self.overview.as_dict()}
+        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("entries", "tasks")}
+        overview = None if self.overview is None else self.overview.as_dict()
+        return {**vars(self), **lists, "moment": to_text(self.moment), "is_now": self.is_now, "overview": overview}
+
+
+@dataclass(frozen=True)
+class Latest:
+    """The latest entries; if asked, when that of a moment was written, what the run was then, and which questions were open."""
+
+    entries: list[Entry]
+    at: datetime | None = None
+    run: "dict[str, Any] | None" = None
+    asked: int = 0
 
 
 def latest(
-    db: "Database", run_id: str, start: int, seq: int, most: int, *, with_run: bool
-) -> "tuple[list[Entry], dict[str, Any] | None]":
-    """List the entries of a run up to a number, the latest first; and, if asked, give what the run was then, as columns.
+    db: "Database", run_id: str, span: "tuple[int, int, int]", most: int, kind: EntryKind | None, *, with_run: bool
+) -> Latest:
+    """List the entries of a run before a position, the latest first.
 
+    The span is the run's first position, that one, and the position of the moment that is looked at.
     Entries are as their rows are: what they name by a digest is not read.
     """
-    bound = {"start": start, "until": start + seq, "most": most}
+    start, before, until = span
+    bound = {"start": start, "before": before, "most": most}
+    narrowed = "" if kind is None else _OF_KIND.get(kind, f"and kind = '{kind.value}' and kind not in ('tool', 'change')")
+    listing = _LATEST.format(kind=narrowed)
     if not with_run:
-        return [_entry(row) for row in db.rows(_LATEST, bound)[1]], None
-    rows = db.rows(f"{_LATEST} union all {_TOLD}", {**bound, "run_id": run_id})[1]
-    found = {row[0]: _entry(row) for row in sorted(rows, reverse=True, key=lambda row: row[0])}
-    told = next(entry for entry in found.values() if entry.record_table == "runs")
-    return list(found.values())[:most], dict(told.payload)  # type: ignore[call-overload]
+        return Latest([_entry(row) for row in db.rows(listing, bound)[1]])
+    rows = db.rows(" union all ".join((listing, _TOLD, _ASKED, _MOMENT)), {**bound, "run_id": run_id, "until": until})[1]
+    listed, told, asked, moment = ([_entry(row) for row in rows if row[0] == part] for part in range(4))
+    images: list[Any] = [entry.payload for entry in (*told, *asked)]
+    listed.sort(key=lambda entry: -entry.seq)
+    return Latest(listed, moment[0].at, images[0], sum(image.get("state") == "open" for image in images[1:]))
+
+
+def texts(db: "Database", entries: "Sequence[Entry]") -> "dict[str, dict[str, Any]]":
+    """Read how the long texts begin that entries name by their digests."""
+    named = [digest for entry in entries for digest in (entry.body_digest, entry.payload_digest) if digest is not None]
+    if not named:
+        return {}
+    marks, ids = placed(named)
+    rows = db.rows(_TEXTS.format(ids=marks), {**ids, "most": _HEAD_BYTES})[1]
+    return {digest: {"head": bytes(head).decode(errors="ignore"), "bytes": size} for digest, head, size in rows}
 
 
 def _entry(row: "Row") -> Entry:
-    return Entry.from_row(COLUMNS[1:], row[1:])
+    return Entry.from_row(COLUMNS[1:], row[2:])

@@ -128,18 +128,20 @@ def look(
     bound: "Mapping[str, Any]",
     moment: Moment,
     waiting: "Mapping[str, int]",
+    *,
+    with_money: bool = True,
 ) -> list[RunOverview]:
     """Read runs, which a statement names, as an overview shows them; raise `TooFarBehind` where marks must be moved first."""
     facts = _facts(db, runs, bound)
     ids = [fact["id"] for fact in facts]
     behind = [fact["id"] for fact in facts if fact["seq"] - fact["mark"] > tallies.MOST_BEHIND]
-    spent_behind = any(fact["seq"] - fact["spend_mark"] > spending.MOST_BEHIND for fact in facts)
+    spent_behind = with_money and any(fact["seq"] - fact["spend_mark"] > spending.MOST_BEHIND for fact in facts)
     if (behind or spent_behind) and moment.can_move_marks:
         raise TooFarBehind(behind, of_spending=spent_behind)
     kept = {fact["id"]: {name: fact[name] for name in tallies.FIELDS} for fact in facts}
     leases, moved = _leases_and_moved(db, ids, [] if behind else _spans(facts, "mark"))
     counts = tallies.counted(db, ids) if behind else tallies.added(kept, moved)
-    spent = spending.of_runs(db, ids, _spans(facts, "spend_mark"))
+    spent = spending.of_runs(db, ids, _spans(facts, "spend_mark")) if with_money else {}
     return [_overview(fact, counts[fact["id"]], leases, spent.get(fact["id"], {}), moment, waiting) for fact in facts]
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from decklog.db.base import Database, Row
     from decklog.stores.overview.tallies import Span
 
+    Charged = tuple[str, int, int, int]
+
 TABLE, TOTALS, MARKS, OPEN = "spend_days", "spend_totals", "spend_marks", "spend_open"
 KEY = ("run_id", "day", "model", "agent")
 _OF_DAY = KEY[1:]
@@ -41,14 +43,13 @@ select {_KEYS}, {_SUMS}
  group by 1, 2, 3, 4
 """
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
-_BEHIND = f"""
-select s.name, s.no, {_NEWEST} - s.no * {STREAM_SIZE} as newest, coalesce(m.seq, 0)
+_STREAMS = f"""
+select s.name, s.no, {_NEWEST} - s.no * {STREAM_SIZE} as newest, coalesce(m.seq, 0) as mark
   from {{some}}
   left join {MARKS} m on m.stream = s.name
- order by s.name
 """
-_SOME = _BEHIND.format(some=f"{OPEN} o join streams s on s.name = o.stream")
-_ALL = _BEHIND.format(some="streams s")
+BEHIND = _STREAMS.format(some=f"{OPEN} o join streams s on s.name = o.stream")
+_ALL = _STREAMS.format(some="streams s")
 
 
 def _adding(table: str, key: "Sequence[str]") -> str:
@@ -61,16 +62,17 @@ def _adding(table: str, key: "Sequence[str]") -> str:
     """
 
 
-def behind(db: "Database") -> "list[tuple[str, int, int, int]]":
+def behind(db: "Database") -> "list[Charged]":
     """List the streams with charges after their mark: name, number, newest entry and mark."""
-    return _behind(db, _SOME)
+    return moved(db.rows(BEHIND, {})[1])
 
 
-def _behind(db: "Database", sql: str) -> "list[tuple[str, int, int, int]]":
-    return [row for row in db.rows(sql, {})[1] if row[2] is not None and row[2] > row[3]]
+def moved(streams: "Iterable[Row]") -> "list[Charged]":
+    """Leave out the streams whose mark is at their newest entry."""
+    return sorted(row for row in map(tuple, streams) if row[2] is not None and row[2] > row[3])
 
 
-def is_far(streams: "Sequence[tuple[str, int, int, int]]") -> bool:
+def is_far(streams: "Sequence[Charged]") -> bool:
     """Tell whether more entries came since the marks than should be looked through."""
     return len(streams) > MOST_STREAMS or sum(newest - mark for _, _, newest, mark in streams) > MOST_BEHIND
 
@@ -108,9 +110,7 @@ def _advance(db: "Database", stream: str) -> None:
     db.count(f"update {MARKS} set seq = :seq, hash = :hash where stream = :stream", made)
 
 
-def by(
-    db: "Database", names: "Sequence[str]", since: str, until: str, streams: "Sequence[tuple[str, int, int, int]]"
-) -> "list[dict[str, Any]]":
+def by(db: "Database", names: "Sequence[str]", since: str, until: str, streams: "Sequence[Charged]") -> "list[dict[str, Any]]":
     """Add up the days from one to another by some of the key's columns; `streams` are those with entries after their mark."""
     bound: dict[str, Any] = {"since": since, "until": until}
     if is_far(streams):
@@ -164,7 +164,7 @@ def audit(db: "Database") -> "Iterator[dict[str, Any]]":
         return
     true = _sums(db.rows(f"select {_KEYS}, {_SUMS} from charges c group by 1, 2, 3, 4", {})[1])
     are_open = {stream for (stream,) in db.each_as_is(f"select stream from {OPEN}", {})}
-    for stream, number, newest, mark in _behind(db, _ALL):
+    for stream, number, newest, mark in moved(db.rows(_ALL, {})[1]):
         span = (number * STREAM_SIZE + mark, number * STREAM_SIZE + newest)
         later = _sums(db.rows(*between(_CHARGED, [span]))[1])
         if later and stream not in are_open:

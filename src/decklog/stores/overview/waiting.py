@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from decklog.clock import from_text, to_text
-from decklog.stores.overview import budgets
+from decklog.stores.overview import budgets, spending
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database, Row
     from decklog.stores.overview.budgets import BudgetStanding
+    from decklog.stores.overview.spending import Charged
 
 
 class WaitingKind(StrEnum):
@@ -46,6 +47,7 @@ class WaitingItem:
     deadline: datetime | None = None
     default: str | None = None
     digest: str | None = None
+    goal: str | None = None
 
     @property
     def is_decision(self) -> bool:
@@ -69,11 +71,11 @@ class WaitingItem:
 
 _GOES_ON = "r.status in ('planning', 'active', 'paused')"
 # One statement for all kinds, each by an index of its own: kind, id, what and more of it, since when, run, task, by whom, until
-# when, what counts then, and the digest of the thing.
+# when, what counts then, the digest of the thing, and the goal of the run.
 _WAITING = f"""
 select * from (
   select 'approval', a.id, a.question, null, a.asked_at, a.run_id, a.task_id, a.asked_by, a.expires_at, a.default_verdict,
-         a.subject_digest
+         a.subject_digest, r.goal
     from approvals a
     join runs r on r.id = a.run_id
    where a.state = 'open' and (a.expires_at is null or a.expires_at > :now) and {_GOES_ON}
@@ -82,8 +84,9 @@ select * from (
 ) approvals
 union all
 select * from (
-  select 'effect', e.id, e.tool || ' in ' || e.step, e.note, e.intended_at, e.run_id, e.task_id, null, null, null, null
+  select 'effect', e.id, e.tool || ' in ' || e.step, e.note, e.intended_at, e.run_id, e.task_id, null, null, null, null, r.goal
     from effects e
+    join runs r on r.id = e.run_id
    -- The first condition is that of the index.
    where (e.state = 'intended' or e.state = 'unknown') and e.state = 'unknown'
    order by e.intended_at, e.id
@@ -91,7 +94,7 @@ select * from (
 ) effects
 union all
 select * from (
-  select 'question', m.id, m.body, null, m.received_at, m.run_id, m.task_id, m.from_handle, null, null, null
+  select 'question', m.id, m.body, null, m.received_at, m.run_id, m.task_id, m.from_handle, null, null, null, null
     from messages m
    -- What the manager asks is for agents to answer, and so is what names one of them.
    where m.state in ('pending', 'seen') and m.severity in ('question', 'critical') and m.is_authorised = 0 and m.agent is null
@@ -101,7 +104,7 @@ select * from (
 union all
 select * from (
   select 'criterion', c.run_id || '/' || c.number, c.criterion, c.stale_reason, c.updated_at, c.run_id, null, null, null, null,
-         null
+         null, r.goal
     from criteria c
     join runs r on r.id = c.run_id
    where c.is_stale = 1 and c.required = 1 and {_GOES_ON}
@@ -118,7 +121,7 @@ _SAID = {
 }
 
 
-_TEXTS = 11
+_TEXTS = 12
 # What waits and how the budgets stand, at once: the texts of both first, then the numbers that only budgets have.
 _ALL = f"""
 select 'waits', w.*, {", ".join(f"cast(null as bigint) as {name}" for name in budgets.NUMBERS)}
@@ -127,20 +130,30 @@ union all
 select 'budget', {", ".join(f"b.{name}" for name in budgets.TEXTS)}, {", ".join(["null"] * (_TEXTS - len(budgets.TEXTS)))},
        {", ".join(f"b.{name}" for name in budgets.NUMBERS)}
   from ({budgets.STANDINGS}) b
+union all
+-- Which streams were charged to since their marks: whoever adds up a day needs it, and asks for nothing else.
+select 'charged', o.name, {", ".join(["null"] * (_TEXTS - 1))}, o.no, o.newest, o.mark,
+       {", ".join(["null"] * (len(budgets.NUMBERS) - 3))}
+  from ({spending.BEHIND}) o
 """
 
 
-def read(db: "Database", now: datetime) -> "tuple[list[BudgetStanding], list[WaitingItem]]":
-    """Give how the budgets stand, and what waits for somebody: what ends soonest first, then what has waited longest."""
+def read(db: "Database", now: datetime) -> "tuple[list[BudgetStanding], list[WaitingItem], list[Charged]]":
+    """Give how the budgets stand, and what waits for somebody: what ends soonest first, then what has waited longest.
+
+    The streams that were charged to since their marks come with it: name, number, newest entry and mark.
+    """
     rows = db.rows(_ALL, {"now": to_text(now), **budgets.periods(now)})[1]
     texts = len(budgets.TEXTS)
     known = budgets.in_order((*row[1 : 1 + texts], *row[1 + _TEXTS :]) for row in rows if row[0] == "budget")
     found = [_item(row[1 : 1 + _TEXTS]) for row in rows if row[0] == "waits"]
-    return known, sorted([*found, *_spent(known)], key=lambda item: item.place)
+    charged = [(row[1], *row[1 + _TEXTS : 4 + _TEXTS]) for row in rows if row[0] == "charged"]
+    waits = sorted([*found, *_spent(known)], key=lambda item: item.place)
+    return known, waits, spending.moved(charged)
 
 
 def _item(row: "Row") -> WaitingItem:
-    kind, id, what, more, since, run_id, task_id, by, deadline, default, digest = row
+    kind, id, what, more, since, run_id, task_id, by, deadline, default, digest, goal = row
     said, command = _SAID[WaitingKind(kind)]
     return WaitingItem(
         kind=WaitingKind(kind),
@@ -154,6 +167,7 @@ def _item(row: "Row") -> WaitingItem:
         deadline=from_text(deadline) if deadline else None,
         default=default or ("expired" if deadline else None),
         digest=digest,
+        goal=goal,
     )
 
 

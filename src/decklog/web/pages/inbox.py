@@ -20,22 +20,25 @@ def read(asked: Asked) -> View:
     """Read what waits, with the first of it opened."""
     page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
     first = page[0] if page else None
-    opened = None if first is None else _item(asked, first.kind.value, first.id)
+    opened = None if first is None else _item(asked, first.kind.value, first.id, page)
     return _view(asked, page, opened, "Inbox", "decklog overview waiting", page)
 
 
 def item(asked: Asked, **answer: Any) -> View:
     """Read one thing that waits, or waited, beside the list of the others."""
     kind, item_id = asked.path["kind"], asked.path["id"]
-    opened = _item(asked, kind, item_id) | answer
     page = asked.log.overview.waiting(limit=PAGE)
+    opened = _item(asked, kind, item_id, page) | answer
     command = f"decklog approvals show {item_id}" if kind == "approval" else f"decklog effects get {item_id}"
     return _view(asked, page, opened, opened["title"], opened.get("command") or command, opened["record"])
 
 
 def _view(asked: Asked, page: Any, opened: dict[str, Any] | None, title: str, command: str, data: Any) -> View:
     shown = {"items": page, "opened": opened, "decided": _decided(asked.log)}
-    return View("inbox.html", title, command, data, shown, next=page.next, place="inbox")
+    # Where the list is whole, it has everything that is counted in the bar.
+    is_whole = page.next is None and asked.word("after") is None
+    decisions = sum(one.is_decision for one in page) if is_whole else None
+    return View("inbox.html", title, command, data, shown, page.next, "inbox", decisions)
 
 
 def _decided(log: Decklog) -> Any:
@@ -45,14 +48,15 @@ def _decided(log: Decklog) -> Any:
         return told(problem)
 
 
-def _item(asked: Asked, kind: str, item_id: str) -> dict[str, Any]:
-    """Read what is opened, with how it can be answered from here."""
+def _item(asked: Asked, kind: str, item_id: str, page: Any) -> dict[str, Any]:
+    """Read what is opened, with how it can be answered from here; `page` is the list beside it."""
+    listed = next((one for one in page if (one.kind.value, one.id) == (kind, item_id)), None)
     if kind == "approval":
-        found = _approval(asked, item_id)
+        found = _approval(asked, item_id, listed)
     elif kind == "effect":
-        found = _effect(asked, item_id)
+        found = _effect(asked, item_id, listed)
     else:
-        found = _other(asked, kind, item_id)
+        found = _other(listed or _far(asked, kind, item_id, page.next))
     is_open = found["is_open"]
     base: dict[str, Any] = {
         "kind": kind,
@@ -67,7 +71,11 @@ def _item(asked: Asked, kind: str, item_id: str) -> dict[str, Any]:
     return base | found | {"proof": proof_of(asked) if is_open else None}
 
 
-def _approval(asked: Asked, approval_id: str) -> dict[str, Any]:
+def _goal(asked: Asked, run_id: str, listed: Any) -> str:
+    return str(listed.goal if listed is not None else asked.log.runs.get(run_id).goal)
+
+
+def _approval(asked: Asked, approval_id: str, listed: Any) -> dict[str, Any]:
     log = asked.log
     record = log.approvals.show(approval_id)
     digest = record["subject_digest"]
@@ -75,33 +83,36 @@ def _approval(asked: Asked, approval_id: str) -> dict[str, Any]:
     return {
         "record": record,
         "title": record["question"] or record["verdict"] or "Approval",
-        "goal": log.runs.get(record["run_id"]).goal,
+        "goal": _goal(asked, record["run_id"], listed),
         "earlier": earlier,
         "is_open": record["state"] == "open",
     }
 
 
-def _effect(asked: Asked, effect_id: str) -> dict[str, Any]:
+def _effect(asked: Asked, effect_id: str, listed: Any) -> dict[str, Any]:
     effect = asked.log.effects.get(effect_id)
     return {
         "record": effect,
         "title": f"Did this happen? {effect.tool} in {effect.step}",
-        "goal": asked.log.runs.get(effect.run_id).goal,
+        "goal": _goal(asked, effect.run_id, listed),
         "is_open": effect.state.value == "unknown",
     }
 
 
-def _other(asked: Asked, kind: str, item_id: str) -> dict[str, Any]:
-    """Find what is answered elsewhere among what waits."""
-    after = None
-    while True:
+def _other(one: Any) -> dict[str, Any]:
+    """Show what is answered elsewhere."""
+    return {"record": one, "title": one.what, "goal": None, "is_open": False, "command": one.command}
+
+
+def _far(asked: Asked, kind: str, item_id: str, after: str | None) -> Any:
+    """Find something among what waits further down in the list."""
+    while after is not None:
         page = asked.log.overview.waiting(limit=200, after=after)
-        for one in page:
-            if (one.kind.value, one.id) == (kind, item_id):
-                return {"record": one, "title": one.what, "goal": None, "is_open": False, "command": one.command}
-        if page.next is None:
-            raise NotFound(f"no {kind} {item_id!r} waits any more", hint="It was answered, or its time is over.")
+        found = [one for one in page if (one.kind.value, one.id) == (kind, item_id)]
+        if found:
+            return found[0]
         after = page.next
+    raise NotFound(f"no {kind} {item_id!r} waits any more", hint="It was answered, or its time is over.")
 
 
 def proof_of(asked: Asked) -> dict[str, Any]:

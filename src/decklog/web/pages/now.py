@@ -1,10 +1,9 @@
 """Now: what waits for a person, what goes on, and what it costs, in ten seconds."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from decklog.app import Decklog
 from decklog.errors import DecklogError
 from decklog.figures import dollars
 from decklog.web.answers import told
@@ -21,15 +20,14 @@ def read(asked: Asked) -> View:
     """Read what the first page shows. A part that can't be read says so by itself."""
     log = asked.log
     summary = log.overview.now(limit=MOST_RUNS)
-    midnight = summary.at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     waiting = summary.waiting[: MOST_WHOLE + 1]
+    recent = _part(lambda: log.overview.recent([run.id for run in summary.runs]))
+    abouts = _part(lambda: log.approvals.abouts([item.id for item in waiting if item.kind.value == "approval"]))
     shown = {
         "summary": summary,
         "rest": _rest_of(summary.sentence),
-        "items": [(item, _about(log, item)) for item in waiting],
-        "strips": _part(lambda: log.overview.pulse([run.id for run in summary.runs])),
-        "failed": _part(lambda: log.overview.failed_tasks(midnight, limit=5)),
-        "ended": _part(lambda: log.overview.ended(summary.at - timedelta(days=1), limit=5)),
+        "items": [(item, abouts.get(item.id) if isinstance(abouts, dict) else abouts) for item in waiting],
+        "recent": recent,
         "spent": _spent(summary),
         "last_at": max((run.last_at for run in summary.runs), default=None),
     }
@@ -41,11 +39,6 @@ def _part(read_it: Callable[[], Any]) -> Any:
         return read_it()
     except DecklogError as problem:
         return told(problem)
-
-
-def _about(log: Decklog, item: Any) -> Any:
-    """Give the exact thing an approval is about; of anything else, nothing."""
-    return _part(lambda: log.approvals.show(item.id)["about"]) if item.kind.value == "approval" else None
 
 
 def _rest_of(sentence: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -24,16 +25,21 @@ class Row:
     rest: int
 
 
-def row_of(entry: Any) -> Row:
-    text = _plain(entry.body if entry.body is not None else _untold(entry))
-    return Row(entry, _what(entry), text[:LONGEST], max(0, len(text) - LONGEST))
+def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> Row:
+    """Make a row of an entry; `texts` has how those begin that it names by a digest."""
+    said = entry.body if entry.body is not None else _untold(entry)
+    digest = (entry.body_digest or entry.payload_digest) if not said else None
+    long = (texts or {}).get(digest or "")
+    text = _plain(long["head"] if long else said)
+    size = len(text) if not long else len(text) + long["bytes"] - len(long["head"].encode())
+    return Row(entry, _what(entry), text[:LONGEST], max(0, size - LONGEST))
 
 
-def folded(entries: list[Any]) -> list[tuple[bool, list[Row]]]:
+def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[tuple[bool, list[Row]]]:
     """Part entries into stretches that are shown, and stretches of changes that are folded."""
     parts: list[tuple[bool, list[Row]]] = []
     for is_change, found in groupby(entries, key=lambda entry: entry.kind.value == "change" and not is_telling(entry)):
-        rows = [row_of(entry) for entry in found]
+        rows = [row_of(entry, texts) for entry in found]
         parts.append((is_change and len(rows) >= _FOLDED, rows))
     return parts
 

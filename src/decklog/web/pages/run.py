@@ -15,21 +15,24 @@ _KINDS = {"reasoning": "reasoning", "tools": "tool"}
 _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandoned")
 # What the first look shows of a journal, and what a page of it has.
 TAIL, PAGE = 40, 200
+TASKS, LANES, _FIRST_TASKS = 50, 100, 12
 MOST_NEW = 1000
 
 
 def read(asked: Asked) -> View:
     """Read one tab of a run, now or as of an entry."""
-    run_id, tab = asked.path["run_id"], asked.path["tab"]
-    pulse = asked.log.runs.pulse(run_id, buckets=STEPS)
-    head = run_moment.look(asked.log, run_id, asked.number("at"), pulse["last"])
-    data, shown = _TAB[tab](asked, head)
-    as_of = f"?at={head.at}" if head.at is not None else ""
-    shown |= {"run": head, "tab": tab, "tabs": TABS, "as_of": as_of, "strip": strip_of(pulse), "last_at": head.moment}
-    at = f" --at {head.at}" if head.at is not None else ""
-    command = f"decklog runs {'snapshot' if at else 'show'} {run_id}{at}"
-    title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{f' · as of {head.at}' if at else ''}"
-    return View("run.html", title, command, {"run": head, **data}, shown, next=shown.get("next"), place="runs")
+    run_id, tab, at = asked.path["run_id"], asked.path["tab"], asked.number("at")
+    sizes = {"entries": TAIL if tab in ("overview", "tasks") else PAGE, "tasks": TASKS, "buckets": STEPS, "lanes": LANES}
+    places = {"before": asked.number("before"), "kind": _KINDS.get(tab), "after": asked.word("after")}
+    picture = asked.log.overview.picture(run_id, at=None if at is None else str(at), **sizes, **places)  # type: ignore[arg-type]
+    head = run_moment.of(picture)
+    data, shown = _TAB[tab](asked, head, picture)
+    shown |= {"run": head, "tab": tab, "tabs": TABS, "strip": strip_of(picture.pulse), "last_at": head.moment}
+    shown["as_of"] = "" if head.at is None else f"?at={head.at}"
+    command = f"decklog runs show {run_id}" if at is None else f"decklog runs snapshot {run_id} --at {at}"
+    title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{'' if at is None else f' · as of {at}'}"
+    data = {"run": head, **data}
+    return View("run.html", title, command, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
 
 
 def rows(asked: Asked) -> View:
@@ -46,32 +49,29 @@ def rows(asked: Asked) -> View:
     return View("rows.html", "Entries", f"decklog journal tail {run_id}", found, shown, decisions=0)
 
 
-def _overview(asked: Asked, head: RunMoment) -> tuple[dict[str, Any], dict[str, Any]]:
-    tasks, _ = run_moment.tasks(asked.log, head.id, head.at, None)
-    found = run_moment.entries(asked.log, head.id, after=max(0, head.seq - TAIL), until=head.seq)
-    tasks = sorted(tasks, key=lambda task: _ORDER.index(task.state.value))
-    data = {"tasks": tasks, "entries": found}
-    return data, {"tasks": tasks[:12], "more_tasks": max(0, sum(head.tasks.values()) - 12), "parts_of_rows": folded(found)}
+def _overview(_: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    tasks = sorted(picture.tasks, key=lambda task: _ORDER.index(task.state.value))
+    data = {"tasks": tasks, "entries": picture.entries[::-1]}
+    more = max(0, sum(head.tasks.values()) - _FIRST_TASKS)
+    return data, {"tasks": tasks[:_FIRST_TASKS], "more_tasks": more, "parts_of_rows": folded(data["entries"], picture.texts)}
 
 
-def _journal(asked: Asked, head: RunMoment) -> tuple[dict[str, Any], dict[str, Any]]:
-    before = asked.number("before")
-    last = min(head.seq, before - 1) if before else head.seq
-    first = max(0, last - PAGE)
-    found = run_moment.entries(asked.log, head.id, after=first, until=last)
-    shown = {"parts_of_rows": folded(found), "older": first + 1 if first else None, "is_last": last == head.newest, "last": last}
-    return {"entries": found}, shown
+def _journal(_: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    found = picture.entries[::-1]
+    first, last = (found[0].seq, found[-1].seq) if found else (1, 0)
+    shown = {"parts_of_rows": folded(found, picture.texts), "older": first if first > 1 else None}
+    return {"entries": found}, {**shown, "is_last": last == head.newest, "last": last}
 
 
-def _tasks(asked: Asked, head: RunMoment) -> tuple[dict[str, Any], dict[str, Any]]:
-    found, cursor = run_moment.tasks(asked.log, head.id, head.at, asked.word("after"))
-    return {"tasks": found}, {"tasks": found, "next": cursor}
+def _tasks(_: Asked, __: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    return {"tasks": picture.tasks}, {"tasks": picture.tasks, "next": picture.next_tasks}
 
 
-def _of_kind(asked: Asked, head: RunMoment) -> tuple[dict[str, Any], dict[str, Any]]:
-    kind = _KINDS[asked.path["tab"]]
-    found = run_moment.entries_of_kind(asked.log, head.id, kind, until=head, limit=PAGE)
-    return {"entries": found}, {"rows": [row_of(entry) for entry in found], "kind": kind}
+def _of_kind(asked: Asked, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    found = picture.entries
+    older = found[-1].seq if len(found) == PAGE else None
+    rows = [row_of(entry, picture.texts) for entry in found]
+    return {"entries": found}, {"rows": rows, "kind": _KINDS[asked.path["tab"]], "older": older}
 
 
 _TAB = {"overview": _overview, "journal": _journal, "tasks": _tasks, "reasoning": _of_kind, "tools": _of_kind}

@@ -1,0 +1,110 @@
+"""What happened lately, read at once: the newest entries of some runs, the tasks that failed and the runs that ended."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from decklog.clock import from_text, to_text
+from decklog.db.where import placed
+from decklog.stores.journal.rows import STREAM_SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+
+_NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
+# Each part has the same columns: what it is, four texts, a number and a time.
+_TIMES = f"""
+select 'time', s.name, null, null, null, cast(null as bigint), e.at
+  from streams s
+  join entries e on e.pos > {_NEWEST} - 120 and e.pos >= s.no * {STREAM_SIZE} and e.pos < (s.no + 1) * {STREAM_SIZE}
+ where s.name in ({{ids}}) and e.at >= :moved_since
+"""
+_FAILED = """
+select * from (
+  select 'failed', id, run_id, title, reason, cast(failures as bigint), updated_at
+    from tasks
+   where state = 'blocked' and failures >= max_attempts and updated_at >= :failed_since
+   order by updated_at desc, id desc
+   limit :most
+) failed
+"""
+_ENDED = """
+select * from (
+  select 'ended', id, goal, status, summary, cast(null as bigint), ended_at
+    from runs
+   where ended_at is not null and ended_at >= :ended_since
+   order by ended_at desc, id desc
+   limit :most
+) ended
+"""
+_TASK = ("id", "run_id", "title", "reason", "failures", "updated_at")
+_WORDS = {"completed": "done", "failed": "failed", "cancelled": "cancelled"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recent:
+    """`pulse` counts the entries of each run in 24 steps of the last hour; the others are listed latest first."""
+
+    pulse: dict[str, list[int]]
+    failed: list[dict[str, object]]
+    ended: list[dict[str, object]]
+
+    def as_dict(self) -> "dict[str, Any]":
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one look found; of runs, the times of their entries."""
+
+    times: "list[tuple[str, str]]"
+    failed: list[dict[str, object]]
+    ended: list[dict[str, object]]
+
+
+def read(
+    db: "Database",
+    *,
+    run_ids: "Sequence[str]" = (),
+    most: int = 0,
+    moved_since: datetime | None = None,
+    failed_since: datetime | None = None,
+    ended_since: datetime | None = None,
+) -> Found:
+    """Read those parts that a beginning is given for, by one statement."""
+    given = {"moved_since": moved_since, "failed_since": failed_since, "ended_since": ended_since}
+    bound: dict[str, Any] = {name: to_text(moment) for name, moment in given.items() if moment is not None}
+    marks, ids = placed(run_ids)
+    wanted = {"moved_since": _TIMES.format(ids=marks), "failed_since": _FAILED, "ended_since": _ENDED}
+    sql = " union all ".join(wanted[name] for name in bound)
+    if moved_since is not None:
+        bound |= db.values.bind(ids)[0]
+    if failed_since is not None or ended_since is not None:
+        bound["most"] = most
+    rows = db.rows(sql, bound)[1]
+    return Found(
+        [(row[1], row[6]) for row in rows if row[0] == "time"],
+        [dict(zip(_TASK, row[1:], strict=True)) for row in _latest(rows, "failed")],
+        [
+            {"id": run_id, "goal": goal, "status": _WORDS[state], "summary": summary, "ended_at": at}
+            for _, run_id, goal, state, summary, _, at in _latest(rows, "ended")
+        ],
+    )
+
+
+def _latest(rows: "Sequence[Row]", part: str) -> "list[Row]":
+    return sorted((row for row in rows if row[0] == part), key=lambda row: (row[-1], row[1]), reverse=True)
+
+
+def steps(
+    run_ids: "Sequence[str]", times: "Sequence[tuple[str, str]]", since: datetime, whole: timedelta, buckets: int
+) -> dict[str, list[int]]:
+    """Count the times of each run in so many even steps."""
+    counts = {run_id: [0] * buckets for run_id in run_ids}
+    for run_id, at in times:
+        place = int((from_text(at) - since) * buckets / whole)
+        counts[run_id][min(place, buckets - 1)] += 1
+    return counts

@@ -1,0 +1,45 @@
+"""How many statements a page takes: few, and no more of them when the log is large."""
+
+from decklog import Decklog, ManualClock
+from tests.pictures import sample_log
+from tests.statements import statements
+from tests.web.asking import Browser
+
+# Each page with how many it may take. As of an entry that lies before marks, one of those is read first.
+MOST = {
+    "/now": 8,
+    "/runs": 6,
+    "/runs?status=needs%20you": 6,
+    "/inbox": 8,
+    "/runs/commas/overview": 8,
+    "/runs/commas/journal": 8,
+    "/runs/commas/journal?before=30": 8,
+    "/runs/commas/tasks": 8,
+    "/runs/commas/reasoning": 8,
+    "/runs/commas/tools": 8,
+    "/runs/commas/overview?at=30": 8,
+    "/runs/commas/rows": 6,
+}
+
+
+def counted(log: Decklog, browser: Browser) -> dict[str, int]:
+    found = {}
+    for url in MOST:
+        browser.get(url)
+        with statements(log) as seen:
+            answer = browser.get(url)
+        assert answer.status == 200, answer.text
+        found[url] = len(seen)
+    return found
+
+
+def test_a_page_takes_few_statements_however_large_the_log_is(log: Decklog, clock: ManualClock, browser: Browser) -> None:
+    sample_log.write(log, clock)
+    few = counted(log, browser)
+    log.journal.append_many([{"stream": "commas", "body": "y", "kind": "event"} for _ in range(900)])
+    log.tasks.add_many("commas", [{"title": f"one more {number}"} for number in range(100)])
+    for number in range(30):
+        run = log.runs.start(f"run {number}")
+        log.approvals.ask(run.id, "May I?", by="dev-1", about=f"git push {number}")
+    many = counted(log, browser)
+    assert {url: (few[url], many[url]) for url, most in MOST.items() if max(few[url], many[url]) > most} == {}
