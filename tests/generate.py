@@ -66,6 +66,8 @@ def cli_md() -> str:
         "these; `left_out` says how many are not shown. A value of `-` is read from stdin; JSON may also come from `@FILE`. "
         "A list (`A,B`) is words with commas between them, an option given several times, or JSON; a sentence is one item. "
         "Options may be written with dashes or underscores.",
+        "A run is said in one way: a command that is about a run has a place for it (`RUN`), and wherever a store's verb takes "
+        "one, in a place or not, `--run RUN` says it too.",
     ]
     for name in menu.list_commands(context):
         command = menu.get_command(context, name)

@@ -3,6 +3,7 @@
 import re
 from datetime import datetime
 from enum import Enum, StrEnum
+from pathlib import Path
 from types import UnionType
 from typing import Any, get_args
 
@@ -11,11 +12,16 @@ import pytest
 from decklog import Decklog, Record
 from decklog.app import store_class
 from decklog.cli import run
-from decklog.cli.parameters import parameters_of
+from decklog.cli.parameters import parameters_of, read_words
 from decklog.db import schema
 from decklog.operations import Operation
 from tests.conftest import ENGINES
 from tests.registry import STORE_NAMES, named, operations, records
+
+
+def takes_a_run(operation: Operation) -> bool:
+    return any(parameter.name == "run_id" for parameter in parameters_of(operation))
+
 
 SUPPORTED = {str, bytes, int, float, bool, datetime, dict, list, object}
 
@@ -41,7 +47,22 @@ def test_an_operation_has_help_on_the_command_line(store: str, operation: Operat
     assert said.err == ""
     assert " ".join(operation.summary.split())[:60] in text
     for parameter in parameters_of(operation):
-        assert (parameter.name.upper() if parameter.positional else parameter.flag) in text
+        assert (parameter.said.upper() if parameter.positional else parameter.flag) in text
+
+
+@pytest.mark.parametrize(("store", "operation"), **named([pair for pair in operations() if takes_a_run(pair[1])]))
+def test_a_run_is_said_in_one_way(store: str, operation: Operation) -> None:
+    """What is about a run has a place for it; whatever takes one takes it as `--run` too."""
+    parameters = parameters_of(operation)
+    (of_run,) = (parameter for parameter in parameters if parameter.name == "run_id")
+    assert (of_run.flag, of_run.shown) == ("--run", "RUN")
+    assert of_run.positional or not of_run.required
+    assert read_words([of_run], ["--run", "commas"]) == {"run_id": "commas"}
+
+
+def test_no_command_has_another_word_for_a_run() -> None:
+    told = (Path(__file__).parent.parent / "docs" / "cli.md").read_text()
+    assert not re.findall(r"--[a-z-]*run-ids?\b|\bRUN_IDS?\b", told.replace("DECKLOG_RUN_ID", ""))
 
 
 @pytest.mark.parametrize(("store", "operation"), **named(operations()))

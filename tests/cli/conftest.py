@@ -51,5 +51,5 @@ def decklog(tmp_path: Path) -> Program:
 def log_folder(tmp_path: Path, decklog: Program) -> Path:
     """A folder with a log and one run in it."""
     assert decklog("init").code == 0
-    assert decklog("runs", "start", "a goal", "--run-id", "run_1").code == 0
+    assert decklog("runs", "start", "a goal", "--run", "run_1").code == 0
     return tmp_path

@@ -21,7 +21,7 @@ def shipped(decklog: Program, tmp_path: Path) -> Path:
     origin.mkdir()
     elsewhere = {"XDG_CONFIG_HOME": str(tmp_path / "other-settings")}
     assert decklog("init", cwd=origin, **elsewhere).code == 0
-    assert decklog("runs", "start", "theirs", "--run-id", "theirs", cwd=origin, **elsewhere).code == 0
+    assert decklog("runs", "start", "theirs", "--run", "theirs", cwd=origin, **elsewhere).code == 0
 
     def git(*words: str, cwd: Path = origin) -> None:
         settings = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
@@ -188,7 +188,7 @@ def test_a_log_laid_outside_leaves_only_its_address(decklog: Program, tmp_path: 
     target = Path(said.data["target"])
     assert target.is_relative_to(tmp_path / "data" / "decklog")
     assert sorted(os.listdir(tmp_path / ".decklog")) == [".gitignore", "address"]
-    assert decklog("runs", "start", "a goal", "--run-id", "run_1").code == 0
+    assert decklog("runs", "start", "a goal", "--run", "run_1").code == 0
     assert decklog("where", "--json").data["target"] == str(target)
     again = decklog("init", "--outside", "--json").data
     assert (again["target"], again["already"]) == (str(target), True)

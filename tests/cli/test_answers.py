@@ -134,7 +134,7 @@ def test_no_task_is_an_answer_not_an_error(decklog: Program, log_folder: Path) -
 
 
 def test_repeated_starts_say_that_it_was_there_already(decklog: Program, log_folder: Path) -> None:
-    again = decklog("runs", "start", "another goal", "--run-id", "run_1", "--json")
+    again = decklog("runs", "start", "another goal", "--run", "run_1", "--json")
     assert again.data["already"] is True
     assert again.data["goal"] == "a goal"
 

@@ -97,7 +97,7 @@ def test_a_folder_of_its_own_inside_of_a_project_is_named(tmp_path: Path, here: 
 def test_switching_keeps_the_old_log_and_says_where_it_is(tmp_path: Path, here: Here) -> None:
     folder, other = tmp_path / "p", str(tmp_path / "other.db")
     here("init", cwd=folder)
-    here("runs", "start", "kept", "--run-id", "r", cwd=folder)
+    here("runs", "start", "kept", "--run", "r", cwd=folder)
     code, said = here("init", "--db", other, cwd=folder)
     assert (code, said["error"]["code"]) == (5, "conflict")
     assert here("move", other, cwd=folder)[0] == 0

@@ -6,7 +6,7 @@ from tests.cli.conftest import Program
 
 
 def test_amounts_are_in_dollars_wherever_a_person_looks(decklog: Program, log_folder: Path) -> None:
-    charge = ("ledger", "charge", "opus", "--cost-microdollars", "16966884", "--run-id", "run_1")
+    charge = ("ledger", "charge", "opus", "--cost-microdollars", "16966884", "--run", "run_1")
     assert "cost_dollars" in decklog(*charge).out
     decklog("budgets", "set", "run", "--scope-id", "run_1", "--limit-microdollars", "20000000")
     for words in (
@@ -24,7 +24,7 @@ def test_amounts_are_in_dollars_wherever_a_person_looks(decklog: Program, log_fo
 
 
 def test_programs_get_micro_dollars(decklog: Program, log_folder: Path) -> None:
-    decklog("ledger", "charge", "opus", "--cost-microdollars", "16966884", "--run-id", "run_1")
+    decklog("ledger", "charge", "opus", "--cost-microdollars", "16966884", "--run", "run_1")
     assert decklog("ledger", "find", "run_1", "--json").data[0]["cost_microdollars"] == 16_966_884
 
 

@@ -83,7 +83,7 @@ def test_a_linked_worktree_shares_the_log_of_the_main_one(decklog: Program, tmp_
 def test_a_folder_remembers_a_server(decklog: Program, tmp_path: Path, empty_postgres_url: str) -> None:
     assert decklog("init", "--db", empty_postgres_url).code == 0
     assert stat.S_IMODE((tmp_path / ".decklog" / "address").stat().st_mode) == 0o600
-    assert decklog("runs", "start", "on a server", "--run-id", "run_1", "--json").data["goal"] == "on a server"
+    assert decklog("runs", "start", "on a server", "--run", "run_1", "--json").data["goal"] == "on a server"
     assert decklog("doctor", "--json").data["engine"] == "postgres"
     assert decklog("verify").code == 0
 

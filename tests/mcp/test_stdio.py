@@ -30,7 +30,7 @@ def test_whatever_comes_is_answered_and_a_kill_in_a_call_does_nothing_twice(tmp_
     with Raw(tmp_path, **{SESSION: "s-1"}) as client:
         client.hello()
         assert client.call("next")["structuredContent"]["error"]["hint"].startswith("Run `decklog init`")
-        for words in (["init"], ["runs", "start", "a goal", "--run-id", "run_1"], ["plan", "one"]):
+        for words in (["init"], ["runs", "start", "a goal", "--run", "run_1"], ["plan", "one"]):
             assert decklog(*words).code == 0
         half, deep = CALL % rb'{"text":"\ud800"}', CALL % (b"[" * 9000 + b"]" * 9000)
         for line, number in ((half, 7), (deep, 7), (b"nonsense", None), (b"\xff\0", None), (b"[]", None)):

@@ -122,7 +122,7 @@ def test_a_new_kind_of_record_is_known_to_everything(altered: Altered, target: s
 def test_a_new_kind_of_record_has_its_commands(altered: Altered, tmp_path: Path) -> None:
     path = str(tmp_path / "log.db")
     altered.call("--db", path, "init", str(tmp_path))
-    altered.call("--db", path, "runs", "start", "goal", "--run-id", "run_1")
+    altered.call("--db", path, "runs", "start", "goal", "--run", "run_1")
     assert '"weight": 5' in altered.call("--db", path, "remarks", "say", "run_1", "well done", "--weight", "5", "--json")
     assert "well done" in altered.call("--db", path, "remarks", "find", "run_1")
     assert "Say something about a run." in altered.call("remarks", "say", "--help")

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 EXAMPLES: "dict[str, tuple[str, ...]]" = {
     "init": ("decklog init", "decklog --db postgresql://you@host/agents init"),
     "where": ("decklog where",),
-    "runs start": ('decklog runs start "Teach the parser to read trailing commas" --run-id commas',),
+    "runs start": ('decklog runs start "Teach the parser to read trailing commas" --run commas',),
     "plan": ('decklog plan "Change the lexer" "Change the parser" --in-order', "decklog plan"),
     "tasks add": ('decklog tasks add commas "Write it down" --task-id docs --role writer',),
     "tasks edit": ('decklog tasks edit docs --priority 20 --reason "It can wait"',),
@@ -31,7 +31,7 @@ EXAMPLES: "dict[str, tuple[str, ...]]" = {
     "approvals show": ("decklog approvals show release",),
     "approvals decide": ('decklog approvals decide release granted --by ana --rationale "All is green"',),
     "budgets set": ("decklog budgets set run --scope-id commas --limit-microdollars 5000000",),
-    "ledger charge": ("decklog ledger charge a-model --input-tokens 9000 --cost-microdollars 420000 --run-id commas",),
+    "ledger charge": ("decklog ledger charge a-model --input-tokens 9000 --cost-microdollars 420000 --run commas",),
     "ledger burn": ("decklog ledger burn",),
     "overview days": ("decklog overview days --by model",),
     "now": ("decklog now", "decklog now --brief"),

@@ -186,7 +186,7 @@ def _run_elsewhere(**_: "Any") -> None:
 
 def _choices(parameters: "list[Any]") -> str:
     """Say what words stand for a place that takes one of a few."""
-    choices = ((parameter.name.upper(), parameter.shown) for parameter in parameters if parameter.positional)
+    choices = ((parameter.said.upper(), parameter.shown) for parameter in parameters if parameter.positional)
     return "".join(f"\n\n{name} is one of {shown.replace('|', ', ')}." for name, shown in choices if "|" in shown)
 
 
@@ -195,7 +195,7 @@ def _described(parameters: "list[Any]", more: dict[str, str]) -> list[click.Para
     for parameter in parameters:
         if parameter.positional:
             count = -1 if parameter.takes_rest else 1
-            described.append(click.Argument([parameter.name], required=parameter.required, nargs=count))
+            described.append(click.Argument([parameter.said], required=parameter.required, nargs=count))
         else:
             described.append(_option(parameter, more.get(parameter.name)))
     return described

@@ -33,9 +33,17 @@ class Parameter:
         self.takes_rest = positional and getattr(self.type, "__origin__", None) is tuple
 
     @property
-    def flag(self) -> str:
+    def said(self) -> str:
+        """The parameter's name on the command line: a run is called so wherever there is one, and not by its id."""
         # A name that Python keeps for itself has an underscore behind it.
-        return "--" + self.name.rstrip("_").replace("_", "-")
+        name = self.name.rstrip("_")
+        if name.endswith("run_ids"):
+            return f"{name.removesuffix('_ids')}s"
+        return name.removesuffix("_id") if name.endswith("run_id") else name
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.said.replace("_", "-")
 
     @property
     def shown(self) -> str:
@@ -46,7 +54,9 @@ class Parameter:
             return "FILE|TEXT|JSON"
         words: dict[Any, str] = {int: "N", float: "X", datetime: "TIME", list: "A,B", dict: "JSON", object: "JSON"}
         origin = getattr(self.type, "__origin__", self.type)
-        return self.name.upper() if self.positional else words.get(origin, "JSON" if isinstance(origin, str) else "TEXT")
+        if self.positional or self.said == "run":
+            return self.said.upper()
+        return words.get(origin, "JSON" if isinstance(origin, str) else "TEXT")
 
     def convert(self, text: str) -> "Any":
         """Read the parameter's value from a word."""
@@ -224,7 +234,7 @@ def read_words(parameters: list[Parameter], words: list[str]) -> "dict[str, Any]
             _place(places, given, word)
     missing = [parameter for parameter in parameters if parameter.required and parameter.name not in given]
     if missing:
-        names = ", ".join(p.name.upper() if p.positional else p.flag for p in missing)
+        names = ", ".join(p.said.upper() if p.positional else p.flag for p in missing)
         raise Usage(f"missing: {names}")
     return given
 

@@ -35,7 +35,7 @@ def check_run(db: "Database", run_id: str) -> None:
 def no_run(run_id: str) -> NotFound:
     return NotFound(
         f"there is no run {run_id!r}",
-        hint="Start it first: decklog runs start GOAL --run-id ID",
+        hint="Start it first: decklog runs start GOAL --run ID",
         table="runs",
         id=run_id,
     )

@@ -42,7 +42,7 @@ def model() -> Iterator[FakeModel]:
 
 
 def planned(desk: Desk) -> None:
-    decklog(desk, "runs", "start", "a goal", "--run-id", "run_1")
+    decklog(desk, "runs", "start", "a goal", "--run", "run_1")
     decklog(desk, "plan", "one")
 
 

@@ -114,7 +114,7 @@ def test_on_postgres_the_claim_is_remembered_beside_the_address(
     folder = tmp_path / "served"
     folder.mkdir()
     assert decklog("init", ".", "--db", postgres_url, cwd=folder).code == 0
-    decklog("runs", "start", "x", "--run-id", "r", cwd=folder)
+    decklog("runs", "start", "x", "--run", "r", cwd=folder)
     decklog("plan", "Task one", cwd=folder)
     me = agent(folder)
     task = me("next").out.split()[0]
@@ -183,7 +183,7 @@ def test_files_of_those_who_are_gone_are_cleared_away(agent: Start, tasks: Path)
 
 
 def test_a_task_in_hand_is_shown_whichever_run_is_asked_for(decklog: Program, tasks: Path) -> None:
-    decklog("runs", "start", "another", "--run-id", "run_2")
+    decklog("runs", "start", "another", "--run", "run_2")
     decklog("plan", "elsewhere", "--run", "run_2")
     assert decklog("next", "--run", "run_1").out == decklog("next", "--run", "run_2").out == "one  Task one\n"
     assert decklog("note", "of the other run", "--run", "run_2").out.startswith("noted: run_2:")

@@ -43,7 +43,7 @@ def test_a_paused_run_may_go_on_and_a_role_may_find_its_task(decklog: Program, l
 def test_of_several_runs_the_one_from_which_something_may_come_decides(decklog: Program, log_folder: Path) -> None:
     decklog("plan", "one", "--run", "run_1")
     decklog("next", "--as", "other")
-    decklog("runs", "start", "over", "--run-id", "run_2")
+    decklog("runs", "start", "over", "--run", "run_2")
     decklog("plan", "two", "--run", "run_2")
     decklog("next")
     decklog("done")

@@ -1,5 +1,6 @@
 """Claims by group, role and tag: the right task, found by an index, however many others there are."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -40,11 +41,54 @@ def add_many(log: Decklog) -> None:
 def test_the_task_is_found_by_an_index_in_its_order(log: Decklog, run_id: str, wanted: dict[str, str]) -> None:
     add_many(log)
     asked = tuple(wanted)
-    for sql in (take_next(asked), is_ready((*asked, "run_id"))):
+    for sql in (take_next(asked, has_own=False), is_ready((*asked, "run_id")), is_ready((*asked, "run_id", "worker"))):
         plan = plan_of(log, sql)
         assert INDEXES.get(asked, "ready_tags") in plan, plan
         assert "temp b-tree" not in plan
         assert "sort" not in plan
+
+
+@pytest.mark.parametrize("wanted", [{}, *NARROWED], ids=str)
+def test_what_is_for_others_is_not_walked_over(log: Decklog, run_id: str, wanted: dict[str, str]) -> None:
+    add_many(log)
+    asked = tuple(wanted)
+    for sql, times in ((take_next(asked, has_own=False), 1), (take_next(asked), 2), (is_ready((*asked, "run_id", "worker")), 2)):
+        plan = plan_of(log, sql)
+        whose = "assigned_to=?" if "tag" in asked else "<expr>=?"
+        if log.db.engine == "postgres":
+            whose = "assigned_to = '" if "tag" in asked else "coalesce(assigned_to, ''::text)"
+            plan = " ".join(re.findall(r"index cond: .*?(?= filter| ->|$)", plan))
+        assert plan.count(whose) == times, plan
+
+
+@pytest.mark.parametrize("wanted", [{}, *NARROWED], ids=str)
+def test_what_is_ones_own_and_what_is_anybodys_come_in_one_order(log: Decklog, run_id: str, wanted: dict[str, str]) -> None:
+    """Urgency decides, and then age; what is for others stays where it is."""
+    fields: dict[str, Any] = {"tags": ["odd", "rare"], "role": "reviewer", "group_id": "B"}
+    for number, (whose, priority) in enumerate((("w", 50), (None, 50), ("other", 90), (None, 80), ("w", 60), ("w", 50))):
+        log.tasks.add("run_1", "task", task_id=f"t{number}", assigned_to=whose, priority=priority, **fields)
+    taken = []
+    while (claim := log.tasks.claim("run_1", worker="w", **wanted)) is not None:  # type: ignore[arg-type]
+        taken.append(claim.task.id)
+    assert taken == ["t3", "t4", "t0", "t1", "t5"]
+    assert log.journal.verify().ok
+
+
+def test_tags_follow_a_task_that_is_assigned_and_freed(log: Decklog, run_id: str) -> None:
+    log.tasks.add("run_1", "one", task_id="one", tags=["a"])
+    log.tasks.assign("one", "w")
+    assert log.tasks.claim("run_1", worker="other", tag="a") is None
+    assert log.journal.verify().ok
+    log.tasks.assign("one", None)
+    assert log.tasks.claim("run_1", worker="other", tag="a") is not None
+
+
+def test_a_task_that_is_ones_own_again_is_found_by_the_same_claim(log: Decklog, clock: ManualClock, run_id: str) -> None:
+    """The lease ends as the claim looks: what was said of the worker's own before no longer holds."""
+    log.tasks.add("run_1", "one", task_id="one", assigned_to="w")
+    assert log.tasks.claim("run_1", worker="w", lease_seconds=60) is not None
+    clock.advance(minutes=2)
+    assert log.tasks.claim("run_1", worker="w") is not None
 
 
 @pytest.mark.parametrize("wanted", NARROWED, ids=str)
@@ -103,7 +147,8 @@ def test_tasks_without_a_tag_or_role_leave_nothing_beside_them(log: Decklog, run
         "delete from ready_tags where task_id = 'rare_1'",
         "update ready_tags set tag = 'even' where tag = 'odd'",
         "update ready_tags set rank = 0 where task_id = 'rare_2'",
-        "insert into ready_tags (tag, run_id, rank, created_at, task_id) values ('x', 'run_1', 0, 'now', 'nobody')",
+        "update ready_tags set assigned_to = 'w' where task_id = 'rare_2'",
+        "insert into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id) values ('x', 'run_1', '', 0, '', 'x')",
     ],
 )
 def test_tags_that_were_changed_behind_our_back_are_found_and_made_anew(log: Decklog, run_id: str, damage: str) -> None:

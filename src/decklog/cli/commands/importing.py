@@ -58,7 +58,9 @@ def import_runstore(call: Call, file: str, dry_run: bool, seconds: float) -> int
 
 @click.command("gaia")
 @click.argument("directory")
-@click.option("--run-id", default="gaia-coder", show_default=True, help="the run that gets the home's tasks")
+@click.option(
+    "--run", "run_id", metavar="RUN", default="gaia-coder", show_default=True, help="the run that gets the home's tasks"
+)
 @_dry_run
 @_seconds
 @click.pass_obj

@@ -23,7 +23,7 @@ _ELSEWHERE = ("recent_entries", "attempts", "dependencies")
 
 
 @click.command()
-@click.argument("run_id")
+@click.argument("run_id", metavar="RUN")
 @click.option("--at", metavar="ENTRY|TIME", help="as it was then")
 @click.pass_obj
 def show(call: Call, run_id: str, at: str | None) -> int:
@@ -105,7 +105,7 @@ def _value(value: "Any") -> str:
 
 
 @click.command()
-@click.argument("run_id")
+@click.argument("run_id", metavar="RUN")
 @click.option("--width", type=click.IntRange(10, 1000), metavar="N", help="characters for the bars, default by the terminal")
 @click.pass_obj
 def timeline(call: Call, run_id: str, width: int | None) -> int:

@@ -12,7 +12,7 @@ _COLUMNS = 4
 
 
 @click.command()
-@click.argument("run_id")
+@click.argument("run_id", metavar="RUN")
 @click.option("--width", type=click.IntRange(8, 500), metavar="N", help="characters a column, default by the terminal")
 @click.option("--limit", type=click.IntRange(1, 500), default=30, metavar="N", help="cards a column, default 30")
 @click.pass_obj

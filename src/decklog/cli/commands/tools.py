@@ -155,7 +155,7 @@ def list_tools(call: Call) -> int:
 
 
 @tools.command("call")
-@click.argument("run_id")
+@click.argument("run_id", metavar="RUN")
 @click.argument("tool")
 @click.argument("arguments", default="{}", metavar="JSON")
 @click.option("--root", default=".", metavar="FOLDER", help="the folder to work in, default here")

@@ -209,7 +209,7 @@ class Writer:
         if not (new_stream or stream in RESERVED):
             raise NotFound(
                 f"there is no run {stream!r} to write to",
-                hint="Start it first: decklog runs start GOAL --run-id ID",
+                hint="Start it first: decklog runs start GOAL --run ID",
                 stream=stream,
             )
         self._db.count(

@@ -134,9 +134,7 @@ class Meter:
         Those who charge the same answer to different runs meet at the answer's gate.
         """
         if ("head", stream) not in self._db.memo and self._db.lock_stream(stream) is None and stream[0] != "@":
-            raise NotFound(
-                f"there is no run {stream!r}", hint="Start it first: decklog runs start GOAL --run-id ID", stream=stream
-            )
+            raise NotFound(f"there is no run {stream!r}", hint="Start it first: decklog runs start GOAL --run ID", stream=stream)
         for no in sorted({crc32(name.encode()) % GATES for name in (stream, answer_id or stream)}):
             if ("gate", no) not in self._db.memo:
                 self._db.rows("select no from budget_gates where no = :no for update", {"no": no})

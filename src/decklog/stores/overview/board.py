@@ -16,17 +16,23 @@ if TYPE_CHECKING:
 
 _CARD = (
     *("id", "title", "state", "priority", "role", "worker", "leased_until", "not_before", "open_dependencies", "attempts"),
-    *("failures", "max_attempts", "stage", "assigned_to", "reason", "blocker", "updated_at"),
+    *("failures", "max_attempts", "stage", "assigned_to", "reason", "blocker", "created_at", "updated_at"),
 )
 _SELECT = f"select {{rank}} as rank, {', '.join(f't.{name}' for name in _CARD)} from tasks t"
 _OF_RUN = "where t.run_id = :run_id and"
 _HELD = "t.state = 'blocked' or t.state = 'waiting' or t.state = 'paused'"
 _BY_URGENCY = "order by t.priority desc, t.created_at, t.id limit :most"
+# What is for anybody and what is for somebody are in an index each; the first of both together are the first of the column.
+_PENDING = f"{_SELECT.format(rank=0)} {_OF_RUN} t.state = 'pending' and t.open_dependencies = 0"
+_READY = " union all ".join(
+    f"select * from ({_PENDING} and {whose} {_BY_URGENCY}) {name}"
+    for name, whose in {"anybodys": "coalesce(t.assigned_to, '') = ''", "assigned": "t.assigned_to is not null"}.items()
+)
 # Each column by an index of its own. What is over is found by the entries that say so: no index of tasks has it.
 _CARDS = " union all ".join(
     f"select * from ({part}) {name}"
     for name, part in {
-        "ready": f"{_SELECT.format(rank=0)} {_OF_RUN} t.state = 'pending' and t.open_dependencies = 0 {_BY_URGENCY}",
+        "ready": f"select * from ({_READY}) t {_BY_URGENCY}",
         "dependent": f"{_SELECT.format(rank=1)} {_OF_RUN} t.state = 'pending' and t.open_dependencies > 0 {_BY_URGENCY}",
         "doing": f"{_SELECT.format(rank=2)} {_OF_RUN} t.state = 'running' order by t.leased_until limit :most",
         "held": f"{_SELECT.format(rank=3)} {_OF_RUN} ({_HELD}) {_BY_URGENCY}",

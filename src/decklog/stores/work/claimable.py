@@ -6,7 +6,9 @@ from decklog.records import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
+    from typing import Any
 
     from decklog.db.base import Database
 
@@ -38,31 +40,37 @@ GOES_ON = "(status = 'planning' or status = 'active')"
 
 _PENDING = "state = 'pending' and open_dependencies = 0"
 _DUE = "(not_before is null or not_before <= :now)"
-# A task that is assigned is for that worker alone.
-FOR_WORKER = "coalesce(tasks.assigned_to, :worker) = :worker"
-# What a claim of a run puts in order first, if there is any: leases that are over, and schedules whose time has come.
-OVERDUE = """
+# A task that is assigned is for that worker alone. What is anybody's and what is assigned to one worker are found side by side by
+# the indexes, so that what is for others is not walked over: a claim reads the first of either.
+_WHOSE = "coalesce(tasks.assigned_to, '')"
+_ANYBODYS, _OWN = "''", ":worker"
+_FOR_WORKER = "coalesce(tasks.assigned_to, :worker) = :worker"
+# What a claim of a run looks for first: leases that are over, schedules whose time has come, and tasks of the worker's own.
+_BEFORE_CLAIM = f"""
 select exists (select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :steady_now),
-       exists (select 1 from schedules where run_id = :run_id and next_at <= :now)
+       exists (select 1 from schedules where run_id = :run_id and next_at <= :now),
+       exists (select 1 from tasks where run_id = :run_id and {_PENDING} and {_WHOSE} = :worker)
 """
 
 
-# The task of a run that is given out first. Each run is asked for its own by the index, however many tasks there are.
-_FIRST = f"""
-where tasks.run_id = runs.id and {_PENDING} and {FOR_WORKER}
-order by priority desc, tasks.created_at, tasks.id
-limit 1
-"""
+# The tasks of a run that are given out first. Each run is asked for its own by the index, however many tasks there are.
+_FIRSTS = ", ".join(
+    f"""
+    (select {column} from tasks
+      where tasks.run_id = runs.id and {_PENDING} and {_WHOSE} = {whose}
+      order by priority desc, tasks.created_at, tasks.id
+      limit 1)
+    """
+    for whose in (_ANYBODYS, _OWN)
+    for column in ("priority", "created_at")
+)
 _RUNS_WITH_WORK = f"""
-select id,
-       (select priority from tasks {_FIRST}) as urgency,
-       (select created_at from tasks {_FIRST}) as oldest
+select id, {_FIRSTS}
   from runs
  where {GOES_ON}
    and (exists (select 1 from tasks where run_id = runs.id and {_PENDING})
         or exists (select 1 from tasks where run_id = runs.id and state = 'running')
         or exists (select 1 from schedules where run_id = runs.id and next_at <= :now))
- order by urgency desc nulls last, oldest, id
 """
 
 
@@ -76,16 +84,16 @@ def narrowed(wanted: "dict[str, str | None]") -> "dict[str, str]":
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-def _ready(asked: "tuple[str, ...]", of_run: str | None, due: str = _DUE) -> str:
-    """Write where to look for a ready task with an id, group, role or tag, for a worker or any, of a run or any.
+def _ready(asked: "tuple[str, ...]", of_run: str | None, *, whose: str | None = None, due: str = _DUE) -> str:
+    """Write where to look for a ready task with an id, group, role or tag, of one worker's, anybody's or all, of a run or any.
 
     Each is found by an index of its own, in the order in which tasks are given out. With a tag it is that of `ready_tags`, in
     which the tags of each task that can be claimed stand.
     """
-    more = "".join(f" and tasks.{name} = :{name}" for name in asked if name in ("id", "group_id", "role"))
-    if "worker" in asked:
-        more += f" and {FOR_WORKER}"
     table = "ready_tags" if "tag" in asked else "tasks"
+    more = "".join(f" and tasks.{name} = :{name}" for name in asked if name in ("id", "group_id", "role"))
+    if whose is not None:
+        more += f" and {'ready_tags.assigned_to' if 'tag' in asked else _WHOSE} = {whose}"
     if of_run is not None:
         more += f" and {table}.run_id = {of_run}"
     if table == "tasks":
@@ -99,7 +107,10 @@ def _ready(asked: "tuple[str, ...]", of_run: str | None, due: str = _DUE) -> str
 def is_ready(asked: "tuple[str, ...]") -> str:
     """Write the query that tells whether there is a task to claim."""
     goes_on = f"exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
-    return f"select 1 from {_ready(asked, ':run_id' if 'run_id' in asked else None)} and {goes_on} limit 1"
+    of_run = ":run_id" if "run_id" in asked else None
+    sides = (_ANYBODYS, _OWN) if "worker" in asked else (None,)
+    found = (f"select 1 from {_ready(asked, of_run, whose=whose)} and {goes_on}" for whose in sides)
+    return f"{' union all '.join(found)} limit 1"
 
 
 @cache
@@ -114,7 +125,7 @@ def is_overdue(asked: "tuple[str, ...]") -> str:
     """Write the query that tells whether there is a task whose lease is over, or a schedule whose time has come."""
     more = "".join(f" and {TAGGED if name == 'tag' else f'tasks.{name} = :{name}'}" for name in asked if name != "worker")
     if "worker" in asked:
-        more += f" and {FOR_WORKER}"
+        more += f" and {_FOR_WORKER}"
     of_run = " and schedules.run_id = :run_id" if "run_id" in asked else ""
     return f"""
     select 1 from tasks join runs on runs.id = tasks.run_id and {GOES_ON}
@@ -143,18 +154,50 @@ def look(db: "Database", asked: "dict[str, str]", times: "dict[str, datetime]") 
     return db.one(is_overdue(tuple(asked)), bound) is not None, is_shared
 
 
+def before_claim(db: "Database", run_id: str, worker: str, times: "dict[str, datetime]") -> "tuple[Any, ...]":
+    """Tell whether leases of a run are over, whether schedules are due, and whether tasks are ready for this worker alone."""
+    bound, _ = db.values.bind({"run_id": run_id, "worker": worker, **times})
+    found = db.one(_BEFORE_CLAIM, bound)
+    assert found is not None
+    return found
+
+
 def runs_with_work(db: "Database", worker: str, now: "datetime") -> list[str]:
     """Name the runs that go on and have tasks that are ready, running or due, in order of what each would give out first."""
     bound, _ = db.values.bind({"worker": worker, "now": now})
-    return [row[0] for row in db.rows(_RUNS_WITH_WORK, bound)[1]]
+    return [row[0] for row in sorted(db.rows(_RUNS_WITH_WORK, bound)[1], key=_urgency)]
+
+
+def _urgency(row: "Sequence[Any]") -> "tuple[Any, ...]":
+    """Place a run by the more urgent of the two tasks that it would give out first; those that would give none come last."""
+    run_id, *firsts = row
+    found = [(-priority, created_at) for priority, created_at in (firsts[:2], firsts[2:]) if priority is not None]
+    return (0, *min(found), run_id) if found else (1, 0, "", run_id)
+
+
+def _first(asked: "tuple[str, ...]", whose: str, *more: str) -> str:
+    """Write the query for the most urgent, oldest task that is ready, of one worker's or anybody's; with its id, more columns."""
+    found = _ready(asked, f"(select id from runs where id = :run_id and {GOES_ON})", whose=whose)
+    order = "tasks.priority desc, tasks.created_at, tasks.id"
+    if "tag" in asked:
+        order = "ready_tags.rank, ready_tags.created_at, ready_tags.task_id"
+    columns = ", ".join(f"tasks.{name}" for name in ("id", *more))
+    return f"select {columns} from {found} order by {order} limit 1 for update skip locked"
 
 
 @cache
-def take_next(asked: "tuple[str, ...]") -> str:
-    """Write the update that takes the most urgent, oldest task that is ready, of those with a group, role or tag."""
-    order = "priority desc, tasks.created_at, id"
-    if "tag" in asked:
-        order = "ready_tags.rank, ready_tags.created_at, ready_tags.task_id"
+def take_next(asked: "tuple[str, ...]", *, has_own: bool = True) -> str:
+    """Write the update that takes the most urgent, oldest task that is ready, of those with an id, group, role or tag.
+
+    Where nothing is assigned to whoever asks, only what is anybody's is looked at.
+    """
+    found = _first(asked, _ANYBODYS)
+    if has_own:
+        sides = {"anybodys": _ANYBODYS, "own": _OWN}
+        firsts = " union all ".join(
+            f"select * from ({_first(asked, whose, 'priority', 'created_at')}) {name}" for name, whose in sides.items()
+        )
+        found = f"select id from ({firsts}) firsts order by priority desc, created_at, id limit 1"
     return f"""
     update tasks set
       state = 'running',
@@ -167,11 +210,7 @@ def take_next(asked: "tuple[str, ...]") -> str:
       reason = null,
       reservation_id = null,
       updated_at = :now
-    where id = (
-      select tasks.id from {_ready((*asked, "worker"), f"(select id from runs where id = :run_id and {GOES_ON})")}
-       order by {order}
-       limit 1 for update skip locked
-    )
+    where id = ({found})
       and state = 'pending'
     returning *
     """

@@ -14,8 +14,8 @@ from decklog.stores.work.claim import Claim
 from decklog.stores.work.claimable import (
     EXPIRED,
     FINISH,
-    OVERDUE,
     Patience,
+    before_claim,
     held_update,
     look,
     narrowed,
@@ -174,8 +174,8 @@ class Leases(Store):
     ) -> Task | None:
         now = self._now()
         for run in [run_id] if run_id is not None else runs_with_work(self._db, worker, now):
-            self._put_in_order(run, now)
-            if (task := self._take(run, worker, wanted, now, lease_seconds)) is not None:
+            asked, has_own = narrowed(wanted), self._put_in_order(run, worker, now)
+            if (task := self._take(run, worker, asked, now, lease_seconds, has_own=has_own)) is not None:
                 until = now + timedelta(seconds=lease_seconds)
                 return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
         if run_id is not None:
@@ -201,25 +201,23 @@ class Leases(Store):
         """Tell the time, by the wall and by the clock of leases."""
         return {"now": self._now(), "steady_now": self._steady_now()}
 
-    def _put_in_order(self, run_id: str, now: datetime) -> None:
-        """Take back what is leased no more, and add what schedules say is due; mostly one look says that there is nothing."""
-        steady_now = self._steady_now()
-        bound, _ = self._db.values.bind({"run_id": run_id, "now": now, "steady_now": steady_now})
-        overdue = self._db.one(OVERDUE, bound)
-        assert overdue is not None
-        if overdue[0]:
-            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, now=now, steady_now=steady_now)
-        if overdue[1]:
+    def _put_in_order(self, run_id: str, worker: str, now: datetime) -> bool:
+        """Take back what is leased no more, add what schedules say is due; tell whether tasks may be this worker's alone."""
+        times = {"now": now, "steady_now": self._steady_now()}
+        is_expired, is_due, has_own = before_claim(self._db, run_id, worker, times)
+        if is_expired:
+            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, **times)
+        if is_due:
             self._schedules().make_due(run_id)
+        return bool(is_expired or is_due or has_own)
 
     def _take(
-        self, run_id: str, worker: str, wanted: "dict[str, str | None]", now: datetime, lease_seconds: float
+        self, run_id: str, worker: str, asked: "dict[str, str]", now: datetime, lease_seconds: float, *, has_own: bool
     ) -> Task | None:
         """Take the next task that is ready; those that others are taking at this moment are passed over."""
-        asked = narrowed(wanted)
         taken = self._change_all(
             Task,
-            take_next(tuple(asked)),
+            take_next(tuple(asked), has_own=has_own),
             note=f"claimed by {worker}",
             run_id=run_id,
             worker=worker,

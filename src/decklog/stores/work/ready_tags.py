@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
 
 TABLE = "ready_tags"
-_KEPT = f"select task_id, tag, run_id, rank, created_at from {TABLE} order by task_id, tag, run_id, rank, created_at"
+_COLUMNS = ("task_id", "tag", "run_id", "assigned_to", "rank", "created_at")
+_KEPT = f"select {', '.join(_COLUMNS)} from {TABLE} order by {', '.join(_COLUMNS)}"
 _TRUE = """
-select id, tags, run_id, -priority, created_at
+select id, tags, run_id, coalesce(assigned_to, ''), -priority, created_at
   from tasks
  where state = 'pending' and open_dependencies = 0 and tags <> '[]'
  order by id
@@ -67,8 +68,7 @@ def _wrong(task_id: "Any") -> "dict[str, Any]":
 def derive(db: "Database") -> None:
     """Make all of them anew from the tasks."""
     db.count(f"delete from {TABLE}", {})
-    names = ("task_id", "tag", "run_id", "rank", "created_at")
     batch: list[tuple[Any, ...]] = []
     for task_id, rows in list(_true(db)):
         batch += [(task_id, *row) for row in rows]
-    db.insert(TABLE, names, batch)
+    db.insert(TABLE, _COLUMNS, batch)
