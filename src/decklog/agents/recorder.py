@@ -21,6 +21,7 @@ from decklog.agents.retold import is_told_otherwise, newest_connection
 from decklog.agents.texts import storable
 from decklog.clock import from_text
 from decklog.errors import NotFound
+from decklog.records import from_json
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.rows import COLUMNS
 from decklog.stores.money.bulk import Bulk
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     # An entry's columns, ready to be written, with the session and the sub-agent that it is of.
     Prepared = tuple[str, str | None, tuple[Any, ...]]
 
-_STREAM, _AT = COLUMNS.index("stream"), COLUMNS.index("at")
+_STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "subtype", "key", "payload"))
 _GOAL_CHARACTERS = 200
 _CALLS_LOOKED_AT = 1000
 
@@ -56,6 +57,8 @@ class Recorder:
         self._told: list[Told] = []
         # Of which runs an editor's connection tells too.
         self._retold: dict[str, bool] = {}
+        # The calls under way of runs that began here, by the keys of their entries, each with what tells its tool.
+        self._calls: dict[str, dict[str, Any]] = {}
         # How many entries and charges were new.
         self.written = 0
 
@@ -86,12 +89,16 @@ class Recorder:
         if columns[_STREAM] not in self._known:
             self._ensure(Event(session_id=session_id, agent_id=agent_id, at=columns[_AT] and from_text(columns[_AT])))
         self._told.append(columns)
+        if (calls := self._calls.get(columns[_STREAM])) is not None and columns[_SUBTYPE] in ("call", "result"):
+            _follow(calls, columns[_KEY], columns[_PAYLOAD])
 
     def _write(self, event: Event) -> None:
         entry = entry_of(self._program, self.run_of(event), event)
         if entry is not None:
             self._ensure(event)
             self._told.append(entry if self._task_id is None else {**entry, "task_id": self._task_id})
+            if (calls := self._calls.get(entry["stream"])) is not None and entry["subtype"] in ("call", "result"):
+                _follow(calls, entry["key"], entry["payload"])
             return
         match event:
             case Begun():
@@ -132,7 +139,7 @@ class Recorder:
         self._flush()
         who = f"Sub-agent of {parent}" if parent else f"Session of {self._program}"
         places = {name: facts.pop(name) for name in ("worktree", "branch") if facts.get(name)}
-        self._log.runs.start(
+        run = self._log.runs.start(
             goal or who,
             run_id=run_id,
             parent_run_id=parent,
@@ -141,6 +148,8 @@ class Recorder:
             **places,
         )
         self._known.add(run_id)
+        if not run.already:
+            self._calls[run_id] = {}
 
     def _begin(self, event: Begun) -> None:
         facts = {"worktree": event.cwd, "branch": event.branch, "model": event.model, "version": event.version}
@@ -284,6 +293,9 @@ class Recorder:
             )
 
     def _open_calls(self, run_id: str) -> dict[str, str]:
+        if (known := self._calls.get(run_id)) is not None:
+            told = ((key.partition(":")[2], payload) for key, payload in known.items())
+            return {call: _tool_of(payload) for call, payload in told}
         calls: dict[str, str] = {}
         ended: set[str] = set()
         for entry in self._log.journal.find(run_id, kind=EntryKind.TOOL, limit=_CALLS_LOOKED_AT):
@@ -297,3 +309,16 @@ class Recorder:
 
 def _is_unnamed(run: "Run") -> bool:
     return run.goal.startswith("Session of ")
+
+
+def _follow(calls: "dict[str, Any]", key: str, payload: "Any") -> None:
+    """Remember a call until its result is told."""
+    if key.startswith("call:"):
+        calls[key] = payload
+    else:
+        calls.pop(f"call:{key.partition(':')[2]}", None)
+
+
+def _tool_of(payload: "Any") -> str:
+    facts = from_json(payload) if isinstance(payload, str) else payload
+    return str((facts or {}).get("tool") or "tool")

@@ -209,8 +209,9 @@ class Writer:
         self._db.count("update streams set in_order = 0 where name = :stream and in_order = 1", {"stream": stream})
 
     def _order(self, stream: str, before: "tuple[Any, ...]", at: str) -> None:
-        if at < before[2]:
+        if at < before[2] and ("unordered", stream) not in self._db.memo:
             self.out_of_order(stream)
+            self._db.memo["unordered", stream] = True
 
     def _start(self, stream: str, new_stream: bool, at: str) -> int:
         if not (new_stream or stream in RESERVED):
