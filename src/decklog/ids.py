@@ -38,6 +38,11 @@ _KINDS = (
 )
 # An id that was made here, in this process or another one: it holds no secret, and need not be looked through for one.
 OURS = re.compile(rf"(?:{'|'.join(_KINDS)})_[0-7][{_ALPHABET}]{{25}}")
+# What model providers and agents call their answers, calls and sessions, and the keys that entries have by them: a plain word, a
+# number that nobody chose. Long as they are, none of them is a secret, and there are three in every entry of a session.
+_THEIR_NUMBER = r"(?:(?:toolu|msg|req|call|resp)_[0-9A-Za-z]{8,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+THEIRS = re.compile(rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?")
+MOST_THEIRS = 160
 # Where the mark between an id's kind and its number stands.
 MARK_PLACE = slice(-27, -26)
 

@@ -13,7 +13,7 @@ from types import UnionType
 from decklog import redact
 from decklog.clock import from_text, to_text
 from decklog.errors import Invalid, TooLarge
-from decklog.ids import MARK_PLACE, OURS
+from decklog.ids import MARK_PLACE, MOST_THEIRS, OURS, THEIRS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,6 +118,8 @@ class Values:
         if type(value) is not str:
             value = str.__str__(value)  # a member of an enumeration is kept as its plain text
         if value in self._clean or (value[MARK_PLACE] == "_" and OURS.fullmatch(value)):
+            return value, False
+        if len(value) <= MOST_THEIRS and THEIRS.fullmatch(value):
             return value, False
         if not value.isascii():
             self._unicode(name, value)

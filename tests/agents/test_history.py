@@ -1,6 +1,7 @@
 """Sessions taken over from the programs' own files: once, whatever order, whoever told of them before."""
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -193,3 +194,20 @@ def test_older_rollouts_tell_only_running_totals(log: Decklog, tmp_path: Path) -
     taken(log, tmp_path / "sessions", tmp_path, "codex")
     tokens = [(charge.input_tokens, charge.cache_read_tokens, charge.output_tokens) for charge in log.ledger.find(limit=9)]
     assert sorted(tokens) == [(50, 100, 4), (100, 0, 5)]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a process of its own needs a core of its own")
+def test_a_long_history_is_read_by_a_process_of_its_own_and_nothing_differs(
+    log: Decklog, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = taken(log, folder, tmp_path).as_dict()
+    monkeypatch.setattr("decklog.importers.engine.reading_ahead.WORTH_A_PROCESS", 0)
+    with Decklog.open(tmp_path / "other.db") as other:
+        done = HistoryImport(other, "claude", str(folder), Spool(str(tmp_path / "other"))).run()
+        assert done.as_dict() == here
+        for run in log.runs.find():
+            assert told(other, run.id) == told(log, run.id)
+            assert other.ledger.summary(run.id) == log.ledger.summary(run.id)
+        assert other.journal.verify().ok
+        again = HistoryImport(other, "claude", str(folder), Spool(str(tmp_path / "other"))).run()
+    assert (again.files, again.new) == (0, 0)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from decklog import Decklog, EntryKind, RunStatus
+from decklog.agents.entries import MOST_CHARACTERS
 from decklog.agents.events import (
     Answered,
     Begun,
@@ -18,7 +19,7 @@ from decklog.agents.events import (
     Said,
     Spawned,
 )
-from decklog.agents.recorder import MOST_CHARACTERS, Recorder
+from decklog.agents.recorder import Recorder
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

@@ -86,7 +86,7 @@ class Hook:
             out.write(Prime(log, worker=who.name, run_id=run_id or None, task_id=task_id or None, since=since).text())
 
     def _last_here(self, log: "Decklog") -> "datetime | None":
-        from decklog.agents.recorder import run_of_session
+        from decklog.agents.entries import run_of_session
         from decklog.errors import NotFound
 
         try:

@@ -115,7 +115,7 @@ class Store:
 
     def _add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
         """Insert a record and its entry; fields that are not given take the record's defaults."""
-        bound, redacted = self._db.values.bind(_complete(record_class, fields))
+        bound, redacted = self._db.values.bind(complete(record_class, fields))
         self._lock_first(record_class, bound)
         self._db.count(_insert_of(record_class), bound)
         names, row = record_class.columns(), tuple(bound.values())
@@ -231,8 +231,20 @@ class Store:
         redacted: bool,
         new_stream: bool = False,
     ) -> None:
+        self._writer.change(self._as_entry(record_class, names, row, did, note, redacted), new_stream)
+
+    def _as_entry(
+        self,
+        record_class: "type[R]",
+        names: "tuple[str, ...]",
+        row: "tuple[Any, ...]",
+        did: str,
+        note: str | None,
+        redacted: bool,
+    ) -> "dict[str, Any]":
+        """Tell what a record became as an entry's columns."""
         image = dict(zip(names, row, strict=True))
-        self._writer.change(
+        return self._writer.changed(
             stream=record_class.stream_of(image),
             table=record_class.table,
             record_id=record_class.id_of(image),
@@ -243,7 +255,6 @@ class Store:
             task_id=record_class.task_of(image),
             # A record may say so itself, when what was redacted is a document it names by its digest.
             redacted=redacted or bool(image.get("redacted")),
-            new_stream=new_stream,
         )
 
     def _refusal(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> DecklogError:
@@ -343,7 +354,7 @@ def _insert_of(record_class: type[Record]) -> str:
 _defaults: "dict[type[Record], dict[str, Any]]" = {}
 
 
-def _complete(record_class: type[Record], given: "dict[str, Any]") -> "dict[str, Any]":
+def complete(record_class: type[Record], given: "dict[str, Any]") -> "dict[str, Any]":
     """Fill in the record's defaults, in the order of its columns."""
     known = _defaults.get(record_class)
     if known is None:

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
 
     Identity = tuple[str, str, str, str]
 
-# Two sizes of question, filled up with nulls: a text for every number of keys would be planned and kept for every number.
-_FEW, _MANY = 16, 256
+# Two sizes of question, filled up with nulls: a text for every number of keys would be planned and kept for every number. The
+# larger is still short enough to be kept.
+_FEW, _MANY = 16, 128
 
 
 def find(db: "Database", batch: "list[dict[str, Any]]") -> "tuple[dict[int, int], dict[int, int]]":

@@ -65,7 +65,7 @@ class Undo:
         bound = {name: after[name] for name in record_class.identity} | {f"new_{name}": value for name, value in new.items()}
         names, (row,) = self._db.rows(f"update {record_class.table} set {assignments} where {condition} returning *", bound)
         image = dict(zip(names, row, strict=True))
-        self._writer.change(
+        told = self._writer.changed(
             stream=stream,
             table=record_class.table,
             record_id=record_class.id_of(image),
@@ -75,8 +75,8 @@ class Undo:
             group_id=image.get("group_id"),
             task_id=record_class.task_of(image),
             redacted=False,
-            new_stream=False,
         )
+        self._writer.change(told, new_stream=False)
         return record_class.from_row(names, row)
 
     def _never(self) -> DecklogError:

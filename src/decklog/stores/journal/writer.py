@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from decklog.clock import to_text
-from decklog.db.where import enum_of
-from decklog.errors import Conflict, Invalid, NotFound
+from decklog.errors import Conflict, NotFound
 from decklog.stores.journal import attribution, chain
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
-from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
+from decklog.stores.journal.entry import Entry, EntryKind
+from decklog.stores.journal.preparing import NOTHING, checked, columns_of
 from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, entry_at, load
 
 TYPE_CHECKING = False
@@ -23,8 +23,6 @@ insert into entries ({", ".join(COLUMNS)})
 values ({", ".join(":" + name for name in COLUMNS)})
 """
 _INSERT_ONCE = INSERT + "on conflict do nothing"
-_NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
-_WRITABLE: "dict[str, str]" = {kind: kind.value for kind in EntryKind if kind is not EntryKind.CHANGE}
 
 
 class Writer:
@@ -36,13 +34,20 @@ class Writer:
 
     def append(self, given: "dict[str, Any]") -> Entry:
         """Append one entry, or give the first one with its key."""
-        values = self._bind(_checked(given))
+        values = self.bound(given)
         return load(self._db, tuple(values.values())) if self._insert(values) else self._first(values)
 
     def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
         """Append several entries; for a key that came before, the first entry with it stands in the place."""
         now = to_text(self._clock.now())
-        batch = [self._bind(_checked({"kind": EntryKind.INTERACTION, **given}), now) for given in entries]
+        return self.write([self._bind(checked({"kind": EntryKind.INTERACTION, **given}), now) for given in entries])
+
+    def bound(self, given: "dict[str, Any]") -> "dict[str, Any]":
+        """Check an entry and make it fit for its columns, to be written among others."""
+        return self._bind(checked(given))
+
+    def write(self, batch: "list[dict[str, Any]]") -> "Written":
+        """Append entries whose columns are bound, and what records became, in their order."""
         # In one order by all who write to several.
         times = {values["stream"]: values["at"] for values in reversed(batch)}
         for stream in sorted(times):
@@ -72,7 +77,7 @@ class Writer:
         """Tell the time as columns hold it."""
         return to_text(self._clock.now())
 
-    def change(
+    def changed(
         self,
         *,
         stream: str,
@@ -84,16 +89,15 @@ class Writer:
         group_id: str | None,
         task_id: str | None,
         redacted: bool,
-        new_stream: bool,
-    ) -> None:
-        """Write what a record became. Only the stores call it, in the transaction that changes the row."""
+    ) -> "dict[str, Any]":
+        """Tell what a record became, as an entry's columns. Only the stores call it, in the transaction that changes the row."""
         body = None
         if note is not None:
             body, cleaned = self._db.values.text("note", note)
             redacted = redacted or cleaned
         # Image and ids are made of column values, which were redacted on their way to the row.
         values: dict[str, Any] = {
-            **_NOTHING,
+            **NOTHING,
             "stream": stream,
             "at": to_text(self._clock.now()),
             "kind": "change",
@@ -115,6 +119,10 @@ class Writer:
             values["group_id"] = group_id
         if task_id is not None:
             values["task_id"] = task_id
+        return values
+
+    def change(self, values: "dict[str, Any]", new_stream: bool) -> None:
+        """Write what a record became, as `changed` tells it."""
         self._insert(values, new_stream)
 
     def _bind(self, given: "dict[str, Any]", now: str | None = None) -> "dict[str, Any]":
@@ -122,8 +130,7 @@ class Writer:
         who = attribution.acting.get()
         if who is not None:
             given = {**who, **{name: value for name, value in given.items() if value is not None}}
-        values = {**_NOTHING, **given}
-        values["redacted"] = int(self._db.values.bind_into(values, given))
+        values = columns_of(self._db.values, given)
         if values["at"] is None:
             values["at"] = now or to_text(self._clock.now())
         return values
@@ -202,8 +209,9 @@ class Writer:
         self._db.count("update streams set in_order = 0 where name = :stream and in_order = 1", {"stream": stream})
 
     def _order(self, stream: str, before: "tuple[Any, ...]", at: str) -> None:
-        if at < before[2]:
+        if at < before[2] and ("unordered", stream) not in self._db.memo:
             self.out_of_order(stream)
+            self._db.memo["unordered", stream] = True
 
     def _start(self, stream: str, new_stream: bool, at: str) -> int:
         if not (new_stream or stream in RESERVED):
@@ -259,22 +267,3 @@ class Written(Sequence):  # type: ignore[type-arg]
             return load(self._db, tuple(values.values()))
         # The transaction that wrote it is over, and a long text has to be fetched.
         return self._db.read(lambda: load(self._db, tuple(values.values())))
-
-
-def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
-    """Check what an entry means, and read its enumerations."""
-    kind = given["kind"]
-    plain = _WRITABLE.get(kind) if isinstance(kind, str) else None
-    given["kind"] = plain or enum_of(EntryKind, kind, "kind").value
-    if given["kind"] == "change":
-        raise Invalid("entries of kind change are written by the stores alone; use event for your own")
-    payload = given.get("payload")
-    if payload is None and given.get("body") is None:
-        raise Invalid("an entry needs a body or a payload")
-    if payload is not None and not isinstance(payload, (dict, list, tuple)):
-        raise Invalid("a payload is a JSON object or list; put plain text in the body", field="payload")
-    if given.get("phase") is not None:
-        given["phase"] = enum_of(ReasoningPhase, given["phase"], "phase")
-    if given.get("confidence") is not None:
-        given["confidence"] = enum_of(Confidence, given["confidence"], "confidence")
-    return given

@@ -95,9 +95,8 @@ class Ledger(Store):
         return self._charge(given, enforce and not given["is_late"])
 
     def _charge(self, given: "dict[str, Any]", enforce: bool) -> Charge:
-        who, named = acting.get() or {}, dict(given)
-        for name in ("agent", "agent_id", "group_id", "task_id"):
-            given[name] = who.get(name) if given[name] is None else given[name]
+        named = dict(given)
+        self._attribute(given)
         reservation = self._inherit(given)
         complete_by_task(self._db, given, named, reservation)
         meter, stream = Meter(self._db, self._clock), given["run_id"] or "@ledger"
@@ -112,6 +111,12 @@ class Ledger(Store):
         spending = Spending(meter, given, sum(tokens), reservation and self._lock(reservation), self._now())
         spending.admit(enforce=enforce)
         return self._write(given, spending)
+
+    def _attribute(self, given: "dict[str, Any]") -> None:
+        """Fill in whose charge it is from who acts."""
+        who = acting.get() or {}
+        for name in ("agent", "agent_id", "group_id", "task_id"):
+            given[name] = who.get(name) if given[name] is None else given[name]
 
     def _write(self, given: "dict[str, Any]", spending: Spending) -> Charge:
         held = spending.paying

@@ -135,7 +135,11 @@ class Meter:
         """
         if ("head", stream) not in self._db.memo and self._db.lock_stream(stream) is None and stream[0] != "@":
             raise NotFound(f"there is no run {stream!r}", hint="Start it first: decklog runs start GOAL --run ID", stream=stream)
-        for no in sorted({crc32(name.encode()) % GATES for name in (stream, answer_id or stream)}):
+        self.pass_gates({stream, answer_id or stream})
+
+    def pass_gates(self, names: "set[str]") -> None:
+        """Lock the gates of streams and answers in their order. The streams must be locked."""
+        for no in sorted({crc32(name.encode()) % GATES for name in names}):
             if ("gate", no) not in self._db.memo:
                 self._db.rows("select no from budget_gates where no = :no for update", {"no": no})
                 self._db.memo["gate", no] = True

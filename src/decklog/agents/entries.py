@@ -1,0 +1,127 @@
+"""What entries the events of a session become, all of it known from the event alone."""
+
+import hashlib
+from functools import lru_cache
+
+from decklog.agents.events import Called, Compacted, Event, Noted, Returned, Said, Thought
+from decklog.agents.texts import as_name, storable
+from decklog.stores.journal.entry import EntryKind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Longer texts are cut; their digest says what they were.
+MOST_CHARACTERS = 200_000
+# What tells best what a call does, by the names that programs give it.
+_TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "description", "prompt")
+
+
+@lru_cache(maxsize=256)
+def run_of_session(program: str, session_id: str) -> str:
+    """Name the run of a session."""
+    return f"{as_name(program)}-{as_name(session_id)}"
+
+
+def run_of(program: str, event: Event) -> str:
+    """Name the run that an event belongs to: a sub-agent's is one of its own."""
+    return run_of_agent(program, event.session_id, event.agent_id)
+
+
+@lru_cache(maxsize=256)
+def run_of_agent(program: str, session_id: str, agent_id: str | None) -> str:
+    """Name the run of a session's agent: the session's own when it is not a sub-agent."""
+    own = run_of_session(program, session_id)
+    return own if agent_id is None else f"{own}-{as_name(agent_id)}"
+
+
+def entry_of(program: str, run_id: str, event: Event) -> "dict[str, Any] | None":
+    """Give the arguments of the entry that an event becomes; None for one that the log has to be asked about."""
+    told: tuple[EntryKind, str, str | None, str | None, dict[str, Any]]
+    match event:
+        case Called():
+            # Not all who tell of a call have the same name for its tool, so that is no part of what it is known by.
+            told = (EntryKind.TOOL, "call", _told(event), f"call:{event.call_id}", _call_facts(event))
+        case Returned():
+            output, cut = cut_of(event.output)
+            facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome.value, **event.facts, **cut}
+            told = (EntryKind.TOOL, "result", output or event.outcome.value, f"result:{event.call_id}", facts)
+        case Said():
+            told = (EntryKind.INTERACTION, "said", event.text, event.message_id and f"said:{event.message_id}", {})
+        case Thought():
+            told = (EntryKind.REASONING, "thought", event.text, f"thought:{event.message_id}", {})
+        case Compacted():
+            name = "compacted" if event.is_over else "compacting"
+            told = (EntryKind.EVENT, name, event.summary or event.trigger, key_of(name, event, event.summary), {})
+        case Noted():
+            key = event.note_id or key_of(event.name, event, event.text)
+            told = (EntryKind.EVENT, event.name, event.text, key, event.facts)
+        case _:
+            return None
+    return given(program, run_id, event, *told)
+
+
+def given(
+    program: str,
+    run_id: str,
+    event: Event,
+    kind: EntryKind,
+    subtype: str,
+    body: str | None,
+    key: str | None,
+    facts: "dict[str, Any]",
+    agent: str | None = None,
+) -> "dict[str, Any]":
+    """Give the arguments of an entry: texts that any database takes, none longer than it should be."""
+    text, cut = cut_of(storable(body)) if body else (body, {})
+    return {
+        "stream": run_id,
+        "body": text,
+        "kind": kind,
+        "subtype": subtype,
+        "agent": agent or program,
+        "agent_id": event.agent_id or event.session_id,
+        "payload": storable(_present({**facts, **cut, "way": event.way})) or None,
+        "key": key,
+        "at": event.at,
+    }
+
+
+def _present(facts: "dict[str, Any]") -> "dict[str, Any]":
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _told(event: Called) -> str:
+    """Say what a call does in one line: its command, or its tool with the file or whatever else tells it best."""
+    value = _telling(event)
+    return value if event.tool == "Bash" and value else f"{event.tool} {value}".strip()
+
+
+def _telling(event: Called) -> str:
+    found = (event.arguments.get(name) for name in _TELLING)
+    return next((value for value in found if isinstance(value, str) and value.strip()), "")
+
+
+def _call_facts(event: Called) -> "dict[str, Any]":
+    told = _telling(event)
+    arguments = {name: _short(value) for name, value in event.arguments.items() if value != told}
+    return {"call": event.call_id, "tool": event.tool, "arguments": arguments or None}
+
+
+def _short(value: "Any") -> "Any":
+    return cut_of(value)[0] if isinstance(value, str) else value
+
+
+def cut_of(text: str) -> "tuple[str, dict[str, Any]]":
+    if len(text) <= MOST_CHARACTERS:
+        return text, {}
+    whole = text.encode(errors="replace")
+    return text[:MOST_CHARACTERS], {"cut": {"bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}}
+
+
+def key_of(name: str, event: Event, text: str | None) -> str | None:
+    """Name something that has no id by its moment and its words."""
+    if event.at is None:
+        return None
+    words = hashlib.sha256((text or "").encode(errors="replace")).hexdigest()[:16]
+    return f"{name}:{event.at.isoformat()}:{words}"

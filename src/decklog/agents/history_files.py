@@ -1,0 +1,211 @@
+"""The files in which programs keep their sessions, read in the order in which these began, part by part."""
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from decklog.agents import claude
+from decklog.agents.entries import entry_of, run_of
+from decklog.agents.events import IMPORTED, Ended
+from decklog.agents.lines import lines_of
+from decklog.agents.programs import program as known_program
+from decklog.agents.reading import Reading
+from decklog.agents.spool import Spool
+from decklog.errors import DecklogError
+from decklog.records import Values
+from decklog.stores.journal.preparing import prepared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from decklog.agents.events import Event
+    from decklog.agents.reading import Sums
+    from decklog.agents.recorder import Prepared
+    from decklog.importers.engine.reading_ahead import Balance
+
+# So many events are written together.
+_BATCH = 500
+_BELOW = os.sep + "subagents" + os.sep
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which files are to be read, and what was read of them before."""
+
+    program: str
+    files: list[str]
+    spool: str
+    limit_bytes: int
+
+
+@dataclass
+class Part:
+    """Some events in their order, and how far their files are read with them."""
+
+    told: "list[Event | Prepared]" = field(default_factory=list)
+    marks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    files: int = 0
+    unchanged: int = 0
+    unread: int = 0
+    files_done: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+
+
+def files_of(source: str) -> list[str]:
+    """Name the files of a folder, or the one that was named, as they are read: sub-agents' own after all others."""
+    files = sorted(_files(source), key=_begun_at)
+    return [*(path for path in files if _BELOW not in path), *(path for path in files if _BELOW in path)]
+
+
+def size_of(asked: Asked) -> int:
+    """Say how many bytes are still to be read."""
+    spool = Spool(asked.spool)
+    return sum(max(0, os.stat(path).st_size - int(spool.mark(path).get("place") or 0)) for path in asked.files)
+
+
+def read_files(asked: Asked, balance: "Balance") -> "Iterator[Part]":
+    """Read what is new in some files."""
+    return _Files(asked, balance).parts()
+
+
+class _Files:
+    def __init__(self, asked: Asked, balance: "Balance") -> None:
+        self._name = asked.program
+        self._paths = asked.files
+        self._program = known_program(asked.program)
+        self._spool = Spool(asked.spool)
+        self._values = Values(asked.limit_bytes)
+        self._balance = balance
+        self._part = Part()
+        # Of what was read just now; whoever writes it remembers it later.
+        self._marks: dict[str, dict[str, Any]] = {}
+        # The lines that a fork begins with are those of the session it was made of, in the same folder.
+        self._seen: dict[str, set[int]] = {}
+
+    def parts(self) -> "Iterator[Part]":
+        for number, path in enumerate(self._paths, 1):
+            yield from self._take_in(path)
+            self._part.files_done = number
+        yield self._part
+
+    def _take_in(self, path: str) -> "Iterator[Part]":
+        mark, size = self._mark(path), os.stat(path).st_size
+        if mark.get("place") == size:
+            self._part.unchanged += 1
+            return
+        self._part.files += 1
+        if not mark:
+            self._remember_folder(os.path.dirname(path))
+        marks: dict[str, dict[str, Any]] = {}
+        for event in self._events(path, mark, marks):
+            self._part.events[type(event).__name__.lower()] += 1
+            self._part.told.append(self._prepared(event))
+            if len(self._part.told) >= _BATCH:
+                yield self._handed_on()
+        self._part.marks.update(marks)
+
+    def _handed_on(self) -> Part:
+        part = self._part
+        self._part = Part(files_done=part.files_done)
+        return part
+
+    def _mark(self, path: str) -> dict[str, Any]:
+        return self._marks.get(path) or self._spool.mark(path)
+
+    def _prepared(self, event: "Event") -> "Event | Prepared":
+        """Check and redact what an event becomes, if that is this process's to do."""
+        if not self._balance.is_mine():
+            return event
+        entry = entry_of(self._name, run_of(self._name, event), event)
+        try:
+            return event if entry is None else (event.session_id, event.agent_id, prepared(self._values, entry))
+        except DecklogError:
+            # Whoever writes finds the same, and says so in its place.
+            return event
+
+    def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> "Iterator[Event]":
+        place = int(mark.get("place") or 0)
+        reading = Reading(
+            session_id=_session_above(path),
+            agent_id=_agent_of(path),
+            kept=mark.get("kept"),
+            below=lambda: self._below(path, marks),
+        )
+        reader = self._program.reader(reading)
+        last: Event | None = None
+        for line, end in lines_of(path, place, self._count_unread):
+            for event in () if self._is_copied(path, line, reading) else reader.events(line):
+                yield event
+                last = event
+            place = end
+        yield from reader.rest()
+        if last is not None:
+            # Nothing in the file says that the session is over; one that goes on is taken up again by whoever tells of it.
+            yield Ended(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED)
+        marks[path] = {"place": place, "kept": reader.kept()}
+        self._marks[path] = marks[path]
+
+    def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> "Iterator[Event | Sums]":
+        for below, _ in claude.transcripts_below(path):
+            yield from self._events(below, marks.get(below) or self._mark(below), marks)
+            kept = marks[below]["kept"] or {}
+            yield kept.get("answers") or {}
+
+    def _is_copied(self, path: str, line: dict[str, Any], reading: Reading) -> bool:
+        """Say whether a line is known from another file; remember it otherwise."""
+        uuid = line.get("uuid")
+        if not isinstance(uuid, str):
+            return False
+        seen = self._seen.setdefault(os.path.dirname(path), set())
+        if (number := hash(uuid)) in seen:
+            reading.is_fork = True
+            return True
+        seen.add(number)
+        return False
+
+    def _remember_folder(self, folder: str) -> None:
+        """Know the lines of files that an earlier import has read: a new file may begin with them."""
+        if folder in self._seen:
+            return
+        self._seen[folder] = set()
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            if name.endswith(".jsonl") and (end := self._mark(path).get("place")):
+                for line, place in lines_of(path):
+                    self._is_copied(path, line, Reading())
+                    if place >= end:
+                        break
+
+    def _count_unread(self) -> None:
+        self._part.unread += 1
+
+
+def _files(source: str) -> "Iterator[str]":
+    if os.path.isfile(source):
+        yield source
+        return
+    for folder, _, names in os.walk(source):
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".jsonl"))
+
+
+def _begun_at(path: str) -> tuple[str, str]:
+    """Give the first moment that a file tells of: a fork's own is later than that of the session it was made of."""
+    with open(path, "rb") as file:
+        for line in file:
+            try:
+                found = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(found, dict) and isinstance(at := found.get("timestamp"), str):
+                return at, path
+    return "", path
+
+
+def _agent_of(path: str) -> str | None:
+    return os.path.basename(path).removeprefix("agent-").removesuffix(".jsonl") if _BELOW in path else None
+
+
+def _session_above(path: str) -> str | None:
+    return os.path.basename(path.partition(_BELOW)[0]) if _BELOW in path else None

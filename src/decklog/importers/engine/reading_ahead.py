@@ -1,0 +1,119 @@
+"""Reading in a process of its own: while one takes a source apart, the other writes what came before.
+
+What is read goes through a pipe, so that never more waits in memory than it holds. Either process may be killed: the reader ends
+with the pipe, and whoever writes is told.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from fcntl import F_SETPIPE_SZ, fcntl
+from importlib import import_module
+
+from decklog.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import IO, Any
+
+    # Gives what it reads, part by part; it is told what share of the work that either side can do is the reader's.
+    Reading = Callable[[Any, "Balance"], Iterator[Any]]
+
+# To start a process costs as much as writing some megabytes.
+WORTH_A_PROCESS = 8 * 1024**2
+_PIPE_BYTES = 1024**2
+_STEP, _LEAST_SHARE = 0.05, 0.2
+# A reader that waits for less of its time than this is the slower of the two.
+_SELDOM = 0.05
+
+
+class Balance:
+    """Which of two processes does what both can do: the one that would else wait for the other."""
+
+    def __init__(self, share: float = 1.0) -> None:
+        self.share = share
+        self._owed = 0.0
+
+    def is_mine(self) -> bool:
+        """Say whether the reader does the next piece."""
+        self._owed += self.share
+        if self._owed < 1:
+            return False
+        self._owed -= 1
+        return True
+
+    def adjust(self, worked: float, waited: float) -> None:
+        """Take more of the work after waiting for the writer, and less when there was no wait."""
+        step = _STEP if waited > _SELDOM * (worked + waited) else -_STEP
+        self.share = min(1.0, max(_LEAST_SHARE, self.share + step))
+
+
+def read(reading: "Reading", asked: "Any", size: int) -> "Iterator[Any]":
+    """Give what a function reads, in its order; in another process where so many bytes are worth it and a core is there."""
+    if size < WORTH_A_PROCESS or len(os.sched_getaffinity(0)) < 2:
+        # The writer checks and redacts what it gets anyway.
+        yield from reading(asked, Balance(0.0))
+        return
+    yield from _read_there(reading, asked)
+
+
+def _read_there(reading: "Reading", asked: "Any") -> "Iterator[Any]":
+    words = [sys.executable, "-m", __name__, reading.__module__, reading.__qualname__]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    # In a session of its own: who is interrupted at the terminal ends it.
+    process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        with suppress(OSError):
+            fcntl(process.stdout.fileno(), F_SETPIPE_SZ, _PIPE_BYTES)
+        with process.stdin as given:
+            pickle.dump(asked, given)
+        while (part := _next(process.stdout)) is not None:
+            if isinstance(part, BaseException):
+                raise part
+            yield part
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+
+
+def _next(pipe: "IO[bytes]") -> "Any":
+    """Take the next part from the pipe; None is the last one."""
+    try:
+        return pickle.load(pipe)
+    except (EOFError, pickle.UnpicklingError):
+        raise Unavailable("the process that reads ahead ended before it had read all", hint="Run the import again.") from None
+
+
+def _main() -> None:
+    reading: Reading = getattr(import_module(sys.argv[1]), sys.argv[2])
+    balance = Balance()
+    pipe = sys.stdout.buffer
+    try:
+        began = time.monotonic()
+        for part in reading(pickle.load(sys.stdin.buffer), balance):
+            packed = pickle.dumps(part, pickle.HIGHEST_PROTOCOL)
+            worked = time.monotonic()
+            pipe.write(packed)
+            pipe.flush()
+            waited = time.monotonic()
+            balance.adjust(worked - began, waited - worked)
+            began = waited
+        last = None
+    except Exception as problem:  # noqa: BLE001 - whoever asked is told, as if it had read by itself
+        last = problem
+    pickle.dump(last, pipe)
+    pipe.flush()
+
+
+if __name__ == "__main__":
+    with suppress(BrokenPipeError, KeyboardInterrupt):
+        _main()
+    # Nothing is left to be flushed, and a pipe that nobody reads would be complained about.
+    os._exit(0)

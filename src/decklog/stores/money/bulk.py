@@ -1,0 +1,126 @@
+"""Entries and charges many at once, in the order in which another program told them, each written once.
+
+What is one statement here is three for each of them by the verbs. Charges that a budget counts go through the ledger, one by one:
+where a budget stands is another question after each.
+"""
+
+from itertools import zip_longest
+
+from decklog.operations import is_late
+from decklog.stores.base import complete
+from decklog.stores.journal.rows import COLUMNS
+from decklog.stores.money.ledger import Ledger
+from decklog.stores.money.meter import Meter
+from decklog.stores.money.prices import PriceList
+from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task, day_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    # The arguments of an entry, an entry that was prepared, or the arguments of a charge.
+    Told = dict[str, Any] | tuple[Any, ...]
+
+# Asked for together, filled up with nulls: one text is planned once.
+_TOGETHER = 128
+_PAID = f"select answer_id from charges where answer_id in ({', '.join(f':a{number}' for number in range(_TOGETHER))})"
+_ANSWERS = [f"a{number}" for number in range(_TOGETHER)]
+_UNSAID: "dict[str, Any]" = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
+_FIELDS = Charge.columns()
+
+
+class Bulk(Ledger):
+    """Writes what programs told of their sessions."""
+
+    def take(self, told: "Sequence[Told]") -> int:
+        """Write what is new of some entries and charges in their order, in the caller's transaction; say how much that was.
+
+        A charge names its answer by the provider's own id, and has been spent: no budget refuses it.
+        """
+        told = [self._named(one) if isinstance(one, dict) and "model" in one else one for one in told]
+        self._enter(told)
+        paid = self._paid([one["answer_id"] for one in told if isinstance(one, dict) and "model" in one])
+        new = 0
+        batch: list[dict[str, Any]] = []
+        charges: list[tuple[Any, ...]] = []
+        for one in told:
+            if isinstance(one, tuple):
+                batch.append(self._as_prepared(one))
+            elif "model" not in one:
+                batch.append(self._writer.bound(one))
+            elif one["answer_id"] not in paid:
+                paid.add(one["answer_id"])
+                given = self._placed(one)
+                if self._meter.budgets(given):
+                    new += self._flush(batch, charges) + 1
+                    batch, charges = [], []
+                    self._charge(given, enforce=False)
+                else:
+                    batch.append(self._charged(given, charges))
+        return new + self._flush(batch, charges)
+
+    def _named(self, charge: "dict[str, Any]") -> "dict[str, Any]":
+        """Name the answer as its column holds it."""
+        return {**charge, "answer_id": self._db.values.text("answer_id", charge["answer_id"])[0]}
+
+    @property
+    def _meter(self) -> Meter:
+        return Meter(self._db, self._clock)
+
+    def _enter(self, told: "Sequence[Told]") -> None:
+        """Lock the streams, then the gates of what is charged, each in an order that all keep to."""
+        streams = {_stream_of(one) for one in told}
+        for stream in sorted(streams):
+            self._db.memo["head", stream] = self._writer.head(stream)
+        answers = {one["answer_id"] for one in told if isinstance(one, dict) and "model" in one}
+        if answers:
+            self._meter.pass_gates({*streams, *answers})
+
+    def _paid(self, answers: "list[str]") -> set[str]:
+        """Say which answers were paid for before, by whatever run."""
+        found = set[str]()
+        for start in range(0, len(answers), _TOGETHER):
+            asked = zip_longest(_ANSWERS, answers[start : start + _TOGETHER])
+            found.update(row[0] for row in self._db.rows(_PAID, dict(asked))[1])
+        return found
+
+    def _as_prepared(self, columns: "tuple[Any, ...]") -> "dict[str, Any]":
+        values = dict(zip(COLUMNS, columns, strict=True))
+        if values["at"] is None:
+            values["at"] = self._writer.now()
+        return values
+
+    def _placed(self, told: "dict[str, Any]") -> "dict[str, Any]":
+        given = {**_UNSAID, "reservation_id": None, "key": None, **told}
+        named = dict(given)
+        check(given)
+        given["is_late"] = is_late()
+        self._attribute(given)
+        complete_by_task(self._db, given, named)
+        return given
+
+    def _charged(self, given: "dict[str, Any]", charges: "list[tuple[Any, ...]]") -> "dict[str, Any]":
+        """Make the row of a charge that no budget counts, and the entry that tells of it."""
+        now = self._now()
+        given["occurred_at"] = given["occurred_at"] or now
+        if given["cost_microdollars"] is None:
+            tokens = tuple(given[name] for name in TOKENS)
+            given["cost_microdollars"] = PriceList(self._db, remember=True).cost(given["model"], given["occurred_at"], tokens)
+        if day_of(now) != day_of(given["occurred_at"]):
+            given["counted_at"] = now
+        bound, redacted = self._db.values.bind(complete(Charge, {**given, "id": self._ids.new("charge")}))
+        row = tuple(bound.values())
+        charges.append(row)
+        return self._as_entry(Charge, _FIELDS, row, "added", None, redacted)
+
+    def _flush(self, batch: "list[dict[str, Any]]", charges: "list[tuple[Any, ...]]") -> int:
+        if charges:
+            self._db.insert(Charge.table, _FIELDS, charges)
+        return len(batch) - len(self._writer.write(batch).known) if batch else 0
+
+
+def _stream_of(one: "Told") -> str:
+    if isinstance(one, tuple):
+        return str(one[1])
+    return str(one["stream"]) if "stream" in one else one["run_id"] or "@ledger"

@@ -1,0 +1,83 @@
+"""Reading in a process of its own."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from decklog import Invalid, Unavailable
+from decklog.importers.engine.reading_ahead import WORTH_A_PROCESS, Balance, read
+
+CORES = len(os.sched_getaffinity(0))
+needs_two = pytest.mark.skipif(CORES < 2, reason="a process of its own needs a core of its own")
+
+
+def numbers(count: int, _: Balance) -> Iterator[tuple[int, int]]:
+    for number in range(count):
+        yield number, os.getpid()
+
+
+def fails(count: int, balance: Balance) -> Iterator[object]:
+    yield from numbers(count, balance)
+    raise Invalid("this line is too long", field="body")
+
+
+def is_killed(count: int, balance: Balance) -> Iterator[object]:
+    yield from numbers(count, balance)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_little_is_read_where_it_is_written() -> None:
+    assert list(read(numbers, 3, WORTH_A_PROCESS - 1)) == [(number, os.getpid()) for number in range(3)]
+
+
+@needs_two
+def test_much_is_read_in_another_process_in_its_order() -> None:
+    found = list(read(numbers, 2000, WORTH_A_PROCESS))
+    assert [number for number, _ in found] == list(range(2000))
+    assert {process for _, process in found} != {os.getpid()}
+
+
+@needs_two
+def test_what_goes_wrong_there_is_told_here_after_what_was_read() -> None:
+    found: list[object] = []
+    with pytest.raises(Invalid, match="this line is too long") as told:
+        _take(read(fails, 2, WORTH_A_PROCESS), found)
+    assert len(found) == 2
+    assert told.value.details == {"field": "body"}
+
+
+@needs_two
+def test_a_reader_that_is_killed_is_missed() -> None:
+    found: list[object] = []
+    with pytest.raises(Unavailable, match="ended before it had read all"):
+        _take(read(is_killed, 2, WORTH_A_PROCESS), found)
+    assert len(found) == 2
+
+
+@needs_two
+def test_whoever_stops_listening_leaves_no_process_behind() -> None:
+    parts = read(numbers, 10**6, WORTH_A_PROCESS)
+    _, process = next(parts)
+    parts.close()  # type: ignore[attr-defined]
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+def test_the_one_who_waits_takes_more_of_the_work() -> None:
+    balance = Balance(0.5)
+    balance.adjust(worked=1, waited=0)
+    assert balance.share < 0.5
+    for _ in range(40):
+        balance.adjust(worked=1, waited=1)
+    assert balance.share == 1
+    for _ in range(40):
+        balance.adjust(worked=1, waited=0)
+    assert 0 < balance.share < 0.5
+    assert sum(balance.is_mine() for _ in range(100)) == pytest.approx(100 * balance.share, abs=1)
+
+
+def _take(parts: Iterator[object], found: list[object]) -> None:
+    for part in parts:
+        found.append(part)

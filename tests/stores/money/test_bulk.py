@@ -1,0 +1,93 @@
+"""Entries and charges that are written together: as the verbs would have written them, one by one."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from decklog import BudgetScope, Decklog, EntryKind
+from decklog.records import Values
+from decklog.stores.journal.preparing import prepared
+from decklog.stores.money.bulk import Bulk
+
+AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def run(log: Decklog) -> None:
+    log.runs.start("a session", run_id="r")
+
+
+def entry(key: str, body: str = "text", stream: str = "r") -> dict[str, Any]:
+    return {"stream": stream, "body": body, "kind": "tool", "subtype": "call", "key": key, "at": AT}
+
+
+def charge(answer: str, run_id: str = "r", **given: Any) -> dict[str, Any]:
+    place = {"run_id": run_id, "agent": "claude", "agent_id": "s", "occurred_at": AT}
+    tokens = {"input_tokens": 3, "cache_read_tokens": 0, "cache_create_tokens": 0, "output_tokens": 5}
+    return {"model": "m", "answer_id": answer, "cost_microdollars": 7, **place, **tokens, **given}
+
+
+def take(log: Decklog, *told: Any) -> int:
+    return log.db.write(lambda: Bulk(log.parts).take(told))
+
+
+def story(log: Decklog) -> list[str]:
+    entries = log.journal.find("r", oldest_first=True, limit=50)[1:]
+    return [each.key or each.payload["answer_id"] for each in entries]  # type: ignore[index]
+
+
+def test_entries_and_charges_keep_the_order_in_which_they_were_told(log: Decklog) -> None:
+    assert take(log, entry("a"), charge("m1"), entry("b"), charge("m2"), entry("c")) == 5
+    assert story(log) == ["a", "m1", "b", "m2", "c"]
+    assert log.journal.verify().ok
+
+
+def test_what_is_told_again_is_written_once(log: Decklog) -> None:
+    take(log, entry("a"), charge("m1"))
+    assert take(log, entry("a"), entry("b"), entry("b"), charge("m1"), charge("m2"), charge("m2")) == 2
+    assert story(log) == ["a", "m1", "b", "m2"]
+
+
+def test_an_answer_that_another_run_paid_for_is_not_charged_again(log: Decklog) -> None:
+    log.runs.start("before", run_id="first")
+    log.ledger.charge("m", input_tokens=3, run_id="first", answer_id="m1")
+    assert take(log, charge("m1")) == 0
+    assert log.ledger.summary("r")["rows"] == []
+
+
+def test_a_charge_is_the_same_as_by_the_verb(log: Decklog) -> None:
+    log.ledger.charge(**charge("m1"))
+    take(log, charge("m2"))
+    one, two = log.ledger.find("r", oldest_first=True)
+    same = {"id": "", "answer_id": ""}
+    assert {**one.as_dict(), **same, "counted_at": None} == {**two.as_dict(), **same, "counted_at": None}
+    assert (one.counted_at is None) is (two.counted_at is None)
+    assert [entry.subtype for entry in log.journal.find("r", limit=2)] == ["added", "added"]
+
+
+def test_a_budget_counts_what_is_charged_among_others(log: Decklog) -> None:
+    log.budgets.set(BudgetScope.RUN, scope_id="r", limit_microdollars=10)
+    take(log, entry("a"), charge("m1"), entry("b"), charge("m2"), entry("c"))
+    assert [each.overdrew for each in log.ledger.find("r", oldest_first=True)] == [False, True]
+    assert log.budgets.check()["ok"]
+    subtypes = [each.subtype for each in log.journal.find("r", oldest_first=True, limit=50)][1:]
+    assert subtypes == ["call", "added", "call", "added", "budget_overdrawn", "call"]
+    assert log.journal.verify().ok
+
+
+def test_an_entry_that_was_prepared_elsewhere_is_redacted_and_chained_like_any_other(log: Decklog) -> None:
+    secret = "ghp_" + "k3Jd8sLq" * 4 + "Zx1v"
+    given = entry("p", f"export TOKEN={secret}")
+    assert take(log, prepared(Values(), given), charge("m1"), entry("q", f"export TOKEN={secret}")) == 3
+    first, second = (each for each in log.journal.find("r", kind=EntryKind.TOOL, oldest_first=True))
+    assert first.body == second.body
+    assert secret not in (first.body or "")
+    assert first.redacted
+    assert second.redacted
+    assert log.journal.verify().ok
+
+
+def test_nothing_is_written_to_a_run_that_is_not_there(log: Decklog) -> None:
+    with pytest.raises(Exception, match="there is no run 'nobody'"):
+        take(log, entry("a", stream="nobody"))
