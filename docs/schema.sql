@@ -1300,6 +1300,16 @@ begin
   insert or ignore into spend_open (stream) values (coalesce(new.run_id, '@ledger'));
 end;
 
+CREATE TABLE gates (
+  name       text not null primary key,
+  state      text not null check (state = 'open' or state = 'closed'),
+  reason     text not null,
+  closed_at  text,
+  opens_at   text,
+  closings   integer not null check (closings >= 0),
+  updated_at text not null
+) strict;
+
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -2833,3 +2843,16 @@ begin
 end $$;
 
 create trigger spend_open_charged after insert on charges for each row execute function keep_spend_open();
+
+-- 0016_gates
+
+-- What many share and what may be closed for all of them at once: an account that has met its quota, a login that has run out.
+create table gates (
+  name       text collate "C" not null primary key,
+  state      text collate "C" not null check (state = 'open' or state = 'closed'),
+  reason     text collate "C" not null,
+  closed_at  text collate "C",
+  opens_at   text collate "C",
+  closings   bigint not null check (closings >= 0),
+  updated_at text collate "C" not null
+);
