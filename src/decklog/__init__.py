@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         PackagePriority,
         PackageType,
     )
+    from decklog.stores.flow.gates import Gate, GateState
     from decklog.stores.flow.records import (
         ModelAssignment,
         PromptMarker,
@@ -164,6 +165,7 @@ _NAMES = {
         "WorkflowTransition WorkflowVersion"
     ),
     "stores.flow.router": "TestingMode",
+    "stores.flow.gates": "Gate GateState",
     "stores.flow.verdicts": "CheckOutcome CheckVerdict",
     "stores.flow.workflow": "WorkflowDrawing",
     "stores.journal.entry": "Confidence Entry EntryKind ReasoningPhase",
@@ -267,6 +269,8 @@ __all__ = [
     "FeedbackState",
     "FileReplaced",
     "FixClass",
+    "Gate",
+    "GateState",
     "Group",
     "GroupStatus",
     "GroupTier",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from decklog.stores.effects.processes import Processes
     from decklog.stores.flow.ci import Ci
     from decklog.stores.flow.context import Context
+    from decklog.stores.flow.gates import Gates
     from decklog.stores.flow.verdicts import Verdicts
     from decklog.stores.flow.workflow import Workflow
     from decklog.stores.journal.journal import Journal
@@ -320,6 +321,13 @@ class Decklog:
         from decklog.stores.flow.verdicts import Verdicts
 
         return Verdicts(self.parts)
+
+    @cached_property
+    def gates(self) -> "Gates":
+        """Closes what many workers share, lets one at a time try again when its time has come, and opens it for all."""
+        from decklog.stores.flow.gates import Gates
+
+        return Gates(self.parts)
 
     @cached_property
     def effects(self) -> "Effects":

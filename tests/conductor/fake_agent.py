@@ -1,7 +1,7 @@
 """An agent without a model: it finds a script in what it is told to do, and follows it.
 
-The script is a line `SCRIPT [[...], ...]`, or `SCRIPT-2 …` for the second round; each step is a verb and its arguments. Run as a
-program of its own.
+The script is a line `SCRIPT [[...], ...]`, or `SCRIPT-2 …` for the second round, or `SCRIPT-NAME …` for an agent that is called
+with its name; each step is a verb and its arguments. Run as a program of its own.
 """
 
 import json
@@ -68,6 +68,12 @@ def follow(step: list) -> None:  # type: ignore[type-arg]
             for _ in range(given[0]):
                 for inner in given[1]:
                     follow(inner)
+        case "once":
+            # What is met once and is gone then, such as a limit: the file tells the next attempt.
+            if not os.path.exists(given[0]):
+                write(given[0], "")
+                for inner in given[1]:
+                    follow(inner)
         case "deaf":
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)
@@ -86,7 +92,8 @@ def main() -> None:
     told = sys.stdin.read().splitlines()
     number = next((line.removeprefix("Round ") for line in told if line.startswith("Round ")), "1")
     scripts = dict(line.split(" ", 1) for line in told if line.startswith("SCRIPT"))
-    for step in json.loads(scripts.get(f"SCRIPT-{number}", scripts.get("SCRIPT", "[]"))):
+    names = [f"SCRIPT-{name}" for name in (*sys.argv[1:], number)]
+    for step in json.loads(next((scripts[name] for name in (*names, "SCRIPT") if name in scripts), "[]")):
         follow(step)
 
 

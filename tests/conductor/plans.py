@@ -41,10 +41,19 @@ def make_checked_repository(folder: Path, **files: str) -> Path:
     return make_repository(folder, {**FILES, **files})
 
 
-def piece(name: str, *steps: list[Any], again: list[list[Any]] | None = None, **given: Any) -> dict[str, Any]:
-    """Plan a piece that follows a script, and another in its second round."""
-    lines = ["SCRIPT " + json.dumps(steps)] + (["SCRIPT-2 " + json.dumps(again)] if again is not None else [])
+def piece(
+    name: str, *steps: list[Any], again: list[list[Any]] | None = None, strong: list[list[Any]] | None = None, **given: Any
+) -> dict[str, Any]:
+    """Plan a piece that follows a script, another in its second round, and another with an agent that is called `strong`."""
+    others = [("2", again), ("strong", strong)]
+    lines = ["SCRIPT " + json.dumps(steps)] + [f"SCRIPT-{key} {json.dumps(other)}" for key, other in others if other is not None]
     return {"name": name, "title": f"Piece {name}", "objective": "\n".join(lines), **given}
+
+
+def settle(folder: Path, settings: str) -> None:
+    """Commit other settings."""
+    (folder / "decklog.toml").write_text(settings, encoding="utf-8")
+    git(folder, "commit", "-q", "-a", "-m", "Settings")
 
 
 class Work:

@@ -35,16 +35,19 @@ def person(decklog: Program, checked: Path, sqlite_target: str) -> Person:
     return Person(decklog, checked, sqlite_target)
 
 
-def test_a_plan_is_taken_through_a_repository_and_merged_by_the_person(person: Person) -> None:
+def test_a_plan_is_taken_through_a_repository_and_landed_by_the_person(person: Person) -> None:
     write(person.repository, {"mine.txt": "untouched\n"})
     before = everything(person.repository)
     done = person.call("run", "--plan", person.plan(piece("triple", GOOD)))
     assert (done.code, everything(person.repository)) == (0, before), done
     assert "1 pieces: 1 landed" in done.out
-    target = done.out.rsplit("git merge ", 1)[1].strip()
-    git(person.repository, "merge", "-q", "--ff-only", target)
+    run_id = done.out.rsplit("decklog run land ", 1)[1].strip()
+    assert person.call("run", "land", run_id, "--dry-run").out.startswith("1 files would land on main: ")
+    assert person.call("run", "land", run_id).out.startswith("1 files landed on main: ")
+    assert person.call("run", "land", run_id, "--json").data["already"]
     assert "def triple" in (person.repository / "calc.py").read_text()
-    run_id = target.split("/")[2]
+    assert person.call("run", "rescue", run_id, "--json").data[0]["what"] == "target"
+    assert "0 refs and 0 folders went" in person.call("run", "gc").out
     stands = person.call("run", "watch", run_id, "--no-follow", "--json").data
     assert (stands["status"], stands["outcome"], stands["pieces"][0]["state"]) == ("completed", "landed", "landed")
 

@@ -45,6 +45,7 @@ def fill(log: Decklog) -> None:
     log.artifacts.add("run_1", "report", "out.txt", content="text", task_id="lexer")
     log.outputs.save("run_1", "lint", {"ok": True})
     log.verdicts.record("run_1", "tests", "fail", tree="5b1c", definition="d", environment="e", task_id="lexer", findings=["a"])  # type: ignore[arg-type]
+    log.gates.close("main", "quota", retry_seconds=60.0)
     package = log.context.save("run_1", "research", "a.md", "developer", "what I found", consumers=["qa_expert"], group_id="A")  # type: ignore[arg-type]
     log.context.record_consumption("run_1", "A", "qa_expert", 1, package.id)  # type: ignore[arg-type]
     log.runs.record_agent("run_1", "developer", session="s")

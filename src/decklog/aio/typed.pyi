@@ -29,6 +29,7 @@ from decklog.stores.flow.context_package import (
     PackagePriority,
     PackageType,
 )
+from decklog.stores.flow.gates import Gate, GateState
 from decklog.stores.flow.records import ModelAssignment, PromptMarker, WorkflowRule, WorkflowTransition, WorkflowVersion
 from decklog.stores.flow.router import TestingMode
 from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
@@ -1595,6 +1596,28 @@ class AsyncVerdicts:
     ) -> Page[CheckVerdict]:
         """List a run's verdicts, newest first."""
 
+class AsyncGates:
+    async def close(
+        self,
+        name: str,
+        reason: str,
+        *,
+        until: datetime | None = ...,
+        retry_seconds: float | None = ...,
+        began_at: datetime | None = ...,
+    ) -> Gate:
+        """Close a gate until a stated time; without one, or with one that is past, until `retry_seconds` from now."""
+    async def enter(self, name: str, *, hold_seconds: float = ...) -> Gate | None:
+        """Go through a gate; null while it is closed. One whose time has come lets one through to try."""
+    async def retry(self, name: str) -> Gate:
+        """Let a closed gate be tried at once, whatever its time; one that is open stays as it is."""
+    async def open(self, name: str, *, reason: str = ...) -> Gate:
+        """Open a gate for everybody; one that is open stays as it is."""
+    async def get(self, name: str) -> Gate:
+        """Get a gate."""
+    async def find(self, *, state: GateState | None = ..., limit: int = ..., after: str | None = ...) -> Page[Gate]:
+        """List gates by their names."""
+
 class AsyncEffects:
     async def intend(
         self,
@@ -1811,6 +1834,7 @@ class Stores:
     workflow: AsyncWorkflow
     ci: AsyncCi
     verdicts: AsyncVerdicts
+    gates: AsyncGates
     effects: AsyncEffects
     processes: AsyncProcesses
     notices: AsyncNotices

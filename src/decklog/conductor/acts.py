@@ -27,7 +27,7 @@ class Acts:
         act: Callable[[], Any],
         look: Callable[["Effect"], Finding],
         *,
-        task_id: str,
+        task_id: str | None,
         facts: dict[str, object] | None = None,
     ) -> Any:
         """Act, or give what came of the step before. `look` says after a crash whether it happened."""

@@ -1,29 +1,33 @@
 """The conductor: lanes that claim the stages of a run one after the other, until there is nothing left that it can do."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.ladder import rung_of
 from decklog.conductor.lane import Lane
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.site import Site
-from decklog.conductor.stages import CHECK, LAND, WORK
+from decklog.conductor.stages import CHECK, LAND, WORK, all_tasks
+from decklog.conductor.weather import Weather
 from decklog.conductor.working import Attempt
 from decklog.errors import BudgetExceeded, DecklogError, LeaseLost, Unavailable
 
 if TYPE_CHECKING:
+    from decklog.conductor.agents.description import Description
     from decklog.stores.work.claim import Claim
     from decklog.stores.work.task import Task
 
 LEASE_SECONDS = 60.0
 WAIT_SECONDS = 1.0
 SHORTEST_WAIT = 0.05
+# So soon after its time a gate is tried at the latest.
+LONGEST_WAIT = 4.0
 TROUBLE_SECONDS = 30.0
 CHECKS_AT_ONCE = 2
-_PAGE = 200
 
 
 class Conductor:
@@ -39,6 +43,8 @@ class Conductor:
         self._changed = threading.Event()
         self._room = threading.Semaphore(site.configuration.agents_at_once)
         self._has_money = True
+        self._weather = Weather(site)
+        self._hopeless: list[bool] = []
         self.trouble: str | None = None
 
     @property
@@ -58,6 +64,7 @@ class Conductor:
 
     def run(self) -> None:
         """Work until nothing is left that could be claimed, or until told to stop."""
+        self._weather.person_came(self._ladder)
         adopted = Recovery(self._site, LEASE_SECONDS).take_over()
         lanes = [(WORK, self._work)] * self._site.configuration.agents_at_once
         lanes += [(CHECK, self._check)] * CHECKS_AT_ONCE + [(LAND, self._land)]
@@ -69,6 +76,7 @@ class Conductor:
                     self._changed.wait(WAIT_SECONDS)
                     self._changed.clear()
                     self._on_change()
+                    self._weather.probe(self._ladder)
                     # Many changes at once are told together.
                     self._stopping.wait(SHORTEST_WAIT)
             finally:
@@ -87,7 +95,7 @@ class Conductor:
 
     def _claim_on(self, role: str, handle: Callable[["Claim"], None]) -> None:
         while not self._stopping.is_set():
-            if role == WORK and not self._room.acquire(timeout=WAIT_SECONDS):
+            if role == WORK and (self._is_bad_weather() or not self._room.acquire(timeout=WAIT_SECONDS)):
                 continue
             try:
                 claim = self._claim(role)
@@ -99,6 +107,21 @@ class Conductor:
             finally:
                 if role == WORK:
                     self._room.release()
+
+    @property
+    def _ladder(self) -> "list[Description]":
+        return self._site.configuration.ladder()
+
+    def _is_bad_weather(self) -> bool:
+        """Say whether no agent can be started now; wait a while if so, without a claim."""
+        if self._weather.is_disk_full():
+            self.trouble = f"the disk of {self._site.repository.state} is full: nothing new is begun"
+        elif not self._weather.are_all_shut(self._ladder):
+            return False
+        opens_at = self._weather.opening(self._ladder)
+        left = LONGEST_WAIT if opens_at is None else (opens_at - self._log.clock.now()).total_seconds()
+        self._stopping.wait(min(max(left, SHORTEST_WAIT), LONGEST_WAIT))
+        return True
 
     def _claim(self, role: str) -> "Claim | None":
         money = self._site.configuration.piece_microdollars if role == WORK else None
@@ -122,7 +145,7 @@ class Conductor:
         """Go on with an agent that was adopted: it runs already, so it takes room where there is some and waits for none."""
         is_counted = self._room.acquire(blocking=False)
         try:
-            self._held(claim, lambda held: Attempt(self._site, held, self._ender(held), fence).work())
+            self._held(claim, lambda held: Attempt(self._site, held, self._ender(held), fence=fence).work())
         finally:
             if is_counted:
                 self._room.release()
@@ -153,7 +176,7 @@ class Conductor:
             later = self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
             claim.release(self.trouble, not_before=later)
         else:
-            claim.fail(self.trouble, blocker=problem.code)
+            self._site.stages.unfinished(claim, problem.code, self.trouble)
 
     def _ender(self, claim: "Claim") -> Callable[[], str | None]:
         def wanted_end() -> str | None:
@@ -166,7 +189,12 @@ class Conductor:
     # Stages
 
     def _work(self, claim: "Claim") -> None:
-        Attempt(self._site, claim, self._ender(claim)).work()
+        ladder = self._site.configuration.ladder(rung_of(claim.task.inputs))
+        agent = self._weather.chosen(ladder)
+        if agent is None:
+            claim.release("no agent can be started now; no attempt is used", not_before=self._weather.opening(ladder))
+        else:
+            Attempt(self._site, claim, self._ender(claim), agent=agent).work()
 
     def _check(self, claim: "Claim") -> None:
         task, site, ender = claim.task, self._site, self._ender(claim)
@@ -193,18 +221,13 @@ class Conductor:
         self._site.stages.resume_answered()
         if self._log.runs.get(self._site.run_id).status.value != "active":
             return True
-        return not any(map(self._can_go_on, self._tasks()))
+        self._hopeless = [self._weather.is_hopeless(self._ladder[rung:]) for rung in range(len(self._ladder))]
+        return not any(map(self._can_go_on, all_tasks(self._log, self._site.run_id)))
 
     def _can_go_on(self, task: "Task") -> bool:
         if task.state != "pending" or task.open_dependencies > 0:
             return task.state == "running"
         # Without money nothing new is begun; what is begun is still checked and landed.
-        return task.role in (CHECK, LAND) or (task.role == WORK and self._has_money)
-
-    def _tasks(self) -> Iterator["Task"]:
-        after = None
-        while True:
-            page = self._log.tasks.find(self._site.run_id, limit=_PAGE, after=after)
-            yield from page
-            if (after := page.next) is None:
-                return
+        if task.role != WORK:
+            return task.role in (CHECK, LAND)
+        return self._has_money and not self._hopeless[min(rung_of(task.inputs), len(self._hopeless) - 1)]

@@ -42,6 +42,11 @@ class Recovery:
         self._drop_checks()
         return adopted
 
+    def pin_all(self) -> None:
+        """Keep what is left in the places of a run that is over, and end what still runs there."""
+        self._clean_up(set())
+        self._drop_checks()
+
     def _of_the_dead(self) -> list["Task"]:
         running = self._log.tasks.find(self._site.run_id, state="running", limit=_PAGE)  # type: ignore[arg-type]
         return [task for task in running if self._holders.is_dead(task.worker)]

@@ -58,7 +58,7 @@ class Site:
 
     @property
     def stages(self) -> Stages:
-        return Stages(self.log, self.run_id, rounds=self.configuration.rounds, attempts=self.configuration.attempts)
+        return Stages(self.log, self.run_id, self.configuration)
 
     @property
     def acts(self) -> Acts:

@@ -3,29 +3,35 @@
 The piece is a tag and the stage is the role: a fork of a run, whose tasks have other ids, finds its own.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor import kill_points
+from decklog.conductor import kill_points, ladder
 from decklog.conductor.settings.plan import Plan
 from decklog.errors import NotFound
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
+    from decklog.conductor.settings.configuration import Configuration
+    from decklog.stores.desk.approval import Approval
     from decklog.stores.work.claim import Claim
     from decklog.stores.work.task import Task
 
 WORK, CHECK, LAND = "work", "check", "land"
 _SHORT = {WORK: "w", CHECK: "c"}
+STUCK = "conductor.stuck"
+_PAGE = 200
 
 
 class Stages:
     """Plans the pieces of one run and hands them on from stage to stage."""
 
-    def __init__(self, log: "Decklog", run_id: str, *, rounds: int, attempts: int) -> None:
+    def __init__(self, log: "Decklog", run_id: str, configuration: "Configuration") -> None:
         self._log = log
         self._run_id = run_id
-        self._rounds = rounds
-        self._attempts = attempts
+        self._rungs = len(configuration.workers)
+        self._rounds = configuration.rounds * self._rungs
+        self._attempts = configuration.attempts * self._rungs
 
     def plan(self, plan: Plan) -> None:
         """Put a plan on record as tasks; one that is there already stays as it is."""
@@ -86,12 +92,15 @@ class Stages:
         task = claim.task
         number = int(str(task.inputs["round"]))
         with self._log.transaction():
-            if number >= self._rounds:
-                claim.block(_signature(findings), f"red in round {number}, which was the last")
+            climbed = self._climbed(task, findings)
+            if climbed is None:
+                claim.block(_signature(findings), f"red in round {number}, and all is tried")
+                self._ask_whether_to_go_on(task, _signature(findings))
                 return
             landing = self.landing_of(task)
             claim.finish("red", result={"findings": findings})
             inputs = {
+                **climbed,
                 "piece": task.inputs["piece"],
                 "round": number + 1,
                 "findings": findings,
@@ -122,11 +131,14 @@ class Stages:
         task = claim.task
         number = int(str(task.inputs["round"]))
         with self._log.transaction():
-            if number >= self._rounds:
-                claim.block(_signature(findings), f"could not be merged in round {number}, which was the last")
+            climbed = self._climbed(task, findings)
+            if climbed is None:
+                claim.block(_signature(findings), f"could not be merged in round {number}, and all is tried")
+                self._ask_whether_to_go_on(task, _signature(findings))
                 return
             claim.release(f"worked on again: {_signature(findings)}")
             inputs = {
+                **climbed,
                 "piece": task.inputs["piece"],
                 "round": number + 1,
                 "findings": findings,
@@ -143,6 +155,44 @@ class Stages:
         with self._log.transaction():
             claim.finish(f"landed as {commit[:12]}", result={"commit": commit, "tree": tree})
             kill_points.reached("stages:landed")
+
+    # The ladder
+
+    def unfinished(self, claim: "Claim", blocker: str, summary: str) -> None:
+        """End an attempt that is not done: the next is by the same agent, by the next one, or for a person to allow."""
+        task = claim.task
+        with self._log.transaction():
+            climbed = ladder.climb(task.inputs, blocker, self._rungs)
+            if climbed is None and task.failures + 1 < task.max_attempts:
+                ended = claim.block(blocker, summary)
+            else:
+                ended = claim.fail(summary, blocker=blocker)
+            if ended.state == "blocked":
+                self._ask_whether_to_go_on(task, blocker)
+            elif climbed is not None:
+                self._log.tasks.edit(task.id, reason=f"after {blocker}", inputs={**task.inputs, **climbed})
+            kill_points.reached("stages:unfinished")
+
+    def _climbed(self, task: "Task", findings: list[dict[str, Any]]) -> dict[str, object] | None:
+        """Give where a piece stands on the ladder for its next round; None when there is none."""
+        inputs = task.inputs
+        if int(str(inputs["round"])) >= self._rounds + int(str(inputs.get("more_rounds", 0))):
+            return None
+        climbed = ladder.climb(inputs, ladder.trouble_of(findings), self._rungs)
+        return None if climbed is None else {**ladder.standing(inputs), **climbed}
+
+    def _ask_whether_to_go_on(self, task: "Task", blocker: str) -> None:
+        """Ask a person, once, about a piece for which everything was tried."""
+        piece, yeses = str(task.inputs.get("piece") or piece_tag(task)), task.inputs.get("yeses", 0)
+        self._log.approvals.ask(
+            self._run_id,
+            f"{piece} is stuck: {blocker}. Have it tried again from the first agent on? A no gives it up.",
+            by="conductor",
+            about={"piece": piece, "task": task.id, "blocker": blocker, "yeses": yeses},
+            task_id=task.id,
+            source=STUCK,
+            key=f"stuck:{task.id}:{yeses}",
+        )
 
     def _add(self, like: "Task", stage: str, number: int, inputs: dict[str, object], title: str) -> "Task":
         piece = str(inputs["piece"])
@@ -165,20 +215,56 @@ class Stages:
     def resume_answered(self) -> int:
         """Make tasks ready again whose question a person has answered."""
         waiting = self._log.tasks.find(self._run_id, state="waiting", limit=200)  # type: ignore[arg-type]
+        blocked = self._log.tasks.find(self._run_id, state="blocked", limit=200)  # type: ignore[arg-type]
         answered = 0
-        for task in waiting:
-            questions = [one for one in self._log.approvals.find(self._run_id, limit=200) if one.task_id == task.id]
-            if questions and questions[0].state.value not in ("open",):
-                self._log.tasks.resume(task.id)
+        for task in (*waiting, *blocked):
+            question = self._question(task, is_stuck=task.state == "blocked")
+            if question is not None and question.state != "open":
                 answered += 1
+                self._resume(task, is_yes=question.state == "granted")
         return answered
+
+    def _resume(self, task: "Task", *, is_yes: bool) -> None:
+        """Let a task go on from what a person said. A no to a question of a check is told to the next round."""
+        with self._log.transaction():
+            if task.state == "blocked" and not is_yes:
+                self._log.tasks.abandon(task.id, reason="a person gave it up")
+                return
+            if task.state == "blocked":
+                self._begin_ladder_again(task)
+            self._log.tasks.resume(task.id)
+
+    def _begin_ladder_again(self, task: "Task") -> None:
+        inputs = task.inputs
+        more = {name: int(str(inputs.get(name, 0))) + by for name, by in (("more_rounds", self._rounds), ("yeses", 1))}
+        self._log.tasks.edit(
+            task.id,
+            reason="a person lets it be tried again",
+            inputs={**inputs, **ladder.START, **more},
+            max_attempts=task.failures + self._attempts,
+        )
+
+    def _question(self, task: "Task", *, is_stuck: bool) -> "Approval | None":
+        """Find the newest question about a task: whether to go on with it, or whether to let its change pass."""
+        asked = self._log.approvals.find(self._run_id, limit=200)
+        return next((one for one in asked if one.task_id == task.id and (one.source == STUCK) == is_stuck), None)
 
     def was_denied(self, task: "Task") -> str | None:
         """Give the reason for which a person said no to the last question of a task; none is null."""
-        questions = [one for one in self._log.approvals.find(self._run_id, limit=200) if one.task_id == task.id]
-        if not questions or questions[0].state.value in ("open", "granted"):
+        question = self._question(task, is_stuck=False)
+        if question is None or question.state in ("open", "granted"):
             return None
-        return questions[0].rationale or "a person said no"
+        return question.rationale or "a person said no"
+
+
+def all_tasks(log: "Decklog", run_id: str) -> "Iterator[Task]":
+    """List every task of a run."""
+    after = None
+    while True:
+        page = log.tasks.find(run_id, limit=_PAGE, after=after)
+        yield from page
+        if (after := page.next) is None:
+            return
 
 
 def piece_tag(task: "Task") -> str:

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.stages import CHECK, LAND, WORK, piece_tag
+from decklog.conductor.stages import CHECK, LAND, WORK, all_tasks, piece_tag
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.stores.work.task import Task
 
-_PAGE = 200
 _DOING = {WORK: "work", CHECK: "check", LAND: "landing"}
 # In the order in which they are counted out.
 STATES = ("landed", "landing", "queued", "check", "work", "ready", "waits", "needs you", "blocked", "given up")
@@ -66,14 +65,9 @@ def standing(log: "Decklog", run_id: str) -> Standing:
     """Tell how a run stands."""
     run = log.runs.get(run_id)
     pieces: dict[str, list[Task]] = {}
-    after = None
-    while True:
-        page = log.tasks.find(run_id, limit=_PAGE, after=after)
-        for task in page:
-            if any(tag.startswith("piece:") for tag in task.tags):
-                pieces.setdefault(piece_tag(task).removeprefix("piece:"), []).append(task)
-        if (after := page.next) is None:
-            break
+    for task in all_tasks(log, run_id):
+        if any(tag.startswith("piece:") for tag in task.tags):
+            pieces.setdefault(piece_tag(task).removeprefix("piece:"), []).append(task)
     total: Any = log.ledger.summary(run_id)["total"]
     told = tuple(_piece(name, tasks) for name, tasks in pieces.items())
     return Standing(run.id, run.goal, run.status.value, told, int(total["cost_microdollars"]))

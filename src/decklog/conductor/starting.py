@@ -111,11 +111,12 @@ def _of_plan(log: "Decklog", key: str) -> "list[Run]":
 
 
 def check_agents(settings: configuration.Configuration) -> None:
-    """Refuse to start without the program that is to do the work."""
-    program = str(settings.worker().command[0])
-    if shutil.which(program) is None:
-        raise Unavailable(
-            f"agent {settings.worker().name} is called as {program!r}, and there is no such program",
-            hint="Install it, or describe another in decklog.toml.",
-            program=program,
-        )
+    """Refuse to start without the programs that are to do the work."""
+    for agent in settings.ladder():
+        program = str(agent.command[0])
+        if shutil.which(program) is None:
+            raise Unavailable(
+                f"agent {agent.name} is called as {program!r}, and there is no such program",
+                hint="Install it, or describe another in decklog.toml.",
+                program=program,
+            )

@@ -2,18 +2,20 @@
 
 import os
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import commands
-from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description
+from decklog.conductor.agents.description import LONGEST_ARGUMENT, WEATHER, Description
 from decklog.conductor.agents.session import Outcome, Session, Terms
 from decklog.conductor.brief import brief
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.changes import faults
 from decklog.conductor.git.places import Place, place_of
+from decklog.conductor.ladder import rung_of
 from decklog.conductor.site import Site
+from decklog.conductor.weather import Weather
 from decklog.errors import Invalid, Unavailable
 from decklog.tools.calls.tool import Finding
 from decklog.tools.sandbox.sandbox import Sandbox
@@ -21,22 +23,36 @@ from decklog.tools.sandbox.sandbox import Sandbox
 if TYPE_CHECKING:
     from decklog.stores.work.claim import Claim
 
-WEATHER_SECONDS = 60.0
-
 
 class Attempt:
     """One attempt at a piece. `fence` is that of the claim that made the place, which an adopted agent goes on in."""
 
-    def __init__(self, site: Site, claim: "Claim", wanted_end: Callable[[], str | None], fence: int | None = None) -> None:
+    def __init__(
+        self,
+        site: Site,
+        claim: "Claim",
+        wanted_end: Callable[[], str | None],
+        *,
+        agent: Description | None = None,
+        fence: int | None = None,
+    ) -> None:
         self._site = site
         self._claim = claim
         self._task = claim.task
         self._fence = claim.task.fence if fence is None else fence
         self._wanted_end = wanted_end
-        self._agent: Description = site.configuration.worker()
+        self._weather = Weather(site)
+        self._agent = agent or self._agent_of_place()
         self._place: Place = place_of(site.repository, site.run_id, self._task.id, self._fence)
         self._mark = site.mark(self._task.id, self._fence)
         self._facts: dict[str, Any] = {}
+
+    def _agent_of_place(self) -> Description:
+        """Give the agent that was started in the place of an attempt that is gone on with."""
+        known = self._site.log.effects.known(self._site.run_id, f"place:{self._task.id}:{self._fence}")
+        configuration = self._site.configuration
+        name = str(known.facts["agent"]) if known is not None else configuration.workers[0]
+        return configuration.agents[name]
 
     def work(self) -> None:
         """Take the task through its stage."""
@@ -56,7 +72,7 @@ class Attempt:
         inputs = self._task.inputs
         base, start = str(inputs.get("base") or target), str(inputs.get("start") or target)
         at = int(self._site.log.clock.now().timestamp())
-        self._facts = {"base": base, "start": start, "at": at}
+        self._facts = {"base": base, "start": start, "at": at, "agent": self._agent.name}
         known = self._site.log.effects.known(self._site.run_id, f"place:{self._task.id}:{self._fence}")
         if known is not None:
             self._facts = dict(known.facts)
@@ -81,7 +97,7 @@ class Attempt:
             budget_microdollars=self._site.configuration.piece_microdollars,
             reservation_id=self._task.reservation_id,
         )
-        session = Session(self._site.log, self._agent, terms, running)
+        session = Session(self._site.log, self._agent, terms, running, lambda: self._weather.answered(self._agent))
         try:
             return session.watch(self._wanted_end)
         except BaseException:
@@ -166,15 +182,25 @@ class Attempt:
     def _hand_over(self, outcome: Outcome, kept: dict[str, Any]) -> None:
         claim = self._claim
         if outcome.is_weather:
-            later = self._site.log.clock.now() + timedelta(seconds=WEATHER_SECONDS) if outcome.error_class else None
-            claim.release(f"{outcome.error_class or outcome.ended_for or outcome.reason}: no attempt is used", not_before=later)
+            self._sit_out(outcome)
             return
+        if outcome.exit_code == 0:
+            self._weather.answered(self._agent)
         blocker, summary = self._why_not_done(outcome, kept)
         if blocker is not None:
-            claim.fail(summary, blocker=blocker)
+            self._site.stages.unfinished(claim, blocker, summary)
             return
-        result = {**self._facts, "tip": self._tip(kept), "agent": self._agent.name, "cost": outcome.microdollars}
+        result = {**self._facts, "tip": self._tip(kept), "cost": outcome.microdollars}
         self._site.stages.worked(claim, result)
+
+    def _sit_out(self, outcome: Outcome) -> None:
+        """Give the task back with no attempt used, until an agent can be started that may work on it."""
+        later = None
+        if outcome.error_class in WEATHER:
+            self._weather.met(self._agent, outcome, datetime.fromtimestamp(int(self._facts["at"]), UTC))
+            later = self._weather.opening(self._site.configuration.ladder(rung_of(self._task.inputs)))
+        why = outcome.error_class or outcome.ended_for or outcome.reason
+        self._claim.release(f"{why} of {self._agent.name}: no attempt is used", not_before=later)
 
     def _tip(self, kept: dict[str, Any]) -> str:
         """Give the commit that is judged: the agent's own, or what the conductor made of what it left."""
@@ -185,6 +211,8 @@ class Attempt:
         if outcome.ended_for is not None or outcome.reason == "timed_out":
             word = outcome.ended_for or "time"
             return word, f"the agent was ended: {word}"
+        if outcome.error_class is not None:
+            return outcome.error_class, f"the agent ended in {outcome.error_class}: {outcome.text[-300:]}"
         if outcome.exit_code != 0:
             return "exit", f"the agent ended with exit code {outcome.exit_code}: {outcome.text[-300:]}"
         if kept["tip"] is None:

@@ -26,6 +26,7 @@ def is_same(one: str | None, other: str | None) -> bool:
 
 
 LARGEST = 2**63 - 1
+LONGEST_SECONDS = 366 * 86400.0
 
 
 def whole(name: str, value: object, *, low: int = 0, high: int = LARGEST) -> int:
@@ -80,3 +81,9 @@ def moment(name: str, value: object) -> datetime:
         return from_text(filled(name, value))
     except ValueError:
         raise Invalid(f"{name} is a time such as 2026-11-15T08:30:00Z; got {value!r}", field=name) from None
+
+
+def check_span(seconds: float, field: str) -> None:
+    """Refuse a span of time that is none, or that no clock reaches."""
+    if not 0 < seconds <= LONGEST_SECONDS:
+        raise Invalid(f"{field} is {seconds:g}; it goes from more than 0 to {LONGEST_SECONDS:g}", field=field)

@@ -59,6 +59,7 @@ class Description:
     pass_env: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    probe: tuple[str, ...] = ()
     turns: int | None = None
     minutes: float = 45.0
     stall_minutes: float | None = None
@@ -121,7 +122,7 @@ def _checked(name: str, table: Mapping[str, Any]) -> Description:
     for key, words in (("prompt", PROMPTS), ("stream", STREAMS), ("commits", COMMITS)):
         if key in table and table[key] not in words:
             raise Invalid(f"agent {name}: {key} is {table[key]!r}", hint=f"Use one of {', '.join(words)}.", field=key)
-    for key in ("command", "untrusted", "pass_env", "readable", "writable"):
+    for key in ("command", "untrusted", "pass_env", "readable", "writable", "probe"):
         if not isinstance(table.get(key, []), list):
             raise Invalid(f"agent {name}: {key} is a list of texts", field=key)
     lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}

@@ -4,9 +4,11 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.description import WEATHER, Description
+from decklog.conductor.agents.reset_times import stated
 from decklog.conductor.agents.stream import Event, Follower, Reader
 from decklog.conductor.commands import Running
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 KINDLY = [(int(signal.SIGINT), 2.0), (int(signal.SIGTERM), 2.0), (int(signal.SIGKILL), 5.0)]
 SHORTEST_WAIT, LONGEST_WAIT = 0.004, 0.25
 LONGEST_TEXT = 4000
+# Whoever tells one of these has had an answer of a model. A text may be the program's own.
+_ANSWERS = ("tool", "result", "usage")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +36,17 @@ class Terms:
 
 @dataclass
 class Outcome:
-    """How a session ended. `ended_for` is why the conductor ended it, if it did; `error_class` what the agent met."""
+    """How a session ended.
+
+    `ended_for` is why the conductor ended it, if it did; `error_class` what the agent met, and `until` when that is over, if it
+    was stated.
+    """
 
     exit_code: int | None = None
     reason: str = ""
     ended_for: str | None = None
     error_class: str | None = None
+    until: datetime | None = None
     session: str | None = None
     text: str = ""
     microdollars: int = 0
@@ -49,14 +58,18 @@ class Outcome:
         """Whether what ended it is nobody's fault."""
         return self.error_class in WEATHER or self.reason in ("abandoned", "lost") or self.ended_for in ("stopped", "lease")
 
-    def as_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
-
 
 class Session:
     """Watches one agent from the beginning of its stream to its end."""
 
-    def __init__(self, log: "Decklog", description: Description, terms: Terms, running: Running) -> None:
+    def __init__(
+        self,
+        log: "Decklog",
+        description: Description,
+        terms: Terms,
+        running: Running,
+        on_answer: Callable[[], object] = lambda: None,
+    ) -> None:
         self._log = log
         self._description = description
         self._terms = terms
@@ -66,6 +79,8 @@ class Session:
         self._number = 0
         self._model = description.model
         self._overdrawn = False
+        self._on_answer = on_answer
+        self._is_answered = False
         self.outcome = Outcome()
 
     def watch(self, wanted_end: Callable[[], str | None]) -> Outcome:
@@ -133,6 +148,12 @@ class Session:
         self._model = self._description.model or taken.get("model") or self._model
         # An error that was got over is no longer what the session ended in.
         outcome.error_class = event.error_class if event.kind in ("error", "end") else outcome.error_class
+        if outcome.error_class is not None:
+            told = taken.get("until") or taken.get("text")
+            outcome.until = stated(told, self._log.clock.now()) or outcome.until
+        elif event.kind in _ANSWERS and not self._is_answered:
+            self._is_answered = True
+            self._on_answer()
         if event.usage is not None:
             self._charge(event.usage)
 

@@ -156,7 +156,23 @@ class Repository:
         with self.locked():
             return self.on_refs("update-ref", name, new, old, accepted=(0, 1, 128)).code == 0
 
+    def drop_refs(self, names: Sequence[str]) -> None:
+        """Drop refs of our own, all of them or none."""
+        for name in names:
+            _check_own(name)
+        with self.locked():
+            self.on_refs("update-ref", "--stdin", given="".join(f"delete {name}\n" for name in names).encode())
+
+    def is_in_a_branch(self, commit: str) -> bool:
+        """Say whether a branch of the user's, here or of a remote, has a commit in its history."""
+        words = ("for-each-ref", "--count=1", "--format=%(refname)", f"--contains={commit}", "refs/heads", "refs/remotes")
+        return bool(self.on_refs(*words).text)
+
     # Objects
+
+    def time_of(self, commit: str) -> int:
+        """Give when a commit was made, in seconds since 1970."""
+        return int(self.on_objects("log", "-1", "--format=%ct", commit).text)
 
     def tree(self, commit: str) -> str:
         """Give the tree of a commit, named by its id: what one has does not change."""

@@ -23,7 +23,7 @@ PROTECTED = (
 )
 TESTS = ("/tests/", "/test/", "test_*.py", "*_test.py", "*.test.ts", "*.test.js", "*_test.go")
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "run": ("agents", "orphan_seconds", "rounds", "attempts", "sandbox"),
+    "run": ("agents", "orphan_seconds", "rounds", "attempts", "sandbox", "free_mb"),
     "budget": ("run_usd", "piece_usd"),
     "roles": ("worker",),
     "tests": ("paths",),
@@ -53,6 +53,7 @@ class Configuration:
     rounds: int = 3
     attempts: int = 3
     sandbox: Kind = Kind.AUTO
+    free_megabytes: int = 200
     run_microdollars: int | None = None
     piece_microdollars: int | None = None
     agents: Mapping[str, Description] = field(default_factory=dict)
@@ -66,9 +67,9 @@ class Configuration:
         """The checks that a tree must pass."""
         return tuple(check for check in self.checks if check.gate)
 
-    def worker(self) -> Description:
-        """Give the agent that works on pieces."""
-        return self.agents[self.workers[0]]
+    def ladder(self, rung: int = 0) -> list[Description]:
+        """List the agents that work on pieces, from a rung of the ladder on: the first that can be started is used."""
+        return [self.agents[name] for name in self.workers[min(rung, len(self.workers) - 1) :]]
 
 
 def read(repository: Repository, commit: str) -> Configuration:
@@ -100,6 +101,7 @@ def parse(content: bytes) -> Configuration:
         rounds=_whole(run, "rounds", 3, 20),
         attempts=_whole(run, "attempts", 3, 20),
         sandbox=Kind(run.get("sandbox", "auto")),
+        free_megabytes=_whole(run, "free_mb", 200, 10**9),
         agents=agents,
         workers=_workers(_table(table, "roles"), agents),
         checks=_checks(table.get("checks", [])),

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost, NotFound
 from decklog.operations import calling, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store
-from decklog.stores.checks import moment
+from decklog.stores.checks import check_span, moment
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
 from decklog.stores.work.claimable import (
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LEASE_SECONDS = 300.0
-LONGEST_SECONDS = 366 * 86400.0
 
 
 class Leases(Store):
@@ -474,12 +473,6 @@ def lease_check(task_id: str, fence: int) -> "Callable[[Database], None]":
             raise _lost(task, fence)
 
     return check
-
-
-def check_span(seconds: float, field: str) -> None:
-    """Refuse a span of time that is none, or that no clock reaches."""
-    if not 0 < seconds <= LONGEST_SECONDS:
-        raise Invalid(f"{field} is {seconds:g}; it goes from more than 0 to {LONGEST_SECONDS:g}", field=field)
 
 
 def _ending(outcome: AttemptOutcome, state: TaskState, **fields: "Any") -> "dict[str, Any]":

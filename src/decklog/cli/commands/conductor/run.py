@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.conductor.conductor import Conductor
+    from decklog.conductor.results.landing import Landing
     from decklog.conductor.site import Site
     from decklog.conductor.standing import Standing
 
@@ -39,9 +40,12 @@ def run(ctx: click.Context, plan: str | None, commit: str, check: bool) -> int:
     decklog run --plan plan.toml  start it, or go on with it
     decklog run watch RUN         how it stands, from anywhere
     decklog run stop RUN          claim nothing more; agents finish theirs
+    decklog run land RUN          bring what has landed there into your branch
+    decklog run rescue            what is kept of every attempt, also without a log
+    decklog run gc                clean up after runs that are over
 
     How to check and who works stands in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
-    tree, index, branches and settings is touched: what lands is in refs/decklog/RUN/target, for you to merge. Killed at any
+    tree, index, branches and settings is touched: what lands is in refs/decklog/RUN/target, until you land it. Killed at any
     moment, the same command goes on. Ctrl-C once lets agents finish; twice ends them and keeps what they left.
     """
     if ctx.invoked_subcommand is not None:
@@ -130,7 +134,7 @@ def _say_what_next(call: Call, site: "Site", stands: "Standing") -> None:
     say(f"{stands.counts()}; spent {dollars(stands.spent_microdollars)}")
     if stands.outcome == "needs you":
         say(f"Questions wait: decklog approvals find {site.run_id} --state open; then start it again.")
-    say(f"What has landed: git log {site.target}; to take it: git merge {site.target}")
+    say(f"What has landed: git log {site.target}; to take it: decklog run land {site.run_id}")
 
 
 def _check(call: Call, commit: str) -> int:
@@ -183,6 +187,86 @@ def stop(call: Call, run_id: str) -> int:
     with call.open() as log:
         stopped = log.runs.update(run_id, status="paused")  # type: ignore[arg-type]
         show(stopped, as_json=call.json)
+    return 0
+
+
+@run.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--branch", metavar="NAME", help="the branch, default the one that is checked out here")
+@click.option("--by", metavar="NAME", help="who lands it, default your name in git, or the manager's where one is bound")
+@click.option("--key", metavar="FILE", help="prove with this key that it is the manager who lands")
+@click.option("--dry-run", is_flag=True, help="say what would land; nothing is moved")
+@click.pass_obj
+def land(call: Call, run_id: str, branch: str | None, by: str | None, key: str | None, dry_run: bool) -> int:
+    """Bring what has landed in a run into a branch of yours: forward only, checked as it lands, never over changed files.
+
+    A branch that has gone on since gets a merge, which is checked first. Where a manager is bound it takes the manager's proof.
+    """
+    from decklog.cli.proving import proving
+    from decklog.conductor import starting
+    from decklog.conductor.results import landing
+    from decklog.tools.toolbox.toolbox import state_home
+
+    with call.open() as log:
+        site = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home())
+        found = landing.prepare(site, branch, cwd=Path.cwd())
+        if not found.is_done and not dry_run:
+            landing.examine(site, found)
+            trust = log.trust.show()
+            who = by or (str(trust["manager"]) if trust["is_bound"] else site.person.name)
+            landing.land(site, found, by=who, proof=proving(log, key))
+        _say_landed(call, found, is_trial=dry_run)
+    return 0
+
+
+def _say_landed(call: Call, found: "Landing", *, is_trial: bool) -> None:
+    if call.json:
+        show({**found.as_dict(), "landed": not is_trial, "already": found.is_done}, as_json=True)
+    elif found.is_done:
+        say(f"{found.branch} has everything already.")
+    else:
+        how = "as a merge, " if found.is_merge else ""
+        verb = "would land" if is_trial else "landed"
+        say(f"{found.files} files {verb} on {found.branch}: {how}{found.old[:12]} -> {found.new[:12]}")
+
+
+@run.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@click.pass_obj
+def rescue(call: Call, run_id: str | None) -> int:
+    """List what is kept of every attempt, told by git alone: it is there also when the log is lost or damaged.
+
+    To have one back: git branch NAME COMMIT
+    """
+    from decklog.conductor.git.repository import Repository
+    from decklog.conductor.results.rescue import kept
+    from decklog.tools.toolbox.toolbox import state_home
+
+    rows = [dict(vars(one)) for one in kept(Repository.find(Path.cwd(), state_home()), run_id)]
+    if call.json:
+        return show(rows, as_json=True)
+    return show([{**row, "commit": row["commit"][:12], "ref": ""} for row in rows], as_json=False)
+
+
+@run.command()
+@click.option("--days", type=float, default=14.0, metavar="N", help="leave runs alone that are over for less, default 14")
+@click.option("--unlanded", is_flag=True, help="also let go of work that has landed nowhere")
+@click.option("--dry-run", is_flag=True, help="say what would go; nothing is removed")
+@click.pass_obj
+def gc(call: Call, days: float, unlanded: bool, dry_run: bool) -> int:
+    """Clean up after runs that are over: their places, and the refs of what is in a branch of yours."""
+    from decklog.conductor.results.cleaning import Cleaner
+    from decklog.tools.toolbox.toolbox import state_home
+
+    with call.open() as log:
+        cleaner = Cleaner(log, Path.cwd(), state_home(), days=days, is_trial=dry_run, unlanded=unlanded)
+        cleaned = cleaner.clean()
+    if call.json:
+        return show(cleaned.as_dict(), as_json=True)
+    verb = "would go" if dry_run else "went"
+    say(f"{len(cleaned.refs)} refs and {len(cleaned.folders)} folders {verb}.")
+    for what, why in cleaned.stays.items():
+        say(f"{what} stays: {why}")
     return 0
 
 

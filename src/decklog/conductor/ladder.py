@@ -1,0 +1,38 @@
+"""The ladder of escalation: the same trouble again goes to the next agent, then to a person, each rung once."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from decklog.records import to_json
+
+# So often an agent may end in the same trouble: the second time it had been told.
+REPEATS = 2
+# What makes two findings the same; a check's output differs with every run.
+_SAME = ("check", "kind", "tests", "paths")
+START: Mapping[str, object] = {"rung": 0, "trouble": "", "repeats": 0}
+
+
+def climb(inputs: Mapping[str, object], trouble: str, rungs: int) -> dict[str, object] | None:
+    """Say where a piece stands on the ladder after this trouble, as inputs of its next attempt; None above the last rung."""
+    repeats = int(str(inputs.get("repeats", 0))) + 1 if trouble == inputs.get("trouble") else 1
+    if repeats < REPEATS:
+        return {"trouble": trouble, "repeats": repeats}
+    rung = rung_of(inputs) + 1
+    return {**START, "rung": rung} if rung < rungs else None
+
+
+def rung_of(inputs: Mapping[str, object]) -> int:
+    """Give the rung that a piece is on; the first is 0."""
+    return int(str(inputs.get("rung", 0)))
+
+
+def trouble_of(findings: Sequence[Mapping[str, Any]]) -> str:
+    """Name what was found, so that the same again has the same name."""
+    kept = [{name: finding.get(name) for name in _SAME} for finding in findings]
+    return hashlib.sha256(to_json(kept).encode()).hexdigest()[:16]
+
+
+def standing(inputs: Mapping[str, object]) -> dict[str, object]:
+    """Take what says where a piece stands out of its inputs, for the next round."""
+    return {name: inputs[name] for name in (*START, "more_rounds", "yeses", "replanned") if name in inputs}

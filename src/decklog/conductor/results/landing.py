@@ -1,0 +1,109 @@
+"""Landing on a branch of the user's: a person's act, of exactly one commit, which is examined as it will be."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.git.branches import Branches
+from decklog.conductor.git.changes import changes
+from decklog.conductor.site import Site
+from decklog.errors import Conflict, Denied
+from decklog.tools.calls.tool import Finding
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Landing:
+    """What would land: the branch goes from one commit to another. `worktree` is where it is checked out, if it is."""
+
+    branch: str
+    old: str
+    new: str
+    tree: str
+    files: int
+    is_merge: bool
+    worktree: Path | None
+
+    @property
+    def is_done(self) -> bool:
+        return self.old == self.new
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "worktree": None if self.worktree is None else str(self.worktree)}
+
+
+def prepare(site: Site, branch: str | None, *, cwd: Path) -> Landing:
+    """Work out what would land on a branch, the one that is checked out unless another is named; refuse what could not."""
+    repository = site.repository
+    branches = Branches(repository)
+    name = branch or branches.current(cwd)
+    old, target = branches.commit(name), site.target_commit()
+    worktree = branches.worktree(name)
+    if worktree is not None:
+        branches.refuse_dirty(worktree, name)
+    new = old if repository.is_ancestor(target, old) else target
+    is_merge = new == target and not repository.is_ancestor(old, target)
+    if is_merge:
+        new = _merged(site, name, old, target)
+    files = len(changes(repository, old, new))
+    return Landing(branch=name, old=old, new=new, tree=repository.tree(new), files=files, is_merge=is_merge, worktree=worktree)
+
+
+def _merged(site: Site, branch: str, old: str, target: str) -> str:
+    """Make the merge of a branch that went on by itself with what the run made of where it was."""
+    repository = site.repository
+    merged = repository.merge(old, target)
+    if merged.conflicts:
+        raise Conflict(
+            f"{branch} has gone on since, and does not merge with the run: {', '.join(merged.conflicts[:_SHOWN])}",
+            hint=f"Merge it yourself: git merge {site.target}",
+            paths=list(merged.conflicts),
+        )
+    message = f"Merge {site.log.runs.get(site.run_id).goal.splitlines()[0][:60]}\n\nDecklog-Run: {site.run_id}\n"
+    return repository.commit(merged.tree, [old, target], message, site.person, repository.time_of(target))
+
+
+def examine(site: Site, landing: Landing) -> None:
+    """Refuse what is not green as it would land; what was found green before is not checked again."""
+    runner = site.runner(lambda: None)
+    examiner = Examiner(site.log, site.run_id, site.configuration, runner, task_id=None)
+    findings = examiner.base_findings(landing.new)
+    if findings:
+        raise Conflict(
+            f"what would land on {landing.branch} does not pass: {', '.join(str(one['check']) for one in findings)}",
+            hint="Merge it yourself, or start a run from the branch as it is.",
+            findings=findings,
+        )
+
+
+def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManager[object]") -> None:
+    """Move the branch, as a person's own act: the approval of exactly this is on record before, and used up by it."""
+    log = site.log
+    about = {"branch": landing.branch, "from": landing.old, "to": landing.new, "tree": landing.tree}
+    asked = log.approvals.ask(
+        site.run_id, f"Land on {landing.branch}? {landing.files} files.", by="conductor", about=about, source="conductor.land"
+    )
+    digest = str(asked.subject_digest)
+    with proof:
+        log.approvals.decide(asked.id, "granted", by=by, digest=digest, rationale="decklog run land")  # type: ignore[arg-type]
+    if log.approvals.use(site.run_id, digest) is None:
+        raise Denied(
+            f"landing on {landing.branch} needs the manager's proof",
+            hint="Give the key: decklog run land RUN --key FILE, or run it in a terminal to be asked for the password.",
+        )
+    branches = Branches(site.repository)
+
+    def move() -> bool:
+        branches.move(landing.branch, landing.new, landing.old, landing.worktree)
+        return True
+
+    def look(_effect: object) -> Finding:
+        return Finding(site.repository.is_ancestor(landing.new, branches.commit(landing.branch)), True)
+
+    step = f"land:{landing.branch}:{landing.new}:{landing.old}"
+    site.acts.perform(step, move, look, task_id=None, facts={**about, "approval": asked.id})

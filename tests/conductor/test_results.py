@@ -1,0 +1,119 @@
+"""What has come of a run is brought into a branch by a person, found again without a log, and cleaned up once it is safe."""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from decklog import Conflict, Decklog, ManualClock, NotFound
+from decklog.conductor.results import landing
+from decklog.conductor.results.cleaning import Cleaned, Cleaner
+from decklog.conductor.results.rescue import kept
+from decklog.conductor.site import Site
+from decklog.errors import Denied
+from tests.conductor.plans import Work, piece, target_of
+from tests.conductor.repositories import everything, git, write
+
+GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+PASSWORD = "correct horse " + "battery staple"
+
+
+@pytest.fixture
+def target(sqlite_target: str) -> str:
+    """One engine is enough: this is about git."""
+    return sqlite_target
+
+
+def landed(site: Site, folder: Path, *, password: str | None = None, branch: str | None = None) -> landing.Landing:
+    found = landing.prepare(site, branch, cwd=folder)
+    if not found.is_done:
+        landing.examine(site, found)
+        proof = site.log.proving(password=password) if password else nullcontext()
+        landing.land(site, found, by="ana", proof=proof)
+    return found
+
+
+def test_a_person_lands_a_run_on_a_branch_and_nothing_else_is_touched(log: Decklog, checked: Path) -> None:
+    site = Work(log, checked, piece("triple", GOOD)).run()
+    write(checked, {"mine.txt": "untracked\n", "notes.txt": "changed\n"})
+    before = everything(checked)
+    with pytest.raises(Conflict, match=r"not committed: notes\.txt"):
+        landed(site, checked)
+    with pytest.raises(NotFound, match="no branch 'nowhere'"):
+        landed(site, checked, branch="nowhere")
+    assert everything(checked) == before
+    git(checked, "branch", "other", "main~0")
+    assert landed(site, checked, branch="other").worktree is None
+    assert git(checked, "rev-parse", "other") == git(checked, "rev-parse", target_of(site))
+    git(checked, "checkout", "-q", "notes.txt")
+    assert landed(site, checked).branch == "main"
+    assert "def triple" in (checked / "calc.py").read_text()
+    assert (checked / "mine.txt").read_text() == "untracked\n"
+    assert landed(site, checked).is_done
+    approvals = log.approvals.find(site.run_id)
+    assert [(one.state, one.uses, one.decided_by) for one in approvals] == [("granted", 1, "ana")] * 2
+    assert log.effects.open(site.run_id) == []
+
+
+def test_a_branch_that_went_on_gets_a_merge_that_is_checked_or_is_left_alone(log: Decklog, checked: Path) -> None:
+    site = Work(log, checked, piece("triple", GOOD)).run()
+    first = git(checked, "rev-parse", "HEAD")
+    write(checked, {"calc.py": "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return 2 * a\n"})
+    git(checked, "commit", "-q", "-a", "-m", "Went on")
+    with pytest.raises(Conflict, match=r"does not merge with the run: calc\.py"):
+        landed(site, checked)
+    git(checked, "reset", "-q", "--hard", first)
+    write(checked, {"tests/test_more.py": "def test_no():\n    assert False\n"})
+    git(checked, "add", "-A")
+    git(checked, "commit", "-q", "-m", "Red")
+    with pytest.raises(Conflict, match="does not pass: tests"):
+        landed(site, checked)
+    git(checked, "reset", "-q", "--hard", first)
+    write(checked, {"notes.txt": "gone on\n"})
+    git(checked, "commit", "-q", "-a", "-m", "Went on")
+    assert landed(site, checked).is_merge
+    assert (checked / "notes.txt").read_text() == "gone on\n"
+    assert "def triple" in (checked / "calc.py").read_text()
+    assert len(git(checked, "log", "-1", "--format=%P").split()) == 2
+
+
+def test_where_a_manager_is_bound_landing_takes_the_managers_proof(log: Decklog, checked: Path) -> None:
+    site = Work(log, checked, piece("triple", GOOD)).run()
+    log.trust.bind("ana", "cli", password=PASSWORD)
+    first = git(checked, "rev-parse", "main")
+    with pytest.raises(Denied):
+        landed(site, checked)
+    assert git(checked, "rev-parse", "main") == first
+    landed(site, checked, password=PASSWORD)
+    assert git(checked, "rev-parse", "main") == git(checked, "rev-parse", target_of(site))
+    assert log.journal.verify(site.run_id).ok
+
+
+def clean(log: Decklog, folder: Path, *, is_trial: bool = False, unlanded: bool = False) -> Cleaned:
+    state = folder.parent / "state"
+    return Cleaner(log, folder, state, days=14, is_trial=is_trial, unlanded=unlanded).clean()
+
+
+def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
+    log: Decklog, checked: Path, clock: ManualClock
+) -> None:
+    site = Work(log, checked, piece("triple", GOOD), piece("half", ["write", "half.txt", "1\n"], ["exit", 3])).run()
+    told = kept(site.repository)
+    assert {(one.task.removeprefix(f"{site.run_id}."), one.what) for one in told} >= {("", "target"), ("triple.w1", "tip")}
+    (half, _) = [one for one in told if one.task.endswith("half.w1") and one.what == "changed"]
+    assert git(checked, "show", f"{half.commit}:half.txt") == "1"
+    assert list(clean(log, checked).stays.values()) == ["its run is active"]
+    log.runs.finish(site.run_id, status="cancelled", summary="enough")  # type: ignore[arg-type]
+    assert list(clean(log, checked).stays.values()) == ["its run is over for too short a time"]
+    clock.advance(days=15)
+    assert clean(log, checked, is_trial=True).refs == []
+    landed(site, checked)
+    trial = clean(log, checked, is_trial=True)
+    refs = site.repository.refs("refs/decklog")
+    assert set(trial.refs) | set(trial.stays) == set(refs), "a trial removes nothing"
+    assert {ref.split("/")[4] for ref in trial.stays} == {f"{site.run_id}.half.w1"}
+    assert clean(log, checked).refs == trial.refs
+    assert set(site.repository.refs("refs/decklog")) == set(trial.stays)
+    assert not site.folder.exists()
+    assert set(clean(log, checked, unlanded=True).refs) == set(trial.stays)
+    assert site.repository.refs("refs/decklog") == {}

@@ -1,0 +1,196 @@
+"""Quota, login, overload and a full disk cost no attempt; the same trouble again climbs a ladder that ends with a person."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from decklog.conductor.agents.description import Description, describe
+from decklog.conductor.agents.reset_times import stated
+from decklog.conductor.agents.session import Outcome
+from decklog.conductor.git.repository import Repository
+from decklog.conductor.ladder import climb, trouble_of
+from decklog.conductor.settings import configuration
+from decklog.conductor.site import Site
+from decklog.conductor.weather import RETRY_SECONDS, Weather, gate_name
+from tests.conductor.plans import SETTINGS, Work, landed_titles, piece, settle, states, task_of
+from tests.conductor.scripts import COMMAND
+
+LIMITS = """
+stream = "jsonl"
+account = "main"
+events = [{ when = { "/type" = "limit" }, as = "error", take = { text = "/text" } }]
+errors = [{ text = "429", class = "quota" }, { text = "401", class = "login" }]
+"""
+STRONG = f"""
+[agents.strong]
+command = {json.dumps([*COMMAND, "strong"])}
+[roles]
+worker = ["fake", "strong"]
+"""
+NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+BAD = ["replace", "calc.py", "return a + b", "return a - b"]
+MENDED = ["replace", "calc.py", "return a - b", "return b + a"]
+
+
+@pytest.fixture
+def target(sqlite_target: str) -> str:
+    """One engine is enough: gates are tested on both."""
+    return sqlite_target
+
+
+# When a limit ends
+
+STATED: dict[str, tuple[object, float | None]] = {
+    "seconds since 1970": ("limit reached|1794831000", 13 * 60 * 60 / 2 - 1400),
+    "moment": ("resets at 2026-11-16T13:00:00Z", 3600),
+    "moment elsewhere": ("resets at 2026-11-16T13:00:00+01:00", None),
+    "span": ("try again in 2 hours 30 minutes", 9000),
+    "short span": ("Please try again in 1.5s.", 1.5),
+    "number": (90, 90),
+    "past": ("resets at 2026-11-15T12:00:00Z", None),
+    "nonsense": ("try again in 9000 days", None),
+    "no date": ("resets at 2026-99-99T00:00", None),
+    "nothing": ("429 too many requests", None),
+}
+
+
+@pytest.mark.parametrize("kind", STATED)
+def test_the_end_of_a_limit_is_read_from_what_was_said(kind: str) -> None:
+    value, seconds = STATED[kind]
+    found = stated(value, NOW)
+    if kind == "seconds since 1970":
+        assert found == datetime.fromtimestamp(1794831000, UTC)
+    else:
+        assert found == (None if seconds is None else NOW + timedelta(seconds=seconds))
+
+
+# Gates of accounts
+
+
+def agent(**given: Any) -> Description:
+    return describe("fake", {"command": ["fake"], "account": "main", **given})
+
+
+@pytest.fixture
+def site(log: Decklog, run_id: str, repository: Repository) -> Site:
+    settings = configuration.parse(SETTINGS.encode())
+    return Site(log=log, run_id=run_id, repository=repository, configuration=settings, person=repository.person())
+
+
+def met(site: Site, kind: str, who: Description, **given: Any) -> None:
+    Weather(site).met(who, Outcome(error_class=kind, **given), site.log.clock.now())
+
+
+def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(site: Site, clock: ManualClock) -> None:
+    began = clock.now()
+    clock.advance(seconds=1)
+    who, other = agent(), agent(account="other")
+    for _ in range(4):
+        Weather(site).met(who, Outcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
+    weather = Weather(site)
+    assert (weather.are_all_shut([who]), weather.are_all_shut([who, other])) == (True, False)
+    assert (weather.chosen([who]), weather.chosen([who, other])) == (None, other)
+    assert len(site.log.inbox.find()) == 1
+    clock.advance(minutes=5)
+    assert (weather.chosen([who]), weather.chosen([who])) == (who, None), "one tries, the others wait for what it finds"
+    weather.answered(who)
+    assert [weather.chosen([who]) for _ in range(2)] == [who, who]
+
+
+def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(site: Site, clock: ManualClock, tmp_path: Path) -> None:
+    who = agent(probe=["test", "-e", str(tmp_path / "logged-in")])
+    met(site, "login", who)
+    weather = Weather(site)
+    for is_in in (False, True):
+        assert weather.chosen([who]) is None
+        if is_in:
+            (tmp_path / "logged-in").touch()
+        clock.advance(seconds=4 * RETRY_SECONDS["login"])
+        assert weather.chosen([who]) is None, "an agent is not what finds it out"
+        weather.probe([who])
+    assert weather.chosen([who]) == who
+    (message,) = site.log.inbox.find()
+    assert "no longer logged in" in message.body
+
+
+def test_a_lost_login_that_no_program_can_see_waits_for_a_person(site: Site, clock: ManualClock) -> None:
+    met(site, "login", agent())
+    weather = Weather(site)
+    clock.advance(days=3)
+    assert (weather.is_hopeless([agent()]), weather.chosen([agent()])) == (True, None)
+    weather.person_came([agent()])
+    clock.advance(seconds=1)
+    assert weather.chosen([agent()]) is not None
+    assert site.log.gates.get(gate_name(agent())).state == "closed", "until it has been answered"
+
+
+def test_a_full_disk_is_seen_before_anything_is_begun(site: Site) -> None:
+    assert not Weather(site).is_disk_full()
+    full = configuration.parse(SETTINGS.replace("agents = 2", "agents = 2\nfree_mb = 1000000000").encode())
+    there = Site(log=site.log, run_id=site.run_id, repository=site.repository, configuration=full, person=site.person)
+    assert Weather(there).is_disk_full()
+
+
+def limit(text: str, marker: Path) -> list[Any]:
+    return ["once", str(marker), [["print", {"type": "limit", "text": text}], ["exit", 1]]]
+
+
+def test_what_meets_a_quota_or_a_lost_login_uses_no_attempt_and_lands_later(
+    sqlite_target: str, checked: Path, tmp_path: Path
+) -> None:
+    settle(checked, SETTINGS.replace('commits = "conductor"', 'commits = "conductor"' + LIMITS))
+    quota, login = limit("429: try again in 1 seconds", tmp_path / "quota"), limit("401", tmp_path / "login")
+    # By a clock that goes on.
+    with Decklog.open(sqlite_target) as log:
+        work = Work(log, checked, piece("it", quota, login, GOOD))
+        site = work.run()
+        assert states(site)["it.w1"] == "pending"
+        assert task_of(site, "it.w1").failures == 0
+        assert [gate.reason for gate in log.gates.find()] == ["login"]
+        assert sorted(message.severity for message in log.inbox.find()) == ["info", "question"]
+        # A person has logged in and starts it by hand.
+        assert landed_titles(work.run()) == ["Piece it"]
+        assert [gate.state for gate in log.gates.find()] == ["open"]
+        assert task_of(site, "it.w1").failures == 0
+
+
+# The ladder
+
+
+def test_the_same_trouble_twice_is_a_rung_and_other_trouble_is_none() -> None:
+    inputs: dict[str, object] = {}
+    seen = []
+    for trouble in ("a", "b", "b", "b", "c", "c"):
+        climbed = climb(inputs, trouble, 2)
+        seen.append(climbed and climbed.get("rung", inputs.get("rung", 0)))
+        inputs = {**inputs, **(climbed or {})}
+    assert seen == [0, 0, 1, 1, 1, None]
+    finding = {"check": "tests", "kind": "fail", "tests": ["a"], "output": "took 1 s"}
+    assert trouble_of([finding]) == trouble_of([{**finding, "output": "took 2 s"}]) != trouble_of([{**finding, "tests": ["b"]}])
+
+
+def test_the_same_trouble_goes_to_the_next_agent_and_then_once_to_a_person(log: Decklog, checked: Path) -> None:
+    settle(checked, SETTINGS.replace("rounds = 2", "rounds = 3").replace("agents = 2", "agents = 3") + STRONG)
+    lazy = piece("lazy", strong=[["write", "lazy.txt", "1\n"]])
+    wrong = piece("wrong", BAD, again=[["append", "notes.txt", "x\n"]], strong=[MENDED])
+    nobody = piece("nobody", strong=[])
+    work = Work(log, checked, lazy, wrong, nobody)
+    site = work.run()
+    assert sorted(landed_titles(site)) == ["Piece lazy", "Piece wrong"]
+    assert (task_of(site, "lazy.w1").attempts, task_of(site, "wrong.w3").state) == (3, "done")
+    stuck = task_of(site, "nobody.w1")
+    assert (stuck.state, stuck.blocker, stuck.attempts) == ("blocked", "no-change", 4)
+    (question,) = log.approvals.find(site.run_id)
+    assert "nobody is stuck: no-change" in str(question.question)
+    log.approvals.decide(question.id, "granted", by="ana")  # type: ignore[arg-type]
+    work.run()
+    assert task_of(site, "nobody.w1").attempts == 8
+    again, _ = log.approvals.find(site.run_id)
+    log.approvals.decide(again.id, "denied", by="ana", rationale="drop it")  # type: ignore[arg-type]
+    work.run()
+    assert states(site)["nobody.w1"] == "abandoned"
