@@ -256,8 +256,6 @@ CREATE TABLE tasks (
   check ((state = 'running') = (leased_until is not null))
 ) strict;
 
-CREATE INDEX tasks_ready on tasks (run_id, priority desc, created_at, id) where state = 'pending' and open_dependencies = 0;
-
 CREATE INDEX tasks_running on tasks (run_id, leased_until) where state = 'running';
 
 CREATE INDEX tasks_by_creation on tasks (run_id, created_at, id);
@@ -968,51 +966,6 @@ CREATE INDEX processes_by_run on processes (run_id, started_at, id);
 
 CREATE INDEX processes_running on processes (run_id, started_at, id) where state = 'running';
 
-CREATE INDEX tasks_ready_by_group on tasks (run_id, group_id, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and group_id is not null;
-
-CREATE INDEX tasks_ready_by_role on tasks (run_id, role, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and role is not null;
-
-CREATE TABLE ready_tags (
-  tag        text not null,
-  run_id     text not null,
-  rank       integer not null,
-  created_at text not null,
-  task_id    text not null,
-  primary key (tag, run_id, rank, created_at, task_id)
-) strict, without rowid;
-
-CREATE TRIGGER ready_tags_added after insert on tasks
-when new.tags <> '[]' and new.state = 'pending' and new.open_dependencies = 0
-begin
-  insert or ignore into ready_tags (tag, run_id, rank, created_at, task_id)
-  select j.value, new.run_id, -new.priority, new.created_at, new.id
-    from json_each(iif(json_valid(new.tags), new.tags, '[]')) j
-   where j.type = 'text';
-end;
-
-CREATE TRIGGER ready_tags_changed after update of id, run_id, state, open_dependencies, priority, tags, created_at on tasks
-when old.tags <> '[]' or new.tags <> '[]'
-begin
-  delete from ready_tags
-   where old.state = 'pending' and old.open_dependencies = 0
-     and tag in (select j.value from json_each(iif(json_valid(old.tags), old.tags, '[]')) j where j.type = 'text')
-     and run_id = old.run_id and rank = -old.priority and created_at = old.created_at and task_id = old.id;
-  insert or ignore into ready_tags (tag, run_id, rank, created_at, task_id)
-  select j.value, new.run_id, -new.priority, new.created_at, new.id
-    from json_each(iif(json_valid(new.tags), new.tags, '[]')) j
-   where new.state = 'pending' and new.open_dependencies = 0 and j.type = 'text';
-end;
-
-CREATE TRIGGER ready_tags_removed after delete on tasks
-when old.tags <> '[]' and old.state = 'pending' and old.open_dependencies = 0
-begin
-  delete from ready_tags
-   where tag in (select j.value from json_each(iif(json_valid(old.tags), old.tags, '[]')) j where j.type = 'text')
-     and run_id = old.run_id and rank = -old.priority and created_at = old.created_at and task_id = old.id;
-end;
-
 CREATE TABLE lesson_places (
   no        integer primary key,
   lesson_id text not null unique references lessons (id),
@@ -1298,6 +1251,60 @@ CREATE TABLE spend_open (
 CREATE TRIGGER spend_open_charged after insert on charges
 begin
   insert or ignore into spend_open (stream) values (coalesce(new.run_id, '@ledger'));
+end;
+
+CREATE INDEX tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0;
+
+CREATE INDEX tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and group_id is not null;
+
+CREATE INDEX tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and role is not null;
+
+CREATE INDEX tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
+
+CREATE TABLE ready_tags (
+  tag         text not null,
+  run_id      text not null,
+  assigned_to text not null,
+  rank        integer not null,
+  created_at  text not null,
+  task_id     text not null,
+  primary key (tag, run_id, assigned_to, rank, created_at, task_id)
+) strict, without rowid;
+
+CREATE TRIGGER ready_tags_added after insert on tasks
+when new.tags <> '[]' and new.state = 'pending' and new.open_dependencies = 0
+begin
+  insert or ignore into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id)
+  select j.value, new.run_id, coalesce(new.assigned_to, ''), -new.priority, new.created_at, new.id
+    from json_each(iif(json_valid(new.tags), new.tags, '[]')) j
+   where j.type = 'text';
+end;
+
+CREATE TRIGGER ready_tags_changed after update of id, run_id, state, open_dependencies, priority, tags, created_at, assigned_to on tasks
+when old.tags <> '[]' or new.tags <> '[]'
+begin
+  delete from ready_tags
+   where old.state = 'pending' and old.open_dependencies = 0
+     and tag in (select j.value from json_each(iif(json_valid(old.tags), old.tags, '[]')) j where j.type = 'text')
+     and run_id = old.run_id and assigned_to = coalesce(old.assigned_to, '') and rank = -old.priority
+     and created_at = old.created_at and task_id = old.id;
+  insert or ignore into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id)
+  select j.value, new.run_id, coalesce(new.assigned_to, ''), -new.priority, new.created_at, new.id
+    from json_each(iif(json_valid(new.tags), new.tags, '[]')) j
+   where new.state = 'pending' and new.open_dependencies = 0 and j.type = 'text';
+end;
+
+CREATE TRIGGER ready_tags_removed after delete on tasks
+when old.tags <> '[]' and old.state = 'pending' and old.open_dependencies = 0
+begin
+  delete from ready_tags
+   where tag in (select j.value from json_each(iif(json_valid(old.tags), old.tags, '[]')) j where j.type = 'text')
+     and run_id = old.run_id and assigned_to = coalesce(old.assigned_to, '') and rank = -old.priority
+     and created_at = old.created_at and task_id = old.id;
 end;
 
 CREATE TABLE gates (
@@ -2843,6 +2850,54 @@ begin
 end $$;
 
 create trigger spend_open_charged after insert on charges for each row execute function keep_spend_open();
+
+-- 0012_assigned
+
+-- What can be claimed, in the order in which it is given out, and apart for each worker that tasks are assigned to: '' is whatever may be
+-- anybody's. A claim reads the first of its worker's own and the first of anybody's; what is for others is not walked over.
+drop index tasks_ready;
+drop index tasks_ready_by_group;
+drop index tasks_ready_by_role;
+
+create index tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0;
+create index tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and group_id is not null;
+create index tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and role is not null;
+
+-- Whoever looks at a run sees what is ready for anybody and what is for somebody, together in its order.
+create index tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
+
+-- The tags of what is ready stand apart for each worker too.
+alter table ready_tags drop constraint ready_tags_pkey;
+alter table ready_tags add column assigned_to text collate "C" not null default '';
+update ready_tags set assigned_to = t.assigned_to from tasks t where t.id = ready_tags.task_id and t.assigned_to is not null;
+alter table ready_tags alter column assigned_to drop default;
+alter table ready_tags add primary key (tag, run_id, assigned_to, rank, created_at, task_id);
+
+create or replace function keep_ready_tags() returns trigger language plpgsql as $$
+begin
+  if tg_op <> 'INSERT' and old.state = 'pending' and old.open_dependencies = 0 then
+    delete from ready_tags
+     where tag in (select tags_of(old.tags))
+       and run_id = old.run_id and assigned_to = coalesce(old.assigned_to, '') and rank = -old.priority
+       and created_at = old.created_at and task_id = old.id;
+  end if;
+  if tg_op <> 'DELETE' and new.state = 'pending' and new.open_dependencies = 0 then
+    insert into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id)
+    select tag, new.run_id, coalesce(new.assigned_to, ''), -new.priority, new.created_at, new.id
+      from tags_of(new.tags) tag
+    on conflict do nothing;
+  end if;
+  return null;
+end $$;
+
+drop trigger ready_tags_changed on tasks;
+create trigger ready_tags_changed
+  after update of id, run_id, state, open_dependencies, priority, tags, created_at, assigned_to on tasks for each row
+  when (old.tags <> '[]' or new.tags <> '[]') execute function keep_ready_tags();
 
 -- 0016_gates
 
