@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     )
     from decklog.stores.overview.board import BoardCard, BoardColumn
     from decklog.stores.overview.budgets import BudgetStanding
+    from decklog.stores.overview.money import MoneyPicture
     from decklog.stores.overview.overview import SpendKey
     from decklog.stores.overview.picture import RunPicture
     from decklog.stores.overview.recent import Recent
@@ -181,6 +182,7 @@ _NAMES = {
     "stores.money.records": "Budget BudgetAction BudgetPeriod BudgetScope BudgetUnit Charge Reservation ReservationState",
     "stores.overview.board": "BoardCard BoardColumn",
     "stores.overview.budgets": "BudgetStanding",
+    "stores.overview.money": "MoneyPicture",
     "stores.overview.overview": "SpendKey",
     "stores.overview.picture": "RunPicture",
     "stores.overview.recent": "Recent",
@@ -290,6 +292,7 @@ __all__ = [
     "MessageSeverity",
     "MessageState",
     "ModelAssignment",
+    "MoneyPicture",
     "NetworkFilesystem",
     "NotADatabase",
     "NotAccepted",

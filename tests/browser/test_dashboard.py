@@ -22,8 +22,19 @@ AXE = (Path(__file__).parent / "axe-4.14.0.min.js").read_text(encoding="utf-8")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 PAGES = (
     *("/now", "/runs", "/inbox", "/runs/commas/overview", "/runs/commas/journal", "/runs/commas/tasks", "/runs/commas/tools"),
-    *("/runs/commas/overview?at=20", "/runs?status=failed", "/runs/nothing/overview", "/inbox/approval/nothing"),
+    *(
+        "/runs/commas/overview?at=20",
+        "/spend",
+        "/search?q=comma*",
+        "/tasks",
+        "/tasks/lexer",
+        "/more",
+        "/compare?a=commas:20&b=commas",
+    ),
+    *("/memory", "/memory?q=lexer", "/workflow", "/trust", "/system?look=1", "/search", "/compare"),
+    *("/runs?status=failed", "/runs/nothing/overview", "/inbox/approval/nothing", "/tasks?state=paused", "/search?q=nothing"),
 )
+WHOLE = PAGES[:21]
 SEQS = "[...document.querySelectorAll('#tail li[id^=\"e-\"]')].map(row => Number(row.id.slice(2)))"
 
 
@@ -44,7 +55,7 @@ def test_a_link_of_the_terminal_logs_in_and_leaves_no_trace(tab: Tab, server: Se
 
 
 def test_every_page_is_whole_and_asks_nobody_else(tab: Tab) -> None:
-    for path in PAGES[:9]:
+    for path in WHOLE:
         tab.go(path)
         tab.until("/^(live|as of an entry, not live)/.test(document.querySelector('#live').textContent)")
     tab.check()
@@ -158,7 +169,7 @@ def test_without_javascript_everything_can_be_read_and_decided(chromium: Any, se
     tab = tabs.open().go("/login")
     tab.page.fill("#token", server.link.partition("#")[2])
     tab.page.click("text=Log in >> nth=-1")
-    for path_ in PAGES[:8]:
+    for path_ in WHOLE:
         tab.go(path_)
         assert tab.page.inner_text("h1")
     tab.go("/runs/commas/overview")

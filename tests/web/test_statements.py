@@ -5,7 +5,7 @@ from tests.pictures import sample_log
 from tests.statements import statements
 from tests.web.asking import Browser
 
-# Each page with how many it may take. As of an entry that lies before marks, one of those is read first.
+# Each page with how many it may take. What compares whole runs, or recalls, asks for each thing by itself.
 MOST = {
     "/now": 8,
     "/runs": 6,
@@ -18,7 +18,21 @@ MOST = {
     "/runs/commas/reasoning": 8,
     "/runs/commas/tools": 8,
     "/runs/commas/overview?at=30": 8,
+    "/runs/commas/tasks?as=table": 8,
     "/runs/commas/rows": 6,
+    "/spend": 5,
+    "/spend?days=90&by=run": 5,
+    "/search": 1,
+    "/search?q=comma*": 6,
+    "/tasks": 3,
+    "/tasks/lexer": 9,
+    "/more": 1,
+    "/compare?a=commas:20&b=commas": 20,
+    "/memory": 4,
+    "/memory?q=lexer": 12,
+    "/workflow": 5,
+    "/trust": 6,
+    "/system": 2,
 }
 
 

@@ -48,6 +48,7 @@ from decklog.stores.money.prices import Price
 from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, Charge, Reservation, ReservationState
 from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.money import MoneyPicture
 from decklog.stores.overview.overview import SpendKey
 from decklog.stores.overview.picture import RunPicture
 from decklog.stores.overview.recent import Recent
@@ -1772,8 +1773,11 @@ class AsyncOverview:
         entries: int = ...,
         tasks: int = ...,
         after: str | None = ...,
+        board: int = ...,
     ) -> RunPicture:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""
+    async def money(self, *, days: int = ..., by: SpendKey = ..., limit: int = ...) -> MoneyPicture:
+        """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets."""
     async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:
         """Show a run's tasks in columns, to do, doing, held and over: the first of each, how many there are, what holds each."""
     async def search(
@@ -1783,6 +1787,7 @@ class AsyncOverview:
         kind: str | None = ...,
         run_id: str | None = ...,
         agent: str | None = ...,
+        since: datetime | None = ...,
         limit: int = ...,
         after: str | None = ...,
     ) -> SearchResult:

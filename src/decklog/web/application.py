@@ -17,7 +17,7 @@ from starlette.routing import Route
 from decklog.errors import DecklogError, Denied, Invalid, NotFound
 from decklog.web import answers, deciding, live
 from decklog.web.login import LoginRequired
-from decklog.web.pages import inbox, now, run, runs
+from decklog.web.pages import compare, inbox, memory, more, now, run, runs, search, spend, system, tasks, trust, workflow
 from decklog.web.rendering import TYPES, assets, edition, page, segment
 from decklog.web.safety import App, Safety, TooLarge
 from decklog.web.sessions import NO_COOKIE, cookie_of
@@ -32,6 +32,16 @@ PAGES: dict[str, Reader] = {
     "/runs": runs.read,
     "/inbox": inbox.read,
     "/inbox/{kind}/{id:path}": inbox.item,
+    "/spend": spend.read,
+    "/search": search.read,
+    "/more": more.read,
+    "/compare": compare.read,
+    "/memory": memory.read,
+    "/workflow": workflow.read,
+    "/trust": trust.read,
+    "/system": system.read,
+    "/tasks": tasks.read,
+    "/tasks/{task_id:path}": tasks.one,
     "/runs/{run_id:path}/rows": run.rows,
     **{f"/runs/{{run_id:path}}/{tab}": run.read for tab in run.TABS},
 }
@@ -47,6 +57,7 @@ def application(site: Site) -> App:
         routes += [Route(f"{path}.json", _json(site, read, given)), Route(path, _page(site, read, given))]
     routes += [
         Route("/runs/{run_id:path}", lambda request: _to(f"/runs/{segment(request.path_params['run_id'])}/overview")),
+        Route("/workflow.svg", _drawing(site)),
         Route("/events", _events(site)),
         Route("/login", _login_page),
         Route("/login", _log_in(site), methods=["POST"]),
@@ -83,9 +94,21 @@ def _page(site: Site, read: Reader, given: dict[str, str] | None = None) -> Endp
     def endpoint(request: Request) -> Response:
         asked = _asked(site, request, given or {})
         try:
-            return _html(asked, read(asked))
+            view = read(asked)
+            return _to(view.to) if view.to else _html(asked, view)
         except Exception as problem:  # noqa: BLE001 - whatever went wrong is told on a page
             return _failed(asked, problem)
+
+    return endpoint
+
+
+def _drawing(site: Site) -> Endpoint:
+    def endpoint(request: Request) -> Response:
+        try:
+            return Response(workflow.picture(_asked(site, request, {})), media_type="image/svg+xml")
+        except Exception as problem:  # noqa: BLE001 - whatever went wrong, there is no picture
+            _note(problem)
+            return Response("There is no picture.\n", answers.status_of(problem), media_type="text/plain; charset=utf-8")
 
     return endpoint
 

@@ -119,7 +119,7 @@ def grouped(digest: str) -> str:
 
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(asset, exact, iso, hour, passed, length, segment, slug, shown_lines, bars, as_json, grouped),
+    *(asset, exact, iso, hour, moment, passed, length, segment, slug, shown_lines, bars, as_json, grouped),
     *(dollars, counted, revealed),
 )
 

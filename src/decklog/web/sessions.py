@@ -90,6 +90,12 @@ class Sessions:
             self._sessions.clear()
             self._links.clear()
 
+    @property
+    def count(self) -> int:
+        """How many browsers are logged in."""
+        now = self._seconds()
+        return sum(session.ends > now for session in self._sessions.values())
+
     # Guessing
 
     def pause(self) -> float:

@@ -64,3 +64,5 @@ class View:
     place: str = ""
     decisions: int | None = None
     status: int = 200
+    # Where to go instead, when what was asked for names one place.
+    to: str | None = None

@@ -17,13 +17,14 @@ from decklog.stores.journal.rows import STREAM_SIZE, number_of
 from decklog.stores.overview import recent, spending, tallies, waiting
 from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.budgets import BudgetStanding, standings
-from decklog.stores.overview.picture import RunPicture, latest, texts
+from decklog.stores.overview.money import MoneyPicture, spent
+from decklog.stores.overview.picture import RunPicture, Wished, drawn
 from decklog.stores.overview.recent import Recent
-from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, look, look_at_one
+from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, check_marks, look
 from decklog.stores.overview.search import Asked, SearchResult, searched
 from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_task
 from decklog.stores.overview.summary import Summary, sentence
-from decklog.stores.overview.waiting import WaitingItem, WaitingKind
+from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.overview.wanted import Wanted
 
 TYPE_CHECKING = False
@@ -74,6 +75,10 @@ class SpendKey(StrEnum):
     MODEL = "model"
     AGENT = "agent"
     RUN = "run"
+
+    @property
+    def column(self) -> str | None:
+        return {"none": None, "run": "run_id"}.get(self.value, self.value)
 
 
 @dataclass(frozen=True)
@@ -198,44 +203,28 @@ class Overview(Store):
         entries: int = 50,
         tasks: int = 50,
         after: str | None = None,
+        board: int = 0,
     ) -> RunPicture:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
 
         Lanes begin at `since`, an entry or a time, and end at the moment that is shown; the strip is that of the whole run.
         Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
-        which they were added. Of tools and changes, the newest 20,000 entries are looked at.
+        which they were added; `board` has so many of them in each column, as they are now. A size of 0 leaves a part out. Of
+        tools and changes, the newest 20,000 entries are looked at.
         """
-        sizes = page_size(lanes), page_size(entries), page_size(tasks)
         of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
+        sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
+        wanted = Wished(at, since, before, of_kind, buckets, **sizes, after=after, board=board and page_size(board))
+        record = self._journal.record_classes()["tasks"]
+        return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(False), record, *past))
 
-        def look(history: "Any", place: "Any", story: "Any") -> RunPicture:
-            seq, first = history.entry_for(place, at), history.entry_for(place, since, is_end=False)
-            counts = history.tally(place, story, seq)
-            base = self._base(False)
-            end = place.start + min(seq + 1, before or seq + 1)
-            span = place.start, end, place.start + seq
-            found = latest(self._db, run_id, span, sizes[1], of_kind, with_run=at is not None)
-            shown: Any = look_at_one(self._db, run_id, counts, base.moment, base.by_run) if at is None else None
-            listed = history.records(place, story, self._journal.record_classes()["tasks"], str(seq), sizes[2], after)
-            return RunPicture(
-                run_id=run_id,
-                seq=seq,
-                last=place.head,
-                moment=found.at or shown.last_at,
-                tallies=history.shown(counts, seq),
-                pulse=history.pulse(place, story, (1, place.head), buckets),
-                lanes=history.lanes(place, story, (min(first, seq), seq), sizes[0]),
-                entries=found.entries,
-                texts=texts(self._db, found.entries),
-                waiting=found.asked if shown is None else shown.waiting,
-                decisions=len(base.items),
-                tasks=list(listed),
-                next_tasks=listed.next,
-                overview=shown,
-                run=found.run,
-            )
-
-        return self._past().told(run_id, look)
+    @reads_in_steps
+    def money(self, *, days: int = 30, by: SpendKey = SpendKey.MODEL, limit: int = 20) -> MoneyPicture:
+        """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets."""
+        if not 1 <= days <= MOST_DAYS:
+            raise Invalid(f"days is {days}; ask for 1 to {MOST_DAYS}", field="days")
+        key, size = enum_of(SpendKey, by, "by"), page_size(limit)
+        return self._looked(lambda can_move: spent(self._db, self._base(can_move), days, key.column or "model", size))
 
     @reads_in_steps
     def board(self, run_id: str, *, per_column: int = 30) -> list[BoardColumn]:
@@ -256,6 +245,7 @@ class Overview(Store):
         kind: str | None = None,
         run_id: str | None = None,
         agent: str | None = None,
+        since: datetime | None = None,
         limit: int = 20,
         after: str | None = None,
     ) -> SearchResult:
@@ -270,7 +260,8 @@ class Overview(Store):
         number = None if run_id is None else self._db.read(lambda: number_of(self._db, run_id))
         if run_id is not None and number is None:
             raise NotFound(f"there is no run {run_id!r}", hint="List them: decklog overview runs", table="runs", id=run_id)
-        asked = Asked(words, kind, agent, size, place, number, self._db.prepare_search(number))
+        beginning = None if since is None else to_text(since)
+        asked = Asked(words, kind, agent, size, place, number, self._db.prepare_search(number), beginning)
         return self._db.read(lambda: searched(self._db, asked, STREAM_SIZE))
 
     @reads_in_steps
@@ -287,7 +278,7 @@ class Overview(Store):
         if (last - first).days >= MOST_DAYS:
             raise Invalid(f"from {first} to {last} is longer than {MOST_DAYS} days; ask for parts of it", field="since")
         days = first.isoformat(), last.isoformat()
-        names = ("day",) if key is SpendKey.NONE else ("day", "run_id" if key is SpendKey.RUN else key.value)
+        names = ("day",) if key.column is None else ("day", key.column)
         return self._looked(lambda can_move: self._days(names, *days, spending.behind(self._db), can_move))
 
     @reads
@@ -440,14 +431,13 @@ class Overview(Store):
     def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
         base = self._base(can_move_marks)
         runs = look(self._db, _NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
-        quiet = [_quiet(run) for run in runs if run.status is Status.QUIET]
+        quiet = [waiting.quiet(run) for run in runs if run.status is Status.QUIET]
         return sorted([*base.items, *quiet], key=lambda item: item.place)
 
     def _days(
         self, names: "tuple[str, ...]", first: str, last: str, streams: "list[Charged]", can_move_marks: bool
     ) -> "list[dict[str, object]]":
-        if can_move_marks and spending.is_far(streams):
-            raise TooFarBehind([], of_spending=True)
+        check_marks(streams, can_move_marks)
         return spending.by(self._db, names, first, last, streams)
 
     # What is derived
@@ -459,21 +449,6 @@ class Overview(Store):
     def derive(self) -> None:
         self._db.write(lambda: tallies.derive(self._db))
         self._db.write(lambda: spending.derive(self._db))
-
-
-def _quiet(run: RunOverview) -> WaitingItem:
-    assert run.quiet_since is not None
-    lost = next((task for task in run.working_on if task["lease_ended"]), None)
-    why = f"the lease of {lost['worker']} on {lost['title']} ended" if lost else "nothing was written for longer than usual"
-    return WaitingItem(
-        kind=WaitingKind.QUIET,
-        id=run.id,
-        what=f"{run.goal} has gone quiet: {why}",
-        since=run.quiet_since,
-        command=f"decklog runs show {run.id}",
-        run_id=run.id,
-        goal=run.goal,
-    )
 
 
 def _place_of(run: RunOverview) -> "tuple[str, str]":

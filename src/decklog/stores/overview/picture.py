@@ -5,8 +5,11 @@ from datetime import datetime
 
 from decklog.clock import to_text
 from decklog.db.where import placed
+from decklog.records import Page
 from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.journal.rows import COLUMNS, SELECT
+from decklog.stores.overview.board import BoardColumn, columns
+from decklog.stores.overview.run_facts import RunOverview, look_at_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database, Row
-    from decklog.stores.overview.run_facts import RunOverview
+    from decklog.records import Record
 
 MOST_ASKED = 200
 # Of a long text its beginning is read: what a page shows, whatever it is written in.
@@ -76,6 +79,7 @@ class RunPicture:
     decisions: int
     tasks: "list[Any]"
     next_tasks: str | None
+    board: "list[BoardColumn]"
     overview: "RunOverview | None" = None
     run: "dict[str, Any] | None" = None
 
@@ -84,9 +88,57 @@ class RunPicture:
         return self.overview is not None
 
     def as_dict(self) -> "dict[str, Any]":
-        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("entries", "tasks")}
+        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("entries", "tasks", "board")}
         overview = None if self.overview is None else self.overview.as_dict()
         return {**vars(self), **lists, "moment": to_text(self.moment), "is_now": self.is_now, "overview": overview}
+
+
+@dataclass(frozen=True)
+class Wished:
+    """What a picture is to show, and how much of it; a size of 0 leaves a part out."""
+
+    at: str | None
+    since: str | None
+    before: int | None
+    kind: EntryKind | None
+    buckets: int
+    lanes: int
+    entries: int
+    tasks: int
+    after: str | None
+    board: int
+
+
+def drawn(
+    db: "Database", wanted: Wished, base: "Any", record: "type[Record]", history: "Any", place: "Any", story: "Any"
+) -> RunPicture:
+    """Draw a run; `base` is what every overview begins with, the last three are what its entries add up to."""
+    run_id, is_now = place.run_id, wanted.at is None
+    seq, first = history.entry_for(place, wanted.at), history.entry_for(place, wanted.since, is_end=False)
+    counts = history.tally(place, story, seq)
+    found = _latest(db, run_id, place.start, seq, wanted)
+    shown: Any = look_at_one(db, run_id, counts, base.moment, base.by_run) if is_now else None
+    no_lanes = {"run_id": run_id, "first": first, "last": seq, "attempts": [], "left_out": 0}
+    tasks = history.records(place, story, record, str(seq), wanted.tasks, wanted.after) if wanted.tasks else Page()
+    times = base.moment.now, base.moment.steady_now
+    return RunPicture(
+        run_id=run_id,
+        seq=seq,
+        last=place.head,
+        moment=found.at or shown.last_at,
+        tallies=history.shown(counts, seq),
+        pulse=history.pulse(place, story, (1, place.head), wanted.buckets),
+        lanes=history.lanes(place, story, (min(first, seq), seq), wanted.lanes) if wanted.lanes else no_lanes,
+        entries=found.entries,
+        texts=texts(db, found.entries),
+        waiting=found.asked if shown is None else shown.waiting,
+        decisions=len(base.items),
+        tasks=list(tasks),
+        next_tasks=tasks.next,
+        board=columns(db, run_id, wanted.board, story, base.tasks, *times) if wanted.board else [],
+        overview=shown,
+        run=found.run,
+    )
 
 
 @dataclass(frozen=True)
@@ -99,25 +151,24 @@ class Latest:
     asked: int = 0
 
 
-def latest(
-    db: "Database", run_id: str, span: "tuple[int, int, int]", most: int, kind: EntryKind | None, *, with_run: bool
-) -> Latest:
-    """List the entries of a run before a position, the latest first.
+def _latest(db: "Database", run_id: str, start: int, seq: int, wanted: Wished) -> Latest:
+    """List the latest entries of a run up to a moment, or before a number; `start` is its first position.
 
-    The span is the run's first position, that one, and the position of the moment that is looked at.
     Entries are as their rows are: what they name by a digest is not read.
     """
-    start, before, until = span
-    bound = {"start": start, "before": before, "most": most}
+    kind = wanted.kind
     narrowed = "" if kind is None else _OF_KIND.get(kind, f"and kind = '{kind.value}' and kind not in ('tool', 'change')")
+    bound = {"start": start, "before": start + min(seq + 1, wanted.before or seq + 1), "most": wanted.entries}
     listing = _LATEST.format(kind=narrowed)
-    if not with_run:
-        return Latest([_entry(row) for row in db.rows(listing, bound)[1]])
-    rows = db.rows(" union all ".join((listing, _TOLD, _ASKED, _MOMENT)), {**bound, "run_id": run_id, "until": until})[1]
-    listed, told, asked, moment = ([_entry(row) for row in rows if row[0] == part] for part in range(4))
-    images: list[Any] = [entry.payload for entry in (*told, *asked)]
+    if wanted.at is None:
+        return Latest([_entry(row) for row in db.rows(listing, bound)[1]] if wanted.entries else [])
+    told = {"run_id": run_id, "until": start + seq}
+    rows = db.rows(" union all ".join((listing, _TOLD, _ASKED, _MOMENT)), {**bound, **told})[1]
+    listed, images, asked, moment = ([_entry(row) for row in rows if row[0] == part] for part in range(4))
     listed.sort(key=lambda entry: -entry.seq)
-    return Latest(listed, moment[0].at, images[0], sum(image.get("state") == "open" for image in images[1:]))
+    questions: list[Any] = [entry.payload for entry in asked]
+    run: Any = images[0].payload
+    return Latest(listed, moment[0].at, run, sum(image.get("state") == "open" for image in questions))
 
 
 def texts(db: "Database", entries: "Sequence[Entry]") -> "dict[str, dict[str, Any]]":

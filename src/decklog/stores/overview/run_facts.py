@@ -113,6 +113,12 @@ class TooFarBehind(Exception):
         self.of_spending = of_spending
 
 
+def check_marks(streams: "Sequence[spending.Charged]", can_move_marks: bool) -> None:
+    """Ask for the marks of spending to be moved, where they are far behind and can be."""
+    if can_move_marks and spending.is_far(streams):
+        raise TooFarBehind([], of_spending=True)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Moment:
     """When an overview is taken, and whether marks that are far behind can be moved for it."""

@@ -88,16 +88,24 @@ class Asked:
     after: int | None
     number: int | None
     is_indexed: bool
+    since: str | None = None
 
 
 def searched(db: "Database", asked: "Asked", stream_size: int) -> SearchResult:
     """Find a page among the newest hits: of each record the newest entry, and only of those that are shown the texts."""
-    inside = {} if asked.number is None else {"start": asked.number * stream_size, "end": (asked.number + 1) * stream_size}
+    inside: dict[str, Any] = {}
+    conditions = []
+    if asked.number is not None:
+        inside = {"start": asked.number * stream_size, "end": (asked.number + 1) * stream_size}
+        conditions.append("entries.pos >= :start and entries.pos < :end")
+    if asked.since is not None:
+        inside["since"] = asked.since
+        conditions.append("entries.at >= :since")
     _, rows = db.search(
         _SELECT,
         asked.words,
         tags={},
-        condition="entries.pos >= :start and entries.pos < :end" if inside else "",
+        condition=" and ".join(conditions),
         bound=inside,
         oldest_first=False,
         limit=MOST_HITS + 1,

@@ -110,8 +110,13 @@ def _advance(db: "Database", stream: str) -> None:
     db.count(f"update {MARKS} set seq = :seq, hash = :hash where stream = :stream", made)
 
 
-def by(db: "Database", names: "Sequence[str]", since: str, until: str, streams: "Sequence[Charged]") -> "list[dict[str, Any]]":
-    """Add up the days from one to another by some of the key's columns; `streams` are those with entries after their mark."""
+def by(
+    db: "Database", names: "Sequence[str]", since: str, until: str, streams: "Sequence[Charged]", *, dearest: int | None = None
+) -> "list[dict[str, Any]]":
+    """Add up the days from one to another by some of the key's columns; `streams` are those with entries after their mark.
+
+    They come in the order of the key, or so many of the `dearest` first.
+    """
     bound: dict[str, Any] = {"since": since, "until": until}
     if is_far(streams):
         # For those who may not move marks: all charges of these days.
@@ -122,7 +127,10 @@ def by(db: "Database", names: "Sequence[str]", since: str, until: str, streams: 
         run, table = ("run_id", TABLE) if "run_id" in names else ("''", TOTALS)
         kept = f"select {', '.join((run, *_OF_DAY, *FIGURES))} from {table} where day >= :since and day <= :until"
         rows, bound = f"{kept} union all {later}", {**bound, **places}
-    _, found = db.rows(_added(names, rows, "day >= :since and day <= :until"), bound)
+    sql = _added(names, rows, "day >= :since and day <= :until")
+    if dearest is not None:
+        sql = f"select * from ({sql}) d order by cost_microdollars desc, calls desc, {', '.join(names)} limit {dearest}"
+    _, found = db.rows(sql, bound)
     return [dict(zip((*names, *FIGURES), row, strict=True)) for row in found]
 
 
@@ -136,7 +144,7 @@ def of_runs(db: "Database", ids: "Sequence[str]", spans: "Sequence[Span]") -> "d
 
 
 def _added(names: "Sequence[str]", rows: str, condition: str) -> str:
-    sums = ", ".join(f"cast(sum({name}) as bigint)" for name in FIGURES)
+    sums = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in FIGURES)
     places = ", ".join(str(place) for place in range(1, len(names) + 1))
     return (
         f"with parts ({', '.join((*KEY, *FIGURES))}) as ({rows}) "

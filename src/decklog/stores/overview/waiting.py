@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database, Row
     from decklog.stores.overview.budgets import BudgetStanding
+    from decklog.stores.overview.run_facts import RunOverview
     from decklog.stores.overview.spending import Charged
 
 
@@ -182,3 +183,19 @@ def _spent(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
                 command=f"decklog budgets get {budget.id}",
                 run_id=budget.run_id,
             )
+
+
+def quiet(run: "RunOverview") -> WaitingItem:
+    """Say of a run that it has gone quiet, and why."""
+    assert run.quiet_since is not None
+    lost = next((task for task in run.working_on if task["lease_ended"]), None)
+    why = f"the lease of {lost['worker']} on {lost['title']} ended" if lost else "nothing was written for longer than usual"
+    return WaitingItem(
+        kind=WaitingKind.QUIET,
+        id=run.id,
+        what=f"{run.goal} has gone quiet: {why}",
+        since=run.quiet_since,
+        command=f"decklog runs show {run.id}",
+        run_id=run.id,
+        goal=run.goal,
+    )

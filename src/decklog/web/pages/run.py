@@ -15,14 +15,16 @@ _KINDS = {"reasoning": "reasoning", "tools": "tool"}
 _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandoned")
 # What the first look shows of a journal, and what a page of it has.
 TAIL, PAGE = 40, 200
-TASKS, LANES, _FIRST_TASKS = 50, 100, 12
+TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 100, 12
+COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "Held", "over": "Over"}
 MOST_NEW = 1000
 
 
 def read(asked: Asked) -> View:
     """Read one tab of a run, now or as of an entry."""
     run_id, tab, at = asked.path["run_id"], asked.path["tab"], asked.number("at")
-    sizes = {"entries": TAIL if tab in ("overview", "tasks") else PAGE, "tasks": TASKS, "buckets": STEPS, "lanes": LANES}
+    sizes = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
+    sizes = {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0 if at is None else LANES, **sizes}
     places = {"before": asked.number("before"), "kind": _KINDS.get(tab), "after": asked.word("after")}
     picture = asked.log.overview.picture(run_id, at=None if at is None else str(at), **sizes, **places)  # type: ignore[arg-type]
     head = run_moment.of(picture)
@@ -63,8 +65,14 @@ def _journal(_: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], d
     return {"entries": found}, {**shown, "is_last": last == head.newest, "last": last}
 
 
-def _tasks(_: Asked, __: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    return {"tasks": picture.tasks}, {"tasks": picture.tasks, "next": picture.next_tasks}
+def _is_table(asked: Asked) -> bool:
+    """Tell whether tasks are shown as a table: a board shows how things stand now."""
+    return asked.word("as") == "table" or asked.word("after") is not None or asked.number("at") is not None
+
+
+def _tasks(asked: Asked, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    shown = {"tasks": picture.tasks, "next": picture.next_tasks, "board": picture.board, "is_table": _is_table(asked)}
+    return {"tasks": picture.tasks, "board": picture.board}, {**shown, "columns": COLUMNS}
 
 
 def _of_kind(asked: Asked, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -74,4 +82,11 @@ def _of_kind(asked: Asked, _: RunMoment, picture: Any) -> tuple[dict[str, Any], 
     return {"entries": found}, {"rows": rows, "kind": _KINDS[asked.path["tab"]], "older": older}
 
 
+_SIZES: dict[str, dict[str, int]] = {
+    "overview": {"entries": TAIL, "tasks": TASKS},
+    "journal": {"entries": PAGE},
+    "tasks": {"tasks": TASKS},
+    "reasoning": {"entries": PAGE},
+    "tools": {"entries": PAGE},
+}
 _TAB = {"overview": _overview, "journal": _journal, "tasks": _tasks, "reasoning": _of_kind, "tools": _of_kind}

@@ -12,8 +12,6 @@ const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).cr
 const parsed = text => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
 const stored = (name, value) => value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value)
 
-// Times
-
 const skew = Date.parse(document.body.dataset.now) - Date.now()
 function span(seconds) {
   const s = Math.max(0, Math.floor(seconds))
@@ -94,8 +92,6 @@ function put(fresh) {
   buttons()
   tick()
 }
-
-// The tail of a run
 
 const tail = { busy: false, wanted: false }
 const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 60
@@ -185,8 +181,6 @@ if (slide) {
   }
 }
 
-// Keys
-
 const rowsOf = () => $$('[data-row]')
 let place = -1
 function move(by) {
@@ -198,7 +192,7 @@ function move(by) {
   const link = $('a', rows[place])
   link ? link.focus() : rows[place].scrollIntoView({ block: 'nearest' })
 }
-const goTo = { n: '/now', r: '/runs', i: '/inbox' }
+const goTo = { n: '/now', r: '/runs', i: '/inbox', s: '/spend', t: '/tasks' }
 let pressed = ''
 const keys = {
   j: () => move(1),
@@ -209,6 +203,7 @@ const keys = {
   ']': () => step(1),
   '.': () => { live.held = !live.held; say(); if (!live.held) { refresh(); if ($('#tail')) follow() } },
   c: () => copy('command'),
+  '/': () => { location.href = '/search' },
   t: () => theme(true),
   '?': () => $('#help').showModal(),
 }
@@ -230,8 +225,6 @@ addEventListener('keydown', event => {
   else if (pressed !== 'g' && keys[event.key]) { event.preventDefault(); keys[event.key]() }
   pressed = event.key
 })
-
-// Copying, and the look
 
 const copy = id => navigator.clipboard?.writeText($(`#${id}`).textContent)
 function buttons() {

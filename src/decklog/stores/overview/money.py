@@ -1,0 +1,82 @@
+"""Where the money goes: each day by model, the dearest of a span, what is held, and how the budgets stand."""
+
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+
+from decklog.clock import to_text
+from decklog.stores.overview import spending
+from decklog.stores.overview.run_facts import check_marks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.db.base import Database
+    from decklog.stores.overview.budgets import BudgetStanding
+
+# So many days are read at least: the present week and month are added up from them.
+_LEAST_DAYS = 31
+# What is held for calls under way. One whose time is over holds nothing any more.
+_HELD = """
+select cast(coalesce(sum(microdollars - used_microdollars), 0) as bigint), count(*)
+  from reservations
+ where state = 'open' and expires_at > :now
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoneyPicture:
+    """What was spent on each day from `since` to `until`, both in UTC; `by` has the dearest of the span, and `others` the rest.
+
+    `today`, `week` and `month` are the present ones, whatever the span is.
+    """
+
+    since: str
+    until: str
+    days: "list[dict[str, Any]]"
+    key: str
+    by: "list[dict[str, Any]]"
+    whole: dict[str, int]
+    others: dict[str, int]
+    today: dict[str, int]
+    week: dict[str, int]
+    month: dict[str, int]
+    held: int
+    reservations: int
+    budgets: "list[BudgetStanding]"
+    decisions: int
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {**vars(self), "budgets": [one.as_dict() for one in self.budgets]}
+
+
+def spent(db: "Database", base: "Any", days: int, column: str, most: int) -> MoneyPicture:
+    """Read the last days up to today; `base` is what every overview begins with."""
+    check_marks(base.charged, base.moment.can_move_marks)
+    today = base.moment.now.astimezone(UTC).date()
+    since, until = (today - timedelta(days=days - 1)).isoformat(), today.isoformat()
+    earliest = (today - timedelta(days=max(days, _LEAST_DAYS) - 1)).isoformat()
+    every = spending.by(db, ("day", "model"), earliest, until, base.charged)
+    shown = [row for row in every if row["day"] >= since]
+    dearest = spending.by(db, (column,), since, until, base.charged, dearest=most)
+    whole = _summed(shown)
+    held = db.one(_HELD, {"now": to_text(base.moment.now)}) or (0, 0)
+    begins = {"today": until, "week": (today - timedelta(days=today.weekday())).isoformat(), "month": f"{until[:8]}01"}
+    return MoneyPicture(
+        since=since,
+        until=until,
+        days=shown,
+        key=column,
+        by=dearest,
+        whole=whole,
+        others={name: count - _summed(dearest)[name] for name, count in whole.items()},
+        **{name: _summed([row for row in every if row["day"] >= day]) for name, day in begins.items()},
+        held=held[0],
+        reservations=held[1],
+        budgets=base.budgets,
+        decisions=len(base.items),
+    )
+
+
+def _summed(rows: "list[dict[str, Any]]") -> dict[str, int]:
+    return {name: sum(row[name] for row in rows) for name in spending.FIGURES}

@@ -1,0 +1,52 @@
+"""A chart of columns, drawn by the server: each day's values on top of each other, the largest kinds told apart."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT = 900, 140
+# So many kinds have a shade of their own; the rest is one.
+SHADES = 4
+
+
+@dataclass(frozen=True)
+class Chart:
+    """`bars` are x, y, width, height, shade and what is said of them; `kinds` names the shades from below."""
+
+    bars: list[tuple[float, float, float, float, int, str]]
+    kinds: list[str]
+    top: str
+    ceiling: float | None
+    left_out: int
+
+
+def chart_of(
+    places: Sequence[str], values: Mapping[str, Mapping[str, int]], said: Callable[[int], str], *, ceiling: int | None = None
+) -> Chart:
+    """Draw the values of some kinds over places, the largest kind at the bottom."""
+    order = sorted(values, key=lambda kind: (-sum(values[kind].values()), kind))
+    kinds, rest = order[:SHADES], order[SHADES:]
+    columns = [_column(place, kinds, rest, values) for place in places]
+    most = max((sum(column) for column in columns), default=0)
+    # A ceiling far above everything would leave nothing to see.
+    is_near = ceiling is not None and 0 < ceiling <= 2 * most
+    top = max(most, ceiling if is_near and ceiling else 0) or 1
+    names = [*kinds, *([f"{len(rest)} others"] if rest else [])]
+    width = WIDTH / max(1, len(places))
+    bars: list[tuple[float, float, float, float, int, str]] = []
+    for number, (place, column) in enumerate(zip(places, columns, strict=True)):
+        below = 0.0
+        for shade, value in enumerate(column):
+            if value:
+                height = max(1.0, value * HEIGHT / top)
+                below += height
+                told = f"{place}: {names[shade]} {said(value)}"
+                bars.append(
+                    (round(number * width, 2), round(HEIGHT - below, 2), round(width * 0.8, 2), round(height, 2), shade, told)
+                )
+    line = round(HEIGHT - ceiling * HEIGHT / top, 2) if is_near and ceiling else None
+    return Chart(bars, names, said(top), line, len(rest))
+
+
+def _column(place: str, kinds: Sequence[str], rest: Sequence[str], values: Mapping[str, Mapping[str, int]]) -> list[int]:
+    column = [values[kind].get(place, 0) for kind in kinds]
+    return [*column, sum(values[kind].get(place, 0) for kind in rest)] if rest else column

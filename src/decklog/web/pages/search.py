@@ -1,0 +1,123 @@
+"""Search: where was that? Words over everything, narrowed by what stands before a colon; an id goes there at once."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from decklog import SearchResult
+from decklog.app import Decklog
+from decklog.errors import Invalid, NotFound
+from decklog.web.rendering import segment
+from decklog.web.site import Asked, View
+
+PAGE = 30
+_NARROWS = ("run", "kind", "agent", "since")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LONGEST = 400
+
+
+@dataclass(frozen=True)
+class Words:
+    """What was typed: the words, and what narrows them."""
+
+    words: str = ""
+    narrowed: dict[str, str] = field(default_factory=dict)
+
+    def with_one(self, name: str, value: str | None) -> str:
+        """Write the same search with one thing narrowed to a value, or to none."""
+        kept = {key: one for key, one in self.narrowed.items() if key != name} | ({name: value} if value else {})
+        return " ".join([self.words, *(f"{key}:{_quoted(one)}" for key, one in kept.items())]).strip()
+
+    def address(self, name: str, value: str | None) -> str:
+        return f"/search?{urlencode({'q': self.with_one(name, value)})}"
+
+
+def words_of(text: str) -> Words:
+    """Read what was typed: `lexer kind:tool agent:"dev 1" since:2d`."""
+    narrowed: dict[str, str] = {}
+
+    def taken(match: re.Match[str]) -> str:
+        narrowed[match[1]] = match[3] if match[2] is None else match[2]
+        return " "
+
+    rest = re.sub(rf'(?<!\S)({"|".join(_NARROWS)}):(?:"([^"]*)"|(\S+))', taken, text)
+    return Words(" ".join(rest.split()), {name: value for name, value in narrowed.items() if value})
+
+
+def read(asked: Asked) -> View:
+    """Read a page of hits, or lead to what an id names."""
+    text = (asked.word("q") or "")[:_LONGEST].strip()
+    typed = words_of(text)
+    place = _place(asked.log, text) if text and not asked.word("after") else None
+    found = _found(asked, typed) if typed.words and place is None else None
+    shown = {"text": text, "typed": typed, "result": found, "is_first": asked.word("after") is None}
+    shown |= {"pieces": pieces, "leads_to": leads_to}
+    command = "decklog overview search " + (f"'{typed.words}'" if typed.words else "WORDS") + _options(typed)
+    title = f"Search: {text}" if text else "Search"
+    data: Any = {"leads_to": place} if place else found
+    return View("search.html", title, command, data, shown, found.next if found else None, "search", to=place)
+
+
+def _found(asked: Asked, typed: Words) -> SearchResult:
+    narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
+    since = _since(typed.narrowed.get("since"), asked.log.clock.now())
+    return asked.log.overview.search(typed.words, **narrowed, since=since, limit=PAGE, after=asked.word("after"))
+
+
+def _since(text: str | None, now: datetime) -> datetime | None:
+    """Read how far back: `2d`, `3h`, `2026-11-15`."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d{1,4})([mhdw])", text)
+    try:
+        return now - timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else datetime.fromisoformat(f"{text}T00:00:00+00:00")
+    except ValueError:
+        raise Invalid(f"since is {text!r}: write 2d, 3h or a day as 2026-11-15", field="q") from None
+
+
+def _options(typed: Words) -> str:
+    names = {"run": "--run-id", "kind": "--kind", "agent": "--agent", "since": "--since"}
+    return "".join(f" {names[name]} '{value}'" for name, value in typed.narrowed.items())
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if " " in value else value
+
+
+def _place(log: Decklog, text: str) -> str | None:
+    """Find the page that an id names: an entry, a task, a question or a run. Words name none."""
+    run_id, colon, seq = text.rpartition(":")
+    try:
+        if colon and run_id and seq.isdecimal() and len(seq) < 10 and run_id not in _NARROWS:
+            return f"/runs/{segment(log.runs.get(run_id).id)}/overview?at={seq}"
+        for prefix, path in (("task_", "/tasks/"), ("run_", "/runs/"), ("approval_", "/inbox/approval/")):
+            if text.startswith(prefix) and " " not in text:
+                return f"{path}{segment(text)}" + ("/overview" if prefix == "run_" else "")
+    except NotFound:
+        return None
+    return None
+
+
+def pieces(hit: Any) -> list[tuple[str, bool]]:
+    """Part a snippet into what was looked for and what stands around it."""
+    found, place = [], 0
+    for start, end in hit.marks:
+        if start >= place:
+            found += [(hit.snippet[place:start], False), (hit.snippet[start:end], True)]
+            place = end
+    return [(text, is_marked) for text, is_marked in [*found, (hit.snippet[place:], False)] if text]
+
+
+def leads_to(hit: Any) -> str:
+    """Give where a hit is shown: a task, a question, or the run as of the entry."""
+    if hit.table == "tasks":
+        return f"/tasks/{segment(hit.record_id)}"
+    if hit.table == "approvals":
+        return f"/inbox/approval/{segment(hit.record_id)}"
+    if hit.table == "lessons":
+        return f"/memory?{urlencode({'lesson': hit.record_id})}"
+    if hit.stream.startswith("@"):
+        return f"/search?{urlencode({'q': hit.id})}"
+    return f"/runs/{segment(hit.stream)}/overview?at={hit.seq}"

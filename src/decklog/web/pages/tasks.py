@@ -1,0 +1,37 @@
+"""Tasks: what is under way and what is held over all runs, and one task with everything that belongs to it."""
+
+from typing import Any
+
+from decklog import TaskState
+from decklog.errors import Invalid
+from decklog.web.pages.rows import folded
+from decklog.web.site import Asked, View
+
+PAGE, ENTRIES = 50, 40
+# What can be listed over all runs: what is pending or over is looked at in its run.
+STATES = ("running", "waiting", "blocked", "paused")
+
+
+def read(asked: Asked) -> View:
+    """Read the tasks of all runs that are in a state, the latest change first."""
+    state, worker = asked.word("state") or "running", asked.word("worker")
+    if state not in STATES:
+        raise Invalid(f"state is one of {', '.join(STATES)}", field="state", hint="What is pending or over is listed in its run.")
+    given: dict[str, Any] = {"state": TaskState(state), "worker": worker}
+    page = asked.log.tasks.find(**given, limit=PAGE, after=asked.word("after"))
+    command = "decklog tasks find" + "".join(
+        f" --{name} '{value}'" for name, value in (("state", state), ("worker", worker)) if value
+    )
+    shown = {"tasks": page, "state": state, "states": STATES, "worker": worker, "is_first": asked.word("after") is None}
+    return View("tasks.html", "Tasks", command, page, shown, page.next, "more")
+
+
+def one(asked: Asked) -> View:
+    """Read one task: how it stands and why, what it waits for, its attempts, and what was written of it."""
+    log, task_id = asked.log, asked.path["task_id"]
+    found = log.tasks.view(task_id)
+    why = log.tasks.why(task_id)
+    entries = log.journal.find(found["task"]["run_id"], task_id=task_id, limit=ENTRIES)
+    shown = {"found": found, "task": found["task"], "why": why, "parts_of_rows": folded(entries[::-1]), "more": entries.next}
+    title = f"{found['task']['title']} · Task"
+    return View("task.html", title, f"decklog tasks view {task_id}", {**found, "why": why}, shown, place="more")
