@@ -138,3 +138,14 @@ def test_runs_that_are_not_counted_are_said_to_be(log: Decklog, monkeypatch: pyt
     said = log.overview.now()
     assert said.is_cut
     assert said.sentence.endswith("Only the 2 newest runs under way are counted.")
+
+
+def test_runs_that_ended_are_not_looked_at_for_what_they_spent(log: Decklog) -> None:
+    """A budget of everything knows what was spent today; the days of each run are still added up once they are many."""
+    log.budgets.set("all", period="day", limit_microdollars=50_000_000)  # type: ignore[arg-type]
+    for number in range(15):
+        log.runs.start("a goal", run_id=f"r{number}")
+        log.ledger.charge("m", cost_microdollars=1, run_id=f"r{number}")
+        log.runs.finish(f"r{number}")
+    assert log.overview.now().spent_today == 15
+    assert log.db.read(lambda: log.db.one(f"select count(*) from {spending.OPEN}", {})) == (0,)

@@ -395,6 +395,7 @@ class Overview(Store):
 
     def _summary(self, size: int, can_move_marks: bool) -> Summary:
         base = self._base(can_move_marks)
+        self._must_be_near(base.charged, can_move_marks)
         found = self._look(base, _NEWEST_GOING_ON, {})
         runs, is_cut = found[:MOST_GOING_ON], len(found) > MOST_GOING_ON
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
@@ -449,9 +450,13 @@ class Overview(Store):
     def _days(
         self, names: "tuple[str, ...]", first: str, last: str, streams: "list[Charged]", can_move_marks: bool
     ) -> "list[dict[str, object]]":
+        self._must_be_near(streams, can_move_marks)
+        return spending.by(self._db, names, first, last, streams)
+
+    def _must_be_near(self, streams: "list[Charged]", can_move_marks: bool) -> None:
+        """Have the marks of spending moved where they are far behind: every look goes through the streams that are."""
         if can_move_marks and spending.is_far(streams):
             raise TooFarBehind([], of_spending=True)
-        return spending.by(self._db, names, first, last, streams)
 
     # What is derived
 
