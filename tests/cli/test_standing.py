@@ -26,9 +26,23 @@ def test_every_answer_has_the_same_word_for_a_task(asked: Path, decklog: Program
     assert {task["id"]: task["stands"] for task in listed} == {"push": word, "docs": "idle"}
     assert decklog("tasks", "get", "push", "--json").data["stands"] == word
     assert decklog("tasks", "view", "push", "--json").data["task"]["stands"] == word
+    ready = decklog("tasks", "ready", "run_1", "--json").data
+    assert [(task["id"], task["stands"]) for name in ("ready", "not_ready") for task in ready[name]] == [
+        ("docs", "idle"),
+        ("push", word),
+    ]
     assert decklog("tasks", "board", "run_1", "--json").data[1]["cards"][0]["status"] == word
     assert {task["stands"] for task in decklog("runs", "show", "run_1", "--json").data["tasks"]} == {word, "idle"}
     assert {task["stands"] for task in decklog("plan", "--run", "run_1", "--json").data["tasks"]} == {word, "idle"}
+
+
+def test_parts_and_what_is_waited_for_have_it_too(asked: Path, decklog: Program) -> None:
+    with Decklog.open(asked / ".decklog" / "decklog.db") as log:
+        log.tasks.add("run_1", "ship", task_id="ship", depends_on=["push"])
+        log.tasks.add("run_1", "part", task_id="part", parent_id="push")
+    assert decklog("tasks", "why", "ship", "--json").data["waits_for"][0]["stands"] == "needs you"
+    assert decklog("tasks", "subtasks", "push", "--json").data["subtasks"][0]["stands"] == "idle"
+    assert decklog("tasks", "view", "push", "--json").data["progress"]["subtasks"][0]["stands"] == "idle"
 
 
 def test_every_answer_has_the_same_word_for_a_run(asked: Path, decklog: Program) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.stores.overview import spending, tallies
+from decklog.stores.overview import overview, spending, tallies
 from decklog.stores.runs import history, timeline
 from tests.statements import statements
 
@@ -102,3 +102,50 @@ def test_views_take_few_statements_however_large_the_log_and_look_through_nothin
         for sql, bound in seen:
             if sql.lstrip().startswith(("select", "with")):
                 assert log.db.read(lambda sql=sql, bound=bound: scans(log, sql, bound)) == [], (name, sql)  # type: ignore[misc]
+
+
+def test_very_many_runs_under_way_are_told_of_with_few_statements(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than one statement can hold, each with entries and charges since its mark."""
+    monkeypatch.setattr(spending, "MOST_BEHIND", 1000)
+    with log.transaction():
+        for number in range(130):
+            log.runs.start("a goal", run_id=f"r{number}")
+            log.ledger.charge("m", cost_microdollars=number, run_id=f"r{number}")
+    log.tasks.add("r129", "one")
+    with statements(log) as seen:
+        said = log.overview.now(limit=200)
+    assert said.counts == {"running": 130}
+    assert [run.cost_microdollars for run in sorted(said.runs, key=lambda run: int(run.id[1:]))] == list(range(130))
+    assert said.runs[[run.id for run in said.runs].index("r129")].tasks["pending"] == 1
+    assert len(seen) <= VIEWS["now"][1] + 3
+    assert not said.is_cut
+
+
+def test_marks_are_moved_where_many_runs_together_are_far_behind(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tallies, "MOST_IN_ALL", 30)
+    for number in range(5):
+        log.runs.start("a goal", run_id=f"r{number}")
+        log.journal.append_many([{"stream": f"r{number}", "body": "thought"} for _ in range(8)])
+    log.overview.now()
+    assert log.db.read(lambda: log.db.one(f"select count(*) from {tallies.TABLE}", {})) == (5,)
+
+
+def test_runs_that_are_not_counted_are_said_to_be(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overview, "MOST_GOING_ON", 2)
+    monkeypatch.setattr(overview, "_NEWEST_GOING_ON", "select * from runs order by started_at desc, id desc limit 3")
+    for number in range(3):
+        log.runs.start("a goal", run_id=f"r{number}")
+    said = log.overview.now()
+    assert said.is_cut
+    assert said.sentence.endswith("Only the 2 newest runs under way are counted.")
+
+
+def test_runs_that_ended_are_not_looked_at_for_what_they_spent(log: Decklog) -> None:
+    """A budget of everything knows what was spent today; the days of each run are still added up once they are many."""
+    log.budgets.set("all", period="day", limit_microdollars=50_000_000)  # type: ignore[arg-type]
+    for number in range(15):
+        log.runs.start("a goal", run_id=f"r{number}")
+        log.ledger.charge("m", cost_microdollars=1, run_id=f"r{number}")
+        log.runs.finish(f"r{number}")
+    assert log.overview.now().spent_today == 15
+    assert log.db.read(lambda: log.db.one(f"select count(*) from {spending.OPEN}", {})) == (0,)

@@ -60,12 +60,13 @@ MOST_GOING_ON = 200
 MOST_DAYS = 400
 _ORDER = list(Status)
 _RAW = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
+_NEWEST_FIRST = f"order by started_at desc, id desc limit {MOST_GOING_ON + 1}"
 _GOING_ON = " union all ".join(
-    f"select * from (select * from runs where status = '{state}' order by started_at desc, id desc limit {MOST_GOING_ON}) {state}"
+    f"select * from (select * from runs where status = '{state}' {_NEWEST_FIRST}) {state}"
     for state in ("active", "planning", "paused")
 )
-# Going on as far as one page shows: a log may have very many that nobody ended.
-_NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r order by started_at desc, id desc limit {MOST_GOING_ON}"
+# Going on as far as one page shows, and one more that says whether there are others: a log may have very many that nobody ended.
+_NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r {_NEWEST_FIRST}"
 
 
 class SpendKey(StrEnum):
@@ -385,7 +386,9 @@ class Overview(Store):
 
     def _summary(self, size: int, can_move_marks: bool) -> Summary:
         base = self._base(can_move_marks)
-        runs = self._look(base, _NEWEST_GOING_ON, {})
+        check_marks(base.charged, can_move_marks)
+        found = self._look(base, _NEWEST_GOING_ON, {})
+        runs, is_cut = found[:MOST_GOING_ON], len(found) > MOST_GOING_ON
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
         cost, unpriced = self._today(base)
         counts = dict(Counter(run.status.value for run in runs))
@@ -393,7 +396,7 @@ class Overview(Store):
         is_new = not runs and self._db.one("select 1 from runs limit 1", {}) is None
         return Summary(
             at=base.moment.now,
-            sentence=sentence(len(base.items), counts, agents, cost, base.budgets, is_new=is_new),
+            sentence=sentence(len(base.items), counts, agents, cost, base.budgets, is_new=is_new, is_cut=is_cut),
             decisions=len(base.items),
             waiting=base.items[:size],
             counts=counts,
@@ -403,6 +406,7 @@ class Overview(Store):
             unpriced_today=unpriced,
             budgets=base.budgets,
             is_new=is_new,
+            is_cut=is_cut,
         )
 
     def _today(self, base: _Base) -> tuple[int, int]:

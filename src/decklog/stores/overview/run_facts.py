@@ -140,8 +140,8 @@ def look(
     """Read runs, which a statement names, as an overview shows them; raise `TooFarBehind` where marks must be moved first."""
     facts = _facts(db, runs, bound)
     ids = [fact["id"] for fact in facts]
-    behind = [fact["id"] for fact in facts if fact["seq"] - fact["mark"] > tallies.MOST_BEHIND]
-    spent_behind = with_money and any(fact["seq"] - fact["spend_mark"] > spending.MOST_BEHIND for fact in facts)
+    behind = _behind(facts, "mark", tallies.MOST_BEHIND)
+    spent_behind = with_money and bool(_behind(facts, "spend_mark", spending.MOST_BEHIND))
     if (behind or spent_behind) and moment.can_move_marks:
         raise TooFarBehind(behind, of_spending=spent_behind)
     kept = {fact["id"]: {name: fact[name] for name in tallies.FIELDS} for fact in facts}
@@ -166,6 +166,13 @@ def _facts(db: "Database", runs: str, bound: "Mapping[str, Any]") -> "list[dict[
     return [dict(zip(_COLUMNS, row, strict=True)) for row in db.rows(_FACTS.format(runs=runs), bound)[1]]
 
 
+def _behind(facts: "Sequence[dict[str, Any]]", mark: str, most: int) -> list[str]:
+    """Name the runs whose marks are too far behind to read what came after them."""
+    lags = {fact["id"]: fact["seq"] - fact[mark] for fact in facts}
+    allowed = tallies.most_behind(list(lags.values()), most)
+    return [run_id for run_id, lag in lags.items() if lag > allowed]
+
+
 def _spans(facts: "Sequence[dict[str, Any]]", mark: str) -> "list[tuple[int, int]]":
     """Give the places of the entries that came after each run's mark."""
     starts = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact[mark]]
@@ -177,8 +184,11 @@ def _leases_and_moved(
 ) -> "tuple[dict[str, list[tuple[Any, ...]]], list[tuple[Any, ...]]]":
     """Read who has which task, and what tasks became in some spans of entries."""
     marks, bound = placed(ids)
-    later, places = tallies.moved(spans, _NO_LEASE)
-    rows = db.rows(f"{_LEASES.format(marks=marks)} union all {later}", {**bound, **places})[1]
+    rows: list[Any] = []
+    for number, part in enumerate(tallies.in_parts(spans)):
+        later, places = tallies.moved(part, _NO_LEASE)
+        both = (later, places) if number else (f"{_LEASES.format(marks=marks)} union all {later}", {**bound, **places})
+        rows += db.rows(*both)[1]
     leases: dict[str, list[tuple[Any, ...]]] = {}
     for run_id, *lease in rows:
         if lease[-1] is not None:

@@ -4,9 +4,11 @@ A row for every day that each charge adds to would cost it a page. The rows are 
 streams have charges after their mark is known (`spend_open`), so that nobody looks at all of them.
 """
 
+from operator import add
+
 from decklog.db.where import placed
 from decklog.stores.journal.rows import HEAD, STREAM_SIZE
-from decklog.stores.overview.tallies import between, hash_at
+from decklog.stores.overview.tallies import between, hash_at, in_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ FIGURES = (
     *("cost_microdollars", "unpriced_calls"),
 )
 # So many entries are looked through by whoever asks; with more, the marks are moved first.
-MOST_BEHIND, MOST_STREAMS = 1000, 100
+MOST_BEHIND, MOST_STREAMS = 1000, 512
 _KEYS = "coalesce(c.run_id, ''), substr(c.occurred_at, 1, 10), c.model, coalesce(c.agent, '')"
 _SUMS = """count(*), cast(sum(c.input_tokens) as bigint), cast(sum(c.cache_read_tokens) as bigint),
        cast(sum(c.cache_create_tokens) as bigint), cast(sum(c.output_tokens) as bigint),
@@ -118,29 +120,50 @@ def by(
     They come in the order of the key, or so many of the `dearest` first.
     """
     bound: dict[str, Any] = {"since": since, "until": until}
+    condition = "day >= :since and day <= :until"
     if is_far(streams):
         # For those who may not move marks: all charges of these days.
         rows = f"select {_KEYS}, {_SUMS} from charges c where c.occurred_at >= :since group by 1, 2, 3, 4"
+        found = _summed(db.rows(_added(names, rows, condition), bound)[1], len(names))
     else:
         spans = [(number * STREAM_SIZE + mark, number * STREAM_SIZE + newest) for _, number, newest, mark in streams]
-        later, places = between(_CHARGED, spans)
         run, table = ("run_id", TABLE) if "run_id" in names else ("''", TOTALS)
         kept = f"select {', '.join((run, *_OF_DAY, *FIGURES))} from {table} where day >= :since and day <= :until"
-        rows, bound = f"{kept} union all {later}", {**bound, **places}
-    sql = _added(names, rows, "day >= :since and day <= :until")
-    if dearest is not None:
-        sql = f"select * from ({sql}) d order by cost_microdollars desc, calls desc, {', '.join(names)} limit {dearest}"
-    _, found = db.rows(sql, bound)
-    return [dict(zip((*names, *FIGURES), row, strict=True)) for row in found]
+        found = _kept_and_later(db, names, kept, condition, bound, spans)
+    added = [dict(zip((*names, *FIGURES), (*key, *found[key]), strict=True)) for key in sorted(found)]
+    if dearest is None:
+        return added
+    return sorted(added, key=lambda one: (-one["cost_microdollars"], -one["calls"]))[:dearest]
 
 
 def of_runs(db: "Database", ids: "Sequence[str]", spans: "Sequence[Span]") -> "dict[str, dict[str, int]]":
     """Give what each of some runs has spent; `spans` are the entries after their marks."""
     marks, bound = placed(ids)
-    later, places = between(_CHARGED, spans)
     kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id in ({marks})"
-    _, rows = db.rows(_added(("run_id",), f"{kept} union all {later}", "1 = 1"), {**bound, **places})
-    return {row[0]: dict(zip(FIGURES, row[1:], strict=True)) for row in rows}
+    found = _kept_and_later(db, ("run_id",), kept, "1 = 1", bound, spans)
+    return {run_id: dict(zip(FIGURES, figures, strict=True)) for (run_id,), figures in found.items()}
+
+
+def _kept_and_later(
+    db: "Database", names: "Sequence[str]", kept: str, condition: str, bound: "dict[str, Any]", spans: "Sequence[Span]"
+) -> "dict[tuple[Any, ...], tuple[int, ...]]":
+    """Add up what is kept and what was charged in some spans, as many at a time as a statement can hold."""
+    rows: list[Row] = []
+    used = bound if ":" in condition else {}
+    for number, part in enumerate(in_parts(spans)):
+        later, places = between(_CHARGED, part)
+        text, given = (later, used) if number else (f"{kept} union all {later}", bound)
+        rows += db.rows(_added(names, text, condition), {**given, **places})[1]
+    return _summed(rows, len(names))
+
+
+def _summed(rows: "Iterable[Row]", width: int) -> "dict[tuple[Any, ...], tuple[int, ...]]":
+    """Add the figures of the rows with the same first columns."""
+    found: dict[tuple[Any, ...], tuple[int, ...]] = {}
+    for row in rows:
+        key, figures = tuple(row[:width]), tuple(row[width:])
+        found[key] = tuple(map(add, found[key], figures)) if key in found else figures
+    return found
 
 
 def _added(names: "Sequence[str]", rows: str, condition: str) -> str:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What goes on in a log. `waiting` and `runs` are the first of what `decisions` and `counts` count."""
+    """What goes on in a log. `waiting` and `runs` are the first of what `decisions` and `counts` count.
+
+    With `is_cut`, more runs are under way than are looked at: the newest are counted.
+    """
 
     at: datetime
     sentence: str
@@ -32,6 +35,7 @@ class Summary:
     unpriced_today: int
     budgets: "list[BudgetStanding]"
     is_new: bool
+    is_cut: bool = False
 
     def as_dict(self) -> "dict[str, Any]":
         lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("waiting", "runs", "budgets")}
@@ -39,13 +43,22 @@ class Summary:
 
 
 def sentence(
-    decisions: int, counts: "Mapping[str, int]", agents: int, today: int, budgets: "Sequence[BudgetStanding]", *, is_new: bool
+    decisions: int,
+    counts: "Mapping[str, int]",
+    agents: int,
+    today: int,
+    budgets: "Sequence[BudgetStanding]",
+    *,
+    is_new: bool,
+    is_cut: bool,
 ) -> str:
     """Say it in one sentence or three: what waits, who works, and what it costs."""
     if is_new:
         return "Nothing has happened in this log yet."
     waits = f"{counted(decisions, 'decision')} {'waits' if decisions == 1 else 'wait'}" if decisions else "Nothing waits"
     parts = [f"{waits} for you.", _work(counts, agents)]
+    if is_cut:
+        parts.append(f"Only the {sum(counts.values()):,} newest runs under way are counted.")
     if cost := _cost(today, budgets):
         parts.append(cost)
     return " ".join(parts)

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 TABLE = "run_tallies"
 STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
 FIELDS = (*STATES, "failures")
-# So many entries are read by whoever looks; with more, the mark is moved first.
+# So many entries of a run are read by whoever looks, and so many of all runs together; with more, marks are moved first.
 MOST_BEHIND = 200
+MOST_IN_ALL = 4000
+# SQLite joins no more than 500 queries to one, and these are not the only ones of a statement.
+_MOST_SPANS = 128
 _BATCH = 2000
 
 # What each task became between two positions, with what it was before. The name of the table is one that no index has: so both
@@ -52,6 +55,16 @@ def between(part: str, spans: "Sequence[Span]") -> "tuple[str, dict[str, int]]":
     bound = {f"{name}{place}": pos for place, span in enumerate(filled) for name, pos in zip(("a", "b"), span, strict=True)}
     parts = [f"select * from ({part.format(start=f'a{place}', end=f'b{place}')}) p{place}" for place in range(most)]
     return " union all ".join(parts), bound
+
+
+def in_parts(spans: "Sequence[Span]") -> "list[Sequence[Span]]":
+    """Give as many spans at a time as one statement can hold, the first of them even if there is none."""
+    return [spans[start : start + _MOST_SPANS] for start in range(0, max(1, len(spans)), _MOST_SPANS)]
+
+
+def most_behind(lags: "Sequence[int]", most: int) -> int:
+    """Give how many entries each run may be behind its mark: fewer where many runs are, so that all together are not too many."""
+    return most if sum(lags) <= MOST_IN_ALL else min(most, MOST_IN_ALL // len(lags))
 
 
 def moved(spans: "Sequence[Span]", more: str) -> "tuple[str, dict[str, int]]":
