@@ -30,6 +30,7 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
 _SHORT_JSON = 2048
+_SHORT_TEXT = 256
 # What is seldom said twice is not remembered.
 _SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
 
@@ -74,7 +75,8 @@ class Values:
         self.limit_bytes = limit_bytes
         # Ids and names come again and again; what was found clean once is not looked through again.
         self._clean: set[str] = set()
-        # Nor are long texts, where so much room is given to remember them: who reads a file reads it again.
+        # Nor are long texts, where so much room is given to remember them: who reads a file reads it again. Whoever gives it has
+        # many of them, and is worth having the rules warm.
         self._remembered_characters = self._room = remembered_characters
 
     def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
@@ -130,10 +132,10 @@ class Values:
             raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
         if len(value) > self.limit_bytes // 4:
             self._fits(name, len(value.encode()))
-        if redact.may_hold_secret(value):
-            clean, changed = redact.scan(value)
-            if changed:
-                return clean, True
+        is_long = self._remembered_characters and len(value) > _SHORT_TEXT
+        clean, changed = redact.scan_by_rules(value) if is_long else redact.scan(value)
+        if changed:
+            return clean, True
         if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:
             self.vouch(value)
         elif len(value) <= self._remembered_characters:
