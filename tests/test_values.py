@@ -9,6 +9,7 @@ import decklog
 from decklog import Decklog, Invalid
 from decklog.clock import Clock
 from decklog.ids import MARK_PLACE, OURS, Ids
+from decklog.records import Values
 from decklog.redact import scan
 
 
@@ -67,3 +68,36 @@ def test_what_only_looks_like_an_id_of_ours_is_looked_through(log: Decklog, run_
     for text in (f"{made} {secret}", f"{made}\n{secret}", f"task_{secret}"):
         entry = log.journal.append(run_id, text, task_id=text)
         assert secret not in f"{entry.body} {entry.task_id}", text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "toolu_01AbCdEfGh23456789",
+        "call:call_9fQz81LmNo",
+        "said:msg_01XyZ98765432:2",
+        f"prompt:{'0' * 8}-1234-1234-1234-{'a' * 12}",
+    ],
+)
+def test_the_ids_that_programs_give_their_calls_are_no_secrets(given: str) -> None:
+    assert Values().text("key", given) == (given, False)
+    assert Values().json("payload", {"call": given})[1] is False
+
+
+def test_a_name_makes_a_secret_of_what_looks_like_an_id() -> None:
+    given = {"password": "msg_" + "aK7" * 8, "call": "toolu_" + "01Ab" * 6}
+    text, changed = Values().json("payload", given)
+    assert changed
+    assert given["password"] not in text
+    assert given["call"] in text
+
+
+def test_a_long_text_is_looked_through_once_where_there_is_room_to_remember_it() -> None:
+    values = Values(remembered_characters=10_000)
+    text = "the build is green and nothing else is said " * 40
+    assert [values.text("body", text) for _ in range(3)] == [(text, False)] * 3
+    secret = f"{text} export TOKEN=" + "ghp_" + "k3Jd8sLq" * 4 + "Zx1v"
+    for _ in range(2):
+        found, changed = values.text("body", secret)
+        assert changed
+        assert found != secret

@@ -43,6 +43,8 @@ OURS = re.compile(rf"(?:{'|'.join(_KINDS)})_[0-7][{_ALPHABET}]{{25}}")
 _THEIR_NUMBER = r"(?:(?:toolu|msg|req|call|resp)_[0-9A-Za-z]{8,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 THEIRS = re.compile(rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?")
 MOST_THEIRS = 160
+# One of them as a whole string of a JSON text.
+THEIRS_QUOTED = re.compile(rf'"{_THEIR_NUMBER}"')
 # Where the mark between an id's kind and its number stands.
 MARK_PLACE = slice(-27, -26)
 

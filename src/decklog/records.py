@@ -13,7 +13,7 @@ from types import UnionType
 from decklog import redact
 from decklog.clock import from_text, to_text
 from decklog.errors import Invalid, TooLarge
-from decklog.ids import MARK_PLACE, MOST_THEIRS, OURS, THEIRS
+from decklog.ids import MARK_PLACE, MOST_THEIRS, OURS, THEIRS, THEIRS_QUOTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ MAX_DEPTH = 200
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
+_SHORT_JSON = 2048
+_SHORT_TEXT = 256
 # What is seldom said twice is not remembered.
 _SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
 
@@ -69,10 +71,13 @@ from_json = json.loads
 class Values:
     """Turns Python values into column values: checks them, and takes the secrets out."""
 
-    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, remembered_characters: int = 0) -> None:
         self.limit_bytes = limit_bytes
         # Ids and names come again and again; what was found clean once is not looked through again.
         self._clean: set[str] = set()
+        # Nor are long texts, where so much room is given to remember them: who reads a file reads it again. Whoever gives it has
+        # many of them, and is worth having the rules warm.
+        self._remembered_characters = self._room = remembered_characters
 
     def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
         """Make every parameter fit for a column; also say whether anything was redacted."""
@@ -127,13 +132,23 @@ class Values:
             raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
         if len(value) > self.limit_bytes // 4:
             self._fits(name, len(value.encode()))
-        if redact.may_hold_secret(value):
-            clean, changed = redact.scan(value)
-            if changed:
-                return clean, True
+        is_long = self._remembered_characters and len(value) > _SHORT_TEXT
+        clean, changed = redact.scan_by_rules(value) if is_long else redact.scan(value)
+        if changed:
+            return clean, True
         if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:
             self.vouch(value)
+        elif len(value) <= self._remembered_characters:
+            self._remember(value)
         return value, False
+
+    def _remember(self, text: str) -> None:
+        """Remember that a long text holds no secret, for as long as there is room."""
+        self._room -= len(text)
+        if self._room < 0:
+            self._clean.clear()
+            self._room = self._remembered_characters - len(text)
+        self._clean.add(text)
 
     def vouch(self, name: str) -> None:
         """Remember that a short text holds no secret."""
@@ -153,11 +168,25 @@ class Values:
             self._unicode(name, text)
         if len(text) > self.limit_bytes // 4:
             self._fits(name, len(text.encode()))
-        if redact.may_hold_secret(text):
+        if self._may_hold_secret(text):
             clean, changed = redact.scan_value(value)
             if changed:
                 return to_json(clean), True
         return text, False
+
+    def _may_hold_secret(self, text: str) -> bool:
+        """Tell whether a JSON text could hold a secret. But for the ids in them, most small ones have been seen before."""
+        if len(text) > _SHORT_JSON:
+            return redact.may_hold_secret(text)
+        # The names stay, and a name decides whatever the value looks like.
+        text = THEIRS_QUOTED.sub('"id"', text)
+        if text in self._clean:
+            return False
+        if redact.may_hold_secret(text):
+            return True
+        if len(text) <= _NAME_LENGTH:
+            self.vouch(text)
+        return False
 
     def _time(self, name: str, value: datetime) -> str:
         try:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,38 @@ def test_a_long_history_is_read_by_a_process_of_its_own_and_nothing_differs(
         assert other.journal.verify().ok
         again = HistoryImport(other, "claude", str(folder), Spool(str(tmp_path / "other"))).run()
     assert (again.files, again.new) == (0, 0)
+
+
+class Killed(BaseException):
+    """Ends an import where a kill would."""
+
+
+def test_an_import_that_is_ended_anywhere_and_run_again_gives_the_same_log(
+    log: Decklog, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("decklog.agents.history_files._BATCH", 2)
+    taken(log, folder, tmp_path)
+
+    def killed_after(parts: int) -> Callable[..., None]:
+        def progress(*_: object) -> None:
+            seen.append(1)
+            if len(seen) > parts:
+                raise Killed
+
+        seen: list[int] = []
+        return progress
+
+    with Decklog.open(tmp_path / "other.db") as other:
+        spool, parts = Spool(str(tmp_path / "other")), 0
+        while True:
+            try:
+                HistoryImport(other, "claude", str(folder), spool, progress=killed_after(parts)).run()
+                break
+            except Killed:
+                parts += 1
+        assert parts > 5
+        for run in log.runs.find():
+            assert told(other, run.id) == told(log, run.id)
+            assert other.ledger.summary(run.id) == log.ledger.summary(run.id)
+            assert other.runs.get(run.id).status == run.status
+        assert other.journal.verify().ok

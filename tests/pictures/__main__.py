@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.cli.screens import Terminal
 from tests.db.processes import ROOT, environment
-from tests.pictures import dashboard, sample_log
+from tests.pictures import dashboard, sample_log, sessions
 from tests.pictures.terminal import picture
 from tests.waiting import wait_until
 
@@ -35,8 +35,18 @@ def main() -> None:
             _write(name, picture(f"decklog {' '.join(words)}", screen(words, path)))
         _write("top", picture("decklog top", screen(["top"], path, until="q quit", lines=26), is_whole=True))
         take_report(path, Path(folder) / "report.html")
+        take_sessions(Path(folder) / "sessions")
         (Path(folder) / "dashboard").mkdir()
         dashboard.take(Path(folder) / "dashboard", PICTURES)
+
+
+def take_sessions(folder: Path) -> None:
+    """Show what a session of each agent program looks like on record."""
+    folder.mkdir()
+    path = sessions.played(folder, datetime.now(UTC))
+    for name, run in sessions.RUNS.items():
+        words = ["journal", "find", run, "--oldest-first", "--fields", "at,kind,subtype,body"]
+        _write(f"session-{name}", picture(f"decklog {' '.join(words)}", screen(words, path)))
 
 
 def _write(name: str, drawn: str) -> None:

@@ -1,5 +1,6 @@
 """What an agent asks its editor for is judged first: what is denied never reaches a person, and never runs."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,29 @@ def test_files_and_terminals_that_an_agent_asks_its_editor_for_are_judged_too(pl
     assert ("file", str(place / "a.py")) in told
     assert ("terminal", "make test") in told
     assert sum(subtype == "denied" for subtype, _ in told) == 4
+
+
+def test_messages_that_come_several_at_once_are_judged_one_by_one(place: Path, log: Decklog) -> None:
+    options = [{"optionId": "y", "kind": "allow_once"}, {"optionId": "n", "kind": "reject_once"}]
+
+    def asks(number: int, command: str) -> dict[str, Any]:
+        call = {"toolCallId": f"b{number}", "kind": "execute", "rawInput": {"command": command}}
+        params = {"sessionId": "s1", "toolCall": call, "options": options}
+        return {"jsonrpc": "2.0", "id": 700 + number, "method": "session/request_permission", "params": params}
+
+    said = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "both at once"}}
+    update = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": said}}
+    mixed = json.dumps([asks(1, DENIED), asks(2, "make"), update]) + "\n"
+    harmless = json.dumps([update, asks(3, "make")], indent=None, separators=(" , ", " : ")) + "\n"
+    with Editor(place).open() as editor:
+        editor.prompt(["raw", mixed], ["raw", harmless])
+        lines = [line for line in editor.heard.splitlines(keepends=True) if line.startswith(b"[")]
+    assert [message.get("id") for message in json.loads(lines[0])] == [702, None]
+    assert lines[1] == harmless.encode()
+    settled(place)
+    decided = [(each["call"], each["by"], each["decision"]) for each in facts(log, "permission") if "by" in each]
+    assert decided == [("b1", "policy", "reject_once")]
+    assert [body for subtype, body in bodies(log) if subtype == "said"] == ["both at once" * 2]
 
 
 # Agents that are made to ask

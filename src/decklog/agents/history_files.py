@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # So many events are written together.
 _BATCH = 500
+# Agents read the same files again and again.
+_REMEMBERED = 8 * 1024**2
 _BELOW = os.sep + "subagents" + os.sep
 
 
@@ -76,7 +78,7 @@ class _Files:
         self._paths = asked.files
         self._program = known_program(asked.program)
         self._spool = Spool(asked.spool)
-        self._values = Values(asked.limit_bytes)
+        self._values = Values(asked.limit_bytes, remembered_characters=_REMEMBERED)
         self._balance = balance
         self._part = Part()
         # Of what was read just now; whoever writes it remembers it later.

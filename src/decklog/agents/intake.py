@@ -138,6 +138,10 @@ class _File:
                 outcome=Outcome.DENIED,
                 output=str(facts["denied"]),
             )
+        elif facts.get("denied"):
+            # Not all programs name the call.
+            tool = text_or_none(told.get("tool_name"))
+            yield Noted(session_id=session, at=at, name="denied", text=str(facts["denied"]), facts={"tool": tool})
 
     def _on_the_wire(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[Event]":
         """Read a line between an editor and an agent; where a turn ends, what the session's own files tell by then."""

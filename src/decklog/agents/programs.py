@@ -9,4 +9,8 @@ if TYPE_CHECKING:
 
 def program(name: str) -> "Program":
     """Give what is known of a program; one that is not known tells as Claude Code does, whose form others have taken over."""
+    if name == "gemini":
+        from decklog.agents import gemini
+
+        return gemini
     return codex if name == "codex" else claude

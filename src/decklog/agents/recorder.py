@@ -17,7 +17,7 @@ from decklog.agents.events import (
     Returned,
     Spawned,
 )
-from decklog.agents.retold import is_told_otherwise, newest_connection
+from decklog.agents.retold import TURN, is_told_otherwise, newest_connection, turns_paid
 from decklog.agents.texts import storable
 from decklog.clock import from_text
 from decklog.errors import NotFound
@@ -30,6 +30,7 @@ from decklog.stores.runs.run import ENDED, RunStatus
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
     from typing import Any
 
     from decklog.app import Decklog
@@ -57,6 +58,8 @@ class Recorder:
         self._told: list[Told] = []
         # Of which runs an editor's connection tells too.
         self._retold: dict[str, bool] = {}
+        # The turns of each run that were paid for as a whole, from when to when.
+        self._turns: dict[str, list[tuple[datetime, datetime]]] = {}
         # The calls under way of runs that began here, by the keys of their entries, each with what tells its tool.
         self._calls: dict[str, dict[str, Any]] = {}
         # How many entries and charges were new.
@@ -210,6 +213,8 @@ class Recorder:
 
     def _charge(self, event: Answered) -> None:
         run_id = self._ensure(event)
+        if event.way is None and self._is_paid_by_turn(event):
+            return
         # First: to know it, what waits is written.
         cost = self._cost(event, run_id)
         self._told.append(
@@ -226,8 +231,20 @@ class Recorder:
                 "agent_id": event.agent_id or event.session_id,
                 "occurred_at": event.at,
                 "answer_id": f"{self._program}:{event.answer_id}",
+                "call_site": TURN if event.way else None,
             }
         )
+        if event.way is not None:
+            self._turns.pop(run_id, None)
+
+    def _is_paid_by_turn(self, event: Answered) -> bool:
+        """Say whether an answer lies in a turn that was paid for as a whole, when the files that tell of it were not there."""
+        run_id = self._run_id or run_of_session(self._program, event.session_id)
+        if run_id not in self._turns:
+            self._flush()
+            # Of a run that began here nobody has told before.
+            self._turns[run_id] = [] if run_id in self._calls else turns_paid(self._log, run_id)
+        return event.at is not None and any(start <= event.at <= end for start, end in self._turns[run_id])
 
     def _cost(self, event: Answered, run_id: str) -> int | None:
         """Give what an answer cost by the sum that the session had come to; None leaves it to the prices of the day."""

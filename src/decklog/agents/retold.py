@@ -8,6 +8,8 @@ from decklog.stores.journal.entry import EntryKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from decklog.agents.events import Event
     from decklog.app import Decklog
     from decklog.stores.journal.entry import Entry
@@ -19,6 +21,8 @@ _EARLY = timedelta(seconds=5)
 _TURN = timedelta(seconds=15)
 _BEGINNING = timedelta(minutes=1)
 _LOOKED_AT = 200
+# What is charged for a turn as a whole, by what stands on the wire.
+TURN = "editor turn"
 
 
 def newest_connection(log: "Decklog", run_id: str) -> str | None:
@@ -26,6 +30,23 @@ def newest_connection(log: "Decklog", run_id: str) -> str | None:
     for entry in log.journal.find(run_id, kind=EntryKind.EVENT, subtype="editor", limit=1):
         return str(entry.payload.get("connection")) if isinstance(entry.payload, dict) else None
     return None
+
+
+def turns_paid(log: "Decklog", run_id: str) -> "list[tuple[datetime, datetime]]":
+    """Give from when to when the turns went that were paid for as a whole: each from its prompt to its charge."""
+    if newest_connection(log, run_id) is None:
+        return []
+    found, more = [], None
+    while True:
+        page = log.ledger.find(run_id, call_site=TURN, limit=_LOOKED_AT, after=more)
+        found += [(_begun_at(log, run_id, charge.occurred_at), charge.occurred_at) for charge in page]
+        if (more := page.next) is None:
+            return found
+
+
+def _begun_at(log: "Decklog", run_id: str, end: "datetime") -> "datetime":
+    prompts = log.journal.find(run_id, kind=EntryKind.INTERACTION, subtype="prompt", until=end, limit=_LOOKED_AT)
+    return max((entry.at for entry in prompts if _way(entry) is not None), default=log.runs.get(run_id).started_at)
 
 
 def is_told_otherwise(log: "Decklog", run_id: str, event: "Event") -> bool:

@@ -121,9 +121,19 @@ class Relay:
 
     def _looked_at(self, sender: str, line: bytes) -> bytes | None:
         """Put a line on record, and give what goes on in its place: itself, unless we decide."""
-        message = parse(line)
-        if message is None:
+        told = parse(line)
+        if told is None:
             return line
+        if isinstance(told, dict):
+            return self._judged(sender, told, line)
+        passed = [self._judged(sender, message, written(message)) for message in told]
+        if passed == [written(message) for message in told]:
+            return line
+        # Those that were held are answered; the rest goes on together.
+        rest = [kept for kept in map(parse, filter(None, passed)) if isinstance(kept, dict)]
+        return written(rest) if rest else None
+
+    def _judged(self, sender: str, message: "Message", line: bytes) -> bytes | None:
         with self._lock:
             seen = self._exchange.see(sender, message)
         if seen is None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     RULES: tuple[Rule, ...]
 
-__all__ = ["RULES", "may_hold_secret", "redact", "scan", "scan_value"]
+__all__ = ["RULES", "may_hold_secret", "redact", "scan", "scan_by_rules", "scan_value"]
 
 
 def redact(text: str) -> str:
@@ -20,8 +20,11 @@ def redact(text: str) -> str:
 
 def scan(text: str) -> "tuple[str, bool]":
     """Redact a text, and tell whether anything changed."""
-    if not may_hold_secret(text):
-        return text, False
+    return scan_by_rules(text) if may_hold_secret(text) else (text, False)
+
+
+def scan_by_rules(text: str) -> "tuple[str, bool]":
+    """Redact a text by the rules at once: where they are loaded and warm, that takes half as long for most of some length."""
     from decklog.redact import engine
 
     return engine.scan(text)

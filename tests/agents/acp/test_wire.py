@@ -1,7 +1,7 @@
 """What passes between an editor and an agent, as a run: both versions of the protocol, as each agent tells it."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,9 @@ import pytest
 
 from decklog import Decklog, EntryKind, RunStatus
 from decklog.agents.events import Noted, Prompted, Rested
+from decklog.agents.history import HistoryImport
 from decklog.agents.recorder import Recorder
+from decklog.agents.spool import Spool
 from tests.agents.acp.told import Session, bodies, facts
 
 
@@ -344,3 +346,28 @@ def test_secrets_of_servers_and_makers_texts_are_not_on_record(session: Session,
         session.update("available_commands_update", availableCommands=commands)
     session.take_in(log)
     assert bodies(log)[2:] == [("commands", "1 commands")]
+
+
+def test_a_turn_that_was_paid_for_on_the_wire_is_not_paid_for_again_by_its_transcript(log: Decklog, tmp_path: Path) -> None:
+    session = Session(tmp_path, "claude")
+    session.begin()
+    session.prompt("go")
+    session.answer(usage={"inputTokens": 10, "outputTokens": 5})
+    session.take_in(log)
+    (charge,) = log.ledger.find("claude-s1")
+    (prompt,) = log.journal.find("claude-s1", subtype="prompt")
+
+    def answered(number: int, at: datetime) -> dict[str, Any]:
+        usage = {"input_tokens": 10, "output_tokens": 5}
+        message = {"id": f"msg_{number}", "model": "m", "content": [{"type": "text", "text": "Hm."}], "usage": usage}
+        told = {"type": "assistant", "sessionId": "s1", "uuid": f"u{number}", "requestId": f"req_{number}"}
+        return {**told, "timestamp": at.isoformat(), "message": message}
+
+    # The first before the editor came, the second in the turn, the third in one that nobody stood beside.
+    times = (prompt.at - timedelta(hours=1), charge.occurred_at, charge.occurred_at + timedelta(hours=1))
+    lines = [json.dumps(answered(number, at)) for number, at in enumerate(times)]
+    (tmp_path / "s1.jsonl").write_text("\n".join(lines) + "\n")
+    for _ in range(2):
+        HistoryImport(log, "claude", str(tmp_path / "s1.jsonl"), Spool(str(tmp_path / "other"))).run()
+    paid = [each.answer_id for each in log.ledger.find("claude-s1", oldest_first=True)]
+    assert paid == ["claude:msg_0:req_0", charge.answer_id, "claude:msg_2:req_2"]

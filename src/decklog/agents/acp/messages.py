@@ -27,17 +27,17 @@ RUN_COMMAND = "terminal/create"
 REFUSED = -32000
 
 
-def parse(line: bytes) -> "Message | None":
-    """Read a line; None when it is no message."""
+def parse(line: bytes) -> "Message | list[Message] | None":
+    """Read a line: a message, or several at once as JSON-RPC allows; None when it is neither."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return list_of(found) or None if isinstance(found, list) else found if isinstance(found, dict) else None
 
 
-def written(message: "Message") -> bytes:
-    """Write a message as a line."""
+def written(message: "Message | list[Message]") -> bytes:
+    """Write a message, or several at once, as a line."""
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass") + b"\n"
 
 

@@ -102,6 +102,18 @@ def import_codex(call: Call, path: str | None, dry_run: bool) -> int:
     return _history(call, "codex", path or os.path.join(home, "sessions"), dry_run)
 
 
+@click.command("gemini")
+@click.argument("path", required=False)
+@_dry_run
+@click.pass_obj
+def import_gemini(call: Call, path: str | None, dry_run: bool) -> int:
+    """Take over Gemini CLI's sessions from its chat files: all of this user's, those below a folder, or one file.
+
+    The files are only read. What hooks or an import before put on record is not written again.
+    """
+    return _history(call, "gemini", path or os.path.expanduser("~/.gemini/tmp"), dry_run)
+
+
 def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool

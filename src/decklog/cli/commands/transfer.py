@@ -28,6 +28,7 @@ IMPORTS = {
     "gaia": ("importing", "import_gaia"),
     "claude": ("importing", "import_claude"),
     "codex": ("importing", "import_codex"),
+    "gemini": ("importing", "import_gemini"),
 }
 
 
