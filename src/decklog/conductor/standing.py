@@ -24,11 +24,14 @@ class PieceStanding:
     round: int
     attempts: int
 
+    def told(self) -> str:
+        """Say what there is to say of where it is."""
+        more = f"round {self.round}, " if self.round > 1 else ""
+        return self.detail or f"{more}{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
+
     def line(self) -> str:
         """Tell it in one line."""
-        more = f"round {self.round}, " if self.round > 1 else ""
-        tries = f"{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
-        return f"{self.name:<16} {self.state:<10} {self.detail or more + tries}"
+        return f"{self.name:<16} {self.state:<10} {self.told()}"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,6 +110,24 @@ def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
     return site
 
 
+def newest(log: "Decklog", *, cwd: Path, state: Path) -> str:
+    """Give the run that was started last in this repository."""
+    folder = str(Repository.find(cwd, state).folder)
+    for run in _all_runs(log):
+        if run.repo == folder and "conductor" in run.metadata:
+            return run.id
+    raise NotFound("no run was started in this repository", hint='Start one: decklog run "GOAL"')
+
+
+def _all_runs(log: "Decklog") -> "Iterator[Run]":
+    after = None
+    while True:
+        page = log.runs.find(limit=200, after=after)
+        yield from page
+        if (after := page.next) is None:
+            return
+
+
 def _first(run: "Run") -> str:
     """Give the commit that a run starts from."""
     facts = run.metadata["conductor"]
@@ -122,13 +140,7 @@ def _key(content: bytes, repository: Repository) -> str:
 
 
 def _of_plan(log: "Decklog", key: str) -> "list[Run]":
-    found: list[Run] = []
-    after = None
-    while True:
-        page = log.runs.find(limit=200, after=after)
-        found += [run for run in page if (run.key or "").startswith(f"{key}:")]
-        if (after := page.next) is None:
-            return found
+    return [run for run in _all_runs(log) if (run.key or "").startswith(f"{key}:")]
 
 
 def check_agents(settings: configuration.Configuration) -> None:

@@ -10,7 +10,9 @@ import click
 from decklog.cli.call import Call, Usage
 from decklog.cli.exits import print_json
 from decklog.cli.manager import for_the_manager
+from decklog.cli.screens.run import View
 from decklog.cli.show import show
+from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
 from decklog.figures import dollars
 
@@ -187,18 +189,22 @@ def _hear_signals(conductor: "Conductor") -> None:
 
 
 class _Changes:
-    """Tells what has changed since it was told last, a line each; with --json an object each."""
+    """Tells what has changed since it was told last: drawn on a terminal, a line each elsewhere, with --json an object each."""
 
     def __init__(self, call: Call, log: "Decklog", run_id: str) -> None:
         self._call = call
         self._log = log
         self._run_id = run_id
         self._told: dict[str, tuple[str, str, int]] = {}
+        self._view = View() if not call.json and are_shown() else None
 
     def tell(self) -> "Standing":
         from decklog.conductor.standing import standing
 
         stands = standing(self._log, self._run_id)
+        if self._view is not None:
+            self._view.draw(stands)
+            return stands
         for piece in stands.pieces:
             now = (piece.state, piece.detail, piece.round)
             if self._told.get(piece.name) != now:
@@ -229,15 +235,24 @@ def _check(call: Call, commit: str) -> int:
     return 1 if found else 0
 
 
+def _meant(log: "Decklog", run_id: str | None) -> str:
+    """Give the run that is meant: the one that is named, or the newest of this repository."""
+    from decklog.conductor.starting import newest
+    from decklog.tools.toolbox.toolbox import state_home
+
+    return run_id if run_id is not None else newest(log, cwd=Path.cwd(), state=state_home())
+
+
 @run.command()
-@click.argument("run_id", metavar="RUN")
+@click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--no-follow", is_flag=True, help="say how it stands now, and end")
 @click.pass_obj
-def watch(call: Call, run_id: str, no_follow: bool) -> int:
-    """Say how a run stands, and what becomes of it, whichever process works on it."""
+def watch(call: Call, run_id: str | None, no_follow: bool) -> int:
+    """Say how a run stands, and what becomes of it, whichever process works on it; without RUN the newest of this repository."""
     from decklog.conductor.standing import standing
 
     with call.open(writing=False) as log:
+        run_id = _meant(log, run_id)
         if no_follow:
             stands = standing(log, run_id)
             _show(call, stands)
@@ -260,27 +275,28 @@ def _show(call: Call, stands: "Standing") -> None:
 
 
 @run.command()
-@click.argument("run_id", metavar="RUN")
+@click.argument("run_id", metavar="[RUN]", required=False)
 @click.pass_obj
-def stop(call: Call, run_id: str) -> int:
+def stop(call: Call, run_id: str | None) -> int:
     """Have nothing more of a run claimed: agents finish what they do. `decklog run --plan` goes on with it."""
     with call.open() as log:
-        stopped = log.runs.update(run_id, status="paused")  # type: ignore[arg-type]
+        stopped = log.runs.update(_meant(log, run_id), status="paused")  # type: ignore[arg-type]
         show(stopped, as_json=call.json)
     return 0
 
 
 @run.command()
-@click.argument("run_id", metavar="RUN")
+@click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--branch", metavar="NAME", help="the branch, default the one that is checked out here")
 @click.option("--by", metavar="NAME", help="who lands it, default your name in git, or the manager's where one is bound")
 @click.option("--key", metavar="FILE", help="prove with this key that it is the manager who lands")
 @click.option("--dry-run", is_flag=True, help="say what would land; nothing is moved")
 @click.pass_obj
-def land(call: Call, run_id: str, branch: str | None, by: str | None, key: str | None, dry_run: bool) -> int:
+def land(call: Call, run_id: str | None, branch: str | None, by: str | None, key: str | None, dry_run: bool) -> int:
     """Bring what has landed in a run into a branch of yours: forward only, checked as it lands, never over changed files.
 
-    A branch that has gone on since gets a merge, which is checked first. Where a manager is bound it takes the manager's proof.
+    Without RUN it is the newest run of this repository. A branch that has gone on since gets a merge, which is checked first.
+    Where a manager is bound it takes the manager's proof.
     """
     from decklog.cli.proving import proving
     from decklog.conductor import starting
@@ -288,7 +304,7 @@ def land(call: Call, run_id: str, branch: str | None, by: str | None, key: str |
     from decklog.tools.toolbox.toolbox import state_home
 
     with call.open() as log:
-        site = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home())
+        site = starting.resume(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
         found = landing.prepare(site, branch, cwd=Path.cwd())
         if not found.is_done and not dry_run:
             landing.examine(site, found)
