@@ -57,6 +57,8 @@ class FakeModel:
     script: dict[str, list[Step]]
     given: list[Given] = field(default_factory=list)
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    # What the next requests meet before anything is answered: a status, or 0 for a stream that is cut in its midst.
+    troubles: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         model = self
@@ -102,6 +104,11 @@ class FakeModel:
         if not is_messages and path != "/v1/responses":
             handler.send_error(404)
             return
+        with self._lock:
+            trouble = self.troubles.pop(0) if self.troubles else 200
+        if trouble not in (0, 200):
+            _error(handler, trouble)
+            return
         given = self._next(path, body)
         if given.step.seconds:
             self.wait.wait(given.step.seconds)
@@ -115,7 +122,8 @@ class FakeModel:
         handler.send_header("content-length", str(len(content)))
         handler.send_header("request-id", f"req_{given.answer_id}")
         handler.end_headers()
-        handler.wfile.write(content)
+        handler.wfile.write(content if trouble else content[: len(content) // 2])
+        handler.close_connection = not trouble
 
     def _next(self, path: str, body: dict[str, Any]) -> Given:
         lane, number = _place(_said(body))
@@ -156,7 +164,9 @@ def _place(said: list[tuple[str, str]]) -> tuple[str, int]:
 
 
 def _error(handler: BaseHTTPRequestHandler, status: int) -> None:
-    content = json.dumps({"type": "error", "error": {"type": "api_error", "message": f"scripted {status}"}}).encode()
+    content = json.dumps(
+        {"type": "error", "error": {"type": "api_error", "message": f"scripted {status}, try again in 1 seconds"}}
+    ).encode()
     handler.send_response(status)
     handler.send_header("content-type", "application/json")
     handler.send_header("content-length", str(len(content)))

@@ -1,5 +1,10 @@
 """The demonstration does what it says, with real processes and a real kill."""
 
+import os
+import shutil
+
+import pytest
+
 from decklog import Decklog
 from tests.cli.conftest import Program
 
@@ -29,3 +34,13 @@ def test_a_large_log_is_made_and_its_place_said(decklog: Program) -> None:
     assert (said.code, said.data["runs"]) == (0, 10)
     assert decklog("demo", "--big", "--db", "big.db").code == 5
     assert decklog("demo", "--size", "500", "--db", "big.db").code == 2
+
+
+@pytest.mark.skipif("DECKLOG_TEST_FULL" not in os.environ, reason="six processes and as many agents: DECKLOG_TEST_FULL=1")
+def test_the_conductor_is_shown_with_a_kill_in_its_midst(decklog: Program) -> None:
+    said = decklog("demo", "--conductor", "--json")
+    assert (said.code, said.data["verified"]) == (0, True), said
+    with Decklog.open(said.data["target"]) as log:
+        assert log.runs.get(said.data["run_id"]).status == "completed"
+    assert "The total of an order" in said.err
+    shutil.rmtree(os.path.dirname(said.data["target"]))

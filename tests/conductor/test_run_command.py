@@ -77,9 +77,10 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> Non
 
 
 BAD: dict[str, tuple[list[str], int, str]] = {
-    "no plan": (["run"], 2, "needs a plan"),
+    "no plan": (["run"], 2, "needs a goal or a plan"),
     "no file": (["run", "--plan", "nowhere.toml"], 2, "can't be read"),
     "no commit": (["run", "--plan", "{plan}", "--from", "nowhere"], 3, "there is no commit"),
+    "no command": (["run", "wach"], 2, "wach"),
     "no run": (["run", "watch", "run_none"], 3, "run_none"),
     "not ours": (["run", "stop", "run_none"], 3, "run_none"),
 }

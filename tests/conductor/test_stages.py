@@ -219,7 +219,7 @@ def test_a_red_base_is_refused_before_anything_is_planned(sqlite_target: str, ch
 REFUSED: dict[str, tuple[str, str]] = {
     "no check": ('[agents.a]\ncommand = ["a"]\n', "defines no check"),
     "no gate": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\ngate = false\n', "no check is a gate"),
-    "no agent": ('[[checks]]\nname = "t"\ncommand = ["t"]\n', "no agent works"),
+    "no agent": ('[[checks]]\nname = "t"\ncommand = ["t"]\n', "no agent is a worker"),
     "unknown section": ("[runn]\n", "has no 'runn'"),
     "unknown key": ("[run]\nagentss = 3\n", "has no 'agentss'"),
     "number": ('[run]\nagents = 0\n[agents.a]\ncommand = ["a"]\n', "agents is 0"),

@@ -119,7 +119,7 @@ def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(site: Site, cl
 
 
 def test_a_lost_login_that_no_program_can_see_waits_for_a_person(site: Site, clock: ManualClock) -> None:
-    met(site, "login", agent())
+    met(site, "login", agent(), until=clock.now() + timedelta(seconds=1))
     weather = Weather(site)
     clock.advance(days=3)
     assert (weather.is_hopeless([agent()]), weather.chosen([agent()])) == (True, None)

@@ -19,6 +19,7 @@ NOT_RUN = {
     "decklog setup claude --plugin ~/decklog-plugin": "it needs both programs; tests/agents/real/test_setup.py runs it",
     "event        session     session startup": "an excerpt; tests/agents/real/test_editors.py has such sessions",
     "decklog mcp --http 8420 --token-file ~/.config/decklog-token": "it never ends by itself; tests/mcp/test_http.py runs it",
+    "[agents.claude]": "it needs Claude Code itself; tests/agents/real/test_conductor.py runs it",
     "decklog serve": "it serves until it is ended; tests/web/test_serving.py runs it",
     "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
 }

@@ -4,14 +4,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.examination import Examiner
-from decklog.conductor.ladder import rung_of
 from decklog.conductor.lane import Lane
+from decklog.conductor.planning.strategist import PlanningAttempt, go_on_with
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.site import Site
-from decklog.conductor.stages import CHECK, LAND, WORK, all_tasks
+from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks
 from decklog.conductor.weather import Weather
 from decklog.conductor.working import Attempt
 from decklog.errors import BudgetExceeded, DecklogError, LeaseLost, Unavailable
@@ -40,11 +40,11 @@ class Conductor:
         self._worker = site.holder
         self._stopping = threading.Event()
         self._ending = threading.Event()
+        self._wanted_stop = False
         self._changed = threading.Event()
         self._room = threading.Semaphore(site.configuration.agents_at_once)
         self._has_money = True
         self._weather = Weather(site)
-        self._hopeless: list[bool] = []
         self.trouble: str | None = None
 
     @property
@@ -52,8 +52,17 @@ class Conductor:
         """Whether it was told to stop."""
         return self._stopping.is_set()
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether somebody wanted it to stop before there was nothing left to do."""
+        return self._wanted_stop
+
     def stop(self) -> None:
         """Claim nothing more."""
+        self._wanted_stop = True
+        self._end()
+
+    def _end(self) -> None:
         self._stopping.set()
         self._changed.set()
 
@@ -64,10 +73,10 @@ class Conductor:
 
     def run(self) -> None:
         """Work until nothing is left that could be claimed, or until told to stop."""
-        self._weather.person_came(self._ladder)
+        self._weather.person_came(self._everybody)
         adopted = Recovery(self._site, LEASE_SECONDS).take_over()
         lanes = [(WORK, self._work)] * self._site.configuration.agents_at_once
-        lanes += [(CHECK, self._check)] * CHECKS_AT_ONCE + [(LAND, self._land)]
+        lanes += [(CHECK, self._check)] * CHECKS_AT_ONCE + [(LAND, self._land), (PLAN, self._plan)]
         with ThreadPoolExecutor(len(adopted) + len(lanes), thread_name_prefix="conductor") as pool:
             under_way = [pool.submit(self._go_on, claim, fence) for claim, fence in adopted]
             under_way += [pool.submit(self._claims, role, handle) for role, handle in lanes]
@@ -76,11 +85,11 @@ class Conductor:
                     self._changed.wait(WAIT_SECONDS)
                     self._changed.clear()
                     self._on_change()
-                    self._weather.probe(self._ladder)
+                    self._weather.probe(self._everybody)
                     # Many changes at once are told together.
                     self._stopping.wait(SHORTEST_WAIT)
             finally:
-                self.stop()
+                self._end()
         for one in under_way:
             one.result()
 
@@ -91,11 +100,13 @@ class Conductor:
         try:
             self._claim_on(role, handle)
         finally:
-            self.stop()
+            self._end()
 
     def _claim_on(self, role: str, handle: Callable[["Claim"], None]) -> None:
         while not self._stopping.is_set():
-            if role == WORK and (self._is_bad_weather() or not self._room.acquire(timeout=WAIT_SECONDS)):
+            if role in (PLAN, WORK) and self._is_bad_weather(role):
+                continue
+            if role == WORK and not self._room.acquire(timeout=WAIT_SECONDS):
                 continue
             try:
                 claim = self._claim(role)
@@ -109,22 +120,28 @@ class Conductor:
                     self._room.release()
 
     @property
-    def _ladder(self) -> "list[Description]":
-        return self._site.configuration.ladder()
+    def _everybody(self) -> "list[Description]":
+        """Everybody who may be started at all."""
+        return list({agent.name: agent for agent in (*self._site.configuration.ladder(), *self._strategists)}.values())
 
-    def _is_bad_weather(self) -> bool:
+    @property
+    def _strategists(self) -> "list[Description]":
+        return [self._site.configuration.agents[name] for name in self._site.configuration.strategists]
+
+    def _is_bad_weather(self, role: str) -> bool:
         """Say whether no agent can be started now; wait a while if so, without a claim."""
+        agents = self._strategists if role == PLAN else self._site.configuration.ladder()
         if self._weather.is_disk_full():
             self.trouble = f"the disk of {self._site.repository.state} is full: nothing new is begun"
-        elif not self._weather.are_all_shut(self._ladder):
+        elif not self._weather.are_all_shut(agents):
             return False
-        opens_at = self._weather.opening(self._ladder)
+        opens_at = self._weather.opening(agents)
         left = LONGEST_WAIT if opens_at is None else (opens_at - self._log.clock.now()).total_seconds()
         self._stopping.wait(min(max(left, SHORTEST_WAIT), LONGEST_WAIT))
         return True
 
     def _claim(self, role: str) -> "Claim | None":
-        money = self._site.configuration.piece_microdollars if role == WORK else None
+        money = self._site.configuration.piece_microdollars if role in (PLAN, WORK) else None
         try:
             return self._log.tasks.claim(
                 self._site.run_id,
@@ -145,7 +162,7 @@ class Conductor:
         """Go on with an agent that was adopted: it runs already, so it takes room where there is some and waits for none."""
         is_counted = self._room.acquire(blocking=False)
         try:
-            self._held(claim, lambda held: Attempt(self._site, held, self._ender(held), fence=fence).work())
+            self._held(claim, lambda held: self._attempt(held, fence=fence).work())
         finally:
             if is_counted:
                 self._room.release()
@@ -189,12 +206,21 @@ class Conductor:
     # Stages
 
     def _work(self, claim: "Claim") -> None:
-        ladder = self._site.configuration.ladder(rung_of(claim.task.inputs))
-        agent = self._weather.chosen(ladder)
+        agents = self._site.configuration.agents_for(claim.task)
+        agent = self._weather.chosen(agents)
         if agent is None:
-            claim.release("no agent can be started now; no attempt is used", not_before=self._weather.opening(ladder))
+            later = self._weather.opening(agents) or self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
+            claim.release("no agent can be started now; no attempt is used", not_before=later)
         else:
-            Attempt(self._site, claim, self._ender(claim), agent=agent).work()
+            self._attempt(claim, agent=agent).work()
+
+    def _plan(self, claim: "Claim") -> None:
+        if not go_on_with(self._site, claim):
+            self._work(claim)
+
+    def _attempt(self, claim: "Claim", **given: "Any") -> Attempt:
+        kind = PlanningAttempt if claim.task.role == PLAN else Attempt
+        return kind(self._site, claim, self._ender(claim), **given)
 
     def _check(self, claim: "Claim") -> None:
         task, site, ender = claim.task, self._site, self._ender(claim)
@@ -221,13 +247,12 @@ class Conductor:
         self._site.stages.resume_answered()
         if self._log.runs.get(self._site.run_id).status.value != "active":
             return True
-        self._hopeless = [self._weather.is_hopeless(self._ladder[rung:]) for rung in range(len(self._ladder))]
         return not any(map(self._can_go_on, all_tasks(self._log, self._site.run_id)))
 
     def _can_go_on(self, task: "Task") -> bool:
         if task.state != "pending" or task.open_dependencies > 0:
             return task.state == "running"
         # Without money nothing new is begun; what is begun is still checked and landed.
-        if task.role != WORK:
+        if task.role not in (PLAN, WORK):
             return task.role in (CHECK, LAND)
-        return self._has_money and not self._hopeless[min(rung_of(task.inputs), len(self._hopeless) - 1)]
+        return self._has_money and not self._weather.is_hopeless(self._site.configuration.agents_for(task))

@@ -18,13 +18,8 @@ def climb(inputs: Mapping[str, object], trouble: str, rungs: int) -> dict[str, o
     repeats = int(str(inputs.get("repeats", 0))) + 1 if trouble == inputs.get("trouble") else 1
     if repeats < REPEATS:
         return {"trouble": trouble, "repeats": repeats}
-    rung = rung_of(inputs) + 1
+    rung = int(str(inputs.get("rung", 0))) + 1
     return {**START, "rung": rung} if rung < rungs else None
-
-
-def rung_of(inputs: Mapping[str, object]) -> int:
-    """Give the rung that a piece is on; the first is 0."""
-    return int(str(inputs.get("rung", 0)))
 
 
 def trouble_of(findings: Sequence[Mapping[str, Any]]) -> str:
@@ -35,4 +30,4 @@ def trouble_of(findings: Sequence[Mapping[str, Any]]) -> str:
 
 def standing(inputs: Mapping[str, object]) -> dict[str, object]:
     """Take what says where a piece stands out of its inputs, for the next round."""
-    return {name: inputs[name] for name in (*START, "more_rounds", "yeses", "replanned") if name in inputs}
+    return {name: inputs[name] for name in (*START, "more_rounds", "yeses") if name in inputs}

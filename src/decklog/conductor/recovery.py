@@ -8,7 +8,7 @@ from decklog.conductor.commands import Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.places import place_of
 from decklog.conductor.site import Site
-from decklog.conductor.stages import WORK
+from decklog.conductor.stages import PLAN, WORK
 from decklog.errors import Conflict
 from decklog.tools.calls.tool import Finding
 
@@ -33,7 +33,7 @@ class Recovery:
         """Adopt agents that run or ended unseen, each with the fence of its place; give everything else back."""
         adopted = []
         for task in self._of_the_dead():
-            fence = self._with_agent(task) if task.role == WORK else None
+            fence = self._with_agent(task) if task.role in (PLAN, WORK) else None
             if fence is None:
                 self._give_back(task)
             elif (claim := self._claimed(task, fence)) is not None:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points, ladder
-from decklog.conductor.settings.plan import Plan
+from decklog.conductor.settings.plan import Plan, parse
 from decklog.errors import NotFound
+from decklog.records import to_json
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from decklog.stores.work.claim import Claim
     from decklog.stores.work.task import Task
 
-WORK, CHECK, LAND = "work", "check", "land"
+PLAN, WORK, CHECK, LAND = "plan", "work", "check", "land"
 _SHORT = {WORK: "w", CHECK: "c"}
 STUCK = "conductor.stuck"
+_SOURCE = "source:"
 _PAGE = 200
 
 
@@ -37,7 +39,7 @@ class Stages:
         """Put a plan on record as tasks; one that is there already stays as it is."""
         tasks: list[dict[str, object]] = []
         for piece in plan.pieces:
-            common = {
+            common: dict[str, Any] = {
                 "tags": [f"piece:{piece.name}"],
                 "priority": piece.priority,
                 "objective": piece.objective,
@@ -50,7 +52,9 @@ class Stages:
             needs = [self._name(needed) for needed in piece.needs]
             work = {"task_id": first, "title": piece.title, "role": WORK, "inputs": inputs, "depends_on": needs}
             tasks.append({**common, **work})
-            tasks.append({**common, "task_id": land, "title": f"Land: {piece.title}", "role": LAND, "depends_on": [first]})
+            tags = [*common["tags"], *([f"{_SOURCE}{piece.source}"] if piece.source else [])]
+            landing = {"task_id": land, "title": f"Land: {piece.title}", "role": LAND, "depends_on": [first], "tags": tags}
+            tasks.append({**common, **landing})
         self._log.tasks.add_many(self._run_id, tasks)
 
     def _name(self, piece: str, stage: str | None = None, number: int = 1) -> str:
@@ -64,6 +68,54 @@ class Stages:
         if not found:
             raise NotFound(f"run {self._run_id} has no task that lands {tag}", task_id=task.id)
         return found[0]
+
+    # Planning
+
+    def plan_by_agent(self, goal: str, *, is_asked: bool) -> None:
+        """Put on record that a plan is to be proposed; `is_asked` has a person say yes to it before it is worked."""
+        self._log.tasks.add(
+            self._run_id,
+            f"Plan: {goal.splitlines()[0][:100]}",
+            # No piece can have this name.
+            task_id=f"{self._run_id}.@plan",
+            role=PLAN,
+            objective=goal,
+            max_attempts=2,
+            inputs={"round": 1, "piece": "plan", "is_asked": is_asked},
+        )
+
+    def proposed(self, claim: "Claim", proposed: dict[str, Any]) -> None:
+        """Take a proposed plan: work it, or ask a person about exactly this plan first."""
+        task = claim.task
+        with self._log.transaction():
+            inputs = {**task.inputs, "plan": proposed}
+            if not task.inputs["is_asked"]:
+                self.planned(claim, parse(to_json(proposed).encode(), is_json=True))
+                return
+            approval = self._log.approvals.ask(
+                self._run_id,
+                f"Work this plan of {len(proposed['pieces'])} pieces?",
+                by="conductor",
+                about=proposed,
+                task_id=task.id,
+                source="conductor.plan",
+            )
+            claim.park(f"waits for approval {approval.id}: the plan")
+            self._log.tasks.edit(task.id, reason="a plan is proposed", inputs=inputs)
+            kill_points.reached("stages:proposed")
+
+    def planned(self, claim: "Claim", plan: Plan) -> None:
+        """Put the pieces of a plan that counts in place of planning it."""
+        with self._log.transaction():
+            claim.finish(f"{len(plan.pieces)} pieces")
+            self.plan(plan)
+            self._log.plans.record(self._run_id, plan.goal, plan.goal, [piece.title for piece in plan.pieces])
+            kill_points.reached("stages:planned")
+
+    def was_granted(self, task: "Task") -> bool:
+        """Say whether a person said yes to the last question of a task."""
+        question = self._question(task, is_stuck=False)
+        return question is not None and question.state == "granted"
 
     # Hand-overs
 
@@ -154,7 +206,20 @@ class Stages:
         """Say that a piece is in the target."""
         with self._log.transaction():
             claim.finish(f"landed as {commit[:12]}", result={"commit": commit, "tree": tree})
+            for tag in claim.task.tags:
+                if tag.startswith(_SOURCE):
+                    self._finish_source(tag.removeprefix(_SOURCE), commit)
             kill_points.reached("stages:landed")
+
+    def _finish_source(self, task_id: str, commit: str) -> None:
+        """Say of the task that a piece was made of that it is done, unless somebody else has it or ended it."""
+        task = self._log.tasks.get(task_id)
+        if task.state == "blocked":
+            task = self._log.tasks.resume(task_id)
+        if task.state == "pending" and task.open_dependencies == 0:
+            taken = self._log.tasks.claim(task.run_id, worker="conductor", task_id=task_id, lease_seconds=60.0)
+            if taken is not None:
+                taken.finish(f"landed as {commit[:12]} in run {self._run_id}")
 
     # The ladder
 
@@ -183,7 +248,7 @@ class Stages:
 
     def _ask_whether_to_go_on(self, task: "Task", blocker: str) -> None:
         """Ask a person, once, about a piece for which everything was tried."""
-        piece, yeses = str(task.inputs.get("piece") or piece_tag(task)), task.inputs.get("yeses", 0)
+        piece, yeses = str(task.inputs.get("piece", "it")), task.inputs.get("yeses", 0)
         self._log.approvals.ask(
             self._run_id,
             f"{piece} is stuck: {blocker}. Have it tried again from the first agent on? A no gives it up.",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.stages import CHECK, LAND, WORK, all_tasks, piece_tag
+from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, piece_tag
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
@@ -24,11 +24,14 @@ class PieceStanding:
     round: int
     attempts: int
 
+    def told(self) -> str:
+        """Say what there is to say of where it is."""
+        more = f"round {self.round}, " if self.round > 1 else ""
+        return self.detail or f"{more}{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
+
     def line(self) -> str:
         """Tell it in one line."""
-        more = f"round {self.round}, " if self.round > 1 else ""
-        tries = f"{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
-        return f"{self.name:<16} {self.state:<10} {self.detail or more + tries}"
+        return f"{self.name:<16} {self.state:<10} {self.told()}"
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,22 @@ def standing(log: "Decklog", run_id: str) -> Standing:
     """Tell how a run stands."""
     run = log.runs.get(run_id)
     pieces: dict[str, list[Task]] = {}
+    planning: list[PieceStanding] = []
     for task in all_tasks(log, run_id):
         if any(tag.startswith("piece:") for tag in task.tags):
             pieces.setdefault(piece_tag(task).removeprefix("piece:"), []).append(task)
+        elif task.role == PLAN and task.state != "done":
+            planning.append(_planning(task))
     total: Any = log.ledger.summary(run_id)["total"]
-    told = tuple(_piece(name, tasks) for name, tasks in pieces.items())
+    told = (*planning, *(_piece(name, tasks) for name, tasks in pieces.items()))
     return Standing(run.id, run.goal, run.status.value, told, int(total["cost_microdollars"]))
+
+
+def _planning(task: "Task") -> PieceStanding:
+    """Tell how a plan stands that nobody has yet, as if it were a piece."""
+    state = {"running": "work", "pending": "ready", "waiting": "needs you"}.get(task.state.value, "blocked")
+    detail = " ".join(part for part in (task.blocker or "", task.reason or "") if part)
+    return PieceStanding("plan", state, "" if state == "work" else detail, 1, task.attempts)
 
 
 def _piece(name: str, tasks: "list[Task]") -> PieceStanding:

@@ -3,13 +3,15 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decklog.conductor.checks.examination import Examiner, refuse_red_base
 from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.conductor.settings import configuration, plan
+from decklog.conductor.settings.plan import Plan
 from decklog.conductor.site import Site
 from decklog.errors import Conflict, NotFound, Unavailable
 
@@ -18,16 +20,31 @@ if TYPE_CHECKING:
     from decklog.stores.runs.run import Run
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What a run is to do: a goal, with a plan or without. `identity` is what makes it the same again."""
+
+    goal: str
+    identity: bytes
+    plan: Plan | None = None
+    is_plan_asked: bool | None = None
+
+
 def start(
     log: "Decklog", content: bytes, *, is_json: bool, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]
 ) -> Site:
-    """Start a run of a plan from a commit; the same plan in the same repository goes on with its run.
+    """Start a run of a plan from a commit; the same plan in the same repository goes on with its run."""
+    given = plan.parse(content, is_json=is_json)
+    return begin(log, Wanted(given.goal, content, given), cwd=cwd, state=state, commit=commit, say=say)
+
+
+def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]) -> Site:
+    """Start a run from a commit, or go on with the one that was started for the same.
 
     Everything that could refuse it is looked at before anything is written.
     """
-    wanted = plan.parse(content, is_json=is_json)
     repository = Repository.find(cwd, state)
-    key = _key(content, repository)
+    key = _key(wanted.identity, repository)
     earlier = _of_plan(log, key)
     # One that is over is no hindrance to another.
     for run in (one for one in earlier if one.status.value in ("planning", "active", "paused")):
@@ -38,7 +55,7 @@ def start(
     settings = configuration.read(repository, first)
     check_agents(settings)
     run = log.runs.start(
-        wanted.goal,
+        plan.checked_goal(wanted.goal),
         key=f"{key}:{len(earlier) + 1}",
         status="planning",  # type: ignore[arg-type]
         repo=str(repository.folder),
@@ -48,7 +65,7 @@ def start(
     return _prepared(site, wanted, first, say)
 
 
-def _prepared(site: Site, wanted: plan.Plan, first: str, say: Callable[[str], None]) -> Site:
+def _prepared(site: Site, wanted: Wanted, first: str, say: Callable[[str], None]) -> Site:
     """Make sure that the first commit is green, then put the plan on record and begin."""
     say(f"run {site.run_id} starts from {first[:12]}; its checks are run on that first")
     try:
@@ -62,7 +79,11 @@ def _prepared(site: Site, wanted: plan.Plan, first: str, say: Callable[[str], No
         if site.configuration.run_microdollars is not None:
             limit = site.configuration.run_microdollars
             site.log.budgets.set("run", scope_id=site.run_id, limit_microdollars=limit)  # type: ignore[arg-type]
-        site.stages.plan(wanted)
+        if wanted.plan is not None:
+            site.stages.plan(wanted.plan)
+        else:
+            is_asked = site.configuration.is_plan_asked if wanted.is_plan_asked is None else wanted.is_plan_asked
+            site.stages.plan_by_agent(wanted.goal, is_asked=is_asked)
         site.log.runs.update(site.run_id, status="active")  # type: ignore[arg-type]
     return site
 
@@ -89,6 +110,24 @@ def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
     return site
 
 
+def newest(log: "Decklog", *, cwd: Path, state: Path) -> str:
+    """Give the run that was started last in this repository."""
+    folder = str(Repository.find(cwd, state).folder)
+    for run in _all_runs(log):
+        if run.repo == folder and "conductor" in run.metadata:
+            return run.id
+    raise NotFound("no run was started in this repository", hint='Start one: decklog run "GOAL"')
+
+
+def _all_runs(log: "Decklog") -> "Iterator[Run]":
+    after = None
+    while True:
+        page = log.runs.find(limit=200, after=after)
+        yield from page
+        if (after := page.next) is None:
+            return
+
+
 def _first(run: "Run") -> str:
     """Give the commit that a run starts from."""
     facts = run.metadata["conductor"]
@@ -101,18 +140,12 @@ def _key(content: bytes, repository: Repository) -> str:
 
 
 def _of_plan(log: "Decklog", key: str) -> "list[Run]":
-    found: list[Run] = []
-    after = None
-    while True:
-        page = log.runs.find(limit=200, after=after)
-        found += [run for run in page if (run.key or "").startswith(f"{key}:")]
-        if (after := page.next) is None:
-            return found
+    return [run for run in _all_runs(log) if (run.key or "").startswith(f"{key}:")]
 
 
 def check_agents(settings: configuration.Configuration) -> None:
     """Refuse to start without the programs that are to do the work."""
-    for agent in settings.ladder():
+    for agent in (settings.agents[name] for name in dict.fromkeys((*settings.workers, *settings.strategists))):
         program = str(agent.command[0])
         if shutil.which(program) is None:
             raise Unavailable(

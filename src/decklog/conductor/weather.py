@@ -73,8 +73,10 @@ class Weather:
         kind, name = str(outcome.error_class), gate_name(agent)
         # Without a program that can say whether somebody has logged in again, only a person can.
         retry = None if kind == "login" and not agent.probe else RETRY_SECONDS[kind]
+        # A login does not come back by itself, whatever else was said.
+        until = None if kind == "login" else outcome.until
         with self._site.log.transaction():
-            gate = self._gates.close(name, kind, until=outcome.until, retry_seconds=retry, began_at=began_at)
+            gate = self._gates.close(name, kind, until=until, retry_seconds=retry, began_at=began_at)
             if gate.closed_at is not None and kind in ("quota", "login"):
                 self._tell(agent, gate)
         return gate.opens_at

@@ -13,7 +13,6 @@ from decklog.conductor.commands import Command, Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.changes import faults
 from decklog.conductor.git.places import Place, place_of
-from decklog.conductor.ladder import rung_of
 from decklog.conductor.site import Site
 from decklog.conductor.weather import Weather
 from decklog.errors import Invalid, Unavailable
@@ -116,7 +115,7 @@ class Attempt:
     def _spawn(self) -> None:
         agent, folder = self._agent, self._place.folder / "agent"
         folder.mkdir(mode=0o700, exist_ok=True)
-        text = brief(self._task, commits=agent.commits == "agent")
+        text = self._brief()
         told = self._place.folder / "brief.md"
         told.write_text(text, encoding="utf-8")
         if agent.prompt == "argument" and len(text.encode()) > LONGEST_ARGUMENT:
@@ -124,6 +123,9 @@ class Attempt:
                 f"the brief of {self._task.id} is too long for an argument", hint='Use prompt = "file".', field="prompt"
             )
         commands.start(self._command(text))
+
+    def _brief(self) -> str:
+        return brief(self._task, commits=self._agent.commits == "agent")
 
     def _command(self, text: str) -> Command:
         agent = self._agent
@@ -180,25 +182,32 @@ class Attempt:
     # What is made of it
 
     def _hand_over(self, outcome: Outcome, kept: dict[str, Any]) -> None:
-        claim = self._claim
         if outcome.is_weather:
             self._sit_out(outcome)
             return
         if outcome.exit_code == 0:
             self._weather.answered(self._agent)
-        blocker, summary = self._why_not_done(outcome, kept)
+        blocker, summary = _why_ended(outcome)
         if blocker is not None:
-            self._site.stages.unfinished(claim, blocker, summary)
+            self._site.stages.unfinished(self._claim, blocker, summary)
+        else:
+            self._judge(outcome, kept)
+
+    def _judge(self, outcome: Outcome, kept: dict[str, Any]) -> None:
+        """Hand on what an agent left that ended by itself, or say why that is not done."""
+        blocker, summary = self._why_not_done(kept)
+        if blocker is not None:
+            self._site.stages.unfinished(self._claim, blocker, summary)
             return
         result = {**self._facts, "tip": self._tip(kept), "cost": outcome.microdollars}
-        self._site.stages.worked(claim, result)
+        self._site.stages.worked(self._claim, result)
 
     def _sit_out(self, outcome: Outcome) -> None:
         """Give the task back with no attempt used, until an agent can be started that may work on it."""
         later = None
         if outcome.error_class in WEATHER:
             self._weather.met(self._agent, outcome, datetime.fromtimestamp(int(self._facts["at"]), UTC))
-            later = self._weather.opening(self._site.configuration.ladder(rung_of(self._task.inputs)))
+            later = self._weather.opening(self._site.configuration.agents_for(self._task))
         why = outcome.error_class or outcome.ended_for or outcome.reason
         self._claim.release(f"{why} of {self._agent.name}: no attempt is used", not_before=later)
 
@@ -206,15 +215,8 @@ class Attempt:
         """Give the commit that is judged: the agent's own, or what the conductor made of what it left."""
         return str(kept["tip"] if kept["is_clean"] else kept["changed"])
 
-    def _why_not_done(self, outcome: Outcome, kept: dict[str, Any]) -> tuple[str | None, str]:
+    def _why_not_done(self, kept: dict[str, Any]) -> tuple[str | None, str]:
         """Say what keeps an attempt from being done, as a word and as a sentence; done is no word."""
-        if outcome.ended_for is not None or outcome.reason == "timed_out":
-            word = outcome.ended_for or "time"
-            return word, f"the agent was ended: {word}"
-        if outcome.error_class is not None:
-            return outcome.error_class, f"the agent ended in {outcome.error_class}: {outcome.text[-300:]}"
-        if outcome.exit_code != 0:
-            return "exit", f"the agent ended with exit code {outcome.exit_code}: {outcome.text[-300:]}"
         if kept["tip"] is None:
             return "no-branch", "the branch that was checked out is gone, or is not whole"
         if not kept["is_clean"] and self._agent.commits == "agent":
@@ -225,6 +227,18 @@ class Attempt:
             paths = ", ".join(found[0].paths[:10])
             return found[0].signature, f"{found[0].text}{': ' if paths else ''}{paths}"
         return None, ""
+
+
+def _why_ended(outcome: Outcome) -> tuple[str | None, str]:
+    """Say why an agent did not come to its own good end, as a word and as a sentence."""
+    if outcome.ended_for is not None or outcome.reason == "timed_out":
+        word = outcome.ended_for or "time"
+        return word, f"the agent was ended: {word}"
+    if outcome.error_class is not None:
+        return outcome.error_class, f"the agent ended in {outcome.error_class}: {outcome.text[-300:]}"
+    if outcome.exit_code != 0:
+        return "exit", f"the agent ended with exit code {outcome.exit_code}: {outcome.text[-300:]}"
+    return None, ""
 
 
 def _expanded(paths: tuple[str, ...]) -> tuple[str, ...]:

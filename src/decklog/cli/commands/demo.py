@@ -18,6 +18,7 @@ from decklog.demo import SMALLEST, Demo
 
 
 @click.command()
+@click.option("--conductor", is_flag=True, help="take a plan through a small repository instead, with scripted agents")
 @click.option("--big", is_flag=True, help="make a large log instead: a month of a team's runs")
 @click.option("--size", type=click.IntRange(SMALLEST), metavar="N", help="with --big: about so many entries, default 30000")
 @click.option("--seed", type=int, metavar="N", help="with --big: another seed makes another month, default 7")
@@ -25,14 +26,17 @@ from decklog.demo import SMALLEST, Demo
     "--until", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), metavar="TIME", help="with --big: when it ends, default now"
 )
 @click.pass_obj
-def demo(call: Call, big: bool, size: int | None, seed: int | None, until: datetime | None) -> int:
+def demo(call: Call, conductor: bool, big: bool, size: int | None, seed: int | None, until: datetime | None) -> int:
     """Watch workers share a run, one of them killed in the middle, and nothing lost.
 
-    It makes a database in a temporary folder (or where --db says) and needs no network. With --big it makes a log to look
+    It makes a database in a temporary folder (or where --db says) and needs no network. With --conductor agents work on a
+    repository, and what conducts them is killed. With --big it makes a log to look
     around in, the same one for the same size, seed and end.
     """
     if not big and (size, seed, until) != (None, None, None):
         raise Usage("size, seed and until are those of a large log", hint="decklog demo --big --size 30000")
+    if conductor:
+        return _conductor(call)
     target = call.db or os.path.join(tempfile.mkdtemp(prefix="decklog-demo-"), "decklog.db")
     if big:
         return _big(call, target, size or 30_000, 7 if seed is None else seed, until)
@@ -46,6 +50,24 @@ def demo(call: Call, big: bool, size: int | None, seed: int | None, until: datet
         click.echo(f"Verified: {result.entries} entries, hash chain {'whole' if result.ok else 'BROKEN'}.")
     _what_next(target, run_id)
     return 0 if result.ok else 1
+
+
+def _conductor(call: Call) -> int:
+    from pathlib import Path
+
+    from decklog.conductor.demonstration import Demonstration
+
+    folder = Path(tempfile.mkdtemp(prefix="decklog-demo-"))
+    play = Demonstration(folder, [sys.executable, "-m", "decklog"], lambda text: click.echo(text, err=call.json))
+    run_id = play.play()
+    with Decklog.open(play.target) as log:
+        is_whole = log.journal.verify(run_id).ok
+    if call.json:
+        show({"target": play.target, "repository": str(play.repository), "run_id": run_id, "verified": is_whole}, as_json=True)
+    else:
+        click.echo(f"\nVerified: {'whole' if is_whole else 'BROKEN'}. Try next:\n  export DECKLOG_DB={play.target}")
+        click.echo(f"  {_program()} run watch {run_id} --no-follow\n  {_program()} runs timeline {run_id}")
+    return 0 if is_whole else 1
 
 
 def _big(call: Call, target: str, size: int, seed: int, until: datetime | None) -> int:

@@ -2,16 +2,19 @@
 
 import hashlib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings.check import Check, define
 from decklog.errors import Invalid, NotFound
 from decklog.tools.sandbox.sandbox import Kind
+
+if TYPE_CHECKING:
+    from decklog.stores.work.task import Task
 
 NAME = "decklog.toml"
 # Whoever changes one of these changes what is run, or what counts as good: a person decides.
@@ -23,9 +26,9 @@ PROTECTED = (
 )
 TESTS = ("/tests/", "/test/", "test_*.py", "*_test.py", "*.test.ts", "*.test.js", "*_test.go")
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "run": ("agents", "orphan_seconds", "rounds", "attempts", "sandbox", "free_mb"),
+    "run": ("agents", "orphan_seconds", "rounds", "attempts", "sandbox", "free_mb", "plan"),
     "budget": ("run_usd", "piece_usd"),
-    "roles": ("worker",),
+    "roles": ("worker", "strategist"),
     "tests": ("paths",),
     "protect": ("paths",),
 }
@@ -58,6 +61,8 @@ class Configuration:
     piece_microdollars: int | None = None
     agents: Mapping[str, Description] = field(default_factory=dict)
     workers: tuple[str, ...] = ()
+    strategists: tuple[str, ...] = ()
+    is_plan_asked: bool = True
     checks: tuple[Check, ...] = ()
     tests: tuple[str, ...] = TESTS
     protected: tuple[str, ...] = PROTECTED
@@ -70,6 +75,12 @@ class Configuration:
     def ladder(self, rung: int = 0) -> list[Description]:
         """List the agents that work on pieces, from a rung of the ladder on: the first that can be started is used."""
         return [self.agents[name] for name in self.workers[min(rung, len(self.workers) - 1) :]]
+
+    def agents_for(self, task: "Task") -> list[Description]:
+        """List the agents that may be started for a task: those who plan, or those who work from its rung on."""
+        if task.role == "plan":
+            return [self.agents[name] for name in self.strategists]
+        return self.ladder(int(str(task.inputs.get("rung", 0))))
 
 
 def read(repository: Repository, commit: str) -> Configuration:
@@ -103,7 +114,10 @@ def parse(content: bytes) -> Configuration:
         sandbox=Kind(run.get("sandbox", "auto")),
         free_megabytes=_whole(run, "free_mb", 200, 10**9),
         agents=agents,
-        workers=_workers(_table(table, "roles"), agents),
+        workers=(workers := _named("worker", _table(table, "roles"), agents, list(agents)[:1])),
+        # The last of the ladder is the strongest that there is.
+        strategists=_named("strategist", _table(table, "roles"), agents, list(workers[-1:])),
+        is_plan_asked=_word(run, "plan", ("ask", "auto")) == "ask",
         checks=_checks(table.get("checks", [])),
         tests=tuple(_table(table, "tests").get("paths", TESTS)),
         protected=(*PROTECTED, *_table(table, "protect").get("paths", ())),
@@ -143,14 +157,21 @@ def _money(table: Mapping[str, Any]) -> dict[str, int | None]:
     return found
 
 
-def _workers(roles: Mapping[str, Any], agents: Mapping[str, Description]) -> tuple[str, ...]:
-    named = tuple(roles.get("worker", list(agents)[:1]))
+def _word(table: Mapping[str, Any], name: str, words: tuple[str, ...]) -> str:
+    value = table.get(name, words[0])
+    if value not in words:
+        raise Invalid(f"{name} is {value!r}", hint=f"Use one of {', '.join(words)}.", field=name)
+    return str(value)
+
+
+def _named(role: str, roles: Mapping[str, Any], agents: Mapping[str, Description], otherwise: Sequence[str]) -> tuple[str, ...]:
+    named = tuple(roles.get(role, otherwise))
     unknown = [name for name in named if name not in agents]
     if unknown or not named:
         raise Invalid(
-            f"no agent works on pieces: {', '.join(unknown) or 'none is described'}",
+            f"no agent is a {role}: {', '.join(unknown) or 'none is described'}",
             hint=f'Describe one in {NAME}: [agents.mine] command = ["my-agent"]',
-            field="worker",
+            field=role,
         )
     return named
 

@@ -27,6 +27,12 @@ class Piece:
     needs: tuple[str, ...] = ()
     acceptance: tuple[str, ...] = ()
     priority: int = 50
+    # The task of the log that it was made of, which is done when this has landed.
+    source: str = ""
+
+    def as_given(self) -> dict[str, Any]:
+        """Spell a piece as a plan has it."""
+        return {key: list(value) if isinstance(value := getattr(self, key), tuple) else value for key in _KEYS}
 
 
 @dataclass(frozen=True)
@@ -49,12 +55,13 @@ def parse(content: bytes, *, is_json: bool) -> Plan:
     pieces = table.get("pieces")
     if not isinstance(pieces, list) or not 0 < len(pieces) <= MOST_PIECES:
         raise Invalid(f"a plan has 1 to {MOST_PIECES} pieces", hint="Write each as [[pieces]].", field="pieces")
-    plan = Plan(_goal(table.get("goal")), tuple(_piece(number, one) for number, one in enumerate(pieces, 1)))
+    plan = Plan(checked_goal(table.get("goal")), tuple(_piece(number, one) for number, one in enumerate(pieces, 1)))
     _check_needs(plan)
     return plan
 
 
-def _goal(goal: object) -> str:
+def checked_goal(goal: object) -> str:
+    """Refuse a goal that says nothing, or that is no text for people."""
     if not isinstance(goal, str) or not goal.strip():
         raise Invalid("a plan needs a goal", hint='goal = "Teach the parser trailing commas"', field="goal")
     if len(goal) > LONGEST_GOAL or any(ord(letter) < 32 and letter not in "\n\t" for letter in goal):

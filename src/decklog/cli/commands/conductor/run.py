@@ -1,6 +1,7 @@
 """The conductor on the command line: take a plan through this repository, watch it, stop it."""
 
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -9,35 +10,52 @@ import click
 from decklog.cli.call import Call, Usage
 from decklog.cli.exits import print_json
 from decklog.cli.manager import for_the_manager
+from decklog.cli.screens.run import View
 from decklog.cli.show import show
+from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
 from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
+    from typing import Any
 
     from decklog.app import Decklog
     from decklog.conductor.conductor import Conductor
     from decklog.conductor.results.landing import Landing
     from decklog.conductor.site import Site
     from decklog.conductor.standing import Standing
+    from decklog.conductor.starting import Wanted
 
 _EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
 
 
+class _Goals(click.Group):
+    """Takes a sentence for a goal where a command could stand."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if " " in args[0].strip():
+            return "goal", _goal, args
+        return super().resolve_command(ctx, args)
+
+
 @for_the_manager
-@click.group(invoke_without_command=True)
+@click.group(cls=_Goals, invoke_without_command=True, subcommand_metavar="[GOAL | COMMAND] …")
 @click.option("--plan", metavar="FILE", help="a plan as TOML or JSON: a goal, and pieces with what each needs")
 @click.option("--from", "commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")
+@click.option("--tasks", metavar="RUN", help="make the plan of tasks that are in the log: those of this run that are to be done")
 @click.option("--check", is_flag=True, help="say what a run would need here and lacks; nothing is written")
 @click.pass_context
-def run(ctx: click.Context, plan: str | None, commit: str, check: bool) -> int:
-    """Take a plan through this repository: agents work side by side, code checks, one lane merges what is green.
+def run(ctx: click.Context, plan: str | None, commit: str, tasks: str | None, check: bool) -> int:
+    """Take a goal or a plan through this repository: agents work side by side, code checks, one lane merges what is green.
 
     \b
     decklog run --check           is everything here that a run needs?
+    decklog run "Teach the parser trailing commas"   an agent proposes the plan
     decklog run --plan plan.toml  start it, or go on with it
+    decklog run --tasks RUN       the plan is what is to be done in that run
     decklog run watch RUN         how it stands, from anywhere
     decklog run stop RUN          claim nothing more; agents finish theirs
     decklog run land RUN          bring what has landed there into your branch
@@ -52,30 +70,60 @@ def run(ctx: click.Context, plan: str | None, commit: str, check: bool) -> int:
         return 0
     if check:
         return _check(ctx.obj, commit)
+    if tasks is not None:
+        return _start_tasks(ctx.obj, tasks, commit)
     if plan is None:
-        raise Usage("a run needs a plan", hint="decklog run --plan plan.toml; see: decklog run --help")
+        raise Usage("a run needs a goal or a plan", hint='decklog run "GOAL", or decklog run --plan plan.toml; see --help')
     return _start(ctx.obj, Path(plan), commit)
 
 
-def _start(call: Call, path: Path, commit: str) -> int:
+@click.command(hidden=True)
+@click.argument("goal")
+@click.option("--yes", is_flag=True, help="work the plan that is proposed without asking")
+@click.pass_context
+def _goal(ctx: click.Context, goal: str, yes: bool) -> int:
+    """Have an agent propose a plan for a goal, show it, and work it once a person has said yes."""
+    from decklog.conductor.starting import Wanted
+
+    assert ctx.parent is not None
+    wanted = Wanted(goal, goal.encode(), is_plan_asked=False if yes else None)
+    return _begin(ctx.obj, lambda _log: wanted, str(ctx.parent.params["commit"]))
+
+
+def _start_tasks(call: Call, run_id: str, commit: str) -> int:
+    from decklog.conductor.planning.from_tasks import plan_of
+    from decklog.conductor.starting import Wanted
+
+    def wanted(log: "Decklog") -> Wanted:
+        found = plan_of(log, run_id)
+        return Wanted(found.goal, f"tasks of {run_id}".encode(), found)
+
+    return _begin(call, wanted, commit)
+
+
+def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", commit: str) -> int:
     from decklog.conductor import starting
     from decklog.tools.toolbox.toolbox import state_home
+
+    with call.open() as log:
+        site = starting.begin(log, wanted(log), cwd=Path.cwd(), state=state_home(), commit=commit, say=_say_aside)
+        return _conduct(call, site)
+
+
+def _say_aside(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _start(call: Call, path: Path, commit: str) -> int:
+    from decklog.conductor.settings.plan import parse
+    from decklog.conductor.starting import Wanted
 
     try:
         content = path.read_bytes()
     except OSError as problem:
         raise Usage(f"the plan can't be read: {problem}") from problem
-    with call.open() as log:
-        site = starting.start(
-            log,
-            content,
-            is_json=path.suffix == ".json",
-            cwd=Path.cwd(),
-            state=state_home(),
-            commit=commit,
-            say=lambda text: click.echo(text, err=True),
-        )
-        return _conduct(call, site)
+    plan = parse(content, is_json=path.suffix == ".json")
+    return _begin(call, lambda _log: Wanted(plan.goal, content, plan), commit)
 
 
 def _conduct(call: Call, site: "Site") -> int:
@@ -86,10 +134,44 @@ def _conduct(call: Call, site: "Site") -> int:
     _hear_signals(conductor)
     conductor.run()
     stands = told.tell()
+    if _is_plan_taken(call, site, conductor):
+        return _conduct(call, site)
     if stands.outcome == "landed":
         site.log.runs.finish(site.run_id, summary=f"{len(stands.pieces)} pieces landed")
     _say_what_next(call, site, stands)
     return _EXITS[stands.outcome]
+
+
+def _is_plan_taken(call: Call, site: "Site", conductor: "Conductor") -> bool:
+    """Show a plan that waits for a person; where one can answer, ask, and say whether there is an answer."""
+    from decklog.cli.proving import proving
+
+    waiting = site.log.approvals.find(site.run_id, state="open", limit=200)  # type: ignore[arg-type]
+    asked = next((one for one in waiting if one.source == "conductor.plan"), None)
+    if asked is None or call.json or conductor.is_interrupted:
+        return False
+    task = site.log.tasks.get(str(asked.task_id))
+    for piece in _pieces_of(task.inputs.get("plan")):
+        after = f" (after {', '.join(piece['needs'])})" if piece["needs"] else ""
+        say(f"  {piece['name']:<16} {piece['title']}{after}  {' '.join(piece['paths'])}")
+    if not sys.stdin.isatty():
+        say(f"To have it worked: decklog approvals decide {asked.id} granted --by NAME; then start it again.")
+        return False
+    verdict = "granted" if click.confirm("Work this plan?", err=True) else "denied"
+    why = None if verdict == "granted" else click.prompt("Why not? The next plan is told", err=True)
+    with proving(site.log, None):
+        site.log.approvals.decide(
+            asked.id,
+            verdict,  # type: ignore[arg-type]
+            by=site.person.name,
+            rationale=why,
+            digest=asked.subject_digest,
+        )
+    return True
+
+
+def _pieces_of(plan: object) -> "list[dict[str, Any]]":
+    return list(plan["pieces"]) if isinstance(plan, dict) else []
 
 
 def _hear_signals(conductor: "Conductor") -> None:
@@ -107,18 +189,22 @@ def _hear_signals(conductor: "Conductor") -> None:
 
 
 class _Changes:
-    """Tells what has changed since it was told last, a line each; with --json an object each."""
+    """Tells what has changed since it was told last: drawn on a terminal, a line each elsewhere, with --json an object each."""
 
     def __init__(self, call: Call, log: "Decklog", run_id: str) -> None:
         self._call = call
         self._log = log
         self._run_id = run_id
         self._told: dict[str, tuple[str, str, int]] = {}
+        self._view = View() if not call.json and are_shown() else None
 
     def tell(self) -> "Standing":
         from decklog.conductor.standing import standing
 
         stands = standing(self._log, self._run_id)
+        if self._view is not None:
+            self._view.draw(stands)
+            return stands
         for piece in stands.pieces:
             now = (piece.state, piece.detail, piece.round)
             if self._told.get(piece.name) != now:
@@ -149,15 +235,24 @@ def _check(call: Call, commit: str) -> int:
     return 1 if found else 0
 
 
+def _meant(log: "Decklog", run_id: str | None) -> str:
+    """Give the run that is meant: the one that is named, or the newest of this repository."""
+    from decklog.conductor.starting import newest
+    from decklog.tools.toolbox.toolbox import state_home
+
+    return run_id if run_id is not None else newest(log, cwd=Path.cwd(), state=state_home())
+
+
 @run.command()
-@click.argument("run_id", metavar="RUN")
+@click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--no-follow", is_flag=True, help="say how it stands now, and end")
 @click.pass_obj
-def watch(call: Call, run_id: str, no_follow: bool) -> int:
-    """Say how a run stands, and what becomes of it, whichever process works on it."""
+def watch(call: Call, run_id: str | None, no_follow: bool) -> int:
+    """Say how a run stands, and what becomes of it, whichever process works on it; without RUN the newest of this repository."""
     from decklog.conductor.standing import standing
 
     with call.open(writing=False) as log:
+        run_id = _meant(log, run_id)
         if no_follow:
             stands = standing(log, run_id)
             _show(call, stands)
@@ -180,27 +275,28 @@ def _show(call: Call, stands: "Standing") -> None:
 
 
 @run.command()
-@click.argument("run_id", metavar="RUN")
+@click.argument("run_id", metavar="[RUN]", required=False)
 @click.pass_obj
-def stop(call: Call, run_id: str) -> int:
+def stop(call: Call, run_id: str | None) -> int:
     """Have nothing more of a run claimed: agents finish what they do. `decklog run --plan` goes on with it."""
     with call.open() as log:
-        stopped = log.runs.update(run_id, status="paused")  # type: ignore[arg-type]
+        stopped = log.runs.update(_meant(log, run_id), status="paused")  # type: ignore[arg-type]
         show(stopped, as_json=call.json)
     return 0
 
 
 @run.command()
-@click.argument("run_id", metavar="RUN")
+@click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--branch", metavar="NAME", help="the branch, default the one that is checked out here")
 @click.option("--by", metavar="NAME", help="who lands it, default your name in git, or the manager's where one is bound")
 @click.option("--key", metavar="FILE", help="prove with this key that it is the manager who lands")
 @click.option("--dry-run", is_flag=True, help="say what would land; nothing is moved")
 @click.pass_obj
-def land(call: Call, run_id: str, branch: str | None, by: str | None, key: str | None, dry_run: bool) -> int:
+def land(call: Call, run_id: str | None, branch: str | None, by: str | None, key: str | None, dry_run: bool) -> int:
     """Bring what has landed in a run into a branch of yours: forward only, checked as it lands, never over changed files.
 
-    A branch that has gone on since gets a merge, which is checked first. Where a manager is bound it takes the manager's proof.
+    Without RUN it is the newest run of this repository. A branch that has gone on since gets a merge, which is checked first.
+    Where a manager is bound it takes the manager's proof.
     """
     from decklog.cli.proving import proving
     from decklog.conductor import starting
@@ -208,7 +304,7 @@ def land(call: Call, run_id: str, branch: str | None, by: str | None, key: str |
     from decklog.tools.toolbox.toolbox import state_home
 
     with call.open() as log:
-        site = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home())
+        site = starting.resume(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
         found = landing.prepare(site, branch, cwd=Path.cwd())
         if not found.is_done and not dry_run:
             landing.examine(site, found)

@@ -1,0 +1,58 @@
+"""A run of the conductor on a terminal: drawn anew in its place whenever something changed."""
+
+import shutil
+import sys
+
+from decklog.cli.screens.lines import Line, Piece, clipped, fit, written
+from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown
+from decklog.figures import dollars
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from decklog.conductor.standing import PieceStanding, Standing
+
+_STYLES = {"landed": GOOD, "needs you": LOUD, "blocked": BAD, "given up": BAD, "waits": DIM, "ready": DIM, "queued": PLAIN}
+# What has landed is only counted once there are more pieces than fit; what is under way is always shown.
+_LINES_AROUND = 6
+
+
+def frame(stands: "Standing", places: int, height: int) -> list[Line]:
+    """Make the lines of a run: how it stands as a whole, then its pieces, those that are under way before those that are over."""
+    head: Line = [Piece(fit(stands.goal, max(places - 30, 20)), STRONG), Piece(f"  {stands.status}  ", DIM)]
+    head.append(Piece(f"spent {dollars(stands.spent_microdollars)}"))
+    room = max(height - _LINES_AROUND, 3)
+    pieces = sorted(stands.pieces, key=lambda piece: (piece.state in ("landed", "waits"), piece.state == "waits"))
+    lines = [head, [Piece(stands.counts())], *(_line(piece) for piece in pieces[:room])]
+    if len(pieces) > room:
+        lines.append([Piece(f"and {len(pieces) - room} more", DIM)])
+    return [clipped(line, places) for line in lines]
+
+
+def _line(piece: "PieceStanding") -> Line:
+    style = _STYLES.get(piece.state, BUSY)
+    return [Piece(f"▸ {fit(piece.name, 16)} "), Piece(fit(piece.state, 10), style), Piece(f" {piece.told()}")]
+
+
+class View:
+    """Draws a run where it drew it last."""
+
+    def __init__(self, stream: "TextIO | None" = None) -> None:
+        self._stream = stream or sys.stdout
+        self._drawn = 0
+        self._last: list[Line] = []
+
+    def draw(self, stands: "Standing") -> None:
+        """Draw how a run stands, unless that is what is there."""
+        size = shutil.get_terminal_size()
+        lines = frame(stands, size.columns, size.lines)
+        if lines == self._last:
+            return
+        colour = are_shown(self._stream)
+        text = "".join(f"{written(line, colour=colour)}\x1b[K\n" for line in lines)
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        # What a longer frame left below is wiped out.
+        self._stream.write(f"{up}{text}\x1b[J")
+        self._stream.flush()
+        self._drawn, self._last = len(lines), lines

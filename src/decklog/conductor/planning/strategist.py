@@ -1,0 +1,51 @@
+"""The stage of planning: an agent proposes a plan in a place of its own; it is checked as data and shown before it is worked."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.agents.session import Outcome
+from decklog.conductor.planning import proposal
+from decklog.conductor.settings import plan
+from decklog.conductor.settings.plan import Plan
+from decklog.conductor.working import Attempt
+from decklog.errors import DecklogError
+
+if TYPE_CHECKING:
+    from decklog.conductor.site import Site
+    from decklog.stores.work.claim import Claim
+
+
+class PlanningAttempt(Attempt):
+    """One attempt at a plan. Whatever else it changed in its place is kept as all attempts are, and used for nothing."""
+
+    def _brief(self) -> str:
+        site = self._site
+        listed = site.repository.on_objects("ls-tree", "-r", "-z", "--name-only", str(self._facts["start"])).out
+        files = [name.decode(errors="replace") for name in listed.split(b"\0") if name]
+        checks = [f"{check.name} ({' '.join(check.command)})" for check in site.configuration.gates]
+        refused = site.stages.was_denied(self._task) or (self._task.reason if self._task.failures else None)
+        return proposal.brief(self._task.objective, files, checks, refused=refused)
+
+    def _judge(self, outcome: Outcome, kept: dict[str, Any]) -> None:
+        content = self._site.repository.read(str(kept["folder"]), proposal.FILE)
+        try:
+            proposed = proposal.read(content, outcome.text, self._task.objective)
+        except DecklogError as problem:
+            words = " ".join(part for part in (problem.message + ".", problem.hint) if part)
+            self._site.stages.unfinished(self._claim, "bad-plan", words)
+            return
+        self._site.stages.proposed(self._claim, proposal.as_json(proposed))
+
+
+def go_on_with(site: "Site", claim: "Claim") -> bool:
+    """Work a plan that a person said yes to; False when there is none yet."""
+    kept = claim.task.inputs.get("plan")
+    if kept is None or not site.stages.was_granted(claim.task):
+        return False
+    site.stages.planned(claim, read_back(kept))
+    return True
+
+
+def read_back(kept: object) -> Plan:
+    """Read a plan as it was kept."""
+    return plan.parse(json.dumps(kept).encode(), is_json=True)

@@ -1,0 +1,132 @@
+"""Claude Code and Codex themselves under the conductor, with a model that answers by script: each lands, whatever it meets."""
+
+import json
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.conductor.site import Site
+from tests.agents.fake_model import FakeModel, Step, Use
+from tests.agents.real.programs import CLAUDE, CODEX, needs
+from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, make_checked_repository, settle, states, task_of
+from tests.conductor.test_kills import conducted
+
+TEXT = "def triple(a):\n    return a * 3\n"
+PATCH = "*** Begin Patch\n*** Add File: triple.py\n" + "".join(f"+{line}\n" for line in TEXT.splitlines()) + "*** End Patch\n"
+PIECE: dict[str, Any] = {"name": "triple", "title": "Piece triple", "objective": "lane=work go", "paths": ["triple.py"]}
+SLOW = {**PIECE, "objective": "lane=slow go"}
+
+
+@dataclass
+class Ground:
+    """A repository whose agent is a real program, and the model that it talks to."""
+
+    folder: Path
+    model: FakeModel
+    target: str
+
+    def work(self) -> Site:
+        with Decklog.open(self.target) as log:
+            return Work(log, self.folder, PIECE).run()
+
+    def check_landed(self, site: Site) -> None:
+        with Decklog.open(self.target) as log:
+            there = Site(
+                log=log,
+                run_id=site.run_id,
+                repository=site.repository,
+                configuration=site.configuration,
+                person=site.person,
+            )
+            assert landed_titles(there) == ["Piece triple"], (states(there), task_of(there, "triple.w1").reason)
+            assert landed(there, "triple.py") == TEXT.strip()
+            assert task_of(there, "triple.w1").failures == 0
+            assert log.journal.verify(site.run_id).ok
+            charged = sum(charge.output_tokens for charge in log.ledger.find(site.run_id, limit=200))
+            assert charged > 0
+
+
+def claude_settings(model: FakeModel, _home: Path) -> str:
+    off = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER")
+    env = {**dict.fromkeys(off, "1"), "ANTHROPIC_BASE_URL": model.address, "ANTHROPIC_API_KEY": "dummy"}
+    return _settings("claude-code", {**env, "CLAUDE_CODE_MAX_RETRIES": "1"})
+
+
+def codex_settings(model: FakeModel, home: Path) -> str:
+    folder = home / ".codex"
+    folder.mkdir()
+    provider = f'name = "fake"\nbase_url = "{model.address}/v1"\nwire_api = "responses"\nenv_key = "FAKE_KEY"'
+    (folder / "config.toml").write_text(
+        f'model = "gpt-5.5"\nmodel_provider = "fake"\n[model_providers.fake]\n{provider}\nrequest_max_retries = 1\n'
+        "stream_max_retries = 1\n[analytics]\nenabled = false\n"
+    )
+    # Its own sandbox needs rights that a container may not have; what holds it in is ours.
+    command = ["codex", "exec", "--json", "--sandbox", "danger-full-access", "-"]
+    return _settings("codex", {"CODEX_HOME": str(folder), "FAKE_KEY": "dummy"}, f"command = {json.dumps(command)}\n")
+
+
+def _settings(program: str, env: dict[str, str], more: str = "") -> str:
+    quiet = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", **env}
+    values = ", ".join(f"{name} = {json.dumps(value)}" for name, value in quiet.items())
+    own = f'[agents.real]\nextends = "{program}"\n{more}probe = []\nenv = {{ {values} }}\n[roles]\nworker = ["real"]\n'
+    return SETTINGS + own
+
+
+PROGRAMS = {
+    "claude": (CLAUDE, claude_settings, Use("Write", {"file_path": "triple.py", "content": TEXT})),
+    "codex": (CODEX, codex_settings, Use("apply_patch", {"input": PATCH})),
+}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=needs(PROGRAMS[name][0])) for name in PROGRAMS])
+def ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+    program, settings, use = PROGRAMS[request.param]
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/local/bin:/usr/bin:/bin")
+    steps = [Step("I write it.", (use,)), Step("It is written.")]
+    slow = [steps[0], Step("It is written.", seconds=6)]
+    with FakeModel({"work": steps, "slow": slow}) as model:
+        folder = make_checked_repository(tmp_path / "repository")
+        settle(folder, settings(model, home))
+        yield Ground(folder, model, str(tmp_path / "decklog.db"))
+
+
+def test_a_piece_lands(ground: Ground) -> None:
+    ground.check_landed(ground.work())
+
+
+def test_a_quota_costs_no_attempt(ground: Ground) -> None:
+    ground.model.troubles += [429] * 2
+    ground.check_landed(ground.work())
+    with Decklog.open(ground.target) as log:
+        assert [gate.state for gate in log.gates.find()] in ([], ["open"])
+
+
+def test_a_stream_that_is_cut_is_gone_on_with(ground: Ground) -> None:
+    ground.model.troubles += [0]
+    ground.check_landed(ground.work())
+
+
+def test_a_lost_login_waits_for_a_person(ground: Ground) -> None:
+    ground.model.troubles += [401] * 8
+    site = ground.work()
+    with Decklog.open(ground.target) as log:
+        assert [gate.reason for gate in log.gates.find(state="closed")] == ["login"]  # type: ignore[arg-type]
+        assert log.tasks.get(f"{site.run_id}.triple.w1").failures == 0
+    ground.model.troubles.clear()
+    ground.check_landed(ground.work())
+
+
+def test_a_program_outlives_its_conductor_and_is_adopted(ground: Ground) -> None:
+    assert conducted(ground.target, ground.folder, (SLOW,), "spawn:settled") == -signal.SIGKILL
+    with Decklog.open(ground.target) as log:
+        site = Work(log, ground.folder, SLOW).run()
+        assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1, "it was not started again"
+    ground.check_landed(site)

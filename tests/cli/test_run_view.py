@@ -1,0 +1,36 @@
+"""A run on a terminal: in its width and height, drawn in its place."""
+
+import io
+
+from decklog.cli.screens.lines import cells, written
+from decklog.cli.screens.run import View, frame
+from decklog.conductor.standing import PieceStanding, Standing
+
+
+def stands(*states: str, goal: str = "Teach the parser to read trailing commas") -> Standing:
+    pieces = tuple(PieceStanding(f"piece-{number}", state, "", 1, 1) for number, state in enumerate(states))
+    return Standing("run_1", goal, "active", pieces, 3_120_000)
+
+
+def test_what_is_under_way_stands_before_what_is_over_and_everything_fits() -> None:
+    text = [written(line, colour=False) for line in frame(stands("landed", "work", "waits", "needs you"), 80, 24)]
+    assert text[0].startswith("Teach the parser")
+    assert text[0].endswith("active  spent $3.12")
+    assert [line.split()[1] for line in text[2:]] == ["piece-1", "piece-3", "piece-0", "piece-2"]
+    for places, height in ((80, 24), (40, 10)):
+        lines = frame(stands(*["work"] * 50, goal="x\n" * 200), places, height)
+        assert len(lines) < height
+        assert all(sum(cells(piece.text) for piece in line) <= places for line in lines)
+    assert written(lines[-1], colour=False) == "and 46 more"
+
+
+def test_it_is_drawn_over_what_was_drawn_and_not_again_when_nothing_changed() -> None:
+    stream = io.StringIO()
+    view = View(stream)
+    view.draw(stands("work", "work"))
+    first = stream.getvalue()
+    assert first.count("\n") == 4
+    view.draw(stands("work", "work"))
+    assert stream.getvalue() == first
+    view.draw(stands("landed"))
+    assert stream.getvalue()[len(first) :].startswith("\x1b[4A")

@@ -1,0 +1,117 @@
+"""A plan can be proposed by an agent, which is checked as data and shown first, or made of tasks that are in the log."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Conflict, Decklog, Invalid
+from decklog.conductor import starting
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.planning import proposal
+from decklog.conductor.planning.from_tasks import plan_of
+from decklog.conductor.site import Site
+from decklog.conductor.standing import standing
+from decklog.conductor.starting import Wanted
+from tests.conductor.plans import landed_titles, piece, states, task_of
+from tests.conductor.scripts import script
+
+GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+
+
+@pytest.fixture
+def target(sqlite_target: str) -> str:
+    """One engine is enough: the verbs are tested on both."""
+    return sqlite_target
+
+
+def worked(log: Decklog, folder: Path, wanted: Wanted) -> Site:
+    site = starting.begin(log, wanted, cwd=folder, state=folder.parent / "state", say=lambda _: None)
+    Conductor(site).run()
+    return site
+
+
+def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, checked: Path, tmp_path: Path) -> None:
+    pieces = [piece("triple", GOOD, paths=["calc.py"]), piece("notes", ["append", "notes.txt", "four\n"])]
+    bad = json.dumps({"pieces": [{"name": "a", "needs": ["nobody"]}]})
+    steps = [
+        ["write", proposal.FILE, json.dumps({"pieces": pieces})],
+        ["once", str(tmp_path / "first"), [["write", proposal.FILE, bad]]],
+        ["append", "calc.py", "broken("],
+    ]
+    goal = "Make it better\n" + script(*steps)
+    site = worked(log, checked, Wanted(goal, goal.encode()))
+    assert states(site) == {"@plan": "waiting"}
+    plan = task_of(site, "@plan")
+    assert plan.failures == 1, "the first was refused with the reason"
+    assert standing(log, site.run_id).outcome == "needs you"
+    (question,) = log.approvals.find(site.run_id)
+    log.approvals.decide(question.id, "granted", by="ana")  # type: ignore[arg-type]
+    assert sorted(landed_titles(worked(log, checked, Wanted(goal, goal.encode())))) == ["Piece notes", "Piece triple"]
+    assert standing(log, site.run_id).outcome == "landed"
+    assert log.effects.open(site.run_id) == []
+
+
+def test_a_plan_that_needs_no_yes_is_worked_and_one_that_stays_bad_is_for_a_person(log: Decklog, checked: Path) -> None:
+    plan = json.dumps({"pieces": [piece("triple", GOOD)]})
+    goal = "Better\n" + script(["print", f"Here it is: {plan}"])
+    site = worked(log, checked, Wanted(goal, goal.encode(), is_plan_asked=False))
+    assert landed_titles(site) == ["Piece triple"]
+    lazy = worked(log, checked, Wanted("Nothing comes of it", b"lazy", is_plan_asked=False))
+    assert (task_of(lazy, "@plan").state, task_of(lazy, "@plan").blocker) == ("blocked", "bad-plan")
+    assert standing(log, lazy.run_id).outcome == "blocked"
+    assert "stuck: bad-plan" in str(log.approvals.find(lazy.run_id)[0].question)
+
+
+BAD: dict[str, tuple[bytes | None, str, str]] = {
+    "nothing": (None, "I looked.", "there is no plan"),
+    "no JSON": (b"{", "", "not JSON"),
+    "a list": (b"[]", "", "no object"),
+    "too large": (b" " * (proposal.LARGEST + 1), "", "larger than"),
+    "too many": (json.dumps({"pieces": [{"name": f"p{n}"} for n in range(41)]}).encode(), "", "41 pieces"),
+    "outside": (json.dumps({"pieces": [{"name": "a", "paths": ["../x"]}]}).encode(), "", "outside of the repository"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_proposal_that_could_not_be_worked_is_refused_by_name(kind: str) -> None:
+    content, said, message = BAD[kind]
+    with pytest.raises(Invalid, match=message):
+        proposal.read(content, said, "g")
+
+
+def test_pieces_that_may_change_the_same_paths_get_an_order_and_others_none() -> None:
+    given: list[dict[str, Any]] = [
+        {"name": "a", "paths": ["src/a.py"]},
+        {"name": "b", "paths": ["src/**"]},
+        {"name": "c", "paths": ["docs/"]},
+        {"name": "d", "paths": ["src/a.py"], "needs": ["e"]},
+        {"name": "e", "paths": ["src/a.py"], "needs": ["b"]},
+        {"name": "f"},
+    ]
+    found = proposal.read(json.dumps({"pieces": given, "goal": "another"}).encode(), "", "mine")
+    assert {one.name: set(one.needs) for one in found.pieces} == {
+        "a": set(),
+        "b": {"a"},
+        "c": set(),
+        "d": {"e"},
+        "e": {"b"},
+        "f": set(),
+    }
+    assert found.goal == "mine"
+
+
+def test_tasks_of_the_log_are_worked_as_pieces_and_are_done_when_those_have_landed(log: Decklog, checked: Path) -> None:
+    log.runs.start("Imported", run_id="board")
+    first = log.tasks.add("board", "Triple", task_id="BD-1", objective=piece("x", GOOD)["objective"])
+    second = piece("y", ["replace", "calc.py", "a * 3", "add(a, double(a))"])["objective"]
+    log.tasks.add("board", "Use it", task_id="bd.1", objective=second, depends_on=[first.id])
+    log.tasks.abandon(log.tasks.add("board", "Not wanted", task_id="no").id, reason="no")
+    plan = plan_of(log, "board")
+    assert [(one.name, one.needs) for one in plan.pieces] == [("bd-1", ()), ("bd-1-2", ("bd-1",))]
+    site = worked(log, checked, Wanted(plan.goal, b"tasks", plan))
+    assert landed_titles(site) == ["Triple", "Use it"]
+    assert {task.id: task.state for task in log.tasks.find("board")} == {"BD-1": "done", "bd.1": "done", "no": "abandoned"}
+    with pytest.raises(Conflict, match="no task that is still to be done"):
+        plan_of(log, "board")
