@@ -91,7 +91,8 @@ def _fork(number: int, job: Job, gate: int, opener: int) -> tuple[int, int]:
 
 
 def prepare() -> Callable[..., None]:
-    """Import the jobs, and give what runs one in several processes."""
+    """Import the jobs and what they need, and give what runs one in several processes."""
+    import tests.imported  # noqa: F401
     from tests.db import jobs
 
     def run(name: str, count: int, arguments: list[Any]) -> None:

@@ -10,9 +10,7 @@ from decklog import Decklog, DecklogError
 
 # Children are forked from a server that has opened nothing and has imported what they need: real, at a tenth of the cost.
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(
-    ["hypothesis", "pytest", "psycopg_pool", "decklog.db.postgres.database", "tests.conftest", __name__]
-)
+CONTEXT.set_forkserver_preload(["hypothesis", "pytest", "tests.conftest", "tests.imported", __name__])
 
 
 def _work(target: str, barrier: Barrier, answers: Any, job: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
