@@ -13,8 +13,16 @@ from decklog.redact.view import Found, View
 _MOST_KNOWN = 4_096
 _LONGEST_DOUBT = 64
 _LONGEST_ADDRESS = 1_024
+_LONGEST_NAME = 32
 _UNDERSCORE = ord("_")
+_BRACKET = ord("(")
 _PORT = re.compile(r"\d{2,5}(?:[/?#]|$)")
+_HOST = re.compile(r"@(?:[\w-]+\.[\w.-]+|localhost|[\w-]+:\d|[\w.-]+/[\w.-]*@[\w.-]*$|\[)")
+# Numbers of anything but a person's choice.
+_ROUND = re.compile(r"1024|2048|4096|8192|\d+00")
+# What a test presses after it typed a password.
+_TYPED_KEY = re.compile(r"\{\w+\}$")
+_SECOND_HOST = re.compile(r"@[\w-]*[^\s\"'<>`@]*@(?=[\w-]+(?:\.[\w.-]+|:\d|/|$))")
 
 
 class RuleSet:
@@ -27,6 +35,7 @@ class RuleSet:
         self._starts = Pattern(self._beginnings(starts))
         self._each: dict[int, Pattern] = {}
         self._known: dict[bytes, list[int]] = {}
+        self._before = {index: rule.before for index, rule in enumerate(rules) if rule.before}
 
     def _beginnings(self, starts: Callable[[Rule], str]) -> str:
         return "|".join(_edge(rule) + starts(rule) for rule in self._rules)
@@ -41,8 +50,11 @@ class RuleSet:
         # Lasts for one text: secrets must not linger in the process.
         known: dict[tuple[int, str], bool] = {}
         while place := self._next(data, position):
-            position = max(place[1], place[0] + 1)
+            # What is looked for after a bracket may itself begin inside it.
+            position = place[0] + 1 if data[place[0]] == _BRACKET else max(place[1], place[0] + 1)
             for index in self._candidates(data, place):
+                if index in self._before and not _name_before(view.text, place[0]).endswith(self._before[index]):
+                    continue
                 secret = self._secret_at(index, data, place[0])
                 if secret is None:
                     continue
@@ -132,7 +144,7 @@ class MarkedSet(RuleSet):
 
 
 def _start(rule: Rule) -> str:
-    return rule.keep if rule.keep else beginning(rule.pattern)
+    return rule.start or rule.keep or beginning(rule.pattern)
 
 
 def _whole(rule: Rule) -> str:
@@ -141,6 +153,10 @@ def _whole(rule: Rule) -> str:
 
 def _edge(rule: Rule) -> str:
     return "" if rule.glued else r"\b"
+
+
+def _name_before(text: str, place: int) -> str:
+    return text[max(0, place - _LONGEST_NAME) : place].lower()
 
 
 def _before_marker(text: str, start: int, end: int) -> int:
@@ -154,6 +170,9 @@ def _before_marker(text: str, start: int, end: int) -> int:
 def _past_escapes(view: View, end: int) -> int:
     """Give the end of a password in an address: an `@` that is written as an escape is part of it."""
     last = end
+    if (further := _SECOND_HOST.match(view.text, end, end + _LONGEST_DOUBT)) and not _HOST.match(view.text, end):
+        # The host comes after the last sign: what stands before has neither a dot nor a port.
+        return further.end() - 1
     while view.text[last : last + 1] == "@" and view.width(last) > 1:
         last = view.text.find("@", last + 1, end + _LONGEST_DOUBT)
     return last if last >= 0 and not any(map(str.isspace, view.text[end:last])) else end
@@ -161,9 +180,9 @@ def _past_escapes(view: View, end: int) -> int:
 
 def _is_url_password(text: str, first: int, start: int, end: int) -> bool:
     """Tell whether a password in an address is one: not a port and a path, not `user:pass@localhost`."""
-    if text[start].isdigit() and _PORT.match(text, start, end):
-        return False
     user = text[first : start - 1].rpartition("/")[2]
+    if text[start].isdigit() and _PORT.match(text, start, end) and not (text[start:end].isdigit() and user.isalpha()):
+        return False
     return not values.is_documented_pair(user, text[start:end], text[end : end + 64])
 
 
@@ -171,6 +190,10 @@ def is_real(rule: Rule, secret: str) -> bool:
     """Tell a secret from something of the same shape that stands for one, or for nothing."""
     if rule.name == "private-key":
         return values.has_key_body(secret)
+    if rule.name == "pin" and _ROUND.fullmatch(secret):
+        return False
+    if rule.name == "typed-password":
+        secret = _TYPED_KEY.sub("", secret)
     is_jumble = values.is_jumble(secret[-16:]) and not values.is_example(secret)
     if rule.keep:
         if not is_jumble and values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
@@ -183,6 +206,10 @@ def is_real(rule: Rule, secret: str) -> bool:
         return is_jumble or values.is_jumbled_key(secret[3:])
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)
+    if rule.keep and values.is_public(secret):
+        return False
+    if rule.odd:
+        return is_jumble or values.is_odd(secret)
     return not rule.random or is_jumble or values.looks_random(secret)
 
 

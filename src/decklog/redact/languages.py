@@ -17,7 +17,7 @@ _OTHER = (
     *("парол", "Парол", "κωδικ", "Κωδικ", "סיסמ", "كلمة", "رمز", "पासवर्ड", "รหัสผ่าน"),
     *("密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호"),
 )
-_LETTERS = Pattern(r"[?]{2,}")
+_LETTERS = re.compile(rb"\?+")
 _WORD = (
     r"clave|mdp|has[łl]o|contrase[ñn]a|mot de passe|passwort|kennwort|senha|palavra-passe|wachtwoord|l[öo]senord(?:et)?"
     r"|passordet|passord|adgangskoden?"
@@ -67,13 +67,14 @@ def _places(view: View) -> Iterator[int]:
 
 def _other_places(view: View) -> Iterator[int]:
     """Give the places of words in other alphabets, looked for only where letters of such stand."""
-    position = 0
-    while span := _LETTERS.find(view.data, position):
-        start, position = span
-        if view.text[start:position].isascii():
+    start = view.data.find(b"??")
+    while start >= 0 and (letters := _LETTERS.match(view.data, start)):
+        position = letters.end()
+        place, start = start, view.data.find(b"??", position)
+        if view.text[place:position].isascii():
             continue
         for word in _OTHER:
-            place = view.text.find(word, start, position)
-            while place >= 0:
-                yield place
-                place = view.text.find(word, place + len(word), position)
+            found = view.text.find(word, place, position)
+            while found >= 0:
+                yield found
+                found = view.text.find(word, found + len(word), position)

@@ -58,9 +58,12 @@ _PLAIN_KEYS = word_set(
 _PUBLIC = word_set(
     """
     public pub publishable primary foreign partition sort cache idempotency dedupe dedup deduplication unique
-    lookup row composite shard routing natural surrogate candidate translation message locale i18n metric label
+    lookup row composite shard natural surrogate candidate translation message locale i18n metric label
     tag event feature flag option map dict group order range join index socket websocket
     """
+)
+_CODE_OWNERS = word_set(
+    "unlock access door gate alarm safe entry pin recovery backup rescue activation puk pairing invite otp mfa"
 )
 _PAT_OWNERS = word_set(
     """
@@ -121,11 +124,15 @@ def _is_session(last: str, before: str, parts: list[str]) -> bool:
 def _password(last: str, before: str) -> str | None:
     if last.endswith(_PASS_ENDS) or last in _PASS_WORDS:
         return "password"
-    return "password" if last == "phrase" and before in ("pass", "seed", "secret") else None
+    if last == "phrase" and before in ("pass", "seed", "secret"):
+        return "password"
+    if last in ("pin", "pincode") or (last == "code" and before in _CODE_OWNERS):
+        return "pin"
+    return None
 
 
 def _secret(last: str, before: str) -> str | None:
-    if last.endswith("secret"):
+    if last.endswith("secret") or (last == "seed" and before in ("otp", "totp", "mfa", "secret", "wallet")):
         return "secret"
     if last in ("credential", "credentials", "creds", "cred") or (last == "pepper" and before):
         return "credential"
@@ -135,6 +142,9 @@ def _secret(last: str, before: str) -> str | None:
 def _token(last: str, before: str, parts: list[str]) -> str | None:
     if last == "token" and parts[-3:-1] == ["public", "key"]:
         # Of an assembly: the digest of a key that everybody may have.
+        return None
+    if last.endswith("webtoken") and len(parts) < 4:
+        # The name of a standard and of the packages for it.
         return None
     if last.endswith("token") and before not in _TOKEN_OWNERS_PLAIN:
         return None if last[:-5] in _TOKEN_OWNERS_PLAIN and last != "token" else "token"
@@ -154,6 +164,6 @@ def _key(last: str, before: str) -> str | None:
         return "api-key"
     if last == "key" and before and before not in _PUBLIC:
         return "key"
-    if (last == "salt" and before) or last == "wif":
+    if (last == "salt" and before) or last == "wif" or (last == "keys" and before in _KEY_OWNERS):
         return "key"
     return None

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from decklog.redact import values
-from decklog.redact.patterns.pattern import Pattern
+from decklog.redact import next_lines, values
+from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 from decklog.redact.view import Found, View
 
@@ -26,7 +26,7 @@ _USER_BEFORE = re.compile(
     r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as)\b[ \t:=]*[\"'`]?[\w.@+-]+|@[\w.-]+)[\"'`]?"
     r"(?:[ \t]*[,;/|]|[ \t]+(?:and|with))[ \t]*(?:the[ \t]+)?$"
 )
-_GROUPS = re.compile(r"\d{3,6}(?:-\d{3,6})+")
+_GROUPS = re.compile(r"\d{2,6}(?:-\d{2,6})+")
 _OWNED = re.compile(r"(?i)\b(?:my|the|your|his|her|our|their|sim|card|door)[ \t]+$")
 _PURPOSES = word_set(
     """
@@ -138,7 +138,7 @@ def _is_mixed(text: str, start: int, value: str) -> bool:
 
 def _is_node_cookie(text: str, start: int, value: str) -> bool:
     if text[start : start + 6].lower() == "cookie" and text[start - 1 : start] != "-":
-        return False
+        return value.isalpha() and value.isupper() and len(value) >= 16
     return values.is_told(value) or (value.isupper() and len(value) >= 12) or (len(value) >= 20 and not values.is_word(value))
 
 
@@ -283,7 +283,7 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "connection-password",
-        r"login\(|log_in\(|sign_?in\(|logon\(|authenticate\(|auth\(|set_?credentials\(|basic_?auth\(|connect\(",
+        r"login\(|log_in\(|sign_?in\(|logon\(|authenticate\(|auth\(|set_?credentials\(|(?:set_?)?basic_?auth\(|connect\(",
         "",
         r"[ \t]*(?:(?:[\w.$]{1,64}|\"[^\"\n]{1,64}\"|'[^'\n]{1,64}'),[ \t]*){1,3}[\"']([^\"'\n\s]{6,64})[\"']",
         _is_partner,
@@ -299,9 +299,9 @@ TELLINGS: tuple[Telling, ...] = (
 )
 # Of two openings at one place the first is taken: the one with a bracket is the longer.
 _BY_LENGTH = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
-_OPENINGS = Pattern(rf"(?i)\b(?:{'|'.join(_BY_LENGTH)})")
+_OPENINGS = Pattern(rf"(?i)\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING})")
 _COMMENTS = Pattern(
-    r"(?i)[\"'][)\];, \t]*(?:#|//|--|/\*)[ \t]*(?:[a-z-]{1,16}[ \t]){0,3}"
+    r"(?i)[\"']\.toCharArray|[\"'][)\];, \t]*(?:#|//|--|/\*)[ \t]*(?:[a-z-]{1,16}[ \t]){0,3}"
     r"(?:password|passwd|passphrase|pwd|secret|api key|token)\b"
     r"|[!-~][ \t]+as[ \t]+(?:(?:the|my|your|our|its|his|her|their|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}"
     r"(?:password|passphrase|passcode|passwd|pwd|pw)"
@@ -317,14 +317,29 @@ _GROUP = re.compile(r"(?<!\\)\((?!\?)")
 
 def find(view: View) -> Iterator[Found]:
     """Find what a sentence, a call or the comment behind it tells to be a secret."""
-    yield from _find_told(view)
-    yield from _find_commented(view)
+    opened = _opened(view)
+    yield from _find_told(view, opened)
+    if opened or b"toCharArray" in view.data:
+        # Its words are among those that open a telling.
+        yield from _find_commented(view)
+    if "\n" in view.text:
+        yield from next_lines.find(view, [start for start, _ in opened])
 
 
-def _find_told(view: View) -> Iterator[Found]:
-    data, position = view.data, 0
-    while span := _OPENINGS.find(data, position):
+def _opened(view: View) -> list[Span]:
+    """Give the places where something is told, or announced for the next line."""
+    places, position = [], 0
+    while span := _OPENINGS.find(view.data, position):
         position = span[1]
+        places.append(span)
+    return places
+
+
+def _find_told(view: View, opened: list[Span]) -> Iterator[Found]:
+    data, position = view.data, 0
+    for span in opened:
+        if span[0] < position:
+            continue
         candidates = _candidates(data[span[0] : span[1] + 1], span[1] - span[0])
         if not candidates or _any_of(candidates).end_at(data, span[1], len(data)) == span[1]:
             continue

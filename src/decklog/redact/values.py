@@ -3,6 +3,7 @@
 import re
 from binascii import a2b_base64
 
+from decklog.redact.lookalikes import is_foreign_label
 from decklog.redact.names import kind_of
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
@@ -15,6 +16,7 @@ _PLACEHOLDER = re.compile(
     | [._-]<[a-z][a-z0-9 _-]*>$
     | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
     | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
+    | ^@microsoft\.keyvault\( | ^\.[*+] | ^(?:string|text|digest|references|integer)(?::\w+)+$
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
     | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
       (?:[a-z0-9]+[-_ .]){0,3}
@@ -93,6 +95,14 @@ _ANSWERS = word_set(
 )
 # No address: its first part is a word with a year, and its second one has no dot.
 _PASSWORD_WITH_AT = re.compile(r"[A-Za-z]+\d{2,}\w*@[A-Za-z0-9]+|[A-Z][a-z]+@\d{2,}[!?]?")
+_PUBLIC_MARKS = ("phc_", "pk_live_", "pk_test_", "pk.eyJ", "AAAAB3NzaC1", "AAAAC3NzaC1", "ssh-rsa ", "ssh-ed25519 ")
+_HOLDERS = word_set(
+    """
+    config cfg conf settings this self args opts options env process user data form props state req request body params
+    input inputs values ctx context secrets vars var local locals module each item row event e i t auth creds credentials
+    app session cls obj spec os string crypto bcrypt users account response res payload model model_config field fields
+    """
+)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _WORDY = re.compile(r"(?:[A-Z]{0,5}[a-z]{2,}|[A-Z]{2,6}|\d{1,4})+$")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{8,}")
@@ -106,7 +116,7 @@ def is_placeholder(value: str) -> bool:
         return True
     if _MASK.issuperset(bare[:256]) and bare not in ("x", "X", "0"):
         return True
-    if not bare.isascii() and (len(bare) < 4 or bare.isalpha()):
+    if not bare.isascii() and (len(bare) < 4 or bare.isalpha() or is_foreign_label(bare)):
         return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
@@ -128,6 +138,25 @@ def _is_odd_in_brackets(value: str) -> bool:
 def is_label(name: str, value: str) -> bool:
     """Tell whether a value is what a translation calls the thing: `"secret": "Geheimnis"`."""
     return len(value) < 24 and value.istitle() and value.isalpha() and name.strip("-") in ("secret", "token", "Secret", "Token")
+
+
+def is_public(value: str) -> bool:
+    """Tell whether a key says of itself that everybody may see it."""
+    return value.startswith(_PUBLIC_MARKS)
+
+
+def is_mixed_key(value: str) -> bool:
+    """Tell whether a value can be nothing but a key: long, random, and of all three kinds of characters."""
+    mixes = any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))
+    return mixes and len(value) >= 24 and " " not in value and looks_random(value) and is_jumbled_key(value)
+
+
+def is_dotted(value: str) -> bool:
+    """Tell whether words are joined by dots, and the first is not one that programs keep their settings in."""
+    first, *others = value.split(".")
+    return (
+        len(others) > 1 and all(map(str.isalpha, [first, *others])) and first.lower() not in _HOLDERS and not is_reference(value)
+    )
 
 
 def is_assembly_token(name: str, value: str) -> bool:
@@ -179,6 +208,15 @@ def is_told_plainly(value: str) -> bool:
     if "@" in value:
         return bool(_PASSWORD_WITH_AT.fullmatch(value))
     return any(map(str.isalpha, value)) and not _NUMBERED_THING.match(value) and value[-1] not in ")]"
+
+
+def is_odd(value: str) -> bool:
+    """Tell whether a word has a number or a sign among its letters, and is no version, name of a file, variable or call."""
+    if not any(map(str.isalpha, value)) or not (_DIGIT.search(value) or _SIGNS.intersection(value[:-1])):
+        return False
+    if is_harmless(value) or is_example(value) or is_public(value) or _NUMBERED_THING.match(value):
+        return False
+    return not (is_reference(value) or _NUMBERED_TERMS.fullmatch(value) or (is_code(value, "") and not is_capped(value)))
 
 
 def is_typed_phrase(value: str) -> bool:

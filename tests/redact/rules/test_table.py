@@ -8,7 +8,7 @@ from decklog.redact import RULES, redact
 from decklog.redact.finder import MarkedSet
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import PREFIXED
-from decklog.redact.values import looks_random
+from decklog.redact.values import is_odd, looks_random
 from tests.redact.samples import sample
 
 # What these describe by shape must also decode, or have a body, which a random text rarely does.
@@ -18,7 +18,10 @@ _OTHERS = [rule for rule in RULES if rule.name not in _CHECKED]
 
 def _texts(rule: Rule) -> list[str]:
     dice = random.Random(rule.name)
-    return [sample(rule.keep, dice) + sample(rule.pattern, dice) + sample(rule.until, dice) for _ in range(24)]
+    name = rule.before[0] if rule.before else ""
+    secrets = [sample(rule.pattern, dice) for _ in range(96 if rule.odd else 24)]
+    secrets = [secret for secret in secrets if not rule.odd or is_odd(secret)]
+    return [name + sample(rule.keep, dice) + secret + sample(rule.until, dice) for secret in secrets[:24]]
 
 
 @pytest.mark.parametrize("rule", _OTHERS, ids=lambda rule: rule.name)

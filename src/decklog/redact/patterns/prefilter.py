@@ -53,6 +53,7 @@ _NAMES = {
     "salt": (),
     "wif": (),
     "mdp": (),
+    "seed": (),
     "kennwort": (),
     "senha": (),
     "contrase": (),
@@ -70,8 +71,10 @@ _NAMES = {
 _COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
     *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring", "sudo -s", "chpasswd"),
+    *("gpg", "kinit", "cryptsetup", "restic", "borg", "heroku", "vercel", "wrangler", "rclone", "cosign", "keyring", "firebase"),
+    *("flyctl", "keepass", "kubeseal", "oathtool", "htpasswd", "vncpasswd", "smbpasswd", "ssh-add", "az ", "pass insert"),
     *("lftp", "twine", "snmp", "ssh-keygen", "etcdctl", "cqlsh", "winexe", "ipmitool", "isql", "exec"),
-    *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "usermod", "rar ", "openssl", "ncftp"),
+    *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "vault", "usermod", "rar ", "openssl", "ncftp"),
 )
 # What comes before a password with nothing but a blank between.
 _PASS_DIRECTIVES = ("password ", "passphrase ", "passcode ", "bindpasswd ", "pass ")
@@ -101,6 +104,28 @@ _CALLS = (
     "cookie",
     "jwt.",
     "hmac",
+)
+# What comes before a token or a password with a number in it, in commands, devices' settings and calls.
+_GIVING = (
+    *("impdp", "expdp", "sqlldr", "rman ", "exp ", "imp ", "http-basic", "bundle", "codecov", "cracked", "recovered"),
+    *("setapikey", "unseal", "keychain", "radius", "tacacs", "key-string", "-key ", " key ", "client(", "search(", "api("),
+    *("chararray", "crypt'", 'crypt"', "composer config", "poetry config", " community", "_pw ", "-from-literal"),
+    *("doctl", "coveralls", "travis", "nuget", "vercel", "netlify", "sentry-cli", "hcloud", "glab", "stripe"),
+    *(
+        " -u ",
+        " -t ",
+        " -l ",
+        "passwd/",
+        "put-parameter",
+        "accounts",
+        "secrets",
+        "setuser",
+        " on >",
+        "private-",
+        "_code",
+        "init(",
+        "configure(",
+    ),
 )
 # What a person begins with who tells a password that has a number in it; none of it needs a sign between.
 _TELLING = (
@@ -319,6 +344,8 @@ def _tells(text: str, low: str, data: bytes) -> bool:
         return True
     if len(data.translate(None, _DIGITS)) == len(data):
         return False
+    if any(map(low.__contains__, _GIVING)):
+        return True
     if any(map(low.__contains__, _TELLING)) or (" code" in low and _names_code(low)) or any(map(low.__contains__, _PAIRS_OF)):
         return True
     if ("pass" in low or "pw" in low) and ("password" in low or " as " in low or "'s" in low or " ist " in low or " - " in low):

@@ -2,6 +2,9 @@
 
 from decklog.redact.rules.rule import Rule, rule
 
+# Two texts in a row, or one that could be a key: most calls have neither.
+_ARGUMENTS = r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*(?:\w+\()?[\"']|[\w.~+/=-]{20,}[\"'])"
+
 CALLS: tuple[Rule, ...] = (
     rule("signing-secret", "define", r"[^\"'\n]{32,}", keep=r"define\([ \t]*[\"'][A-Z_]{0,40}(?:SALT|KEY)[\"'],[ \t]*[\"']"),
     rule(
@@ -18,9 +21,11 @@ CALLS: tuple[Rule, ...] = (
     ),
     rule(
         "signing-secret",
-        "hmac.new fernet aesgcm secretkeyspec",
+        "hmac fernet aesgcm secretkeyspec signingkey secretkey",
         r"[^\"'\n]{8,}",
-        keep=r"(?:hmac\.new|Fernet|AESGCM|SecretKeySpec)\([ \t]*b?[\"']",
+        keep=r"(?i:hmac\.new|Fernet|AESGCM|SecretKeySpec|hmacShaKeyFor|setSigningKey|(?:create|import|load"
+        r"|parse)SecretKey|hmac_?sha\d+)\("
+        r"[ \t]*b?[\"']",
     ),
     rule(
         "signing-secret",
@@ -35,13 +40,53 @@ CALLS: tuple[Rule, ...] = (
         "construct( pdo( connect( getconnection( imap_open( mysql( mysqli(",
         r"[^\"'\n]{4,}",
         keep=r"(?:PDO(?:->__construct)?|mysqli?(?:_connect)?|getConnection|pymysql\.connect|MySQLdb\.connect|imap_open)\([ \t]*"
-        r"[\"'][^\"'\n]{1,160}[\"'],[ \t]*[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"']",
+        r"(?:[\"'][^\"'\n]{1,160}[\"']|[\w.$>()-]{1,64}),[ \t]*[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"']",
+    ),
+    rule(
+        "connection-password",
+        "(",
+        r"[^\"'\n]{4,}",
+        before="basicauth basic_auth basic_authentication credential credentials authenticate login logon log_in signin sign_in "
+        "simple_bind simple_bind_s ldap_bind",
+        start=_ARGUMENTS,
+        keep=r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*[\"']){0,2}?[^\"'\n]*[\"'],[ \t]*(?:Some\(|String::from\(|&"
+        r"|new[ \t]+\w+\(|@)?[\"']",
+        until=r"[\"'][ \t]*[),]",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "connection-password",
+        "user",
+        r"[^\"'\n]{3,}",
+        keep=r"(?i:user_?(?:pwd|pass(?:word)?)[ \t]*,[ \t]*[\"'][^:\"'\n]{1,64}:)",
+        glued=True,
+    ),
+    rule(
+        "client-key",
+        "(",
+        r"[\w.~+/=-]{20,}",
+        before="client api sdk search twilio stripe pusher init initialize configure configuration mailgun sendgrid apikey "
+        "api_key octokit bot telegraf plaid nexmo vonage pinecone typesense openai anthropic segment analytics bugsnag token",
+        start=_ARGUMENTS,
+        keep=r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*[\"']){0,2}",
+        until=r"[\"']",
+        random=True,
+        glued=True,
+    ),
+    rule(
+        "signing-secret",
+        "crypt",
+        r"[0-9a-f]{32}",
+        keep=r"[\"']crypt[\"'][ \t]*(?:=>|:)[ \t]*[\[{]\s*[\"']key[\"'][ \t]*(?:=>|:)[ \t]*[\"']",
+        glued=True,
     ),
     rule(
         "connection-password",
         "login( ldap_bind( ftp_login( simple_bind credential passwordauth usernamepassword",
         r"[^\"'\n]{4,}",
-        keep=r"(?:(?:smtp|imap|ftp|server|client|conn|session|mail)\w*\.login|ldap_bind|ftp_login|simple_bind_s|NetworkCredential"
+        keep=r"(?:(?:smtp|imap|ftp|server|client|conn|session|mail)\w*\.login|ldap_bind|ftp_login|simple_bind_s"
+        r"|NetworkCredential"
         r"|UsernamePasswordCredentials|UsernamePasswordAuthenticationToken|PasswordAuthentication|Credentials\.basic)\([ \t]*"
         r"(?:\$?\w+,[ \t]*)?[\"'][^\"'\n]{1,96}[\"'],[ \t]*[\"']",
     ),

@@ -30,7 +30,7 @@ KEY_BLOCKS: tuple[Rule, ...] = (
     rule(
         "jwt",
         "eyj",
-        r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{8,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}",
+        r"eyJ[\w-]{8,}={0,2}\.eyJ[\w-]{4,}={0,2}(?:\.[\w-]*={0,2})?|eyJ[\w-]{8,}(?:\.[\w-]*){4}",
         glued=True,
     ),
     rule(
@@ -108,7 +108,7 @@ PLACES: tuple[Rule, ...] = (
         "bearer-token",
         "bearer",
         r"[A-Za-z0-9._~+/-]{12,}={0,2}",
-        keep=r"(?i:bearer[ :=]\s*[\"']?)",
+        keep=r"(?i:bearer[ :=,]\s*[\"']?)",
         random=True,
     ),
     rule("basic-auth", "basic", r"[A-Za-z0-9+/]{8,}={0,2}", keep=r"(?i:basic )"),
@@ -121,7 +121,7 @@ PLACES: tuple[Rule, ...] = (
     rule(
         "pgpass-password",
         ":",
-        r"[^\s:\"'\\]+",
+        r"(?:[^\s:\"'\\]|\\[:\\])+",
         keep=r"(?m:^|[\s\"'])[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*.-]{1,64}:",
         until=r"(?m:$|[\s\"'\\])",
         glued=True,
@@ -251,7 +251,7 @@ PLACES: tuple[Rule, ...] = (
         r"pin(?:[ _-]?code)?[\"']?[ \t]*(?:[:=]|is)[ \t]*[\"']?)",
         until=r"(?:[^\w.:/-]|$)",
     ),
-    rule("pin", "pin", r"\d{6,8}", keep=r"(?i:pin(?:[ _-]?code)?[\"']?[ \t]*(?:[:=]|is)[ \t]*[\"']?)", until=r"(?:[^\w.:/-]|$)"),
+    rule("pin", "pin", r"\d{4,12}", keep=r"(?i:pin(?:[ _-]?code)?[\"']?[ \t]*(?:[:=]|is)[ \t]*[\"']?)", until=r"(?:[^\w.:/-]|$)"),
     rule(
         "directive-password",
         ".password .passwd .secret .token",

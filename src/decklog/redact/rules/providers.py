@@ -32,7 +32,7 @@ CLOUDS: tuple[Rule, ...] = (
         r"ABSK[A-Za-z0-9+/]{60,}={0,2}|bedrock-api-key-[A-Za-z0-9+/]{20,}={0,2}",
     ),
     rule("aws-mws-key", "amzn.mws.", r"amzn\.mws\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
-    rule("google-api-key", "aiza", r"AIza[\w-]{30,}"),
+    rule("google-api-key", "aiza", r"AIza[\w-]{30,}", glued=True),
     rule("google-oauth-token", "ya29.", r"ya29\.[\w-]{20,}"),
     rule("google-refresh-token", "1//0", r"1//0[\w-]{30,}"),
     rule("google-client-secret", "gocspx-", r"GOCSPX-[\w-]{20,}"),

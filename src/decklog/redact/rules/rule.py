@@ -7,8 +7,11 @@ class Rule(NamedTuple):
     """One kind of secret: what it is called, what gives it away, and what of it may stay.
 
     `keywords` are lower-case; the rule can only match a text that holds one of them.
-    `keep` is the pattern of what comes right before the secret and stays, `until` of what must follow it.
+    `keep` is the pattern of what comes right before the secret and stays, `until` of what must follow it, `start` of what `keep`
+    begins with, where looking for all of it would be slow, and `before` has the names of which
+    one must stand before `keep` then.
     A `random` rule has a prefix that ordinary names share, so its match must also look random.
+    An `odd` rule has words of a sentence or names in its place too, so its match must have a number or a sign among its letters.
     A `glued` rule may start in the middle of a word.
     """
 
@@ -18,7 +21,10 @@ class Rule(NamedTuple):
     keep: str = ""
     until: str = ""
     random: bool = False
+    odd: bool = False
     glued: bool = False
+    start: str = ""
+    before: tuple[str, ...] = ()
 
 
 def rule(
@@ -29,7 +35,10 @@ def rule(
     keep: str = "",
     until: str = "",
     random: bool = False,
+    odd: bool = False,
     glued: bool = False,
+    start: str = "",
+    before: str = "",
 ) -> Rule:
     """Write a rule with its keywords as one string."""
-    return Rule(name, tuple(keywords.split()), pattern, keep, until, random, glued)
+    return Rule(name, tuple(keywords.split()), pattern, keep, until, random, odd, glued, start, tuple(before.split()))

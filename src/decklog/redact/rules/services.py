@@ -88,7 +88,7 @@ MONITORING: tuple[Rule, ...] = (
         r"NR(?:AK|II|JS|IQ|RA|AA|BR|SP)-[A-Za-z0-9_-]{18,}",
     ),
     rule("sentry-token", "sntry", r"sntry[su]_[\w+/=-]{30,}|sntrys_eyJ[\w+/=-]{20,}"),
-    rule("posthog-key", "phx_ phc_ phs_", r"ph[xs]_[A-Za-z0-9]{30,}|phc_[A-Za-z0-9]{30,}"),
+    rule("posthog-key", "phx_ phs_", r"ph[xs]_[A-Za-z0-9]{30,}"),
     rule("dynatrace-token", "dt0", r"dt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
     rule("honeycomb-key", "hc", r"hc[abx](?:ik|lk|mk)_[a-z0-9]{20,}"),
     rule("logfire-token", "pylf_", r"pylf_v\d_[a-z]{2,}_\w{20,}"),

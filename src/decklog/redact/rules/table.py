@@ -1,6 +1,6 @@
 """The whole table of rules, in the order in which they are tried."""
 
-from decklog.redact.rules import calls, generic, providers, services, shapes
+from decklog.redact.rules import calls, generic, providers, services, shapes, tools
 from decklog.redact.rules.rule import Rule
 
 _MARKED: tuple[Rule, ...] = (
@@ -19,7 +19,14 @@ _MARKED: tuple[Rule, ...] = (
 PREFIXED: tuple[Rule, ...] = tuple(rule for rule in _MARKED if not rule.keep)
 SHAPED: tuple[Rule, ...] = shapes.SHAPES
 PLACED: tuple[Rule, ...] = (
-    generic.KEY_BLOCKS + tuple(rule for rule in _MARKED if rule.keep) + generic.PLACES + calls.CALLS + generic.COMMANDS
+    generic.KEY_BLOCKS
+    + tuple(rule for rule in _MARKED if rule.keep)
+    + tools.DEVICES
+    + generic.PLACES
+    + calls.CALLS
+    + tools.LOGINS
+    + tools.STORES
+    + generic.COMMANDS
 )
 
 AS_WRITTEN: tuple[Rule, ...] = generic.AS_WRITTEN

@@ -1,0 +1,94 @@
+"""Values that look like a placeholder, a path or a sentence, and are what their name says for all that."""
+
+import re
+import unicodedata
+
+from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
+
+_BRACKETED_WORD = re.compile(r"[\[(]([a-z]{4,})[\])]")
+_BRACED_WITHIN = re.compile(r"[A-Za-z]\{[a-z]{1,12}\}[A-Za-z]")
+_BRACED_BEFORE = re.compile(r"\$\{[A-Za-z]+\}[A-Za-z]+\d\w*")
+_CLOSED_FIRST = re.compile(r"[)\]}][A-Za-z0-9][\w()\[\]{}.!?-]*")
+_JOINS = re.compile(r"[-_.]")
+_LEET = re.compile(r"[A-Za-z]\d{1,2}[A-Za-z]")
+_IN_MASK = word_set("hidden secure secured object filtered omitted stripped truncated blank snip cut elided censored native")
+_ROOTS = word_set(
+    """
+    run etc var usr home opt tmp srv mnt root app apps dev proc sys lib bin data config conf certs ssl api users user
+    accounts me v1 v2 v3 forgot signin signup register docs help static public assets src test tests kv aws prod staging
+    """
+)
+_ASKING = word_set(
+    """
+    should choose pick type provide verify mismatch incorrect short weak long chars character contain contains include
+    between digits letters match matches expired expires sent hint error failed cannot could would may might here there what
+    which why how who where they them only also every each than then so but up out into over after before until optional
+    passphrase passcode passwort kennwort wachtwoord contraseña senha login user username email account file name value
+    forgotten strength protected stored encrypted see ask like managed provided read found missing yet
+    """
+)
+
+
+def is_meant(value: str) -> bool:
+    """Tell whether a quoted value without blanks is no placeholder, path or template, whatever it looks like."""
+    word = _BRACKETED_WORD.fullmatch(value)
+    if word:
+        return word[1] not in BENIGN_WORDS and word[1] not in _IN_MASK
+    if value[:1] in "/\\":
+        return _is_slashed(value)
+    return bool(_BRACED_WITHIN.search(value) or _BRACED_BEFORE.fullmatch(value)) or is_mixed_script(value)
+
+
+def _is_slashed(value: str) -> bool:
+    """Tell whether words between slashes are no place in a file system and no page."""
+    if value[:2] in ("//", "\\\\"):
+        return False
+    parts = [part.lower() for part in re.split(r"[/\\]", value.strip("/\\"))]
+    if len(parts) > 3 or not all(map(str.isalnum, parts)):
+        return False
+    return parts[0] not in _ROOTS and BENIGN_WORDS.isdisjoint(parts) and not any(part.startswith("secret") for part in parts)
+
+
+def is_mixed_script(value: str) -> bool:
+    """Tell whether small letters of English stand beside those of an alphabet that has no capitals."""
+    latin = [char for char in value if char.isascii()]
+    return bool(latin) and all(map(str.islower, latin)) and any(unicodedata.category(char) == "Lo" for char in value)
+
+
+def is_foreign_label(value: str) -> bool:
+    """Tell whether a value is words in another alphabet alone, as a translation has them."""
+    return not any(char.isascii() and char != " " for char in value) and all(
+        char == " " or unicodedata.category(char)[0] in "LM" for char in value
+    )
+
+
+def is_closed_first(value: str) -> bool:
+    """Tell whether a value begins with a closing bracket and goes on as no program does."""
+    return bool(_CLOSED_FIRST.fullmatch(value)) and len(value) > 4
+
+
+def is_phrase(value: str) -> bool:
+    """Tell whether some words are a phrase to get in by, rather than what a form asks for or a program answers."""
+    words = [word.strip(".,;:!?\"'").lower() for word in value[:200].split()]
+    if not 2 < len(words) < 13 or value.rstrip()[-1] in ".:?":
+        return False
+    asking = STOP_WORDS - word_set("the a an is in on of at with by and or my our to for from it this that no not have has")
+    if any(word in asking or word in _ASKING for word in words):
+        return False
+    return all(word.isalnum() or not word.isascii() for word in words if word)
+
+
+def is_worded(value: str) -> bool:
+    """Tell whether words are joined to a phrase with a little word in it, as names of things are not: `cat-on-keyboard`."""
+    parts = _JOINS.split(value)
+    if len(parts) < 3 or not all(map(str.isalpha, parts)):
+        return False
+    if "." in value:
+        return len({part.istitle() for part in parts}) == 2 and not any(part.lower() in BENIGN_WORDS for part in parts)
+    little = {"on", "the", "of", "in", "my", "is", "and", "a", "over", "under", "our", "with", "you", "are", "we", "at"}
+    return bool(little.intersection(parts)) and not any(part in BENIGN_WORDS for part in parts if part not in little)
+
+
+def is_leet(value: str) -> bool:
+    """Tell whether a short value has a number in the middle of its letters."""
+    return len(value) >= 4 and value.isalnum() and bool(_LEET.search(value))

@@ -1,0 +1,168 @@
+"""Secrets on the line below what announces them: a label, a command that prints one, the head of a table's column."""
+
+import re
+from collections.abc import Iterator
+
+from decklog.redact import lookalikes, values
+from decklog.redact.names import kind_of
+from decklog.redact.placeholders import BENIGN_WORDS
+from decklog.redact.view import Found, View
+
+# What a line has in it that announces a secret below, besides the words for one.
+ANNOUNCING = (
+    r"pass(?: show)? [\w./-]+/|op read|rbw get|gopass|lpass|bw get|pwgen|mkpasswd|xkcdpass|genkey|genpsk|keygen"
+    r"|openssl rand|token_hex|token_urlsafe"
+    r"|urandom|base64 (?:-d|--decode)|master\.key|pgpass|oathtool|phx\.gen|key:generate|echo [\"']?[$%]|printenv"
+    r"|(?:terraform|tofu|stack) output|configure get"
+    r"|config:get|config get|-field|private[ _-]key|master[ _-]key|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort"
+    r"|passwort"
+    r"|(?:db|user|root|admin)_password|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
+    r"|unseal|recovery code"
+)
+_LABELS = (":", "：", " is", " are", "=")
+_NO_HEAD = ("(", ")", "{", "}", "=", "<", ">", "[", "]", ": ", ". ")
+_PROMPT = re.compile(r"(?:[\w.@:~/\\()\[\] -]{0,60}?[\w)~\]/])?(?:[$#%❯➜»λ]|>{1,3}|In \[\d+\]:)[ \t]+(?=\S)|\+{1,3}[ \t]+(?=\S)")
+_COMMAND = re.compile(
+    r"(?i)^(?:sudo |docker exec \S+ |kubectl exec [^|]*-- )?(?:cat|echo|printenv|type|get-content|vault|op|pass|gopass"
+    r"|lpass|bw|rbw|aws|az|gcloud"
+    r"|kubectl|oc|terraform|tofu|pulumi|heroku|gh|argocd|security|secret-tool|keyring|doppler|infisical|sops"
+    r"|ansible-vault|gpg|age|credstash"
+    r"|chamber|consul|etcdctl|wp|npm|php|rails|bin/rails|mix|wg|kubeadm|fly|flyctl|oathtool|openssl|pwgen|mkpasswd|jq"
+    r"|yq|head|tr|helm|step|flask"
+    r"|python3?|node|ruby|dotnet|keepassxc-cli|passage|berglas|teller|chezmoi|redis-cli|psql|mysql|sqlite3|curl|cut|awk"
+    r"|grep|sed|base64|docker"
+    r"|systemd-creds|k3s|minikube|jwt|snyk|databricks|cf|ibmcloud|doctl|railway)\b"
+)
+_NOT_PRINTING = re.compile(
+    r"(?i)\b(?:grep -c|wc|ls|list|which|--version|sha\d*sum|md5sum|git (?:log|rev)|create secret|secret create|-o name|\.pub\b)"
+)
+_NEXT = re.compile(
+    r"[ \t\n]{0,12}?(?:=>[ \t]*|Out\[\d+\]:[ \t]*|\"|'|>[ \t]*|\d+[.)][ \t]+|[-*•][ \t]+)?([^\s\"']{4,200})[\"']?[ \t]*(?=\n|$)"
+)
+_RULE = re.compile(r"[\s|+:=─━┼│┃┿├┤╪═-]+")
+_MOST_ROWS = 200
+_LONGEST_LINE = 300
+_SEPARATORS = ("|", "│", "\t", ",", ";")
+_SPACES = re.compile(r"[ \t]{2,}")
+
+
+def find(view: View, places: list[int]) -> Iterator[Found]:
+    """Find what stands below the lines at some places, which name a secret or print one."""
+    text, position = view.text, 0
+    for place in places:
+        if place < position:
+            continue
+        position = text.find("\n", place) + 1
+        if not position:
+            return
+        start = text.rfind("\n", 0, place) + 1
+        if position - start < _LONGEST_LINE:
+            yield from _below(view, text[start : position - 1].rstrip("\r"), position)
+
+
+def _below(view: View, line: str, place: int) -> Iterator[Found]:
+    separator = next((sign for sign in _SEPARATORS if sign in line), "")
+    if separator and line.count(separator) != view.text.count(separator, place, _line_end(view.text, place)):
+        separator = "" if _RULE.match(view.text, place) is None else separator
+    if separator or _SPACES.search(line.strip()):
+        yield from _find_column(view.text, line, place, separator)
+    match = _NEXT.match(view.text, place)
+    if not match:
+        return
+    label = line.rstrip(" \t*_`").endswith(_LABELS)
+    if (label or _prints(line)) and _is_printed(match[1], is_label=label):
+        yield Found(match.start(1), match.start(1) + len(match[1].rstrip(",;")), "printed-secret")
+
+
+def _line_end(text: str, place: int) -> int:
+    return text.find("\n", place) % (len(text) + 1)
+
+
+def _prints(line: str) -> bool:
+    """Tell whether a line is a command that prints a secret."""
+    prompt = _PROMPT.match(line)
+    command = line[prompt.end() :] if prompt else line.lstrip()
+    if _NOT_PRINTING.search(command):
+        return False
+    is_expression = bool(prompt) and kind_of(re.split(r"[^\w.]", command.rstrip(")]'\" \t"))[-1]) is not None
+    return is_expression or (bool(prompt) and bool(re.match(r"[\w./-]+(?:[ \t]|$)", command))) or bool(_COMMAND.match(command))
+
+
+def _is_printed(value: str, *, is_label: bool) -> bool:
+    """Tell whether the line below is a secret: random, or a word with a number or a sign among its letters."""
+    if value[-1] in ":({[" or "[redacted:" in value or values.is_harmless(value) or "=" in value.rstrip("="):
+        return False
+    if values.looks_random(value):
+        return not values.is_numbered_id(value) or not is_label
+    if "/" in value or value.count(":") > 1 or value[0] in "({[<#@":
+        return False
+    return values.is_odd(value) and not (value[:-1].isalpha() or _is_file(value))
+
+
+def _is_file(value: str) -> bool:
+    return "." in value and value.rpartition(".")[2].islower() and len(value.rpartition(".")[2]) < 5 and value.islower()
+
+
+def _find_column(text: str, line: str, place: int, separator: str) -> Iterator[Found]:
+    """Find the cells of a table under a head that names a secret."""
+    if not any(sign in line for sign in _NO_HEAD) and not line.rstrip().endswith((":", "{", ",")):
+        yield from _cells(text, line, place, separator)
+
+
+def _cells(text: str, line: str, place: int, separator: str) -> Iterator[Found]:
+    heads = [_bare(cell) for cell in _split(line, separator)]
+    columns = [index for index, head in enumerate(heads) if head and len(head) < 32 and _names_secret(head)]
+    if len(heads) < 2 or not columns or len(columns) == len(heads) or not all(map(_is_head, heads)):
+        return
+    for _ in range(_MOST_ROWS):
+        end = _line_end(text, place)
+        row = text[place:end]
+        cells = _split(row, separator)
+        if not _RULE.fullmatch(row):
+            if len(cells) != len(heads):
+                return
+            yield from _secrets_in(row, cells, columns, place)
+        place = end + 1
+        if place >= len(text):
+            return
+
+
+def _secrets_in(row: str, cells: list[str], columns: list[int], place: int) -> Iterator[Found]:
+    for column in columns:
+        value = _bare(cells[column])
+        if value and _is_cell(value):
+            offset = sum(len(cell) for cell in cells[:column])
+            start = (
+                place + row.index(value, row.find(cells[column], min(offset, len(row)))) if cells[column] in row[offset:] else -1
+            )
+            if start >= 0:
+                yield Found(start, start + len(value), "listed-password")
+
+
+def _split(line: str, separator: str) -> list[str]:
+    return line.split(separator) if separator else _SPACES.split(line.strip())
+
+
+def _bare(cell: str) -> str:
+    return cell.strip(" \t\"'`*\r")
+
+
+def _names_secret(head: str) -> bool:
+    return kind_of(head) in ("password", "secret", "token", "api-key", "pin") and "hash" not in head.lower()
+
+
+def _is_head(head: str) -> bool:
+    """Tell whether a cell can be the name of a column."""
+    return len(head) < 40 and (not head or head[0].isalpha() or head == "#")
+
+
+def _is_cell(value: str) -> bool:
+    if " " in value:
+        return lookalikes.is_phrase(value) and any(map(str.isdigit, value))
+    if values.is_harmless(value) or value.lower() in BENIGN_WORDS or "[redacted:" in value:
+        return False
+    return (
+        values.looks_random(value)
+        or values.is_odd(value)
+        or (len(value) > 5 and not values.is_word(value) and value[0].isalnum())
+    )

@@ -1,0 +1,234 @@
+"""Secrets among the arguments of programs and in the lines of devices: the place tells them, or the option before them."""
+
+from decklog.redact.rules.rule import Rule, rule
+
+# Bounded gaps: open ones would make every hit on a long line look to the end of that line.
+_QUIET = r"[^\n|;&]{0,120}?\s"
+_GAP = r"[^|;&]{0,160}?"
+_BARE = r"[^\s\"'-][^\s\"']*"
+_TOKEN = r"[\w.~+/=-]{12,}"
+_ASKING = (
+    r"kinit|cryptsetup|(?:ch)?passwd|gpg|ssh-add|sudo|su|login|vncpasswd|faillock|restic|borg|openssl|htpasswd|vault"
+    r"|wrangler|keychain"
+)
+
+LOGINS: tuple[Rule, ...] = (
+    rule(
+        "command-password",
+        "-u -l --user --login",
+        r"[^\s\"'-][^\s\"']{3,}",
+        keep=r"(?:-[uUl]|--user(?:name)?"
+        r"|--login)[ =][\"']?[\w.@\\+-]{1,64}[\"']?[ \t]+(?:-{1,2}[\w-]+[ =][^\s\"'-]\S*[ \t]+){0,2}?"
+        r"-(?:[pPw]|pw|pass)[ \t=]?[\"']?",
+        odd=True,
+        glued=True,
+    ),
+    rule("command-password", "bcp sqlcmd isql osql", _BARE, keep=rf"(?:bcp|sqlcmd|d?b?t?isql|osql)\b{_QUIET}-P[\"']?"),
+    rule("command-password", "_pw", _BARE, keep=r"(?:input|owner|user)_pw[ \t]+[\"']?"),
+    rule("command-password", "ldappasswd", _BARE, keep=rf"ldappasswd\b(?:{_QUIET}|[ \t]+)-[as][ \t]*[\"']?"),
+    rule(
+        "command-password",
+        "impdp expdp sqlldr rman sqlcl exp imp tnsping",
+        r"[^\s\"'@/]+",
+        keep=r"(?:impdp|expdp|exp|imp|sqlldr|rman|sqlcl|tnsping)[ \t]+(?:-\w+[ \t]+|userid=|target[ \t]+)*[\"']?[\w$]{1,30}/",
+        odd=True,
+    ),
+    rule(
+        "command-password",
+        "http-basic",
+        _BARE,
+        keep=r"(?:composer|poetry)[ \t]+config[ \t]+(?:-{1,2}[\w-]+[ \t]+)*http-basic\.\S+[ \t]+[^\s\"']+[ \t]+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "config",
+        r"[^\s\"']+",
+        keep=r"bundle[ \t]+config[ \t]+(?:set[ \t]+)?(?:-{1,2}\w+[ \t]+)*[\w-]+\.[\w./-]+[ \t]+[\"']?[\w.@+-]+:",
+    ),
+    rule(
+        "command-token",
+        "config token",
+        _TOKEN,
+        keep=r"(?:composer|poetry|yarn|npm|pnpm|bundle|git|pip|conda|hub"
+        r"|glab)[ \t]+config[ \t]+(?:set[ \t]+)?(?:-{1,2}[\w-]+[ \t]+)*"
+        r"[\w./:-]*(?i:token|auth)[\w./:-]*[ \t]+[\"']?",
+        random=True,
+    ),
+    rule(
+        "command-password",
+        "keychain security",
+        _BARE,
+        keep=rf"security[ \t]+(?:[\w-]+-keychain[\w-]*|set-key-partition-list|import)\b(?:{_QUIET}|[ \t]+)-[pPk][ \t]+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "<(",
+        r"[^\s\"')]+",
+        keep=r"(?:-file|-fd|password|passphrase|-pass(?:in|wd)?)[ =]<\([ \t]*(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?",
+        glued=True,
+    ),
+    rule(
+        "command-password",
+        "<<<",
+        r"[^\"'\n]+",
+        keep=rf"(?:{_ASKING})\b(?:{_QUIET}|[ \t]+)<<<[ \t]*[\"'](?:[a-z][\w-]{{0,31}}:)?",
+        until=r"[\"']",
+    ),
+    rule(
+        "command-password",
+        "<<<",
+        r"[^\s\"']+",
+        keep=r"read[ \t]+-\w+[ \t]+\w+[ \t]*<<<[ \t]*[\"']?",
+        odd=True,
+    ),
+    rule(
+        "command-password",
+        "unlock login",
+        r"[^\s\"'-][^\s\"']{3,}",
+        keep=r"(?:bw[ \t]+unlock|(?:bw[ \t]+|mega-)login[ \t]+[\"']?\S+@[^\s\"']+[\"']?)[ \t]+[\"']?",
+        odd=True,
+    ),
+    rule(
+        "command-token",
+        "login auth unseal token add save",
+        _TOKEN,
+        keep=r"(?:wandb|netlify|snyk|cargo|vault|railway|ngrok|pulumi|hf|huggingface-cli|modal|replicate|surge|expo|eas"
+        r"|gem|sentry-cli"
+        r"|databricks|prefect|comet|neptune|clearml|roboflow|doppler|fly|flyctl|civo|hcloud|linode-cli|vultr-cli"
+        r"|buildkite-agent|nx-cloud"
+        r"|depot|supabase|turso|neonctl|planetscale|pscale|tailscale|cloudflared|temporal|kaggle|zapier|render|porter"
+        r"|qovery)[ \t]+"
+        r"(?:auth[ \t]+|cloud[ \t]+|config[ \t]+|operator[ \t]+|apikey[ \t]+)?"
+        r"(?:login|auth|add-authtoken|authtoken|unseal|token|set-token|add|save)[ \t]+(?:--?[\w-]+[ =])?[\"']?",
+        random=True,
+    ),
+    rule(
+        "command-token",
+        "-t -k -g",
+        _TOKEN,
+        keep=r"(?:codecov\w*|doctl|coveralls|travis|nuget|stripe|vercel|netlify|sentry-cli|hcloud|glab)"
+        rf"\b(?:{_QUIET}|[ \t]+)-[tkg][ =][\"']?",
+        random=True,
+    ),
+    rule("command-token", "setapikey", _TOKEN, keep=r"(?i:setapikey)[ \t]+[\"']?"),
+)
+
+STORES: tuple[Rule, ...] = (
+    rule(
+        "command-secret",
+        "--",
+        r"[^\s\"']+",
+        keep=r"(?:ssm[ \t]+put-parameter|keyvault[ \t]+secret[ \t]+set|secret[ \t]+(?:set|add|create|update)"
+        r"|variable[ \t]+(?:set|create))"
+        rf"\b{_GAP}--(?:value|secret-value|data)[ =][\"']?",
+        odd=True,
+    ),
+    rule(
+        "command-secret",
+        "secret",
+        r"[^\s\"']{4,}",
+        keep=r"(?:fly|flyctl|gigalixir|supabase|wrangler|doppler|infisical|railway|azd|copilot|eas|netlify|cf|deployctl"
+        r"|modal|snow|teller)[ \t]+"
+        r"secrets?[ \t:](?:set|put|create|import|add)?[ \t]*(?:-{1,2}[\w-]+(?:[ =]\S+)?[ \t]+)*[\w./-]+[ =][\"']?",
+        odd=True,
+    ),
+    rule(
+        "command-secret",
+        "--from-literal",
+        r"[^\s\"']+",
+        keep=rf"create[ \t]+secret\b{_GAP}--from-literal[ =][\"']?[\w.-]+=[\"']?",
+        odd=True,
+    ),
+    rule(
+        "command-secret",
+        "echo printf",
+        r"[^\s\"'|][^\"'|\n]{3,120}?",
+        keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"']%s\s?[\"'][ \t]+)?[\"']?",
+        until=r"[\"']? ?\| (?:npx |sudo )?(?:gcloud secrets|gh secret|gh auth|vercel env|docker secret|podman secret"
+        r"|vault|wrangler|cryptsetup"
+        r"|gpg|openssl|kinit|smbpasswd|ssh-add|firebase|flyctl|heroku|pass insert|keepassxc-cli|rclone|cosign|restic"
+        r"|borg|ansible-vault"
+        r"|htpasswd|vncpasswd|az keyvault|aws secretsmanager|kubeseal|kubectl create secret|secret-tool|keyring"
+        r"|security|oathtool)",
+        odd=True,
+    ),
+    rule("command-password", "password", _BARE, keep=r"passwd/[\w-]+password(?:-again)?[ \t]+password[ \t]+"),
+    rule(
+        "command-password",
+        "cracked potfile",
+        r"[^\s\"']{4,}",
+        keep=r"(?i:(?:cracked|potfile)[ \t:]+[0-9a-f]{4,}:)",
+        odd=True,
+    ),
+)
+
+DEVICES: tuple[Rule, ...] = (
+    rule(
+        "directive-password",
+        "community",
+        r"[^\s\"';]+",
+        keep=r"(?i:(?:snmp[_-]?|trap)community(?:[_-]?string)?[ \t:=]+[\"']?)",
+        odd=True,
+    ),
+    rule(
+        "directive-secret",
+        "key authentication password secret psk",
+        r"[^\s\"';{}]{4,}",
+        keep=r"(?i:(?:(?:radius|tacacs)(?:-server|\+)?(?:[ \t]+(?:host|server)[ \t]+\S+)?[ \t]+(?:server-"
+        r"|shared-)?(?:key|secret)|key-string"
+        r"|pre-shared-key|isakmp[ \t]+key|message-digest-key[ \t]+\d+[ \t]+md5|authentication-key|encrypted-password"
+        r"|chap[ \t]+(?:password|secret)"
+        r"|neighbor[ \t]+\S+[ \t]+password|nhrp[ \t]+authentication|wpa-psk[ \t]+ascii)[ \t]+(?:address[ \t]+\S+[ \t]+"
+        r"|ascii-text[ \t]+)?"
+        r"(?:\d[ \t]+)?[\"']?)",
+        odd=True,
+    ),
+    rule(
+        "directive-secret",
+        "radius tacacs tacplus ldap ike bgp",
+        r"[^\s\"';{}]{4,}",
+        keep=r"(?i:(?:radius|tacacs|tacplus|ldap|ike|bgp)[\w+.-]{0,20}[ \t]*\{[^{}]{0,80}?\b(?:secret|shared-secret|key"
+        r"|password)[ \t]+[\"']?)",
+        until=r"[\"']?[ \t]*;",
+    ),
+    rule("directive-password", "auth-pass", _BARE, keep=r"sentinel[ \t]+auth-pass[ \t]+\S+[ \t]+[\"']?"),
+    rule(
+        "directive-password",
+        "user setuser",
+        r"[^\s\"'>]{4,}",
+        keep=r"(?i:(?:acl setuser|user) [\w.-]+ (?:reset )?on >)",
+    ),
+    rule(
+        "private-key",
+        "account key deployer",
+        r"(?:0x)?[0-9a-fA-F]{64}",
+        keep=r"(?i:(?:accounts|private_?keys?|deployer)[\"']?[ \t]*[:=][ \t]*\[\s*[\"'])",
+    ),
+    rule(
+        "listed-password",
+        "\" '",
+        r"[^\s\"']{4,}",
+        keep=r"(?m:^)[\"'][\w.@\\-]+[\"'][ \t]+[\w.*-]+ \* [\"']?",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        '"',
+        r"[^\"\n]{4,}",
+        keep=r"(?m:^)[\"']?[\w.@\\-]+[\"']? \* \"",
+        until=r"\"[ \t]+[*\d]",
+        odd=True,
+        glued=True,
+    ),
+    rule("url-token", "private-", r"[0-9a-f]{16,}", keep=r"[?&/]private-", glued=True),
+    rule("url-password", "://", r"[0-9a-f]{32}:[0-9a-f]{32}", keep=r"https?://", until="@"),
+    rule(
+        "password",
+        ">",
+        r"[^\s<][^\n<]*",
+        keep=r"(?i:<[\w:.-]{0,40}(?:password|passwd|passphrase|secret|token|api-?key)(?:[ \t][^<>\n]{0,80})?>)[ \t]*\n[ \t]*",
+        until=r"[ \t]*\n[ \t]*</",
+        glued=True,
+    ),
+)

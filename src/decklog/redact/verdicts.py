@@ -1,0 +1,207 @@
+"""Decides whether a named value is a secret: by its name, how the two are tied, and what the value looks like."""
+
+import re
+from typing import NamedTuple
+
+from decklog.redact import lookalikes, values
+
+_DOUBTFUL = ("key", "credential", "auth")
+_VERBS = ("pass", "auth", "pat", "pw", "key")
+_LONG_KEY = 32
+_LONG_WORD = 24
+_RANGE = re.compile(r"\d{1,3}-\d{1,4}")
+_QUOTED_WITHIN = re.compile(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9][\"'`]?")
+
+
+class Head(NamedTuple):
+    """A name that announces a secret, how a value is tied to it, and how that is quoted."""
+
+    kind: str
+    name: str
+    tie: str
+    quote: str
+    marks: int
+    is_spaced: bool
+    is_quoted: bool
+    is_set: bool
+    is_format: bool
+    is_tight: bool
+
+    @property
+    def is_setting(self) -> bool:
+        """Tell whether no program is written like this: `DB_PASSWORD=x`, `ENV DB_PASSWORD x`, `--password x`."""
+        return self.is_set or (self.tie == "=" and not self.is_spaced and self.name.isupper())
+
+
+def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field: bool = False) -> bool:
+    """Decide whether a named value is a secret, given what follows it and where its name stands.
+
+    A name may start the line, or be the field of an address or of a connection.
+    """
+    following, after = after, after[:1]
+    is_jumble = values.is_jumble(value) and not values.is_example(value)
+    if not is_jumble and values.is_harmless(value) and not _is_meant(head, value):
+        return False
+    if (head.is_format and "{" in value) or values.is_label(head.name, value) or values.is_public(value):
+        return False
+    if head.name.lower() == "key":
+        return head.tie == "=" and not head.is_quoted and values.is_mixed_key(value) and after in ("", "\n", "\r", head.quote)
+    if head.quote:
+        return _is_opened(head, value, following) and _quoted_is_secret(head, value)
+    if after == "(" or (after == "[" and following != "[re") or following == "...":
+        return False
+    if head.tie == ">":
+        is_odd = not head.is_quoted or (_has_oddity(value) and " " not in value)
+        return is_jumble or (is_odd and _quoted_is_secret(head, value))
+    if is_field and _is_field_value(head, value):
+        return True
+    is_whole_line = starts_line and after in ("", "\n", "\r")
+    if not is_jumble and _is_program(head, value, after) and not (is_whole_line and _is_line_setting(head, value)):
+        return False
+    return (is_jumble and bool(head.tie or head.is_set)) or _bare_is_secret(head, value, after, starts_line)
+
+
+def _is_program(head: Head, value: str, after: str) -> bool:
+    """Tell whether a bare value is an expression of a program or the beginning of a table."""
+    if value[0] in "{[" and after == ":" and value[1:].replace("-", "_").isidentifier():
+        return True
+    if not values.is_code(value, after) or (head.is_setting and not values.is_reference(value)):
+        return False
+    return not (head.kind == "password" and after in ("", "\n", "\r", " ") and values.is_capped(value))
+
+
+def _is_line_setting(head: Head, value: str) -> bool:
+    """Tell whether a value that reads as an expression has a line of its own in a file of settings: `password: Vq7.lopp!`."""
+    if head.tie not in (":", "=") or (head.kind != "password" and head.is_spaced):
+        return False
+    if head.kind == "password" and head.tie == ":" and head.name[0].isupper() and values.is_dotted(value):
+        return True
+    return head.kind in ("password", "secret", "token") and values.is_set_alone(value)
+
+
+def _is_field_value(head: Head, value: str) -> bool:
+    """Tell whether the value of a field is no expression: nothing in an address or a connection is one."""
+    return head.kind in ("password", "secret") and len(value) >= 4 and not values.is_field_name(value)
+
+
+def _is_meant(head: Head, value: str) -> bool:
+    """Tell whether a value that looks harmless is the secret that its name says it is."""
+    if head.kind == "password" and _is_phrase(head, value):
+        return True
+    if not head.quote or head.tie not in ("=", ":", "=>", "{") or head.kind not in ("password", "secret", "token"):
+        return False
+    return " " not in value and lookalikes.is_meant(value)
+
+
+def _is_phrase(head: Head, value: str) -> bool:
+    if values.is_passphrase(value) or (bool(head.quote) and head.tie in ("=", ":", "=>") and values.is_told_phrase(value)):
+        return True
+    names_phrase = head.is_setting or "phrase" in head.name.lower()
+    return names_phrase and head.tie in ("=", ":") and lookalikes.is_phrase(value)
+
+
+def _is_opened(head: Head, value: str, following: str) -> bool:
+    """Tell whether the quote before a value opens it, rather than closing what came before."""
+    after = following[:1]
+    if value[0] in "\"'`":
+        return after == head.quote and head.tie in ("=", ":", "=>") and bool(_QUOTED_WITHIN.fullmatch(value))
+    if head.marks == 2 or (head.marks == 3 and following != head.quote * 3):
+        return False
+    if (following[1:2] == ":" and head.tie == ":") or (head.quote == "`" and " " in value):
+        return False
+    if head.is_quoted:
+        return True
+    if after != head.quote and not (value[0].isalnum() and _mixes(value) and " " not in value):
+        return False
+    if value[0] in " ),;:]}":
+        is_odd = values.has_many_signs(value) or values.is_told(value[1:])
+        return value[0] != " " and (is_odd or (head.tie in ("=", ":") and lookalikes.is_closed_first(value)))
+    return not (value[0] == "+" and values.is_code(value[1:].strip("+ "), ""))
+
+
+def _quoted_is_secret(head: Head, value: str) -> bool:
+    if head.kind == "session":
+        return values.is_session_id(value)
+    if values.is_assembly_token(head.name, value):
+        return False
+    if head.tie == "call":
+        # Most calls take the name of a secret and give the secret back.
+        return values.looks_random(value) and not values.is_field_name(value)
+    if (head.tie == "" and not head.is_set) or head.tie.startswith(("is", "was", "to", "for", ",", "==")):
+        # Words that merely stand near each other: only a value that is no word counts.
+        is_odd = _has_oddity(value) if head.kind == "password" else values.is_random_or_odd(value) and head.kind not in _DOUBTFUL
+        return is_odd and len(value) >= 4 and head.name.lower() not in _VERBS and " " not in value
+    if head.kind == "password":
+        return not values.is_field_name(value)
+    if values.is_field_name(value):
+        return False
+    if head.kind in _DOUBTFUL:
+        is_random = values.looks_random(value) or (len(value) >= _LONG_KEY and values.has_many_signs(value))
+        return is_random and not values.is_place(value)
+    if len(value) < 4 or (" " in value and head.kind != "secret"):
+        return values.looks_random(value) and " " in value
+    if head.kind == "api-key" and value.istitle() and value.isalpha():
+        return False
+    if values.is_word(value) and head.kind == "secret" and lookalikes.is_worded(value):
+        return True
+    if head.is_quoted and head.tie in (":", "=>"):
+        return not (values.is_word(value) and len(value) < 24 and not value.isalpha())
+    if values.is_word(value):
+        return values.is_odd_word(value) or (value.isalpha() and len(value) >= (8 if head.kind == "secret" else 16))
+    return (len(value) >= 6 and _mixes(value)) or value.isdigit()
+
+
+def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:
+    if head.kind == "session":
+        return values.is_session_id(value)
+    if head.tie == "" and not head.is_set:
+        return False
+    if head.is_quoted and head.tie in (":", "=>", ","):
+        return values.looks_random(value) and not value.isdigit()
+    if head.kind != "password" and (value[0] == ":" or values.is_place(value)):
+        return False
+    if values.looks_random(value):
+        return True
+    if head.kind in _DOUBTFUL:
+        return False
+    if head.tie in ("|", "is") or head.tie.startswith("for"):
+        is_odd = _has_oddity(value) or (len(value) >= 8 and value.isalpha() and not values.is_identifier(value))
+        return is_odd and len(value) >= 6
+    if head.kind == "password":
+        return _bare_password(head, value, after, starts_line)
+    if head.tie == "=" and not head.is_spaced:
+        is_long = len(value) >= 6 or lookalikes.is_leet(value)
+        return (_mixes(value) and is_long) or (len(value) >= 16 and value.isalnum()) or values.is_odd_word(value)
+    if head.kind == "secret" and starts_line and after in ("", "\n") and value.isalpha() and len(value) >= _LONG_WORD:
+        return True
+    return len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
+
+
+def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> bool:
+    if value[0] == ":" and (head.is_spaced or head.tie == ":"):
+        return False
+    if value.isdigit():
+        return len(value) > 3
+    if after == " " and _RANGE.fullmatch(value):
+        return False
+    if not values.is_word(value):
+        return not values.is_numbered_word(value, is_spaced=head.is_spaced) and (_mixes(value) or not value.isalnum())
+    if head.is_setting and head.name.isupper():
+        return not values.is_field_name(value)
+    if head.tie == "=" and not head.is_spaced:
+        return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
+    if head.tie != ":":
+        return False
+    if head.name[0].isupper() and ((head.is_tight and value.isalnum() and after in (" ", "}")) or values.is_dotted(value)):
+        return not value.isupper()
+    return after in ("", "\n") and value.islower() and value.isalpha() and len(value) >= 6 and starts_line
+
+
+def _mixes(value: str) -> bool:
+    """Tell whether a value has both letters and something else."""
+    return any(map(str.isalpha, value)) and not value.replace("_", "").isalpha()
+
+
+def _has_oddity(value: str) -> bool:
+    """Tell whether a value has a digit or a sign that names do not have."""
+    return any(char.isdigit() or not (char.isalpha() or char in "-_./:") for char in value) and any(map(str.isalnum, value))
