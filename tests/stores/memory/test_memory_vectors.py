@@ -2,6 +2,7 @@
 
 import sys
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -221,6 +222,19 @@ def test_without_a_model_recall_goes_by_words_and_says_so(log: Decklog) -> None:
     assert log.memory.health()["by_words_because"] == "the model is not installed"
     log.memory.embedder = None
     assert log.memory.recall("collation").warnings == ()
+
+
+def test_both_engines_rank_by_meaning_alike(tmp_path: Path, postgres_url: str, clock: ManualClock) -> None:
+    with Decklog.open(tmp_path / "log.db", clock=clock) as one, Decklog.open(postgres_url, clock=clock) as other:
+        for log in (one, other):
+            log.memory.embedder = Letters()
+            for number in range(60):
+                log.memory.adopt(f"l{number}", "flaky_tests", f"{LESSONS[number % 5]} {number * 37}", created_at=clock.now())
+            log.memory.embed()
+        for question in (QUESTION, "pin thee imag 111", "close connection 555"):
+            left, right = (log.memory.peek(question, limit=20) for log in (one, other))
+            assert [(hit.id, hit.score, hit.signals) for hit in left] == [(hit.id, hit.score, hit.signals) for hit in right]
+            assert left
 
 
 def test_vectors_leave_the_proof_whole(taught: Decklog, clock: ManualClock) -> None:

@@ -258,4 +258,6 @@ class _Asked:
 
     def in_scope(self, lessons: "list[Lesson]") -> "list[Lesson]":
         """Leave out what does not hold for the versions and paths that are asked about."""
+        if not self.versions and not self.paths:
+            return lessons
         return [lesson for lesson in lessons if scopes.fits(lesson.scope, self.versions, self.paths)]
