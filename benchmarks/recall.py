@@ -22,7 +22,9 @@ from typing import Any
 import apsw
 
 from benchmarks.recall_sets import Question, RecallSet, load, own_sets
-from decklog import Decklog, ManualClock
+from decklog import Decklog, Embedder, ManualClock
+from decklog.errors import Unavailable
+from decklog.meaning.model import kept_model
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 REPORT = Path(__file__).parents[1] / "docs" / "benchmarks" / "recall.md"
@@ -80,18 +82,33 @@ def teach(log: Decklog, of: RecallSet) -> None:
             log.memory.adopt(text.id, text.topic, text.text, created_at=NOW, project=text.project)
 
 
-def peeking(log: Decklog) -> Search:
-    """The verb itself, as everyone calls it."""
+def peeking(log: Decklog, embedder: Embedder | None = None) -> Search:
+    """The verb itself, as everyone calls it, by words alone or with an embedder."""
+    log.memory.embedder = embedder
+    if embedder is not None:
+        log.memory.embed()
     return lambda question: [hit.id for hit in log.memory.peek(question.text, project=question.project, limit=10)]
 
 
+def model() -> Embedder | None:
+    """Give the model of this machine, if it is installed."""
+    try:
+        return kept_model()
+    except Unavailable as problem:
+        print(f"by words alone: {problem.message}")
+        return None
+
+
 def ways(of: RecallSet, log: Decklog, postgres: Decklog | None) -> Iterator[tuple[str, Search]]:
-    """Name each way to search."""
+    """Name each way to search; each is used up before the next is asked for."""
     yield "FTS5", fts5(of, "unicode61")
     yield FLOOR, fts5(of, "porter unicode61")
-    yield "Decklog by words", peeking(log)
-    if postgres is not None:
-        yield "Decklog by words, PostgreSQL", peeking(postgres)
+    engines = [("", log), *([(", PostgreSQL", postgres)] if postgres is not None else [])]
+    for name, one in engines:
+        yield f"Decklog by words{name}", peeking(one, None)
+    if (embedder := model()) is not None:
+        for name, one in engines:
+            yield f"Decklog with meaning{name}", peeking(one, embedder)
 
 
 # Measuring
@@ -185,7 +202,7 @@ def _taught(server: str | None, of: RecallSet) -> Iterator[tuple[Decklog, Decklo
 
 
 def bytes_of(log: Decklog, of: RecallSet) -> int:
-    """Say how many bytes of the file a lesson takes, with its entries and its place in the index."""
+    """Say how many bytes of the file a lesson takes, with its entries, its place in the index, and its vector if it has one."""
     row = log.db.read(lambda: log.db.one("select page_count * page_size from pragma_page_count, pragma_page_size", {}))
     assert row is not None
     return int(row[0] // len(of.texts))
@@ -197,9 +214,11 @@ def sets_measured(sets: list[RecallSet]) -> list[Row]:
     with _postgres() as server:
         for of in sets:
             with _taught(server, of) as (log, postgres):
+                bare = bytes_of(log, of)
                 found = measured(of, log, postgres)
                 size = bytes_of(log, of)
-            print(f"\n{of.name}: {len(of.texts)} texts, {size} bytes each in a SQLite log")
+            print(f"\n{of.name}: {len(of.texts)} texts, {bare} bytes each in a SQLite log, {size} after all was asked")
+            found[0]["bytes"] = [bare, size]
             for row in found:
                 _print(row)
             rows += found

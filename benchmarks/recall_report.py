@@ -17,7 +17,8 @@ form that `benchmarks/recall_sets.py` states.
 
 _FOUND = """
 All lessons are new and equally sure, so that the match alone decides. Lessons and questions have one author, who knew both: the
-figures compare ways of ranking, and promise nothing for another memory.
+figures compare ways of ranking, and promise nothing for another memory. The last set was written when the ranking was settled, its
+lessons first and then its questions, and was asked once.
 
 ## What was found
 
@@ -29,7 +30,8 @@ them, within ten. The difference is that of R@5 from FTS5 with stemming, questio
 _COSTS = """
 ## What it costs
 
-Each figure is the mean over 24 questions of the best of seven rounds, on SQLite with every commit synced to disk.
+Each figure is the mean over 24 questions of the best of seven rounds, on SQLite with every commit synced to disk, in time of the
+processor. With meaning, the question is embedded too, by numpy in one thread.
 
 """
 
@@ -37,7 +39,16 @@ Each figure is the mean over 24 questions of the best of seven rounds, on SQLite
 def render(sets: list[RecallSet], rows: "list[dict[str, Any]]", costs: "list[dict[str, Any]]") -> str:
     """Make the page of the benchmark's rows."""
     asked = "".join(f"- **{of.name}**: {len(of.texts)} lessons, {len(of.questions)} questions. {of.about}\n" for of in sets)
-    return _HEAD + asked + _FOUND + _scores(rows) + (_COSTS + _costs(costs) if costs else "")
+    return _HEAD + asked + _FOUND + _scores(rows) + _bytes(rows) + (_COSTS + _costs(costs) if costs else "")
+
+
+def _bytes(rows: "list[dict[str, Any]]") -> str:
+    told = [f"{row['set']} {row['bytes'][0]:,}, with vectors {row['bytes'][1]:,}" for row in rows if "bytes" in row]
+    return (
+        f"\nBytes of a SQLite log for each lesson, its entries and its place in the index included: {'; '.join(told)}.\n"
+        if told
+        else ""
+    )
 
 
 def _scores(rows: "list[dict[str, Any]]") -> str:

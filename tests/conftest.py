@@ -15,8 +15,10 @@ import tests.searches  # noqa: F401  (before any test module: their settings sta
 from decklog import Decklog, ManualClock
 from tests.connections import kept_for
 from tests.databases import Databases, named
+from tests.prepared import NO_MODELS
 
 _named = named
+os.environ["DECKLOG_MODELS"] = NO_MODELS
 
 ENGINES = ("sqlite", "postgres")
 _numbers = itertools.count(1)

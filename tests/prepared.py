@@ -18,6 +18,8 @@ from decklog.caller.agents import VARIABLES
 
 ROOT = Path(__file__).parent.parent
 _TOO_LONG = 1000
+# A model that happens to be installed on this machine would change what recall finds.
+NO_MODELS = str(ROOT / "tests" / "no-models")
 
 # Runs in the forked process, and ends it.
 Act = Callable[..., Any]
@@ -34,6 +36,7 @@ class Done(NamedTuple):
 def environment(**more: str) -> dict[str, str]:
     """Give a child process the same code that this one tests, and nothing of the user's own settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DECKLOG_") and name not in VARIABLES}
+    kept["DECKLOG_MODELS"] = NO_MODELS
     return {**kept, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PYTHONWARNINGS": "default", **more}
 
 

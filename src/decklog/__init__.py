@@ -84,9 +84,9 @@ if TYPE_CHECKING:
     from decklog.stores.flow.workflow import WorkflowDrawing
     from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
     from decklog.stores.journal.verify import Problem, Verification
-    from decklog.stores.memory.embedding import Embedder
     from decklog.stores.memory.learnings import Learning, LearningState
-    from decklog.stores.memory.lesson import Hit, Lesson, Sighting, Topic
+    from decklog.stores.memory.lesson import Hit, Hits, Lesson, Sighting, Topic
+    from decklog.stores.memory.neighbours.embedder import Embedder
     from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
     from decklog.stores.memory.settling import Contradiction, ContradictionState
     from decklog.stores.memory.strategies import Strategy, StrategyTopic
@@ -171,9 +171,9 @@ _NAMES = {
     "stores.flow.workflow": "WorkflowDrawing",
     "stores.journal.entry": "Confidence Entry EntryKind ReasoningPhase",
     "stores.journal.verify": "Problem Verification",
-    "stores.memory.embedding": "Embedder",
     "stores.memory.learnings": "Learning LearningState",
-    "stores.memory.lesson": "Hit Lesson Sighting Topic",
+    "stores.memory.lesson": "Hit Hits Lesson Sighting Topic",
+    "stores.memory.neighbours.embedder": "Embedder",
     "stores.memory.patterns": "ErrorPattern PatternOutcome",
     "stores.memory.settling": "Contradiction ContradictionState",
     "stores.memory.strategies": "Strategy StrategyTopic",
@@ -277,6 +277,7 @@ __all__ = [
     "GroupStatus",
     "GroupTier",
     "Hit",
+    "Hits",
     "Ids",
     "Invalid",
     "InvestigationStatus",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from decklog.stores.journal.verify import Audit
     from decklog.stores.memory.learnings import Learnings
     from decklog.stores.memory.memory import Memory
+    from decklog.stores.memory.neighbours.embedder import Embedder
     from decklog.stores.memory.patterns import Patterns
     from decklog.stores.memory.strategies import Strategies
     from decklog.stores.money.budgets import Budgets
@@ -236,7 +237,7 @@ class Decklog:
         """Learns lessons, recalls the ones that fit a question, and hears which of them helped."""
         from decklog.stores.memory.memory import Memory
 
-        return Memory(self.parts)
+        return Memory(self.parts, model=_model)
 
     @cached_property
     def patterns(self) -> "Patterns":
@@ -481,6 +482,13 @@ def store_class(name: str) -> "type[Store]":
     nothing: Any = None
     found: type[Store] = type(getattr(Decklog(nothing, clock=nothing, ids=nothing), name))
     return found
+
+
+def _model() -> "Embedder":
+    """Give the model of this machine, by which lessons are found that say it in other words."""
+    from decklog.meaning.model import kept_model
+
+    return kept_model()
 
 
 def _postgres(url: str, **settings: "Any") -> "Database":

@@ -209,6 +209,7 @@ def taught(log: Decklog) -> Decklog:
     log.memory.embedder = Digests()
     log.memory.remember("task_outcomes", "Sparrows flock near the river")
     log.memory.remember("task_outcomes", "Herons fish alone before dawn")
+    assert log.memory.embed() == 2
     assert log.journal.verify().ok
     return log
 

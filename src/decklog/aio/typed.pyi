@@ -39,7 +39,7 @@ from decklog.stores.journal.journal import R
 from decklog.stores.journal.verify import Verification
 from decklog.stores.journal.writer import Written
 from decklog.stores.memory.learnings import Learning, LearningState
-from decklog.stores.memory.lesson import Hit, Lesson, Sighting, Topic
+from decklog.stores.memory.lesson import Hits, Lesson, Sighting, Topic
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
 from decklog.stores.memory.settling import Contradiction, ContradictionState
 from decklog.stores.memory.strategies import Strategy, StrategyTopic
@@ -1015,7 +1015,7 @@ class AsyncMemory:
         limit: int = ...,
         budget_tokens: int | None = ...,
         min_match: float | None = ...,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Recall the lessons that fit a question best, each with the reasons why, and count that they were recalled."""
     async def peek(
         self,
@@ -1028,7 +1028,7 @@ class AsyncMemory:
         limit: int = ...,
         budget_tokens: int | None = ...,
         min_match: float | None = ...,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Look what `recall` would give, without counting it."""
     async def mark(self, lesson_id: str, useful: bool) -> Lesson:
         """Say whether a lesson helped; those that help are recalled before those that harm."""
@@ -1062,8 +1062,6 @@ class AsyncMemory:
         """Say how the memory is used, and which lessons need a hand: what is wrong with them and what to do, up to LIMIT of each."""
     async def reindex(self) -> int:
         """Build the full-text index anew from the lessons that hold; say how many there are."""
-    async def embed(self, *, limit: int = ...) -> int:
-        """Give lessons that have none a vector of the embedder in use; say how many got one."""
     async def adopt(
         self,
         lesson_id: str,
@@ -1081,6 +1079,8 @@ class AsyncMemory:
         key: str | None = ...,
     ) -> Lesson:
         """Take over a lesson from another system as it is, with its id and counts; a known id comes back as it is."""
+    async def embed(self, *, limit: int | None = ...) -> int:
+        """Give lessons that have none a vector of the embedder in use, the newest first; say how many got one."""
     async def remember(
         self,
         topic: str,

@@ -15,6 +15,7 @@ HAND_WRITTEN = {
     "runs": ("show", "timeline", "diff"),
     "tasks": ("board",),
     "ledger": ("burn",),
+    "memory": ("model",),
     "trust": ("bind", "sign", "apply"),
 }
 # The commands of the short way, which find run, task, worker and fence by themselves; `short/verbs.py` has them.

@@ -165,10 +165,6 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def can_compare_vectors(self) -> bool:
-        """Say whether an extension that compares vectors is there for the statements that follow."""
-
-    @abstractmethod
     def migrate(self) -> "list[str]":
         """Bring the schema up to date; name the steps that were applied."""
 

@@ -266,7 +266,7 @@ def recall(me: Caller, words: tuple[str, ...], *, topic: str | None = None, limi
         hits = me.log.memory.recall(" ".join(words), topic=topic, limit=limit)
     lines = [f"{hit.id}  {one_line(hit.body)} ({hit.topic}, seen {hit.sightings}x)" for hit in hits]
     data = [{"lesson": hit.id, "body": hit.body, "topic": hit.topic, "sightings": hit.sightings} for hit in hits]
-    return Answer("\n".join(lines) or "Nothing fits.", data)
+    return Answer("\n".join(lines) or "Nothing fits.", data, warnings=hits.warnings)
 
 
 def remember(me: Caller, lesson: str, *, topic: str = "task_outcomes", key: str | None = None) -> Answer:

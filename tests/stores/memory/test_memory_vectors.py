@@ -1,13 +1,15 @@
-import platform
+"""Recall by meaning: what is embedded when, what is compared with what, and what happens where it can't be."""
+
 import sys
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from decklog import Decklog, Invalid
+from decklog import Decklog, Embedder, Invalid, ManualClock
 from decklog.db.text.vectors import LessonVectors
 from decklog.errors import Unavailable
+from decklog.stores.memory.neighbours import rows
 
 LESSONS = (
     "Give every worker a port of its own",
@@ -28,10 +30,10 @@ class Letters:
     dimensions = 256
 
     def __init__(self) -> None:
-        self.calls = 0
+        self.given: list[list[str]] = []
 
     def embed(self, texts: list[str]) -> list[list[float]]:
-        self.calls += 1
+        self.given.append(texts)
         return [self._one(text.lower()) for text in texts]
 
     def _one(self, text: str) -> list[float]:
@@ -49,15 +51,10 @@ def taught(log: Decklog) -> Decklog:
     return log
 
 
-def _without_sqlite_vec(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sqlite_vec", None)
-
-
-def _neighbours(log: Decklog) -> list[tuple[str, float]]:
-    [vector] = Letters().embed([QUESTION])
-    unit = [part / sum(part * part for part in vector) ** 0.5 for part in vector]
-    found = log.db.read(lambda: LessonVectors(log.db).nearest("letters", unit, topic=None, project=None, limit=10))
-    return [(log.memory.get(lesson_id).body, round(cosine, 4)) for lesson_id, cosine in found]
+def _vectors(log: Decklog) -> int:
+    row = log.db.read(lambda: log.db.one("select count(*) from lesson_vectors", {}))
+    assert row is not None
+    return int(row[0])
 
 
 def test_a_question_without_a_shared_word_is_found_by_its_vector(taught: Decklog) -> None:
@@ -69,58 +66,85 @@ def test_a_question_without_a_shared_word_is_found_by_its_vector(taught: Decklog
     assert taught.memory.peek(QUESTION) == []
 
 
-def test_words_and_vectors_are_fused_by_rank(taught: Decklog) -> None:
+def test_words_and_meaning_are_added(taught: Decklog) -> None:
     hits = taught.memory.peek("explicit collation")
     assert hits[0].body == LESSONS[1]
     assert hits[0].signals["text"] > 0.4
-    assert len(hits) == 5
+    assert hits[0].signals["meaning"] > 0.4
 
 
-def test_without_the_extension_python_finds_the_same_neighbours(
-    taught: Decklog, target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = _neighbours(taught)
-    assert taught.memory.health()["vectors_by"] == ("sqlite-vec" if taught.db.engine == "sqlite" else "python")
-    assert len(found) == 5
-    _without_sqlite_vec(monkeypatch)
-    with Decklog.open(target) as other:
+def test_learning_waits_for_no_embedder(taught: Decklog) -> None:
+    embedder = taught.memory.embedder
+    assert isinstance(embedder, Letters)
+    assert (embedder.given, _vectors(taught)) == ([], 0)
+
+
+def test_a_recall_embeds_what_was_learned_since_the_last(taught: Decklog) -> None:
+    embedder = taught.memory.embedder
+    assert isinstance(embedder, Letters)
+    taught.memory.peek(QUESTION)
+    taught.memory.remember("failure_patterns", "Quote every path that has a blank")
+    assert taught.memory.peek("quoot evry pathh")[0].body == "Quote every path that has a blank"
+    assert [len(texts) for texts in embedder.given] == [1, 5, 1, 1]
+    assert taught.journal.verify().ok
+
+
+def test_a_recall_embeds_a_few_and_says_how_many_are_left(log: Decklog) -> None:
+    for number in range(40):
+        log.memory.remember("failure_patterns", f"{LESSONS[number % 5]} in part number {number}")
+    log.memory.embedder = Letters()
+    hits = log.memory.peek(QUESTION)
+    assert hits.warnings == ("8 lessons are found by their words alone until they are embedded: decklog memory embed",)
+    assert log.memory.health()["without_vector"] == 8
+    assert log.memory.embed() == 8
+    assert log.memory.peek(QUESTION).warnings == ()
+
+
+def test_long_lessons_are_embedded_fewer_at_a_time(log: Decklog) -> None:
+    for number in range(6):
+        log.memory.remember("failure_patterns", f"part {number}: " + f"{LESSONS[number % 5]}. " * 70)
+    log.memory.embedder = Letters()
+    log.memory.peek(QUESTION)
+    assert 0 < _vectors(log) < 6
+
+
+def test_nothing_is_embedded_inside_of_a_transaction(taught: Decklog) -> None:
+    with taught.transaction():
+        assert taught.memory.recall("collation")[0].body == LESSONS[1]
+    assert _vectors(taught) == 0
+
+
+def test_what_is_undone_is_forgotten(taught: Decklog) -> None:
+    taught.memory.embed()
+    with pytest.raises(KeyError), taught.transaction():
+        lost = taught.memory.find()[0]
+        taught.memory.retire(lost.id)
+        taught.memory.peek(QUESTION)
+        raise KeyError
+    taught.memory.remember("failure_patterns", "Nothing much to see")
+    assert lost.body in [hit.body for hit in taught.memory.peek(lost.body)]
+
+
+def test_without_numpy_the_same_neighbours_are_found(taught: Decklog, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {hit.body: hit.signals for hit in taught.memory.peek(QUESTION)}
+    monkeypatch.setattr(rows, "find_spec", lambda _name: None)
+    with Decklog.open(target, clock=taught.clock) as other:
         other.memory.embedder = Letters()
-        assert _neighbours(other) == found
-        assert other.memory.health()["vectors_by"] == "python"
-        assert other.memory.peek(QUESTION)[0].body == LESSONS[4]
-
-
-def _runs_pgvector() -> bool:
-    # On ARM, the pgvector of the test server's wheel needs scalable vectors, and stops the server where there are none.
-    return platform.machine() != "aarch64" or " sve" in Path("/proc/cpuinfo").read_text()
-
-
-@pytest.mark.skipif(not _runs_pgvector(), reason="the test server's pgvector does not run on this processor")
-def test_pgvector_finds_the_same_neighbours(postgres_url: str) -> None:
-    import psycopg
-
-    with Decklog.open(postgres_url) as log:
-        log.memory.embedder = Letters()
-        for lesson in LESSONS:
-            log.memory.remember("failure_patterns", lesson)
-        found = _neighbours(log)
-        with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute("create extension vector")
-        assert log.memory.health()["vectors_by"] == "pgvector"
-        assert _neighbours(log) == found
+        again = {hit.body: hit.signals for hit in other.memory.peek(QUESTION)}
+    assert again == {body: pytest.approx(signals, abs=2e-4) for body, signals in found.items()}
 
 
 def test_lessons_learned_without_an_embedder_get_their_vectors_later(log: Decklog) -> None:
     for lesson in LESSONS:
         log.memory.remember("failure_patterns", lesson)
+    log.memory.embedder = None
     with pytest.raises(Unavailable):
         log.memory.embed()
     log.memory.embedder = embedder = Letters()
     assert log.memory.embed(limit=3) == 3
     assert log.memory.embed() == 2
     assert log.memory.embed() == 0
-    assert embedder.calls == 2
-    assert len(_neighbours(log)) == 5
+    assert len(embedder.given) == 2
 
 
 def test_vectors_of_another_embedder_are_never_compared(taught: Decklog) -> None:
@@ -128,43 +152,152 @@ def test_vectors_of_another_embedder_are_never_compared(taught: Decklog) -> None
         name = "others"
         dimensions = 8
 
+    taught.memory.peek(QUESTION)
     taught.memory.embedder = Others()
-    assert [hit.body for hit in taught.memory.peek("collation")] == [LESSONS[1]]
     assert taught.memory.embed() == 5
-    assert len(taught.memory.peek("collation")) == 5
-    assert len(_neighbours(taught)) == 5
-
-
-def test_a_superseded_lesson_is_no_neighbour(taught: Decklog) -> None:
-    by_body = {lesson.body: lesson.id for lesson in taught.memory.find()}
-    taught.memory.supersede(by_body[LESSONS[4]], by_body[LESSONS[3]])
-    assert LESSONS[4] not in [body for body, _ in _neighbours(taught)]
-    assert LESSONS[4] not in [hit.body for hit in taught.memory.peek(QUESTION)]
-
-
-def test_a_text_without_direction_is_nobodys_neighbour(taught: Decklog) -> None:
-    class Mute(Letters):
-        def embed(self, texts: list[str]) -> list[list[float]]:
-            return [[0.0] * self.dimensions for _ in texts]
-
-    taught.memory.embedder = Mute()
-    taught.memory.remember("failure_patterns", "Nothing much to see")
-    assert [hit.body for hit in taught.memory.peek("collation")] == [LESSONS[1]]
+    assert _vectors(taught) == 10
     taught.memory.embedder = Letters()
     assert taught.memory.peek(QUESTION)[0].body == LESSONS[4]
 
 
+def test_two_processes_see_what_the_other_embedded(taught: Decklog, target: str) -> None:
+    taught.memory.peek(QUESTION)
+    with Decklog.open(target, clock=taught.clock) as other:
+        other.memory.embedder = Letters()
+        new = other.memory.remember("failure_patterns", "Quote every path that has a blank")
+        other.memory.embed()
+    taught.memory.embedder = watched = Letters()
+    assert taught.memory.peek("quoot evry pathh")[0].id == new.id
+    assert watched.given == [["quoot evry pathh"]]
+
+
+def test_a_superseded_lesson_is_no_neighbour_until_it_holds_again(taught: Decklog) -> None:
+    taught.memory.peek(QUESTION)
+    by_body = {lesson.body: lesson.id for lesson in taught.memory.find()}
+    taught.memory.supersede(by_body[LESSONS[4]], by_body[LESSONS[3]])
+    assert LESSONS[4] not in [hit.body for hit in taught.memory.peek(QUESTION)]
+    taught.memory.reinstate(by_body[LESSONS[4]])
+    assert taught.memory.peek(QUESTION)[0].body == LESSONS[4]
+
+
+def test_neighbours_are_of_the_topic_and_project_that_are_asked_for(taught: Decklog) -> None:
+    taught.memory.remember("flaky_tests", "Retry a refused connection twice", project="shop")
+    taught.memory.remember("flaky_tests", "Retry a refused connection thrice", project="till")
+    assert taught.memory.peek(QUESTION, topic="flaky_tests", project="shop")[0].project == "shop"
+    assert {hit.project for hit in taught.memory.peek(QUESTION, project="till")} == {None, "till"}
+
+
+def test_a_text_without_direction_is_nobodys_neighbour(taught: Decklog) -> None:
+    class Mute(Letters):
+        name = "mute"
+
+        def embed(self, texts: list[str]) -> list[list[float]]:
+            return [[0.0] * self.dimensions for _ in texts]
+
+    taught.memory.embedder = Mute()
+    assert [hit.body for hit in taught.memory.peek("collation")] == [LESSONS[1]]
+    assert taught.memory.peek(QUESTION) == []
+
+
 @pytest.mark.parametrize("given", [[], [[1.0]], [[float("nan")] * 256], [[float("inf")] * 256], [[1.0] * 256] * 2])
-def test_an_embedder_that_breaks_its_promise_is_refused(log: Decklog, given: list[list[float]]) -> None:
+def test_an_embedder_that_breaks_its_promise_is_named_and_recall_goes_by_words(log: Decklog, given: list[list[float]]) -> None:
     class Broken(Letters):
         def embed(self, texts: list[str]) -> list[list[float]]:
             return given
 
+    log.memory.remember("failure_patterns", LESSONS[1])
     log.memory.embedder = Broken()
+    hits = log.memory.recall("collation")
+    assert [hit.body for hit in hits] == [LESSONS[1]]
+    assert "by words alone: the embedder letters" in hits.warnings[0]
     with pytest.raises(Invalid, match="embedder letters"):
-        log.memory.remember("failure_patterns", LESSONS[0])
-    assert log.memory.find() == []
+        log.memory.embed()
 
 
-def test_vectors_are_no_part_of_the_proof_and_leave_it_whole(taught: Decklog) -> None:
+def test_without_a_model_recall_goes_by_words_and_says_so(log: Decklog) -> None:
+    log.memory.remember("failure_patterns", LESSONS[1])
+    hits = log.memory.recall("collation")
+    assert [hit.body for hit in hits] == [LESSONS[1]]
+    assert hits.warnings == ("by words alone: the model is not installed. Install it: decklog memory model install",)
+    assert log.memory.health()["by_words_because"] == "the model is not installed"
+    log.memory.embedder = None
+    assert log.memory.recall("collation").warnings == ()
+
+
+def test_both_engines_rank_by_meaning_alike(tmp_path: Path, postgres_url: str, clock: ManualClock) -> None:
+    with Decklog.open(tmp_path / "log.db", clock=clock) as one, Decklog.open(postgres_url, clock=clock) as other:
+        for log in (one, other):
+            log.memory.embedder = Letters()
+            for number in range(60):
+                log.memory.adopt(f"l{number}", "flaky_tests", f"{LESSONS[number % 5]} {number * 37}", created_at=clock.now())
+            log.memory.embed()
+        for question in (QUESTION, "pin thee imag 111", "close connection 555"):
+            left, right = (log.memory.peek(question, limit=20) for log in (one, other))
+            assert [(hit.id, hit.score, hit.signals) for hit in left] == [(hit.id, hit.score, hit.signals) for hit in right]
+            assert left
+
+
+def test_vectors_leave_the_proof_whole(taught: Decklog, clock: ManualClock) -> None:
+    assert taught.memory.embed() == 5
+    clock.advance(days=1)
     assert taught.journal.verify().ok
+
+
+# Many vectors
+
+
+def _packed(vectors: list[list[float]]) -> list[bytes]:
+    from decklog.db.text.vectors import packed
+
+    return [packed(vector) for vector in vectors]
+
+
+def _directions(count: int, dimensions: int) -> list[list[float]]:
+    from random import Random
+
+    draw = Random(3)
+    found = [[draw.gauss(0, 1) for _ in range(dimensions)] for _ in range(count)]
+    return [[part / sum(other * other for other in vector) ** 0.5 for part in vector] for vector in found]
+
+
+def test_vectors_in_eight_bits_are_compared_as_whole_ones_are() -> None:
+    vectors = _directions(300, 100)
+    exact, small = rows.ExactRows(100), rows.QuantisedRows(100)
+    for kept in (exact, small):
+        kept.append(_packed(vectors[:299]))
+        kept.append(_packed(vectors[299:]))
+        kept.replace(7, 299)
+        kept.shorten()
+    question = vectors[299]
+    one, other = (kept.near(question, None, [3], 10) for kept in (exact, small))
+    assert max(one.cosines, key=one.cosines.__getitem__) == 7
+    assert other.cosines == pytest.approx(one.cosines, abs=0.01)
+    assert (other.mean, other.spread) == pytest.approx((one.mean, one.spread), abs=0.002)
+    narrowed = small.near(question, list(range(0, 300, 2)), [], 5)
+    assert all(place % 2 == 0 for place in narrowed.cosines)
+
+
+def test_more_than_can_be_compared_exactly_are_read_anew(taught: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "EXACT", 5)
+    monkeypatch.setattr("decklog.stores.memory.neighbours.nearest.EXACT", 5)
+    taught.memory.peek(QUESTION)
+    taught.memory.remember("failure_patterns", "Quote every path that has a blank")
+    assert taught.memory.peek(QUESTION)[0].body == LESSONS[4]
+    assert taught.memory.peek("quoot evry pathh")[0].body == "Quote every path that has a blank"
+
+
+def test_an_embedder_of_ones_own_needs_no_more_than_a_name_and_a_verb() -> None:
+    embedder: Embedder = Letters()
+    assert (embedder.name, embedder.dimensions) == ("letters", 256)
+
+
+def test_nothing_of_numpy_is_loaded_by_calls_that_compare_nothing(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    for name in [name for name in sys.modules if name.startswith("decklog.meaning.")]:
+        monkeypatch.delitem(sys.modules, name)
+    lesson = log.memory.remember("failure_patterns", LESSONS[1])
+    log.memory.mark(lesson.id, True)
+    assert log.memory.recall("collation")[0].id == lesson.id
+    assert log.memory.health()["lessons"] == 1
+    assert LessonVectors(log.db) is not None
+    assert "decklog.meaning.arrays" not in sys.modules

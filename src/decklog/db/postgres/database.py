@@ -246,10 +246,6 @@ class PostgresDatabase(Database):
 
         return search.search(self, select, words, **narrowing)
 
-    def can_compare_vectors(self) -> bool:
-        # Only an extension that the database's owner has created is used: nobody's server changes behind their back.
-        return self.one("select 1 from pg_extension where extname = 'vector'", {}) is not None
-
     # Schema
 
     def prepare(self, *, migrate: bool) -> None:

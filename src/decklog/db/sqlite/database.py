@@ -326,12 +326,6 @@ class SqliteDatabase(Database):
         _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
         return [row[0] for row in rows if row[0] != "ok"]
 
-    def can_compare_vectors(self) -> bool:
-        from decklog.db.sqlite import vectors
-
-        is_mine = self._transactions.is_mine()
-        return vectors.is_loaded(self.connections.writing() if is_mine else self.connections.readers.mine().connection)
-
 
 def _decoded(kind: str, value: "Any") -> "Any":
     if kind != "text":

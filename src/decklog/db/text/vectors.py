@@ -1,47 +1,52 @@
-"""Vectors of lessons, compared by sqlite-vec or pgvector where they are installed and else, exactly and slowly, in Python."""
+"""Vectors of lessons, one for each embedder: kept, read back, and read again where the journal tells of a change."""
 
 import sys
 from array import array
 from hashlib import sha256
-from heapq import nsmallest
-from operator import mul
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from typing import Any
 
     from decklog.db.base import Database
 
-_HOLDING = """
-      from lesson_vectors v
-      join lessons l on l.id = v.lesson_id
-     where v.embedder = :embedder
-       and v.dimensions = :dimensions
-       and l.superseded_by is null
-       and l.retired_at is null
-"""
+_STREAM_SIZE = 2**32
+_HOLDS = "l.superseded_by is null and l.retired_at is null"
+# PostgreSQL sends an array as five numbers about it, and then each number with its length before it.
+_HEAD_BYTES = 20
+
+
+class Head(NamedTuple):
+    """The last entry of the memory's stream with its hash, and the hash of the entry that was asked for."""
+
+    seq: int
+    hash: str | None
+    hash_at: str | None
 
 
 class LessonVectors:
-    """Keeps one vector per lesson and embedder, and finds the nearest ones."""
+    """Keeps one vector per lesson and embedder."""
 
     def __init__(self, db: "Database") -> None:
         self._db = db
+        self._is_sqlite = db.engine == "sqlite"
 
     def put(self, lesson_id: str, embedder: str, vector: "Sequence[float]") -> str:
         """Store a lesson's vector, in the caller's transaction; give its digest."""
+        spelled = ":vector" if self._is_sqlite else "cast(:vector as real[])"
         self._db.count(
             f"""
             insert into lesson_vectors (lesson_id, embedder, dimensions, vector)
-            values (:lesson_id, :embedder, :dimensions, {self._spelled(":vector")})
+            values (:lesson_id, :embedder, :dimensions, {spelled})
             on conflict (embedder, lesson_id) do update set dimensions = excluded.dimensions, vector = excluded.vector
             """,
             {
                 "lesson_id": lesson_id,
                 "embedder": embedder,
                 "dimensions": len(vector),
-                "vector": self._packed(vector),
+                "vector": packed(vector) if self._is_sqlite else list(vector),
             },
         )
         return digest_of(vector)
@@ -54,89 +59,97 @@ class LessonVectors:
             digest = sha256(stored).hexdigest() if is_packed else digest_of(stored)
             yield embedder, lesson_id, digest, dimensions == (len(stored) / 4 if is_packed else len(stored))
 
-    def without(self, embedder: str, limit: int) -> "list[tuple[str, str]]":
-        """List lessons that hold and have no vector of this embedder yet: id and body."""
+    def holding(
+        self, embedder: str, dimensions: int, among: "Collection[str] | None" = None
+    ) -> "Iterator[tuple[str, str, str | None, bytes | None]]":
+        """Give the lessons that hold, or some of them, by their ids: each with its topic, project, and packed vector if any."""
+        bound: dict[str, Any] = {"embedder": embedder, "dimensions": dimensions}
+        narrowed = ""
+        if among is not None:
+            ids = {f"id{number}": lesson_id for number, lesson_id in enumerate(among)}
+            narrowed = f"and l.id in ({', '.join(':' + name for name in ids) or 'null'})"
+            bound |= ids
         _, rows = self._db.rows(
-            """
-            select l.id, l.body
+            f"""
+            select l.id, l.topic, l.project, {"v.vector" if self._is_sqlite else "array_send(v.vector)"}
               from lessons l
-             where l.superseded_by is null
-               and l.retired_at is null
-               and not exists (select 1 from lesson_vectors v where v.embedder = :embedder and v.lesson_id = l.id)
+              left join lesson_vectors v on v.embedder = :embedder and v.lesson_id = l.id and v.dimensions = :dimensions
+             where {_HOLDS} {narrowed}
              order by l.id
-             limit :limit
             """,
-            {"embedder": embedder, "limit": limit},
+            bound,
         )
-        return [(lesson_id, body) for lesson_id, body in rows]
+        for lesson_id, topic, project, stored in rows:
+            yield lesson_id, topic, project, stored if self._is_sqlite or stored is None else _from_postgres(stored)
 
-    def nearest(
-        self, embedder: str, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int
-    ) -> "list[tuple[str, float]]":
-        """Find the lessons whose vectors point the same way, nearest first, each with its cosine."""
-        bound: dict[str, Any] = {"embedder": embedder, "dimensions": len(vector), "limit": limit}
-        condition = ""
-        if topic:
-            condition += " and l.topic = :topic"
-            bound["topic"] = topic
-        if project:
-            condition += " and (l.project = :project or l.project is null)"
-            bound["project"] = project
-        distance = self._distance()
-        if distance is None:
-            return self._scan(vector, condition, bound)
+    def without(self, embedder: str) -> int:
+        """Say how many lessons that hold have no vector of an embedder."""
+        row = self._db.one(
+            f"""
+            select count(*)
+              from lessons l
+             where {_HOLDS}
+               and not exists (select 1 from lesson_vectors v where v.embedder = :embedder and v.lesson_id = l.id)
+            """,
+            {"embedder": embedder},
+        )
+        return row[0] if row else 0
+
+    def head(self, seq: int) -> Head:
+        """Say how far the memory's stream has come, and which entry has a number."""
+        row = self._db.one(
+            f"""
+            select last.pos - s.no * {_STREAM_SIZE}, last.hash, at.hash
+              from streams s
+              join entries last on last.pos = (select max(pos) from entries
+                                                where pos >= s.no * {_STREAM_SIZE} and pos < (s.no + 1) * {_STREAM_SIZE})
+              left join entries at on at.pos = s.no * {_STREAM_SIZE} + :seq
+             where s.name = '@memory'
+            """,
+            {"seq": seq},
+        )
+        return Head(*row) if row else Head(0, None, None)
+
+    def told_since(self, seq: int, subtype: str) -> "list[tuple[str | None, Any]]":
+        """List what entries behind one tell of: a lesson, or the payload of what was embedded."""
         _, rows = self._db.rows(
-            f"select l.id, {distance} as distance {_HOLDING} {condition} order by distance nulls last, l.id limit :limit",
-            {**bound, "vector": self._packed(vector)},
+            f"""
+            select case when e.record_table = 'lessons' then e.record_id end,
+                   case when e.record_table is null then e.payload end
+              from streams s
+              join entries e on e.pos > s.no * {_STREAM_SIZE} + :seq and e.pos < (s.no + 1) * {_STREAM_SIZE}
+             where s.name = '@memory'
+               and (e.record_table = 'lessons' or (e.record_table is null and e.subtype = :subtype))
+            """,
+            {"seq": seq, "subtype": subtype},
         )
-        # A vector of nothing but zeros has no direction: the engines call its distance null or not a number.
-        return [(lesson_id, 1 - distance) for lesson_id, distance in rows if distance is not None and distance == distance]
-
-    def engine(self) -> str:
-        """Name what compares the vectors: sqlite-vec, pgvector or python."""
-        if self._distance() is None:
-            return "python"
-        return "sqlite-vec" if self._db.engine == "sqlite" else "pgvector"
-
-    def _scan(self, vector: "Sequence[float]", condition: str, bound: "dict[str, Any]") -> "list[tuple[str, float]]":
-        rows = self._db.each(f"select l.id, v.vector {_HOLDING} {condition}", bound)
-        scored = ((-sum(map(mul, vector, self._unpacked(stored))), lesson_id) for lesson_id, stored in rows)
-        return [(lesson_id, -opposite) for opposite, lesson_id in nsmallest(bound["limit"], scored)]
-
-    # What the engines spell differently
-
-    def _packed(self, vector: "Sequence[float]") -> "Any":
-        if self._db.engine != "sqlite":
-            return list(vector)
-        return _bytes_of(vector)
-
-    def _unpacked(self, stored: "Any") -> "Sequence[float]":
-        if self._db.engine != "sqlite":
-            return list(stored)
-        unpacked = array("f", stored)
-        if sys.byteorder == "big":
-            unpacked.byteswap()
-        return unpacked
-
-    def _spelled(self, parameter: str) -> str:
-        return parameter if self._db.engine == "sqlite" else f"cast({parameter} as real[])"
-
-    def _distance(self) -> str | None:
-        """Spell the distance of a row from `:vector`; None when no extension is there to compute it."""
-        if not self._db.can_compare_vectors():
-            return None
-        if self._db.engine == "sqlite":
-            return "vec_distance_cosine(v.vector, :vector)"
-        return "(cast(v.vector as vector) <=> cast(cast(:vector as real[]) as vector))"
+        return [(lesson_id, payload) for lesson_id, payload in rows]
 
 
 def digest_of(vector: "Sequence[float]") -> str:
     """Digest a vector as SQLite keeps it: 32-bit floats, little end first."""
-    return sha256(_bytes_of(vector)).hexdigest()
+    return sha256(packed(vector)).hexdigest()
 
 
-def _bytes_of(vector: "Sequence[float]") -> bytes:
-    packed = array("f", vector)
+def packed(vector: "Sequence[float]") -> bytes:
+    """Write a vector as 32-bit floats, little end first."""
+    floats = array("f", vector)
     if sys.byteorder == "big":
-        packed.byteswap()
-    return packed.tobytes()
+        floats.byteswap()
+    return floats.tobytes()
+
+
+def unpacked(stored: bytes) -> "array[float]":
+    """Read a vector that was packed."""
+    floats = array("f", stored)
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return floats
+
+
+def _from_postgres(sent: bytes) -> bytes:
+    words = array("I", sent[_HEAD_BYTES:])
+    # Every second word is a length; what is left is turned from big end first to little end first.
+    floats = words[1::2]
+    floats.byteswap()
+    return floats.tobytes()

@@ -1,34 +1,130 @@
-"""Embedders: whatever turns texts into vectors. Decklog brings none; hand one to `log.memory.embedder`."""
+"""Embedding of lessons: by which embedder, and when. Never while one is learned; a few at each recall, or all at once."""
 
-from array import array
-from math import sqrt
-from typing import Protocol
+from decklog.errors import DecklogError, Unavailable
+from decklog.operations import writes_in_steps
+from decklog.stores.journal.entry import EntryKind
+from decklog.stores.memory.indexing import STREAM, LessonIndex
+from decklog.stores.memory.learning import LessonWriter
+from decklog.stores.memory.lesson import HOLDS
 
-from decklog.errors import Invalid
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from decklog.stores.base import Parts
+    from decklog.stores.memory.neighbours.embedder import Embedder
+    from decklog.stores.memory.neighbours.nearest import Neighbours
+
+# The subtype of what tells the digests of vectors.
+EMBEDDED = "embedded"
+# What a recall embeds on its way, so that nobody waits long for what others learned: half a second of a small model.
+_ON_THE_WAY = 32
+_MOST_CHARACTERS = 8_000
+_TOGETHER = 64
 
 
-class Embedder(Protocol):
-    """Turns texts into vectors. `name` is stored with each vector: vectors of another name are never compared with them."""
+class LessonEmbedding(LessonWriter):
+    """Gives lessons vectors of the embedder in use."""
 
-    name: str
-    dimensions: int
+    def __init__(self, parts: "Parts", *, model: "Callable[[], Embedder] | None" = None) -> None:
+        super().__init__(parts)
+        self._model = model
+        self._own: Embedder | None = None
+        self._by_name: dict[tuple[str, int], Neighbours] = {}
 
-    def embed(self, texts: list[str]) -> list[list[float]]: ...
+    @property
+    def embedder(self) -> "Embedder | None":
+        """What turns texts into vectors: the model of this machine unless another is set; None is for words alone."""
+        try:
+            return self._embedder()
+        except Unavailable:
+            return None
 
+    @embedder.setter
+    def embedder(self, embedder: "Embedder | None") -> None:
+        self._own, self._model = embedder, None
 
-def embedded(embedder: Embedder, texts: list[str]) -> list[list[float]]:
-    """Embed texts; refuse what is not one finite vector of the promised length for each. Each comes back with length 1."""
-    vectors = embedder.embed(texts)
-    if len(vectors) != len(texts):
-        raise Invalid(f"the embedder {embedder.name} gave {len(vectors)} vectors for {len(texts)} texts")
-    return [_unit(embedder, vector) for vector in vectors]
+    def _embedder(self) -> "Embedder | None":
+        """Give the embedder in use, or None where words alone were asked for; `Unavailable` says why there is none."""
+        return self._model() if self._model is not None else self._own
 
+    @writes_in_steps
+    def embed(self, *, limit: int | None = None) -> int:
+        """Give lessons that have none a vector of the embedder in use, the newest first; say how many got one."""
+        embedder = self._embedder()
+        if embedder is None:
+            raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
+        neighbours = self._neighbours(embedder)
+        self._db.read(neighbours.catch_up)
+        wanted = neighbours.missing(limit)
+        return sum(self._embed(neighbours, wanted[at : at + _TOGETHER]) for at in range(0, len(wanted), _TOGETHER))
 
-def _unit(embedder: Embedder, vector: list[float]) -> list[float]:
-    if len(vector) != embedder.dimensions:
-        raise Invalid(f"the embedder {embedder.name} promised {embedder.dimensions} dimensions and gave {len(vector)}")
-    length = sqrt(sum(part * part for part in vector))
-    if length != length or length == float("inf"):
-        raise Invalid(f"the embedder {embedder.name} gave a vector that is not finite")
-    # 32-bit floats are what is stored; rounding here makes every engine compare the same numbers.
-    return list(array("f", [part / length if length else 0.0 for part in vector]))
+    def _neighbours(self, embedder: "Embedder") -> "Neighbours":
+        from decklog.stores.memory.neighbours.nearest import Neighbours
+
+        key = (embedder.name, embedder.dimensions)
+        if key not in self._by_name:
+            self._by_name[key] = Neighbours(self._db, embedder, told_by=EMBEDDED)
+        self._by_name[key].embedder = embedder
+        return self._by_name[key]
+
+    def _forget_neighbours(self) -> None:
+        """Read all vectors anew the next time: they were changed without an entry."""
+        self._by_name.clear()
+
+    def _asked(self, query: str) -> "tuple[Neighbours | None, list[float], list[str]]":
+        """Embed a question, and a few lessons that have no vector yet; where that can't be, say why it goes by words."""
+        from decklog.stores.memory.neighbours.embedder import embedded
+
+        try:
+            embedder = self._embedder()
+            if embedder is None:
+                return None, [], []
+            neighbours = self._neighbours(embedder)
+            [vector] = embedded(embedder, [query])
+            self._embed_some(neighbours)
+        except DecklogError as problem:
+            return None, [], [f"by words alone: {problem.message}" + (f". {problem.hint}" if problem.hint else "")]
+        left = neighbours.counts[1]
+        told = f"{left} lessons are found by their words alone until they are embedded: decklog memory embed"
+        return (neighbours if any(vector) else None), vector, [told] if left else []
+
+    def _embed_some(self, neighbours: "Neighbours") -> None:
+        """Embed a few lessons, where nobody else waits for this caller and it may write."""
+        self._db.read(neighbours.catch_up)
+        if self._db.read_only or self._db.is_reading or self._db.is_in_transaction:
+            return
+        if (wanted := neighbours.missing(_ON_THE_WAY)) and self._embed(neighbours, wanted, _MOST_CHARACTERS):
+            self._db.read(neighbours.catch_up)
+
+    def _embed(self, neighbours: "Neighbours", lesson_ids: "list[str]", most_characters: int | None = None) -> int:
+        """Embed lessons outside of any transaction, then keep their vectors; say how many there were."""
+        from decklog.stores.memory.neighbours.embedder import embedded
+
+        bodies = self._db.read(lambda: self._bodies(lesson_ids, most_characters))
+        embedder = neighbours.embedder
+        vectors = dict(zip(bodies, embedded(embedder, list(bodies.values())), strict=True)) if bodies else {}
+        if vectors:
+            self._db.write(lambda: self._keep_vectors(embedder.name, vectors))
+        return len(vectors)
+
+    def _bodies(self, lesson_ids: "list[str]", most_characters: int | None) -> "dict[str, str]":
+        """Read what lessons that hold say, in the order of their ids; the first of them, where they are long."""
+        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
+        marks = ", ".join(f":{name}" for name in bound)
+        _, rows = self._db.rows(f"select id, body from lessons where id in ({marks}) and {HOLDS} order by id desc", bound)
+        taken: dict[str, str] = {}
+        for lesson_id, body in rows:
+            if taken and most_characters is not None and sum(map(len, taken.values())) + len(body) > most_characters:
+                break
+            taken[lesson_id] = body
+        return taken
+
+    def _keep_vectors(self, embedder: str, vectors: "dict[str, list[float]]") -> None:
+        """Keep vectors of lessons, and tell their digests: nobody could make them anew to compare."""
+        from decklog.db.text.vectors import LessonVectors
+
+        kept = LessonVectors(self._db)
+        with LessonIndex(self._db).following():
+            told = {lesson_id: kept.put(lesson_id, embedder, vector) for lesson_id, vector in vectors.items()}
+            self._journal.append(STREAM, kind=EntryKind.EVENT, subtype=EMBEDDED, payload={"embedder": embedder, "vectors": told})

@@ -4,13 +4,10 @@ import re
 from datetime import timedelta
 
 from decklog.db.text.lessons import lesson_search
-from decklog.db.text.vectors import LessonVectors
 from decklog.errors import Invalid, NotFound
 from decklog.operations import within_lease, writes_in_steps
-from decklog.stores.journal.entry import EntryKind
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory import similarity, topics
-from decklog.stores.memory.embedding import Embedder, embedded
 from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.indexing import LessonIndex, essence_term
 from decklog.stores.memory.lesson import Lesson, Sighting, Topic
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST_BODY = 4000
-# The subtype of what tells the digests of vectors.
-EMBEDDED = "embedded"
 _CANDIDATES = 50
 _MOST_CONTRADICTIONS = 5
 # Who says again what was recalled within this time has most likely just read it.
@@ -38,9 +33,6 @@ class LessonWriter(LessonSettler):
 
     records = (Topic, Lesson, Sighting, Contradiction)
     derived = ("lesson_text", "lesson_places", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "lesson_desk")
-
-    # Set it to search by meaning too; see `decklog.stores.memory.embedding`.
-    embedder: Embedder | None = None
 
     @writes_in_steps
     def remember(
@@ -70,9 +62,7 @@ class LessonWriter(LessonSettler):
         scopes.check(given["scope"])
         given |= {"source_id": source_id, "run_id": run_id, "task_id": task_id}
         given["payload"] = self._payload(topic, {} if payload is None else payload, body)
-        # Embedding may take seconds, and nobody else can write while a transaction is open.
-        vectors = embedded(self.embedder, [body]) if self.embedder else []
-        return within_lease(self._db, lambda: self._remember(given, refs or [], key, vectors))
+        return within_lease(self._db, lambda: self._remember(given, refs or [], key))
 
     def _checked(self, topic: str, body: str, project: str | None, confidence: int, source_kind: str) -> "dict[str, Any]":
         if not words_of(body):
@@ -104,16 +94,14 @@ class LessonWriter(LessonSettler):
         topics.check_payload(topic, payload)
         return payload
 
-    def _remember(self, given: "dict[str, Any]", refs: list[str], key: str | None, vectors: "list[list[float]]") -> Lesson:
+    def _remember(self, given: "dict[str, Any]", refs: list[str], key: str | None) -> Lesson:
         self._check_topic(given["topic"])
         self._check_refs(refs)
         self._alone()
         with LessonIndex(self._db).following() as index:
-            return self._learned(given, refs, key, vectors, index)
+            return self._learned(given, refs, key, index)
 
-    def _learned(
-        self, given: "dict[str, Any]", refs: list[str], key: str | None, vectors: "list[list[float]]", index: LessonIndex
-    ) -> Lesson:
+    def _learned(self, given: "dict[str, Any]", refs: list[str], key: str | None, index: LessonIndex) -> Lesson:
         if key is not None and (seen := self._select(Sighting, "select * from sightings where key = :key", key=key)):
             return self._fetch(Lesson, seen[0].lesson_id).marked_already()
         # What is compared must be what is stored: a secret that was taken out makes no difference.
@@ -124,15 +112,7 @@ class LessonWriter(LessonSettler):
         self._see(lesson, given, refs, key, again=False)
         warnings = self._contradicted(lesson)
         index.put(lesson)
-        if vectors and self.embedder:
-            self._keep_vectors(self.embedder.name, {lesson.id: vectors[0]})
         return lesson.warned(warnings)
-
-    def _keep_vectors(self, embedder: str, vectors: "dict[str, list[float]]") -> None:
-        """Keep vectors of lessons, and tell their digests: nobody could make them anew to compare."""
-        kept = LessonVectors(self._db)
-        told = {lesson_id: kept.put(lesson_id, embedder, vector) for lesson_id, vector in vectors.items()}
-        self._journal.append("@memory", kind=EntryKind.EVENT, subtype=EMBEDDED, payload={"embedder": embedder, "vectors": told})
 
     def _learned_again(
         self, known: Lesson, given: "dict[str, Any]", refs: list[str], key: str | None, index: LessonIndex

@@ -7,7 +7,7 @@ from decklog.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 HALF_LIFE_DAYS = 120
 # The condition that a lesson may be recalled.
@@ -129,3 +129,11 @@ class Hit(Record):
     tokens: int
     evidence: list[dict[str, object]] = field(default_factory=list)
     contradicted_by: list[str] = field(default_factory=list)
+
+
+class Hits(list[Hit]):
+    """Lessons that were recalled, the best first. `warnings` says what they were not searched by, and why."""
+
+    def __init__(self, hits: "Iterable[Hit]" = (), warnings: "Sequence[str]" = ()) -> None:
+        super().__init__(hits)
+        self.warnings = tuple(warnings)

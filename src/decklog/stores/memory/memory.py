@@ -4,22 +4,22 @@ from dataclasses import replace
 from datetime import datetime
 
 from decklog.db.text.lessons import lesson_search
-from decklog.db.text.vectors import LessonVectors
 from decklog.db.where import Where
 from decklog.errors import Invalid
 from decklog.operations import reads, reads_in_steps, within_lease, writes, writes_in_steps
 from decklog.records import Page
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory import scope as scopes
-from decklog.stores.memory.embedding import embedded
 from decklog.stores.memory.indexing import LessonIndex
-from decklog.stores.memory.lesson import HOLDS, Hit, Lesson, Sighting
+from decklog.stores.memory.lesson import HOLDS, Hit, Hits, Lesson, Sighting
 from decklog.stores.memory.upkeep import LessonUpkeep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from decklog.stores.memory.neighbours.nearest import Neighbours
 
 MOST_HITS = 50
 _CANDIDATES = 40
@@ -41,7 +41,7 @@ class Memory(LessonUpkeep):
         limit: int = 5,
         budget_tokens: int | None = None,
         min_match: float | None = None,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Recall the lessons that fit a question best, each with the reasons why, and count that they were recalled.
 
         `topic` keeps to one topic, `project` to that project's lessons and those of none; `paths` and `versions` (NAME=VERSION)
@@ -50,9 +50,9 @@ class Memory(LessonUpkeep):
         """
         hits = self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
         if not hits:
-            return []
+            return hits
         counted = within_lease(self._db, lambda: self._count_recalls([hit.id for hit in hits]))
-        return [hit for hit in hits if hit.id in counted]
+        return Hits((hit for hit in hits if hit.id in counted), hits.warnings)
 
     @reads_in_steps
     def peek(
@@ -66,33 +66,37 @@ class Memory(LessonUpkeep):
         limit: int = 5,
         budget_tokens: int | None = None,
         min_match: float | None = None,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Look what `recall` would give, without counting it."""
         return self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
 
-    def _hits(self, asked: "_Asked") -> list[Hit]:
+    def _hits(self, asked: "_Asked") -> Hits:
         asked.check()
-        vector = embedded(self.embedder, [asked.query])[0] if self.embedder else []
         LessonIndex(self._db).catch_up()
-        return self._db.read(lambda: self._best(asked, vector))
+        neighbours, vector, warnings = self._asked(asked.query)
+        return Hits(self._db.read(lambda: self._best(asked, neighbours, vector)), warnings)
 
-    def _best(self, asked: "_Asked", vector: "list[float]") -> list[Hit]:
+    def _best(self, asked: "_Asked", neighbours: "Neighbours | None", vector: "list[float]") -> list[Hit]:
         question = ranking.Question(asked.query, self._now())
         narrowing: dict[str, Any] = {"topic": asked.topic, "project": asked.project, "limit": _CANDIDATES}
         search = lesson_search(self._db)
         weights = search.weights([*question.terms, *question.signs])
         scores = dict(search.ranked(weights, **narrowing))
-        near: dict[str, float] = {}
-        if any(vector) and self.embedder:
-            near = dict(LessonVectors(self._db).nearest(self.embedder.name, vector, **narrowing))
-        lessons = asked.in_scope(self._lessons([*scores, *(lesson_id for lesson_id in near if lesson_id not in scores)]))
+        cosines: dict[str, float] = {}
+        above: dict[str, float] = {}
+        if neighbours is not None:
+            neighbours.catch_up()
+            cosines, above = neighbours.near(vector, **narrowing, also=scores)
+        lessons = asked.in_scope(self._lessons([*scores, *(lesson_id for lesson_id in cosines if lesson_id not in scores)]))
         match = ranking.covered(lessons, scores, question, weights)
         parts: dict[str, Mapping[str, float]] = {"text": match}
-        if near:
-            parts["meaning"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in near.items()}
-            match = ranking.fused(sorted(match, key=lambda lesson_id: (-match[lesson_id], lesson_id)), near)
-        least = ranking.floor(search.size()) if asked.min_match is None else asked.min_match
-        ranked = ranking.fitting(ranking.rank(lessons, question, match, parts), least)
+        together = None
+        if neighbours is not None:
+            parts["meaning"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in cosines.items()}
+            together = getattr(neighbours.embedder, "least", ranking.FLOOR)
+            match = ranking.fused(lessons, match, above)
+        enough = ranking.least(search.size(), together=together, wanted=asked.min_match)
+        ranked = ranking.fitting(ranking.rank(lessons, question, match, parts), enough)
         return self._told(ranking.within(ranked, asked.budget_tokens, asked.limit), question)
 
     def _told(self, taken: "list[ranking.Ranked]", question: ranking.Question) -> list[Hit]:
@@ -254,4 +258,6 @@ class _Asked:
 
     def in_scope(self, lessons: "list[Lesson]") -> "list[Lesson]":
         """Leave out what does not hold for the versions and paths that are asked about."""
+        if not self.versions and not self.paths:
+            return lessons
         return [lesson for lesson in lessons if scopes.fits(lesson.scope, self.versions, self.paths)]

@@ -19,6 +19,8 @@ LITTLE = 0.6
 # A lesson that reaches less of what the question's words could reach is not told. Of the answers to questions in other words, one
 # in fifty is below it; of questions about something else altogether, most find nothing above it.
 FLOOR = 0.05
+# Where the meaning is known too, so much of the words says enough by itself; of less, words and meaning must say enough together.
+CLEAR = 0.2
 # A question that is a whole document is asked by its beginning.
 _MOST_TERMS = 200
 # In so much of it there are as many terms as are asked for, unless it says the same again and again.
@@ -31,9 +33,9 @@ NEARLY_EQUAL = 0.8
 RECORD_SHARE = 0.35
 # How that share is split.
 WEIGHTS = {"usefulness": 0.45, "confidence": 0.3, "recency": 0.25}
-# The constant of reciprocal rank fusion keeps one list's first place from deciding alone. The usual 60 is for lists of thousands:
-# with the few dozen here it would make all places nearly equal, and a lesson's record would decide instead of its match.
-RRF = 10
+# What the share of a question that a lesson covers is worth beside its meaning, which counts in spreads above the usual: one weak
+# word in common says little, and most of a question's words in common say more than any likeness.
+COVER, COVER_SQUARED = 3.0, 40.0
 
 
 class Question:
@@ -72,20 +74,18 @@ class Ranked:
     signals: "dict[str, float]"
 
 
-def relative(scored: "Iterable[tuple[str, float]]") -> dict[str, float]:
-    """Put scores in relation to the best one, which is 1."""
-    listed = list(scored)
-    best = max((score for _, score in listed), default=0.0)
-    return {lesson_id: score / best if best > 0 else 1.0 for lesson_id, score in listed}
+def fused(lessons: "Iterable[Lesson]", match: "Mapping[str, float]", above: "Mapping[str, float]") -> dict[str, float]:
+    """Add what words and meaning say of lessons, in relation to the best, which is 1.
+
+    `above` says by how many spreads a lesson is nearer to the question than lessons in general; without a vector, by none.
+    """
+    scores = {lesson.id: _added(match.get(lesson.id, 0.0), above.get(lesson.id, 0.0)) for lesson in lessons}
+    best = max(scores.values(), default=0.0)
+    return {lesson_id: max(score, 0.0) / best if best > 0 else 0.0 for lesson_id, score in scores.items()}
 
 
-def fused(*rankings: "Iterable[str]") -> dict[str, float]:
-    """Fuse several rankings by reciprocal rank; the best of them all is 1."""
-    scores: dict[str, float] = {}
-    for ranking in rankings:
-        for place, lesson_id in enumerate(ranking, 1):
-            scores[lesson_id] = scores.get(lesson_id, 0.0) + 1 / (RRF + place)
-    return relative(scores.items())
+def _added(cover: float, above: float) -> float:
+    return above + COVER * cover + COVER_SQUARED * cover * cover
 
 
 def rank(
@@ -102,7 +102,7 @@ def rank(
     for lesson in lessons:
         record = _record(lesson, question)
         standing = sum(weights[name] * value for name, value in record.items())
-        behind = {name: part.get(lesson.id, 0.0) for name, part in parts.items()}
+        behind = {"text": 0.0, **{name: part[lesson.id] for name, part in parts.items() if lesson.id in part}}
         score = match[lesson.id] * (1 - share + share * standing)
         ranked.append(Ranked(lesson, score, {**behind, **record}))
     return sorted(ranked, key=lambda one: (-one.score, one.lesson.id))
@@ -117,14 +117,36 @@ def _record(lesson: Lesson, question: Question) -> dict[str, float]:
     }
 
 
-def floor(lessons: int) -> float:
-    """Give the match below which nothing is told, in a memory of so many lessons."""
-    return FLOOR if lessons >= _SMALL else 0.0
+@dataclass(frozen=True)
+class Least:
+    """What a lesson must have of a question to be told."""
+
+    # Of its words, where nothing is known of its meaning; and so that the words say enough whatever it means.
+    words: float
+    clear: float
+    # Of its words and its meaning together.
+    together: float | None = None
+    # Of either of them, as whoever asks wants it.
+    wanted: float | None = None
+
+    def met_by(self, signals: "Mapping[str, float]") -> bool:
+        """Tell whether a lesson has so much."""
+        words, meaning = signals["text"], signals.get("meaning")
+        if self.wanted is not None:
+            return max(words, meaning or 0.0) >= self.wanted
+        if meaning is None or self.together is None:
+            return words > 0 and words >= self.words
+        return (words > 0 and words >= self.clear) or words + meaning >= self.together
 
 
-def fitting(ranked: "Iterable[Ranked]", least: float) -> "Iterator[Ranked]":
-    """Leave out what shares too little with the question to be told: that nothing fits is an answer too."""
-    return (one for one in ranked if max(one.signals.get("text", 0.0), one.signals.get("meaning", 0.0)) >= least)
+def least(lessons: int, *, together: float | None, wanted: float | None) -> Least:
+    """Say what a lesson must have in a memory of so many; `together` is what it must have of words and meaning."""
+    return Least(*((0.0, 0.0) if lessons < _SMALL else (FLOOR, CLEAR)), together, wanted)
+
+
+def fitting(ranked: "Iterable[Ranked]", enough: Least) -> "Iterator[Ranked]":
+    """Leave out what shares too little with the question, in words and in meaning: that nothing fits is an answer too."""
+    return (one for one in ranked if enough.met_by(one.signals))
 
 
 def within(ranked: "Iterable[Ranked]", budget_tokens: int | None, limit: int) -> list[Ranked]:

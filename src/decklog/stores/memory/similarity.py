@@ -133,6 +133,7 @@ _CLAUSES = frozenset(
 _CODE = re.compile(r"[_/\\.:#]|\d")
 
 
+@lru_cache(2048)
 def fingerprint(text: str) -> str:
     """Digest a text so that case, blanks and the punctuation around its words make no difference."""
     plain = [chunk.strip(_EDGES).casefold() for chunk in text.split()]

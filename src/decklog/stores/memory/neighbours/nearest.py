@@ -1,0 +1,151 @@
+"""The neighbours of a question: the vectors of the lessons that hold, read once and followed up from the journal."""
+
+from math import sqrt
+from threading import Lock
+
+from decklog.db.text.vectors import LessonVectors
+from decklog.records import from_json
+from decklog.stores.memory.neighbours.rows import EXACT, Near, Rows, rows_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from typing import Any
+
+    from decklog.db.base import Database
+    from decklog.stores.memory.neighbours.embedder import Embedder
+
+# How many lessons are read again one by one; where more have changed, all are.
+_MOST_CHANGED = 2_000
+# A handful of lessons do not say how near lessons are in general. As many as this that have nothing to do with the question are
+# thought beside them, with the cosines that those usually have.
+_THOUGHT, _THOUGHT_MEAN, _THOUGHT_SPREAD = 8, 0.1, 0.12
+
+
+class Neighbours:
+    """Keeps the vectors of one embedder in the process. Threads may share it."""
+
+    def __init__(self, db: "Database", embedder: "Embedder", *, told_by: str) -> None:
+        # The subtype of the entries that tell which vectors were made.
+        self._told_by = told_by
+        self.embedder = embedder
+        self._kept = LessonVectors(db)
+        self._lock = Lock()
+        # The last entry of the memory's stream that is told here, and its hash: another hash means another past.
+        self._mark: tuple[int, str | None] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rows: Rows = rows_for(self.embedder.dimensions, 0)
+        self._ids: list[str] = []
+        self._tags: list[tuple[str, str | None]] = []
+        self._places: dict[str, int] = {}
+        # Lessons that hold and have no vector yet, the newest last.
+        self._missing: dict[str, None] = {}
+
+    def catch_up(self) -> None:
+        """Read what changed since the last time. In a read or a transaction."""
+        with self._lock:
+            head = self._kept.head(self._mark[0] if self._mark else 0)
+            if self._mark is not None and self._mark == (self._mark[0], head.hash_at):
+                if head.seq != self._mark[0]:
+                    self._follow(self._mark[0])
+            else:
+                self._read_all()
+            self._mark = (head.seq, head.hash)
+
+    def missing(self, limit: int | None) -> list[str]:
+        """Name lessons that have no vector yet, the newest first."""
+        with self._lock:
+            return list(reversed(self._missing))[:limit]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Say how many lessons have a vector, and how many have none."""
+        return len(self._ids), len(self._missing)
+
+    def near(
+        self, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int, also: "Collection[str]"
+    ) -> "tuple[dict[str, float], dict[str, float]]":
+        """Give the cosines of the nearest lessons and of others, and how far above the usual each of them is."""
+        with self._lock:
+            places = self._narrowed(topic, project)
+            others = [self._places[lesson_id] for lesson_id in also if lesson_id in self._places]
+            found = self._rows.near(vector, places, others, limit)
+            cosines = {self._ids[place]: cosine for place, cosine in found.cosines.items()}
+            mean, spread = _in_general(found, len(self._ids) if places is None else len(places))
+        return cosines, {lesson_id: (cosine - mean) / spread for lesson_id, cosine in cosines.items()}
+
+    def _narrowed(self, topic: str | None, project: str | None) -> "list[int] | None":
+        if topic is None and project is None:
+            return None
+        return [
+            place
+            for place, (of_topic, of_project) in enumerate(self._tags)
+            if topic in (None, of_topic) and (project is None or of_project in (None, project))
+        ]
+
+    # What is kept here
+
+    def _read_all(self) -> None:
+        self._begin()
+        found = list(self._kept.holding(self.embedder.name, self.embedder.dimensions))
+        self._rows = rows_for(self.embedder.dimensions, len(found))
+        self._take(found)
+
+    def _follow(self, mark: int) -> None:
+        """Read the lessons again that entries behind a mark tell of."""
+        told = self._kept.told_since(mark, self._told_by)
+        changed = set(self._changed(told))
+        # Of what was pruned it is not known which lessons it told of.
+        is_unknown = any(lesson_id is None and payload is None for lesson_id, payload in told)
+        if is_unknown or len(changed) > _MOST_CHANGED or len(self._ids) <= EXACT < len(self._ids) + len(changed):
+            self._read_all()
+            return
+        for lesson_id in changed:
+            self._drop(lesson_id)
+        self._take(self._kept.holding(self.embedder.name, self.embedder.dimensions, changed))
+
+    def _changed(self, told: "Iterable[tuple[str | None, Any]]") -> "Iterable[str]":
+        for lesson_id, payload in told:
+            if lesson_id is not None:
+                yield lesson_id
+            elif payload is not None:
+                said: Any = from_json(payload)
+                yield from said["vectors"] if said["embedder"] == self.embedder.name else ()
+
+    def _take(self, lessons: "Iterable[tuple[str, str, str | None, bytes | None]]") -> None:
+        vectors = []
+        for lesson_id, topic, project, vector in lessons:
+            if vector is None:
+                self._missing[lesson_id] = None
+            else:
+                self._places[lesson_id] = len(self._ids)
+                self._ids.append(lesson_id)
+                self._tags.append((topic, project))
+                vectors.append(vector)
+        if vectors:
+            self._rows.append(vectors)
+
+    def _drop(self, lesson_id: str) -> None:
+        """Forget a lesson; the last one takes its place, so that there is no gap."""
+        self._missing.pop(lesson_id, None)
+        place = self._places.pop(lesson_id, None)
+        if place is None:
+            return
+        last = len(self._ids) - 1
+        if place != last:
+            self._rows.replace(place, last)
+            self._ids[place], self._tags[place] = self._ids[last], self._tags[last]
+            self._places[self._ids[place]] = place
+        self._rows.shorten()
+        del self._ids[last], self._tags[last]
+
+
+def _in_general(found: Near, count: int) -> tuple[float, float]:
+    """Say how near a question is to lessons in general, and how that is spread, with those that are thought beside a handful."""
+    whole = count + _THOUGHT
+    mean = (count * found.mean + _THOUGHT * _THOUGHT_MEAN) / whole
+    real = found.spread**2 + (found.mean - mean) ** 2
+    thought = _THOUGHT_SPREAD**2 + (_THOUGHT_MEAN - mean) ** 2
+    return mean, sqrt((count * real + _THOUGHT * thought) / whole)
