@@ -32,7 +32,7 @@ MOST = {
     "/memory?q=lexer": 12,
     "/workflow": 5,
     "/trust": 6,
-    "/system": 2,
+    "/system": 4,
 }
 
 

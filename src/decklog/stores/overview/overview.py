@@ -338,15 +338,13 @@ class Overview(Store):
         """Read at one moment; where marks are far behind, move them first, if this log may be written."""
         # Inside of a read, which sees one moment, marks that are moved now would not be seen.
         can_move = not (self._db.read_only or self._db.is_reading)
-        try:
-            return self._db.read(lambda: job(can_move))
-        except TooFarBehind as behind:
-            moved = self._moved(behind)
-        try:
-            return self._db.read(lambda: job(moved))
-        except TooFarBehind:
-            # Others write faster than this reads; what they wrote is counted instead.
-            return self._db.read(lambda: job(False))
+        # Once for tallies and once for spending; beyond that others write faster than this reads, and what they wrote is counted.
+        for _ in range(2):
+            try:
+                return self._db.read(lambda: job(can_move))  # noqa: B023 - it is called before the next round
+            except TooFarBehind as behind:
+                can_move = self._moved(behind)
+        return self._db.read(lambda: job(False))
 
     def _moved(self, behind: TooFarBehind) -> bool:
         """Move marks; say whether that was permitted."""
