@@ -57,7 +57,7 @@ class FakeModel:
     script: dict[str, list[Step]]
     given: list[Given] = field(default_factory=list)
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    # What the next requests meet before anything is answered: a status, or 0 for a stream that is cut in its midst.
+    # What the next requests meet before anything is answered: a status, or 0 for a stream that is cut after its first event.
     troubles: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -122,7 +122,7 @@ class FakeModel:
         handler.send_header("content-length", str(len(content)))
         handler.send_header("request-id", f"req_{given.answer_id}")
         handler.end_headers()
-        handler.wfile.write(content if trouble else content[: len(content) // 2])
+        handler.wfile.write(content if trouble else content[: content.index(b"\n\n") + 2])
         handler.close_connection = not trouble
 
     def _next(self, path: str, body: dict[str, Any]) -> Given:

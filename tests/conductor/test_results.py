@@ -84,6 +84,7 @@ def test_where_a_manager_is_bound_landing_takes_the_managers_proof(log: Decklog,
     with pytest.raises(Denied):
         landed(site, checked)
     assert git(checked, "rev-parse", "main") == first
+    assert log.approvals.find(site.run_id, state="open") == []  # type: ignore[arg-type]
     landed(site, checked, password=PASSWORD)
     assert git(checked, "rev-parse", "main") == git(checked, "rev-parse", target_of(site))
     assert log.journal.verify(site.run_id).ok

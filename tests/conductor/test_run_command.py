@@ -9,6 +9,7 @@ import pytest
 from tests.cli.conftest import Program, Said
 from tests.conductor.plans import piece
 from tests.conductor.repositories import everything, git, write
+from tests.conductor.scripts import script
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
@@ -119,3 +120,15 @@ def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
 def test_known_agents_are_listed(person: Person) -> None:
     names = [row["name"] for row in person.call("run", "agents", "--json").data]
     assert names == ["claude-code", "codex", "command", "gemini", "opencode"]
+
+
+def test_a_goal_is_planned_shown_and_worked_after_a_yes(person: Person) -> None:
+    plan = json.dumps({"pieces": [piece("triple", GOOD)]})
+    goal = "Make it better\n" + script(["write", "decklog-plan.json", plan])
+    asked = person.call("run", goal)
+    assert asked.code == 7
+    assert "  triple           Piece triple" in asked.out
+    approval = asked.out.split("decklog approvals decide ")[1].split()[0]
+    assert person.call("approvals", "decide", approval, "granted", "--by", "ana").code == 0
+    done = person.call("run", goal)
+    assert (done.code, "1 pieces: 1 landed" in done.out) == (0, True), done

@@ -2,7 +2,9 @@
 
 import json
 import os
+import select
 import signal
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,7 @@ from decklog.tools.shell.shell import read_note
 
 # Half of this is kept of the beginning, all of it in order: charges are read from it, also after a crash.
 CAP_BYTES = 64 * 1024 * 1024
+_SHORT_WAIT = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +94,22 @@ class Running:
             launch.end_process_tree(self.mark)
             return {"reason": "lost", "exit_code": None, "signal": None, "signals_sent": [], "leftovers": 0}
         return ended
+
+    def wait(self, seconds: float) -> None:
+        """Wait so long, or until its supervisor has ended."""
+        try:
+            handle = os.pidfd_open(self.supervisor.pid)
+        except OSError:
+            time.sleep(min(seconds, _SHORT_WAIT))
+            return
+        try:
+            # The number may be another's by now: then it has ended, and there is nothing to wait for.
+            if self.supervisor.is_alive():
+                poll = select.poll()
+                poll.register(handle, select.POLLIN)
+                poll.poll(1000 * seconds)
+        finally:
+            os.close(handle)
 
     def stop(self, stages: list[tuple[int, float]]) -> None:
         """Ask the supervisor to end it and all it started, by these signals with so many seconds after each."""

@@ -24,10 +24,28 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 60.0
 WAIT_SECONDS = 1.0
 SHORTEST_WAIT = 0.05
-# So soon after its time a gate is tried at the latest.
+# So soon after its time a gate is tried, and whatever nobody told of is looked for, at the latest.
 LONGEST_WAIT = 4.0
 TROUBLE_SECONDS = 30.0
 CHECKS_AT_ONCE = 2
+
+
+class _Bell:
+    """Wakes the lanes that found nothing to claim; whoever begins to wait after it has rung is not left asleep."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self.rung = 0
+
+    def ring(self) -> None:
+        with self._condition:
+            self.rung += 1
+            self._condition.notify_all()
+
+    def wait(self, heard: int, seconds: float) -> None:
+        """Wait until it has rung more often than was heard, or so long."""
+        with self._condition:
+            self._condition.wait_for(lambda: self.rung != heard, seconds)
 
 
 class Conductor:
@@ -42,6 +60,7 @@ class Conductor:
         self._ending = threading.Event()
         self._wanted_stop = False
         self._changed = threading.Event()
+        self._bell = _Bell()
         self._room = threading.Semaphore(site.configuration.agents_at_once)
         self._has_money = True
         self._weather = Weather(site)
@@ -65,6 +84,7 @@ class Conductor:
     def _end(self) -> None:
         self._stopping.set()
         self._changed.set()
+        self._bell.ring()
 
     def stop_now(self) -> None:
         """Claim nothing more, and end what runs."""
@@ -104,10 +124,12 @@ class Conductor:
 
     def _claim_on(self, role: str, handle: Callable[["Claim"], None]) -> None:
         while not self._stopping.is_set():
+            heard = self._bell.rung
             if role in (PLAN, WORK) and self._is_bad_weather(role):
                 continue
             if role == WORK and not self._room.acquire(timeout=WAIT_SECONDS):
                 continue
+            claim = None
             try:
                 claim = self._claim(role)
                 if claim is not None:
@@ -118,6 +140,8 @@ class Conductor:
             finally:
                 if role == WORK:
                     self._room.release()
+            if claim is None:
+                self._bell.wait(heard, LONGEST_WAIT)
 
     @property
     def _everybody(self) -> "list[Description]":
@@ -131,11 +155,12 @@ class Conductor:
     def _is_bad_weather(self, role: str) -> bool:
         """Say whether no agent can be started now; wait a while if so, without a claim."""
         agents = self._strategists if role == PLAN else self._site.configuration.ladder()
-        if self._weather.is_disk_full():
+        is_full = self._weather.is_disk_full()
+        if is_full:
             self.trouble = f"the disk of {self._site.repository.state} is full: nothing new is begun"
         elif not self._weather.are_all_shut(agents):
             return False
-        opens_at = self._weather.opening(agents)
+        opens_at = None if is_full else self._weather.opening(agents)
         left = LONGEST_WAIT if opens_at is None else (opens_at - self._log.clock.now()).total_seconds()
         self._stopping.wait(min(max(left, SHORTEST_WAIT), LONGEST_WAIT))
         return True
@@ -148,7 +173,6 @@ class Conductor:
                 worker=self._worker,
                 role=role,
                 lease_seconds=LEASE_SECONDS,
-                wait_seconds=WAIT_SECONDS,
                 reserve_microdollars=money,
             )
         except BudgetExceeded as problem:
@@ -184,6 +208,7 @@ class Conductor:
             # What was reserved for it and not spent is free again.
             self._has_money = True
             self._changed.set()
+            self._bell.ring()
 
     def _give_back(self, claim: "Claim", problem: DecklogError | OSError) -> None:
         self.trouble = str(problem)
@@ -247,7 +272,12 @@ class Conductor:
         self._site.stages.resume_answered()
         if self._log.runs.get(self._site.run_id).status.value != "active":
             return True
-        return not any(map(self._can_go_on, all_tasks(self._log, self._site.run_id)))
+        going_on = [task for task in all_tasks(self._log, self._site.run_id) if self._can_go_on(task)]
+        now = self._log.clock.now()
+        if any(task.state == "pending" and (task.not_before is None or task.not_before <= now) for task in going_on):
+            # It may be another conductor's doing, or its time has come: this one's own lanes were woken already.
+            self._bell.ring()
+        return not going_on
 
     def _can_go_on(self, task: "Task") -> bool:
         if task.state != "pending" or task.open_dependencies > 0:

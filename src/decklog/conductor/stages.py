@@ -279,11 +279,13 @@ class Stages:
 
     def resume_answered(self) -> int:
         """Make tasks ready again whose question a person has answered."""
-        waiting = self._log.tasks.find(self._run_id, state="waiting", limit=200)  # type: ignore[arg-type]
-        blocked = self._log.tasks.find(self._run_id, state="blocked", limit=200)  # type: ignore[arg-type]
-        answered = 0
+        waiting = self._log.tasks.find(self._run_id, state="waiting", limit=_PAGE)  # type: ignore[arg-type]
+        blocked = self._log.tasks.find(self._run_id, state="blocked", limit=_PAGE)  # type: ignore[arg-type]
+        if not waiting and not blocked:
+            return 0
+        questions, answered = self._questions(), 0
         for task in (*waiting, *blocked):
-            question = self._question(task, is_stuck=task.state == "blocked")
+            question = questions.get((task.id, task.state == "blocked"))
             if question is not None and question.state != "open":
                 answered += 1
                 self._resume(task, is_yes=question.state == "granted")
@@ -311,8 +313,18 @@ class Stages:
 
     def _question(self, task: "Task", *, is_stuck: bool) -> "Approval | None":
         """Find the newest question about a task: whether to go on with it, or whether to let its change pass."""
-        asked = self._log.approvals.find(self._run_id, limit=200)
-        return next((one for one in asked if one.task_id == task.id and (one.source == STUCK) == is_stuck), None)
+        return self._questions().get((task.id, is_stuck))
+
+    def _questions(self) -> "dict[tuple[str, bool], Approval]":
+        """Give the newest question about each task: whether to go on with it (True), or whether to let its change pass."""
+        found: dict[tuple[str, bool], Approval] = {}
+        after = None
+        while True:
+            page = self._log.approvals.find(self._run_id, limit=_PAGE, after=after)
+            for one in page:
+                found.setdefault((str(one.task_id), one.source == STUCK), one)
+            if (after := page.next) is None:
+                return found
 
     def was_denied(self, task: "Task") -> str | None:
         """Give the reason for which a person said no to the last question of a task; none is null."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 # How an agent is ended: kindly first, since it may have something to save.
 KINDLY = [(int(signal.SIGINT), 2.0), (int(signal.SIGTERM), 2.0), (int(signal.SIGKILL), 5.0)]
-SHORTEST_WAIT, LONGEST_WAIT = 0.004, 0.25
+# Its end wakes whoever waits; what it says, and what is wished of it, is looked at this often.
+SHORTEST_WAIT, LONGEST_WAIT = 0.004, 2.0
 LONGEST_TEXT = 4000
 # Whoever tells one of these has had an answer of a model. A text may be the program's own.
 _ANSWERS = ("tool", "result", "usage")
@@ -87,6 +88,7 @@ class Session:
         """Follow the agent to its end; `wanted_end` gives a reason as soon as it is to be ended."""
         heard = progressed = time.monotonic()
         wait, is_ending = SHORTEST_WAIT, False
+        longest = min(LONGEST_WAIT, 15 * (self._description.stall_minutes or 1))
         while (ended := self._running.ending()) is None:
             events = self._take(self._follower.lines())
             now = time.monotonic()
@@ -96,8 +98,8 @@ class Session:
             if why is not None:
                 self.outcome.ended_for, is_ending = why, True
                 self._running.stop(KINDLY)
-            wait = SHORTEST_WAIT if events else min(wait * 1.5, LONGEST_WAIT)
-            time.sleep(wait)
+            wait = SHORTEST_WAIT if events or is_ending else min(wait * 1.5, longest)
+            self._running.wait(wait)
         self._take(self._follower.rest())
         self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
         return self.outcome

@@ -8,7 +8,7 @@ from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git.branches import Branches
 from decklog.conductor.git.changes import changes
 from decklog.conductor.site import Site
-from decklog.errors import Conflict, Denied
+from decklog.errors import Conflict, DecklogError, Denied
 from decklog.tools.calls.tool import Finding
 
 if TYPE_CHECKING:
@@ -89,8 +89,13 @@ def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManage
         site.run_id, f"Land on {landing.branch}? {landing.files} files.", by="conductor", about=about, source="conductor.land"
     )
     digest = str(asked.subject_digest)
-    with proof:
-        log.approvals.decide(asked.id, "granted", by=by, digest=digest, rationale="decklog run land")  # type: ignore[arg-type]
+    try:
+        with proof:
+            log.approvals.decide(asked.id, "granted", by=by, digest=digest, rationale="decklog run land")  # type: ignore[arg-type]
+    except DecklogError:
+        # Nobody else is to answer it: whoever lands later asks anew.
+        log.approvals.withdraw(asked.id, reason="it was not landed")
+        raise
     if log.approvals.use(site.run_id, digest) is None:
         raise Denied(
             f"landing on {landing.branch} needs the manager's proof",

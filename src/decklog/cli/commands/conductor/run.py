@@ -130,7 +130,7 @@ def _conduct(call: Call, site: "Site") -> int:
     from decklog.conductor.conductor import Conductor
 
     told = _Changes(call, site.log, site.run_id)
-    conductor = Conductor(site, on_change=told.tell)
+    conductor = Conductor(site, on_change=lambda: told.tell(conductor.trouble))
     _hear_signals(conductor)
     conductor.run()
     stands = told.tell()
@@ -196,11 +196,15 @@ class _Changes:
         self._log = log
         self._run_id = run_id
         self._told: dict[str, tuple[str, str, int]] = {}
+        self._trouble: str | None = None
         self._view = View() if not call.json and are_shown() else None
 
-    def tell(self) -> "Standing":
+    def tell(self, trouble: str | None = None) -> "Standing":
         from decklog.conductor.standing import standing
 
+        if trouble is not None and trouble != self._trouble:
+            self._trouble = trouble
+            _say_aside(trouble)
         stands = standing(self._log, self._run_id)
         if self._view is not None:
             self._view.draw(stands)

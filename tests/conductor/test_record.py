@@ -1,0 +1,27 @@
+"""What became of a run can be told from the record alone, wherever the record is."""
+
+from pathlib import Path
+
+from decklog import Decklog
+from decklog.conductor.standing import standing
+from decklog.transfer.move.move import Move
+from tests.conductor.plans import Work, piece
+
+GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+
+
+def test_a_run_that_was_moved_to_another_engine_tells_the_same(sqlite_target: str, checked: Path, postgres_target: str) -> None:
+    with Decklog.open(sqlite_target) as here, Decklog.open(postgres_target) as there:
+        site = Work(here, checked, piece("triple", GOOD), piece("nothing")).run()
+        Move(here, there).run()
+        assert standing(there, site.run_id) == standing(here, site.run_id)
+        told = [
+            [(one.name, one.tree, one.outcome) for one in log.verdicts.find(site.run_id)]
+            + [(attempt.worker, attempt.outcome) for attempt in log.tasks.attempts(f"{site.run_id}.nothing.w1")]
+            for log in (here, there)
+        ]
+        assert told[0] == told[1]
+        assert [effect.tool for effect in there.effects.find(site.run_id, tool="conductor.advance")] == ["conductor.advance"]
+        assert there.journal.verify(site.run_id).ok
+        before, after = f"{site.run_id}:2", site.run_id
+        assert {change["table"] for change in there.runs.diff(before, after)} >= {"tasks", "verdicts", "effects", "approvals"}
