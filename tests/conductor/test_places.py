@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,7 @@ from decklog.conductor.git.keeping import Kept, keep
 from decklog.conductor.git.places import Place, place_of
 from decklog.conductor.git.repository import Person, Repository, ref_part, starting_commit
 from tests.conductor.repositories import everything, git, make_repository, write
+from tests.waiting import wait_until
 
 ANA = Person("Ana", "ana@example.test")
 
@@ -149,6 +151,23 @@ def test_saying_done_without_it_is_not_done_and_what_was_left_is_kept(attempt: A
         held = git(attempt.repository.folder, "for-each-ref", "--format=%(refname)", attempt.place.refs).split()
         texts = [git(attempt.repository.folder, "log", "-m", "-p", "--format=%s", name) for name in held]
         assert any("LEFT" in text for text in texts)
+
+
+def test_a_change_of_as_many_bytes_in_the_second_in_which_the_place_was_made_is_seen(repository: Repository) -> None:
+    def next_second() -> int:
+        now = int(time.time())
+        wait_until(lambda: int(time.time()) > now)
+        return now + 1
+
+    # Git compares whole seconds: made and changed in one, looked at in the next.
+    next_second()
+    attempt = Attempt(repository)
+    text = (attempt.tree / "calc.py").read_text()
+    write(attempt.tree, {"calc.py": text.replace("a + b", "a - b")})
+    next_second()
+    assert "calc.py" in git(attempt.tree, "status", "--porcelain"), "the agent's own git sees it too"
+    kept = attempt.keep()
+    assert "a - b" in git(repository.folder, "show", f"{kept.changed}:calc.py")
 
 
 def test_what_an_agent_hides_from_its_own_index_is_seen(attempt: Attempt) -> None:

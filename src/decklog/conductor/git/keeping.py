@@ -121,7 +121,8 @@ def _tree_of(repository: Repository, folder: Path, index: Path | None, *, is_all
     scratch = folder.parent / "index.keeping"
     scratch.unlink(missing_ok=True)
     if index is not None and index.is_file():
-        shutil.copyfile(index, scratch)
+        # With its time: git tells by it which files may have changed in the second in which they were written.
+        shutil.copy2(index, scratch)
     variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(scratch)}
     words = ("add", "--all", "--force", ".") if is_all else ("add", "--all", ".")
     # A nested repository is added as a link to its commit, with advice on standard error; its files are kept apart.

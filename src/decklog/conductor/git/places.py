@@ -58,7 +58,8 @@ def make(repository: Repository, place: Place, commit: str, person: Person) -> N
     )
     place.index.unlink(missing_ok=True)
     repository.populate(commit, making, place.index)
-    shutil.copyfile(place.index, making / ".git/index")
+    # With its time: git tells by it which files may have changed in the second in which they were written.
+    shutil.copy2(place.index, making / ".git/index")
     kill_points.reached("place:made")
     making.rename(place.tree)
 
