@@ -67,6 +67,11 @@ def size_of(asked: Asked) -> int:
     return sum(max(0, os.stat(path).st_size - int(spool.mark(path).get("place") or 0)) for path in asked.files)
 
 
+def many_values(limit_bytes: int) -> Values:
+    """Check and redact texts of which there are many."""
+    return Values(limit_bytes, remembered_characters=_REMEMBERED)
+
+
 def read_files(asked: Asked, balance: "Balance") -> "Iterator[Part]":
     """Read what is new in some files."""
     return _Files(asked, balance).parts()
@@ -78,7 +83,7 @@ class _Files:
         self._paths = asked.files
         self._program = known_program(asked.program)
         self._spool = Spool(asked.spool)
-        self._values = Values(asked.limit_bytes, remembered_characters=_REMEMBERED)
+        self._values = many_values(asked.limit_bytes)
         self._balance = balance
         self._part = Part()
         # Of what was read just now; whoever writes it remembers it later.
