@@ -82,6 +82,7 @@ class _Files:
         self._name = asked.program
         self._paths = asked.files
         self._program = known_program(asked.program)
+        self._may_tell = claude.may_tell if self._program is claude else None
         self._spool = Spool(asked.spool)
         self._values = many_values(asked.limit_bytes)
         self._balance = balance
@@ -142,7 +143,7 @@ class _Files:
         )
         reader = self._program.reader(reading)
         last: Event | None = None
-        for line, end in lines_of(path, place, self._count_unread):
+        for line, end in lines_of(path, place, self._count_unread, self._may_tell):
             for event in () if self._is_copied(path, line, reading) else reader.events(line):
                 yield event
                 last = event
