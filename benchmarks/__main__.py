@@ -22,6 +22,7 @@ ALL = (
     "transfer",
     "damage",
     "importing",
+    "history",
     "bazinga",
     "acp",
 )

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.history_files import Asked, files_of, read_files, size_of
+from decklog.agents.history_files import Asked, files_of, many_values, read_files, size_of
 from decklog.agents.recorder import Recorder
 from decklog.importers.engine import reading_ahead
 
@@ -62,7 +62,7 @@ class HistoryImport:
         self._program = program
         self._spool = spool
         self._progress = progress
-        self._recorder = Recorder(log, program)
+        self._recorder = Recorder(log, program, values=many_values(log.db.values.limit_bytes))
         self.result = Imported(source, dry_run)
 
     def run(self) -> Imported:

@@ -67,6 +67,11 @@ def size_of(asked: Asked) -> int:
     return sum(max(0, os.stat(path).st_size - int(spool.mark(path).get("place") or 0)) for path in asked.files)
 
 
+def many_values(limit_bytes: int) -> Values:
+    """Check and redact texts of which there are many."""
+    return Values(limit_bytes, remembered_characters=_REMEMBERED)
+
+
 def read_files(asked: Asked, balance: "Balance") -> "Iterator[Part]":
     """Read what is new in some files."""
     return _Files(asked, balance).parts()
@@ -77,8 +82,9 @@ class _Files:
         self._name = asked.program
         self._paths = asked.files
         self._program = known_program(asked.program)
+        self._may_tell = claude.may_tell if self._program is claude else None
         self._spool = Spool(asked.spool)
-        self._values = Values(asked.limit_bytes, remembered_characters=_REMEMBERED)
+        self._values = many_values(asked.limit_bytes)
         self._balance = balance
         self._part = Part()
         # Of what was read just now; whoever writes it remembers it later.
@@ -137,7 +143,7 @@ class _Files:
         )
         reader = self._program.reader(reading)
         last: Event | None = None
-        for line, end in lines_of(path, place, self._count_unread):
+        for line, end in lines_of(path, place, self._count_unread, self._may_tell):
             for event in () if self._is_copied(path, line, reading) else reader.events(line):
                 yield event
                 last = event

@@ -205,8 +205,8 @@ class _File:
         return Recorder(self._log, str(facts.get("program") or "agent")).record([event])
 
     def _recorder(self, facts: "dict[str, Any]") -> Recorder:
-        named = {"run_id": text_or_none(facts.get("run")), "task_id": text_or_none(facts.get("task"))}
-        return Recorder(self._log, str(facts.get("program") or "agent"), **named)
+        run_id, task_id = text_or_none(facts.get("run")), text_or_none(facts.get("task"))
+        return Recorder(self._log, str(facts.get("program") or "agent"), run_id=run_id, task_id=task_id)
 
 
 def _time_of(facts: "dict[str, Any]") -> datetime | None:

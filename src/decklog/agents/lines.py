@@ -8,8 +8,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def lines_of(path: str, start: int = 0, unread: "Callable[[], None] | None" = None) -> "Iterator[tuple[dict[str, Any], int]]":
-    """Read a file's whole lines that are JSON objects, from a place on, each with the place where it ends."""
+def lines_of(
+    path: str,
+    start: int = 0,
+    unread: "Callable[[], None] | None" = None,
+    may_tell: "Callable[[bytes], object] | None" = None,
+) -> "Iterator[tuple[dict[str, Any], int]]":
+    """Read a file's whole lines that are JSON objects, from a place on, each with the place where it ends.
+
+    An object of which `may_tell` says that it tells nothing is not read, and given as an empty one.
+    """
     with open(path, "rb") as file:
         size = file.seek(0, 2)
         # A file that became shorter is another one.
@@ -18,6 +26,9 @@ def lines_of(path: str, start: int = 0, unread: "Callable[[], None] | None" = No
             if not line.endswith(b"\n"):
                 return
             place += len(line)
+            if may_tell is not None and line.startswith(b"{") and line.endswith(b"}\n") and not may_tell(line):
+                yield {}, place
+                continue
             try:
                 found = json.loads(line)
             except (ValueError, RecursionError):

@@ -23,6 +23,7 @@ from decklog.clock import from_text
 from decklog.errors import NotFound
 from decklog.records import from_json
 from decklog.stores.journal.entry import EntryKind
+from decklog.stores.journal.preparing import prepared
 from decklog.stores.journal.rows import COLUMNS
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import ENDED, RunStatus
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.records import Values
     from decklog.stores.money.bulk import Told
     from decklog.stores.runs.run import Run
 
@@ -48,11 +50,21 @@ _CALLS_LOOKED_AT = 1000
 class Recorder:
     """Writes the events of one program's sessions. With a run given, all of them belong to it."""
 
-    def __init__(self, log: "Decklog", program: str, *, run_id: str | None = None, task_id: str | None = None) -> None:
+    def __init__(
+        self,
+        log: "Decklog",
+        program: str,
+        *,
+        run_id: str | None = None,
+        task_id: str | None = None,
+        values: "Values | None" = None,
+    ) -> None:
         self._log = log
         self._program = program
         self._run_id = run_id
         self._task_id = task_id
+        # Checks and redacts in the place of the log's own, where there is much to do.
+        self._values = values
         self._known: set[str] = set()
         self._bulk = Bulk(log.parts)
         self._told: list[Told] = []
@@ -99,7 +111,9 @@ class Recorder:
         entry = entry_of(self._program, self.run_of(event), event)
         if entry is not None:
             self._ensure(event)
-            self._told.append(entry if self._task_id is None else {**entry, "task_id": self._task_id})
+            if self._task_id is not None:
+                entry["task_id"] = self._task_id
+            self._told.append(entry if self._values is None else prepared(self._values, dict(entry)))
             if (calls := self._calls.get(entry["stream"])) is not None and entry["subtype"] in ("call", "result"):
                 _follow(calls, entry["key"], entry["payload"])
             return

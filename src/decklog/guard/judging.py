@@ -6,16 +6,20 @@ from decklog.guard.harmless import is_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 _WRITES = frozenset(["Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "replace"])
 _READS = frozenset(["Read", "read_file"])
+# How a patch says which file comes next.
+_DELETES = "*** Delete File"
+_HEADS = frozenset(["*** Add File", "*** Update File", "*** Move to", _DELETES])
 
 
 def held(told: "dict[str, Any]", root: str) -> str | None:
     """Say why a call is held; None lets the program go on to its own rules."""
-    command = _command(told)
-    return None if command is None else held_command(command, root, str(told.get("cwd") or root))
+    cwd = str(told.get("cwd") or root)
+    return next((reason for command in _commands(told) if (reason := held_command(command, root, cwd))), None)
 
 
 def held_command(command: "str | list[str]", root: str, cwd: str) -> str | None:
@@ -46,17 +50,24 @@ def _is_plain_place(cwd: str) -> bool:
     return cwd == "." or not any(part.startswith(".") for part in cwd.split(os.sep))
 
 
-def _command(told: "dict[str, Any]") -> "str | list[str] | None":
-    """Give what is judged of a call: its command, or what a command would have to do to the file that it names."""
+def _commands(told: "dict[str, Any]") -> "Iterator[str | list[str]]":
+    """Give what is judged of a call: its command, or what commands would have to do to the files that it names."""
     tool, arguments = told.get("tool_name"), told.get("tool_input")
     if not isinstance(arguments, dict):
-        return None
+        return
     command = arguments.get("command")
-    if isinstance(command, str) and tool != "apply_patch":
-        return command
     path = arguments.get("file_path") or arguments.get("notebook_path")
-    if not isinstance(path, str):
-        return None
-    if tool in _WRITES:
-        return writing(path)
-    return reading(path) if tool in _READS else None
+    if isinstance(command, str):
+        yield from _patched(command) if tool == "apply_patch" else (command,)
+    elif isinstance(path, str) and tool in _WRITES:
+        yield writing(path)
+    elif isinstance(path, str) and tool in _READS:
+        yield reading(path)
+
+
+def _patched(patch: str) -> "Iterator[list[str]]":
+    """Give what would have to be judged of the files that a patch names in its heads."""
+    for line in patch.splitlines():
+        head, colon, path = line.strip().partition(": ")
+        if colon and head in _HEADS and path.strip():
+            yield ["rm", path.strip()] if head == _DELETES else writing(path.strip())

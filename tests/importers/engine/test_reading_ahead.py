@@ -67,13 +67,13 @@ def test_whoever_stops_listening_leaves_no_process_behind() -> None:
 
 def test_the_one_who_waits_takes_more_of_the_work() -> None:
     balance = Balance(0.5)
-    balance.adjust(worked=1, waited=0)
+    balance.adjust(is_writer_behind=False)
     assert balance.share < 0.5
     for _ in range(40):
-        balance.adjust(worked=1, waited=1)
+        balance.adjust(is_writer_behind=True)
     assert balance.share == 1
     for _ in range(40):
-        balance.adjust(worked=1, waited=0)
+        balance.adjust(is_writer_behind=False)
     assert 0 < balance.share < 0.5
     assert sum(balance.is_mine() for _ in range(100)) == pytest.approx(100 * balance.share, abs=1)
 

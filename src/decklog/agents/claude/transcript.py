@@ -21,6 +21,8 @@ _SYNTHETIC = "<synthetic>"
 _USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 _TOTALS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
 _NOTHING = (0, 0, 0, 0)
+# Most of a transcript's bytes are lines of other kinds, whole prompts and lists of tools.
+may_tell = re.compile(rb'"type"\s*:\s*"(?:user|assistant|system|cost-state)"').search
 # What a person typed that the program itself did, and what it printed then.
 _OWN_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _OWN_OUTPUT = "<local-command-stdout>"

@@ -8,10 +8,10 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from contextlib import suppress
-from fcntl import F_SETPIPE_SZ, fcntl
+from fcntl import F_SETPIPE_SZ, fcntl, ioctl
 from importlib import import_module
+from termios import FIONREAD
 
 from decklog.errors import Unavailable
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 WORTH_A_PROCESS = 8 * 1024**2
 _PIPE_BYTES = 1024**2
 _STEP, _LEAST_SHARE = 0.05, 0.2
-# A reader that waits for less of its time than this is the slower of the two.
-_SELDOM = 0.05
+# Where the two were as fast as each other for transcripts of code and logs.
+_FIRST_SHARE = 0.6
 
 
 class Balance:
     """Which of two processes does what both can do: the one that would else wait for the other."""
 
-    def __init__(self, share: float = 1.0) -> None:
+    def __init__(self, share: float) -> None:
         self.share = share
         self._owed = 0.0
 
@@ -46,9 +46,9 @@ class Balance:
         self._owed -= 1
         return True
 
-    def adjust(self, worked: float, waited: float) -> None:
-        """Take more of the work after waiting for the writer, and less when there was no wait."""
-        step = _STEP if waited > _SELDOM * (worked + waited) else -_STEP
+    def adjust(self, *, is_writer_behind: bool) -> None:
+        """Take more of the work while the writer has not taken what was read before, and less while it waits for more."""
+        step = _STEP if is_writer_behind else -_STEP
         self.share = min(1.0, max(_LEAST_SHARE, self.share + step))
 
 
@@ -91,20 +91,21 @@ def _next(pipe: "IO[bytes]") -> "Any":
         raise Unavailable("the process that reads ahead ended before it had read all", hint="Run the import again.") from None
 
 
+def _waiting(pipe: "IO[bytes]") -> int:
+    """Count the bytes in a pipe that nobody has read yet."""
+    return int.from_bytes(ioctl(pipe.fileno(), FIONREAD, bytes(4)), sys.byteorder)
+
+
 def _main() -> None:
     reading: Reading = getattr(import_module(sys.argv[1]), sys.argv[2])
-    balance = Balance()
+    balance = Balance(_FIRST_SHARE)
     pipe = sys.stdout.buffer
     try:
-        began = time.monotonic()
         for part in reading(pickle.load(sys.stdin.buffer), balance):
-            packed = pickle.dumps(part, pickle.HIGHEST_PROTOCOL)
-            worked = time.monotonic()
-            pipe.write(packed)
+            # Not by how long a write takes: on a busy machine that is anybody's time.
+            balance.adjust(is_writer_behind=_waiting(pipe) > 0)
+            pipe.write(pickle.dumps(part, pickle.HIGHEST_PROTOCOL))
             pipe.flush()
-            waited = time.monotonic()
-            balance.adjust(worked - began, waited - worked)
-            began = waited
         last = None
     except Exception as problem:  # noqa: BLE001 - whoever asked is told, as if it had read by itself
         last = problem
