@@ -23,6 +23,8 @@ _NEEDED = {
 }
 # Why no browser can be had; nothing when one can.
 MISSING = "; ".join(why for why, is_missing in _NEEDED.items() if is_missing)
+# A name of somebody else that leads to this machine.
+REBOUND = "rebound.test"
 # Tells the test whatever a policy of the page held back: then the escaping had failed, and only the net caught it.
 WATCH = """
 window.violations = []
@@ -62,7 +64,9 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1"]
+        )
         yield browser
         browser.close()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from tests.browser.conftest import MISSING, Tab, Tabs
+from tests.browser.conftest import MISSING, REBOUND, Tab, Tabs
 from tests.web.asking import PASSWORD
 from tests.web.payloads import PAYLOADS, fill
 from tests.web.serving import Server
@@ -35,6 +35,19 @@ PAGES = (
     *("/runs?status=failed", "/runs/nothing/overview", "/inbox/approval/nothing", "/tasks?state=paused", "/search?q=nothing"),
 )
 WHOLE = PAGES[:21]
+EMPTY = (
+    "/now",
+    "/runs",
+    "/inbox",
+    "/spend",
+    "/search?q=nothing",
+    "/tasks",
+    "/compare",
+    "/memory",
+    "/workflow",
+    "/trust",
+    "/system",
+)
 SEQS = "[...document.querySelectorAll('#tail li[id^=\"e-\"]')].map(row => Number(row.id.slice(2)))"
 
 
@@ -186,28 +199,59 @@ def test_without_javascript_everything_can_be_read_and_decided(chromium: Any, se
     tabs.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(chromium: Any, server: Server, scheme: str) -> None:
-    tabs = Tabs(chromium, server, color_scheme=scheme)
-    tab = tabs.log_in()
+def found_by_axe(tab: Tab, paths: tuple[str, ...]) -> dict[tuple[str, str], list[str]]:
     found = {}
-    for path in (*PAGES, "/login"):
+    for path in paths:
         tab.go(path)
         tab.page.evaluate(AXE)
         result = tab.page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
         found |= {(path, one["id"]): [node["html"] for node in one["nodes"]][:2] for one in result["violations"]}
-    assert found == {}
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(chromium: Any, server: Server, scheme: str) -> None:
+    tabs = Tabs(chromium, server, color_scheme=scheme)
+    assert found_by_axe(tabs.log_in(), (*PAGES, "/login")) == {}
     tabs.context.close()
 
 
-@pytest.mark.parametrize("width", [320, 390, 640])
-def test_a_narrow_page_does_not_scroll_sideways(tab: Tab, width: int) -> None:
-    tab.page.set_viewport_size({"width": width, "height": 800})
+def test_axe_finds_nothing_in_an_empty_log_that_may_only_be_read(chromium: Any, tmp_path: Path) -> None:
+    Decklog.open(tmp_path / "new.db").close()
+    server = Server(str(tmp_path / "new.db"), tmp_path, "--read-only").start()
+    try:
+        for scheme in ("light", "dark"):
+            tabs = Tabs(chromium, server, color_scheme=scheme)
+            assert found_by_axe(tabs.log_in(), EMPTY) == {}
+            tabs.context.close()
+            server.stop()
+            server.start()
+    finally:
+        server.stop()
+
+
+def test_a_name_of_somebody_else_that_leads_here_is_not_answered(chromium: Any, server: Server) -> None:
+    """A page of theirs, whose name now has our address, is of the same origin as what it asks for; it gets nothing."""
+    script = """async () => Promise.all(['/', '/now.json', '/events', '/login', '/static/x'].map(async path => {
+      const answer = await fetch(path); return [answer.status, (await answer.text()).includes('decklog')]
+    }))"""
+    context = chromium.new_context()
+    page = context.new_page()
+    assert page.goto(f"http://{REBOUND}:{server.port}/now").status == 421
+    # Its own page is what it was before its name changed its address: anything of that origin.
+    assert page.evaluate(script) == [[421, False]] * 5
+    assert context.cookies() == []
+    context.close()
+
+
+def test_a_narrow_page_does_not_scroll_sideways(tab: Tab) -> None:
     wide = []
     for path in PAGES:
         tab.go(path)
-        if tab.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            wide.append(path)
+        for width in (640, 390, 320):
+            tab.page.set_viewport_size({"width": width, "height": 800})
+            if tab.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                wide.append((path, width))
     assert wide == []
 
 

@@ -39,7 +39,9 @@ MOST = {
 def counted(log: Decklog, browser: Browser) -> dict[str, int]:
     found = {}
     for url in MOST:
-        browser.get(url)
+        # Whoever looks first moves the marks that are far behind: those of spending, then those of tasks.
+        for _ in range(2):
+            browser.get(url)
         with statements(log) as seen:
             answer = browser.get(url)
         assert answer.status == 200, answer.text

@@ -1,0 +1,54 @@
+"""Sixty payloads in every text column of every record, as rows and as images: no page has anything in it but text."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from tests.pictures import sample_log
+from tests.web.asking import Browser, made
+from tests.web.payloads import PAYLOADS
+from tests.web.poison import poison
+from tests.web.test_text_of_agents import shape
+
+TURNS = 4
+CHUNKS = [" ".join(PAYLOADS[start::TURNS]) for start in range(TURNS)]
+PLACES = (
+    *("/now", "/runs", "/inbox", "/spend", "/spend?by=run", "/search?q=text*", "/search?q=comma*", "/tasks?state=blocked"),
+    *("/tasks/docs", "/tasks/lexer", "/tasks/release", "/memory", "/memory?q=lexer", "/memory?topic=parser", "/memory?health=1"),
+    *("/workflow", "/trust", "/system", "/more", "/compare?a=commas:20&b=commas", "/compare?a=commas&b=fast-tests"),
+    *(
+        f"/runs/commas/{tab}"
+        for tab in ("overview", "journal", "tasks", "reasoning", "tools", "tasks?as=table", "overview?at=30")
+    ),
+)
+# What is in a page of plain words or not, by chance: the second page of a list, what is folded, what failed.
+_ALSO = {("a", "rel"), ("p", "role"), ("p", "class"), ("b", "class"), ("details", "open"), ("a", "href"), ("div", "class")}
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[tuple[Decklog, Browser]]:
+    clock = ManualClock()
+    with Decklog.open(tmp_path / "log.db", clock=clock, durability="relaxed") as log:
+        sample_log.write(log, clock)
+        browser = made(log)
+        with browser.runner:
+            yield log, browser.log_in()
+
+
+def test_no_column_of_any_record_reaches_past_its_own_text(filled: tuple[Decklog, Browser]) -> None:
+    log, browser = filled
+    done = poison(log, ["text of somebody"], 0)
+    known = set().union(*(shape(browser.get(place).text) for place in PLACES)) | _ALSO
+    for turn in range(TURNS):
+        done |= poison(log, CHUNKS, turn)
+        for place in PLACES:
+            answer = browser.get(place)
+            assert answer.status in (200, 404), (place, answer.text)
+            assert shape(answer.text) <= known, (place, shape(answer.text) - known)
+            assert not HIDDEN.search(answer.text), place
+    assert {"tasks.title", "runs.goal", "approvals.question", "lessons.body"} <= done
+    assert len(done) > 20

@@ -1,0 +1,55 @@
+"""Spend, Search, Tasks and Compare say what the verbs say, and take what is typed for what it means."""
+
+from decklog import Decklog, ManualClock
+from decklog.web.pages.columns import chart_of
+from decklog.web.pages.search import words_of
+from tests.pictures import sample_log
+from tests.web.asking import Browser
+from tests.web.test_pages import read
+
+
+def test_what_narrows_a_search_stands_before_a_colon() -> None:
+    typed = words_of('lexer kind:tool agent:"dev 1" since:2d http://x')
+    assert typed.words == "lexer http://x"
+    assert typed.narrowed == {"kind": "tool", "agent": "dev 1", "since": "2d"}
+    assert typed.with_one("kind", None) == 'lexer http://x agent:"dev 1" since:2d'
+    assert typed.with_one("run", "commas").endswith("since:2d run:commas")
+
+
+def test_columns_stand_on_each_other_and_small_kinds_are_one() -> None:
+    values = {name: {"a": size} for name, size in zip("uvwxyz", (60, 20, 10, 5, 3, 2), strict=True)}
+    chart = chart_of(["a", "b"], values, str, ceiling=200)
+    assert chart.kinds == ["u", "v", "w", "x", "2 others"]
+    assert [bar[4] for bar in chart.bars] == [0, 1, 2, 3, 4]
+    assert chart.bars[-1][5] == "a: 2 others 5"
+    assert (chart.top, chart.ceiling) == ("200", 0)
+    assert chart_of(["a"], {}, str).bars == []
+
+
+def test_every_sum_is_that_of_the_days_and_an_id_leads_to_its_place(log: Decklog, clock: ManualClock, browser: Browser) -> None:
+    sample_log.write(log, clock)
+    log.ledger.charge("another", run_id="commas", agent="bo", input_tokens=5, enforce=False)
+    money = log.overview.money(by="run")  # type: ignore[arg-type]
+    days = log.overview.days()
+    assert money.whole == {name: sum(day[name] for day in days) for name in money.whole}  # type: ignore[misc]
+    assert money.whole["unpriced_calls"] == 1
+    assert {row["run_id"]: row["cost_microdollars"] for row in money.by} == {
+        run: log.overview.run(run).cost_microdollars for run in ("commas", "fast-tests")
+    }
+    few = log.overview.money(by="run", limit=1)  # type: ignore[arg-type]
+    assert few.others["cost_microdollars"] == log.overview.run("fast-tests").cost_microdollars
+    assert "1 call of unknown price" in read(browser, "/spend").text
+    places = {"commas:20": "/runs/commas/overview?at=20", "task_x": "/tasks/task_x", "run_x": "/runs/run_x/overview"}
+    for text, place in places.items():
+        answer = browser.get(f"/search?q={text}")
+        assert (answer.status, answer.headers["location"]) == (303, place)
+    assert browser.get("/search?q=nothing:20").status == 200
+    assert browser.get("/search?q=comma*+since:x").status == 400
+    later = [hit["id"] for hit in browser.get("/search.json?q=comma*+since:1m").data["data"]["hits"]]
+    every = [hit["id"] for hit in browser.get("/search.json?q=comma*").data["data"]["hits"]]
+    assert set(later) < set(every)
+    assert "waits for docs (blocked)" in read(browser, "/tasks/release").text
+    assert "Write it down" in read(browser, "/tasks?state=blocked").text
+    for odd in ("/tasks?state=done", "/spend?days=8", "/spend?by=colour"):
+        assert browser.get(odd).status == 400
+    assert browser.get("/tasks/nothing").status == browser.get("/compare?a=commas&b=nothing").status == 404
