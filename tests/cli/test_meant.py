@@ -13,6 +13,8 @@ from tests.cli.conftest import Program
         (["tasks", "baord", "r"], "Did you mean decklog tasks board?"),
         (["self-edits", "fnid"], "Did you mean decklog self-edits find?"),
         (["tasks", "add", "r", "t", "--tittle", "x"], "Did you mean --title?"),
+        (["ledger", "charge", "m", "--run-id", "r"], "Did you mean --run?"),
+        (["journal", "append", "r", "x", "--task", "t"], "Did you mean --task-id?"),
         (["runs", "finish", "r", "--status", "complete"], "Did you mean completed?"),
         (["runs", "finish", "r", "--status", "zzz"], "it takes planning|active|paused|completed|failed|cancelled"),
         (["zzz"], "See: decklog --help"),
