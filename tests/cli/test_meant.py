@@ -17,6 +17,7 @@ from tests.cli.conftest import Program
         (["journal", "append", "r", "x", "--task", "t"], "Did you mean --task-id?"),
         (["runs", "finish", "r", "--status", "complete"], "Did you mean completed?"),
         (["runs", "finish", "r", "--status", "zzz"], "it takes planning|active|paused|completed|failed|cancelled"),
+        (["tasks", "undo", "t"], "decklog journal undo tasks ID"),
         (["zzz"], "See: decklog --help"),
         (["tasks", "zzz"], "It can: add,"),
     ],
