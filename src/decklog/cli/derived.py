@@ -32,6 +32,8 @@ def run_operation(call: Call) -> int:
         from decklog.cli.meant import hint
 
         spelled = store.replace("_", "-")
+        if verb == "undo":
+            raise Usage(f"{spelled} can't undo", hint=f"Any record's last change is undone by: decklog journal undo {store} ID")
         verbs = [*known, *HAND_WRITTEN.get(store, ())]
         said = hint(
             verb, verbs, f"It can: {', '.join(dict.fromkeys(verbs))}. See: decklog {spelled} --help", before=f"decklog {spelled} "

@@ -38,6 +38,9 @@ def meant(word: str, known: "Iterable[str]") -> str | None:
     words = list(known)
     if (also := _ALSO.get(word)) in words:
         return also
+    # A thing is named with its id or without, as the verb has it.
+    if (other := word.removesuffix("-id") if word.endswith("-id") else f"{word}-id") in words:
+        return other
     return next(iter(get_close_matches(word, words, 1, 0.7)), None)
 
 

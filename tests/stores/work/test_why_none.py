@@ -63,6 +63,6 @@ def test_held_tasks_are_counted_by_their_state(log: Decklog, run_id: str) -> Non
 def test_without_a_run_the_answer_is_about_all_of_them(log: Decklog) -> None:
     assert why(log, None)[0] == "no_run"
     log.runs.start("x", run_id="run_1")
-    assert why(log, None)[:2] == ("nothing_ready", "no task is ready in any of 1 runs")
+    assert why(log, None)[:2] == ("nothing_ready", "no task is ready in the one run under way")
     with pytest.raises(NotFound):
         log.tasks.why_none("run_9")

@@ -83,7 +83,8 @@ def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
 
 def thing_page(log: "Decklog", thing: "WaitingItem | RunOverview", width: int) -> Page:
     """Write what something is that was opened."""
-    if hasattr(thing, "goal"):
+    # What waits has a kind; its run's goal is told of both.
+    if not hasattr(thing, "kind"):
         return _run_page(log, thing.id, width)
     item: Any = thing
     if item.kind.value == "approval":

@@ -203,4 +203,10 @@ def _unfilled(template: Template, given: "dict[str, Any]") -> Invalid:
     missing, extra = sorted(set(template.places) - given.keys()), sorted(given.keys() - set(template.places))
     said = [f"needs {', '.join(missing)}"] if missing else []
     said += [f"has no place for {', '.join(extra)}"] if extra else []
-    return Invalid(f"template {template.name} {' and '.join(said)}", field="values", missing=missing, extra=extra)
+    return Invalid(
+        f"template {template.name} {' and '.join(said)}",
+        hint=f"A place is written {{{{name}}}} in its texts. See them: decklog templates get {template.name}",
+        field="values",
+        missing=missing,
+        extra=extra,
+    )

@@ -2,6 +2,7 @@
 
 from decklog.clock import from_text, to_text
 from decklog.errors import Conflict, Invalid
+from decklog.figures import counted
 from decklog.stores.work.claimable import GOES_ON, first_later, is_ready, narrowed
 from decklog.stores.work.task import Task, TaskState
 
@@ -87,7 +88,9 @@ def explain(
     """Say why nothing of a run, or of any run, can be claimed by whoever asks for a group, role or tag."""
     if run_id is None:
         row = db.one(f"select count(*) from runs where {GOES_ON}", {})
-        return _told("nothing_ready" if row and row[0] else "no_run", runs=row[0] if row else 0)
+        if not row or not row[0]:
+            return _told("no_run")
+        return _told("nothing_ready", runs="the one run under way" if row[0] == 1 else f"any of {row[0]:,} runs")
     status = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if status is not None and status[0] not in ("planning", "active"):
         return _told("run_paused" if status[0] == "paused" else "run_over", run_id=run_id, status=status[0])
@@ -113,7 +116,8 @@ def _of_running(db: "Database", run_id: str, steady_now: "datetime") -> "dict[st
     if not row or not row[0]:
         return None
     left = from_text(row[1]) - steady_now
-    return _told("all_taken", run_id=run_id, count=row[0], seconds=max(0, round(left.total_seconds())))
+    tasks = f"{counted(row[0], 'task')} {'is' if row[0] == 1 else 'are'}"
+    return _told("all_taken", run_id=run_id, tasks=tasks, seconds=max(0, round(left.total_seconds())))
 
 
 def _of_open(db: "Database", run_id: str) -> "dict[str, Any]":
@@ -130,7 +134,7 @@ def _of_open(db: "Database", run_id: str) -> "dict[str, Any]":
 # Each code with what it says, and what would help.
 _SAID = {
     "no_run": ("no run is under way", 'Start one: decklog runs start "GOAL"'),
-    "nothing_ready": ("no task is ready in any of {runs} runs", "See why, run by run: decklog tasks ready RUN"),
+    "nothing_ready": ("no task is ready in {runs}", "See why, run by run: decklog tasks ready RUN"),
     "run_paused": ("run {run_id} is paused", "Take it up again: decklog runs update {run_id} --status active"),
     "run_over": ("run {run_id} is {status}", "Take it up again: decklog runs update {run_id} --status active"),
     "just_now": ("a task became ready just now, or somebody else was faster", "Claim again."),
@@ -145,7 +149,7 @@ _SAID = {
         "Wait for it: claim with --wait-seconds.",
     ),
     "all_taken": (
-        "{count} tasks are being worked on, and nothing else is ready; the first lease ends in {seconds} s",
+        "{tasks} being worked on, and nothing else is ready; the first lease ends in {seconds} s",
         "Wait for one: claim with --wait-seconds.",
     ),
     "held": ("nothing is ready: {states}", "See what holds each: decklog tasks ready {run_id}"),
