@@ -110,8 +110,9 @@ class Decklog:
             db = _postgres(text, migrate=migrate, clock=clock, pool_size=pool_size, **common)
         else:
             from decklog.db.sqlite.database import open_sqlite
+            from decklog.db.sqlite.file import path_of
 
-            db = open_sqlite(_path(text), allow_network_fs=allow_network_fs, clock=clock, **common)
+            db = open_sqlite(path_of(text), allow_network_fs=allow_network_fs, clock=clock, **common)
         return cls(db, clock=db.clock, ids=ids or Ids(db.clock))
 
     # The stores, in an order in which none refers to a later one. Where a verb needs another store, it says what it needs as a
@@ -500,16 +501,3 @@ def _postgres(url: str, **settings: "Any") -> "Database":
             hint="Run: pip install 'decklog[postgres]'",
         ) from problem
     return open_postgres(url, **settings)
-
-
-def _path(text: str) -> str:
-    """Read a path or a `sqlite:///` address."""
-    if text.startswith("sqlite:///"):
-        text = text.removeprefix("sqlite:///")
-    elif "://" in text:
-        # Of an address only the engine is told: it may have a password in it.
-        engine = text.partition("://")[0]
-        raise Invalid(f"'{engine}://…' names no engine Decklog knows; use a path, sqlite:///PATH or postgresql://…")
-    if not text.strip() or "\x00" in text:
-        raise Invalid("a log needs a path")
-    return os.path.expanduser(text)

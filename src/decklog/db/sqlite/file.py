@@ -95,6 +95,19 @@ class FileState(StrEnum):
     DATABASE = "database"
 
 
+def path_of(text: str) -> str:
+    """Read a path or a `sqlite:///` address."""
+    if text.startswith("sqlite:///"):
+        text = text.removeprefix("sqlite:///")
+    elif "://" in text:
+        # Of an address only the engine is told: it may have a password in it.
+        engine = text.partition("://")[0]
+        raise Invalid(f"'{engine}://…' names no engine Decklog knows; use a path, sqlite:///PATH or postgresql://…")
+    if not text.strip() or "\x00" in text:
+        raise Invalid("a log needs a path")
+    return os.path.expanduser(text)
+
+
 def address_of(path: str, *, still: bool = False) -> str:
     """Spell a path as SQLite's own kind of address; a file that is `still` is read without locks or files beside it."""
     return "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + ("?immutable=1" if still else "")

@@ -78,7 +78,7 @@ def _since(text: str | None, now: datetime) -> datetime | None:
 
 
 def _options(typed: Words) -> str:
-    names = {"run": "--run-id", "kind": "--kind", "agent": "--agent", "since": "--since"}
+    names = {"run": "--run", "kind": "--kind", "agent": "--agent", "since": "--since"}
     return "".join(f" {names[name]} '{value}'" for name, value in typed.narrowed.items())
 
 
