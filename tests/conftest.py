@@ -28,9 +28,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--programs", type=int, help="run so many programs of each state machine, instead of a few")
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Look for no garbage while tests are collected: they stay until the end, and looking takes an eighth of the time."""
+    gc.disable()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave all that was collected out of Python's search for garbage: twelve thousand tests stay until the end."""
+    """Begin with the search for garbage, and leave all that was collected out of it."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

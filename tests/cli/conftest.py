@@ -1,6 +1,7 @@
 """The program as a user runs it: a process of its own, in a folder of its own."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from decklog import Decklog
 from tests.programs import call
 
 
@@ -47,9 +49,19 @@ def decklog(tmp_path: Path) -> Program:
     return run
 
 
+@pytest.fixture(scope="session")
+def started_log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log with one run in it that each test copies: making one takes longer than most commands."""
+    path = tmp_path_factory.mktemp("started") / "decklog.db"
+    with Decklog.open(path) as log:
+        log.runs.start("a goal", run_id="run_1")
+    return path
+
+
 @pytest.fixture
-def log_folder(tmp_path: Path, decklog: Program) -> Path:
+def log_folder(tmp_path: Path, decklog: Program, started_log_file: Path) -> Path:
     """A folder with a log and one run in it."""
-    assert decklog("init").code == 0
-    assert decklog("runs", "start", "a goal", "--run", "run_1").code == 0
+    (tmp_path / ".decklog").mkdir(mode=0o700)
+    shutil.copy(started_log_file, tmp_path / ".decklog" / "decklog.db")
+    assert decklog("accept").code == 0
     return tmp_path

@@ -3,7 +3,7 @@ from pathlib import Path
 from tests.db.bit_flips import flips
 
 # The same bits every time; `python -m tests.db.bit_flips` flips ten thousand.
-TIMES = 40
+TIMES = 24
 
 
 def test_a_flipped_bit_that_changes_content_is_found(tmp_path: Path) -> None:

@@ -107,7 +107,14 @@ def package_to_come(tmp_path_factory: pytest.TempPathFactory) -> Altered:
     return package
 
 
-@pytest.fixture(params=["filled now", *saved()], ids=lambda one: one if isinstance(one, str) else one.name)
+LOGS = ["filled now", *saved()]
+
+
+def _name(param: object) -> str:
+    return param.name if isinstance(param, Path) else str(param)
+
+
+@pytest.fixture(params=LOGS, ids=_name)
 def old_log(request: pytest.FixtureRequest, target: str, tmp_path: Path) -> str:
     """A log of a former schema, on each engine."""
     if isinstance(request.param, str):
@@ -126,6 +133,11 @@ def test_a_log_of_a_former_schema_is_whole_in_every_way_it_goes(old_log: str, tm
     exec(compile(PROGRAM, "what is done with an old log", "exec"), {"target": old_log, "folder": str(tmp_path)})
 
 
+# On the server a new one, the oldest and the newest: steps to come are the same for all, and those up to today were taken above.
+PAIRS = [*((one, "sqlite") for one in LOGS), *((one, "postgres") for one in (LOGS[0], LOGS[1], LOGS[-1]))]
+
+
+@pytest.mark.parametrize(("old_log", "target"), PAIRS, ids=_name, indirect=True)
 def test_a_log_of_a_former_schema_is_whole_in_every_way_it_goes_through_schemas_to_come(
     package_to_come: Altered, old_log: str, tmp_path: Path
 ) -> None:

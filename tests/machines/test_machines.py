@@ -14,7 +14,7 @@ from tests.machines.tasks import TaskMachine
 pytestmark = pytest.mark.hypothesis
 
 # A program takes three times as long on a server.
-PROGRAMS = {"sqlite": 12, "postgres": 4}
+PROGRAMS = {"sqlite": 9, "postgres": 3}
 
 
 @pytest.fixture

@@ -200,18 +200,19 @@ class Version:
     def values(self, payload: bytes | None = None) -> "dict[str, Any] | None":
         """Read the entry, as one of this place; None when its columns hold what they can't hold."""
         try:
-            return self._placed(values_of(self.payload if payload is None else payload))
+            return self.placed(values_of(self.payload if payload is None else payload))
         except UNREADABLE:
             return None
 
     def rough_values(self) -> "dict[str, Any] | None":
         """Read as much as can be read."""
         try:
-            return self._placed(values_of(self.payload, errors="replace"))
+            return self.placed(values_of(self.payload, errors="replace"))
         except UNREADABLE:
             return None
 
-    def _placed(self, values: "list[Any]") -> "dict[str, Any]":
+    def placed(self, values: "list[Any]") -> "dict[str, Any]":
+        """Name the values of a row, as an entry of this place."""
         if len(values) != len(COLUMNS):
             raise ValueError("this is no entry")
         return {**dict(zip(COLUMNS[1:], values[1:], strict=True)), "stream": self._stream, "seq": self.seq}

@@ -48,23 +48,28 @@ def size_of(types: list[int]) -> int:
     return sum(kind - 12 >> 1 if kind >= 12 else _SIZES[kind] for kind in types)
 
 
-def values_of(payload: bytes, *, errors: str = "strict") -> "list[Any]":
-    """Read a whole row; `errors` says what becomes of text that is no UTF-8."""
+def spans_of(payload: bytes) -> list[tuple[int, int, int]]:
+    """Tell of each value of a row its type, where it begins and where it ends."""
     types, place = types_at(payload, 0)
-    values: list[Any] = []
+    spans = []
     for kind in types:
-        if kind >= 12:
-            end = place + (kind - 12 >> 1)
-            values.append(payload[place:end].decode(errors=errors) if kind & 1 else payload[place:end])
-            place = end
-        elif (size := _INTEGERS.get(kind)) is not None:
-            values.append(int.from_bytes(payload[place : place + size], "big", signed=True))
-            place += size
-        elif kind == 7:
-            values.append(unpack_from(">d", payload, place)[0])
-            place += 8
-        else:
-            values.append(_CONSTANTS[kind])
+        end = place + (kind - 12 >> 1 if kind >= 12 else _SIZES[kind])
+        spans.append((kind, place, end))
+        place = end
     if place != len(payload):
         raise ValueError("a row's values do not fill it")
-    return values
+    return spans
+
+
+def value_of(kind: int, data: bytes, *, errors: str = "strict") -> "Any":
+    """Read one value; `errors` says what becomes of text that is no UTF-8."""
+    if kind >= 12:
+        return data.decode(errors=errors) if kind & 1 else data
+    if kind in _INTEGERS:
+        return int.from_bytes(data, "big", signed=True)
+    return unpack_from(">d", data)[0] if kind == 7 else _CONSTANTS[kind]
+
+
+def values_of(payload: bytes, *, errors: str = "strict") -> "list[Any]":
+    """Read a whole row."""
+    return [value_of(kind, payload[start:end], errors=errors) for kind, start, end in spans_of(payload)]

@@ -10,6 +10,7 @@ from decklog.errors import DecklogError
 from decklog.stores.journal import chain
 from decklog.stores.journal.replication import linked
 from decklog.stores.journal.rows import COLUMNS
+from decklog.transfer.recover.payload import UNREADABLE, spans_of, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     Values = dict[str, Any]
 
 _INTEGERS = ("seq", "iteration", "redacted")
-_TEXTS = tuple(name for name in COLUMNS[1:] if name not in _INTEGERS)
+_PLACE = ("pos", "stream", "seq")
 # Two hashes that differ in so few digits are the same one, damaged.
 _FEW_DIGITS = 4
 _MOST_TRIES = 100_000
@@ -58,18 +59,56 @@ class Mending:
         self._tries_left = _MOST_TRIES
 
     def mended(self, version: "Version", previous: str) -> "Values | None":
-        payload = bytearray(version.payload)
-        if 8 * len(payload) > self._tries_left:
+        tries = 8 * len(version.payload)
+        if tries > self._tries_left:
             return None
-        self._tries_left -= 8 * len(payload)
-        for place in range(len(payload)):
-            for bit in range(8):
-                payload[place] ^= 1 << bit
-                values = version.values(bytes(payload))
-                if values is not None and is_sound(values) and follows(previous, values):
-                    return values
-                payload[place] ^= 1 << bit
-        return None
+        self._tries_left -= tries
+        return next((values for values in _flipped(version) if follows(previous, values)), None)
+
+
+def _flipped(version: "Version") -> "Iterator[Values]":
+    """Give what an entry is with each one of its bits the other way, where it is sound then."""
+    payload = version.payload
+    try:
+        spans = spans_of(payload)
+    except UNREADABLE:
+        spans = []
+    # Another bit in the head may cut the row into other values: all of it is read anew.
+    head = spans[0][1] if spans else len(payload)
+    for flipped in _flips(payload[:head]):
+        values = version.values(flipped + payload[head:])
+        if values is not None and is_sound(values):
+            yield values
+    if len(spans) == len(COLUMNS):
+        yield from _flipped_values(version, spans)
+
+
+def _flipped_values(version: "Version", spans: "list[tuple[int, int, int]]") -> "Iterator[Values]":
+    """Give what an entry is with one bit of one value the other way; the other values are read once."""
+    parts = [(kind, version.payload[start:end]) for kind, start, end in spans]
+    values = version.placed([_read(*part) for part in parts])
+    unsound = {name for name in values if not _may_hold(name, values[name])}
+    for name, (kind, data) in zip(COLUMNS, parts, strict=True):
+        # The place of an entry is known; and one bit does not mend two values.
+        if name in _PLACE or unsound - {name}:
+            continue
+        for flipped in _flips(data):
+            if _may_hold(name, value := _read(kind, flipped)):
+                yield {**values, name: value}
+
+
+def _flips(data: bytes) -> "Iterator[bytes]":
+    for place, byte in enumerate(data):
+        for bit in range(8):
+            yield data[:place] + bytes([byte ^ 1 << bit]) + data[place + 1 :]
+
+
+def _read(kind: int, data: bytes) -> "Any":
+    """Read one value; what is no text is left as bytes, which no column holds."""
+    try:
+        return value_of(kind, data)
+    except UNREADABLE:
+        return data
 
 
 class Proof:
@@ -162,13 +201,21 @@ def follows(previous: str, values: "Values") -> bool:
 
 def is_sound(values: "Values") -> bool:
     """Say whether columns hold what they may hold at all."""
-    if any(type(values[name]) not in (int, type(None)) for name in _INTEGERS):
-        return False
+    return all(_may_hold(name, value) for name, value in values.items())
+
+
+def _may_hold(name: str, value: "Any") -> bool:
+    if name in _INTEGERS:
+        return type(value) is int and value in (0, 1) if name == "redacted" else type(value) in (int, type(None))
+    if value is None:
+        return name not in ("at", "hash")
     # No text that was written has a NUL, and a range of zeros reads as many.
-    if any(values[name] is not None and (type(values[name]) is not str or "\0" in values[name]) for name in _TEXTS):
-        return False
+    return type(value) is str and "\0" not in value and (name != "at" or _is_time(value))
+
+
+def _is_time(text: str) -> bool:
     try:
-        from_text(values["at"])
-    except (ValueError, TypeError):
+        from_text(text)
+    except ValueError:
         return False
-    return values["redacted"] in (0, 1) and values["hash"] is not None
+    return True
