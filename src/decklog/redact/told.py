@@ -417,7 +417,7 @@ def find(view: View) -> Iterator[Found]:
     if opened or b"toCharArray" in view.data:
         # Its words are among those that open a telling.
         yield from _find_commented(view)
-    if opened and (b"VALUES" in view.data or b"values" in view.data):
+    if opened and (b"INSERT" in view.data or b"insert into" in view.data):
         yield from next_lines.find_inserted(view, [start for start, _ in opened])
     if "\n" in view.text:
         yield from next_lines.find(view, [start for start, _ in opened])

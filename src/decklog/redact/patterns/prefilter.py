@@ -322,7 +322,7 @@ _AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
 _AS_WORDS = bytes(byte if byte in _RUN_CHARS else 32 for byte in range(256))
 _RUN = b"a" * 15
 _DIGITS = b"0123456789"
-_ODD = b"0123456789!#$%^&*+~"
+_SIGNS = b"!#$%^&*+~"
 _HEX = b"0123456789abcdef-"
 # Marks by their first two characters: a short text has few pairs of characters, and only their marks can be in it.
 _BY_PAIR: dict[str, list[str]] = {}
@@ -393,8 +393,9 @@ def _tells(text: str, low: str, data: bytes) -> bool:
     """Tell whether somebody may be telling a password or a code, in any language."""
     if ("answer" in low or "question" in low or "setcookie" in low) and any(map(low.__contains__, _TELLING_ALONE)):
         return True
-    if len(data.translate(None, _ODD)) == len(data):
-        return False
+    if len(data.translate(None, _DIGITS)) == len(data):
+        # A sign does for a number only in the sentences of other alphabets: those of English are full of both.
+        return not text.isascii() and len(data.translate(None, _SIGNS)) != len(data) and any(map(low.__contains__, _FOREIGN))
     if any(map(low.__contains__, _GIVING)):
         return True
     if any(map(low.__contains__, _TELLING)) or (" code" in low and _names_code(low)) or any(map(low.__contains__, _PAIRS_OF)):
