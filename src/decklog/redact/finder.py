@@ -7,7 +7,7 @@ from decklog.redact import assignments, languages, told, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
-from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED
+from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED, TOOLS
 from decklog.redact.view import Found, View
 
 _MOST_KNOWN = 4_096
@@ -220,6 +220,7 @@ def is_real(rule: Rule, secret: str) -> bool:
 _PREFIXED = MarkedSet(PREFIXED, _start)
 _SHAPED = RuleSet(SHAPED, _whole)
 _PLACED = RuleSet(PLACED, _start)
+_TOOLS = RuleSet(TOOLS, _start)
 _AS_WRITTEN = RuleSet(AS_WRITTEN, _start)
 
 
@@ -240,4 +241,4 @@ def find_marked(view: View) -> list[Found]:
 
 def find_placed(view: View) -> list[Found]:
     """Find the secrets that only their surroundings give away."""
-    return [*_PLACED.find(view), *assignments.find(view), *told.find(view), *languages.find(view)]
+    return [*_PLACED.find(view), *_TOOLS.find(view), *assignments.find(view), *told.find(view), *languages.find(view)]
