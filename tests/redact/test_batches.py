@@ -92,7 +92,9 @@ def test_the_batches_for_measuring_are_large_enough_to_mean_something(batch: Mod
     assert len(set(batch.harmless.texts())) >= 1_400
 
 
-@pytest.mark.parametrize(("batch", "least", "harmless"), [("third", 500, 1_200), ("fourth", 500, 1_200), ("fifth", 650, 1_250)])
+@pytest.mark.parametrize(
+    ("batch", "least", "harmless"), [("third", 500, 1_200), ("fourth", 500, 1_200), ("fifth", 650, 1_250), ("sixth", 650, 1_300)]
+)
 def test_a_strangers_secrets_are_found_and_look_alikes_left_alone(batch: str, least: int, harmless: int) -> None:
     for seed in SEEDS:
         result = score(strangers.secrets(batch, seed))

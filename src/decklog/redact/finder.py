@@ -7,7 +7,7 @@ from decklog.redact import assignments, languages, told, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
-from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED
+from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED, TOOLS
 from decklog.redact.view import Found, View
 
 _MOST_KNOWN = 4_096
@@ -50,11 +50,12 @@ class RuleSet:
         # Lasts for one text: secrets must not linger in the process.
         known: dict[tuple[int, str], bool] = {}
         while place := self._next(data, position):
-            # What is looked for after a bracket may itself begin inside it.
-            position = place[0] + 1 if data[place[0]] == _BRACKET else max(place[1], place[0] + 1)
-            for index in self._candidates(data, place):
-                if index in self._before and not _name_before(view.text, place[0]).endswith(self._before[index]):
-                    continue
+            if data[place[0]] == _BRACKET:
+                # What is looked for elsewhere may begin inside the bracket.
+                position, candidates = place[0] + 1, self._called(view.text, place[0])
+            else:
+                position, candidates = max(place[1], place[0] + 1), self._candidates(data, place)
+            for index in candidates:
                 secret = self._secret_at(index, data, place[0])
                 if secret is None:
                     continue
@@ -67,6 +68,11 @@ class RuleSet:
                     break
                 if end - start > _LONGEST_DOUBT:
                     position = max(position, end)
+
+    def _called(self, text: str, place: int) -> Sequence[int]:
+        """Give the rules for calls of the name before a bracket."""
+        name = text[max(0, place - _LONGEST_NAME) : place].lower()
+        return [index for index, names in self._before.items() if name.endswith(names)]
 
     def _is_secret(self, known: dict[tuple[int, str], bool], index: int, text: str, first: int, secret: Span) -> bool:
         rule, value = self._rules[index], text[secret[0] : secret[1]]
@@ -155,10 +161,6 @@ def _edge(rule: Rule) -> str:
     return "" if rule.glued else r"\b"
 
 
-def _name_before(text: str, place: int) -> str:
-    return text[max(0, place - _LONGEST_NAME) : place].lower()
-
-
 def _before_marker(text: str, start: int, end: int) -> int:
     """Give the end of a secret: where a marker starts, if it runs into one; its start, if it is in one."""
     if text[max(0, start - 10) : start] == "[redacted:":
@@ -202,12 +204,14 @@ def is_real(rule: Rule, secret: str) -> bool:
         return False
     if rule.name == "authorization" and (secret[0] in "{+.&" or values.is_field_name(secret.replace("-", "_"))):
         return False
+    if rule.keep and (values.is_public(secret) or (rule.name == "directive-password" and values.is_path(secret))):
+        return False
+    if rule.name == "client-key":
+        return is_jumble or values.is_jumbled_key(secret)
     if rule.name == "api-key":
         return is_jumble or values.is_jumbled_key(secret[3:])
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)
-    if rule.keep and values.is_public(secret):
-        return False
     if rule.odd:
         return is_jumble or values.is_odd(secret)
     return not rule.random or is_jumble or values.looks_random(secret)
@@ -216,6 +220,7 @@ def is_real(rule: Rule, secret: str) -> bool:
 _PREFIXED = MarkedSet(PREFIXED, _start)
 _SHAPED = RuleSet(SHAPED, _whole)
 _PLACED = RuleSet(PLACED, _start)
+_TOOLS = RuleSet(TOOLS, _start)
 _AS_WRITTEN = RuleSet(AS_WRITTEN, _start)
 
 
@@ -236,4 +241,4 @@ def find_marked(view: View) -> list[Found]:
 
 def find_placed(view: View) -> list[Found]:
     """Find the secrets that only their surroundings give away."""
-    return [*_PLACED.find(view), *assignments.find(view), *told.find(view), *languages.find(view)]
+    return [*_PLACED.find(view), *_TOOLS.find(view), *assignments.find(view), *told.find(view), *languages.find(view)]

@@ -3,37 +3,82 @@
 import re
 from collections.abc import Iterator
 
-from decklog.redact import values
+from decklog.redact import lookalikes, values
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.view import Found, View
 
 # The bytes that the matcher reads have a question mark for every letter that one alphabet lacks.
 _LATIN = Pattern(
-    r"(?i)has[?l]o|contrase[\xf1\xd1n]a|mot de passe|passwort|kennwort|senha|palavra-passe|wachtwoord|l[\xf6\xd6o]senord|passord"
-    r"|\bclave|\bmdp|adgangskode|salasana|parol[a?e]|parool|hesl[oa]|lozinka|geslo"
-    r"|jelsz[\xf3\xd3o]|[?s]ifre|m[?]t kh[?]u|kata sandi|password(?: \xe8|[ \t]*[?\x97])"
+    r"(?i)has[?l]o|contrase[\xf1\xd1n]|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
+    r"|l[\xf6\xd6o]senord|passord"
+    r"|\bclave|\bmdp|adgangskode|salasana|parol[a?e]|parool|hesl[oa]|lozink|geslo|zaporka|tunnussana|slapta[?]od"
+    r"|nenosiri|kata laluan"
+    r"|pasahitz|contrasinal|lykilor|wagwoord|pasvorto|kodeord|code secret|geheimzahl|pincode|schl[\xfc\xdcu]ssel"
+    r"|cl[\xe9e] api|chiave"
+    r"|jelsz[\xf3\xd3o]|[?s]ifr[ea?]|m[?]t kh[?]u|kata sandi|(?:password|pass|pwd|pw)(?: \xe8|[ \t]*[?\x97])"
 )
 _OTHER = (
-    *("парол", "Парол", "κωδικ", "Κωδικ", "סיסמ", "كلمة", "رمز", "पासवर्ड", "รหัสผ่าน"),
-    *("密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호"),
+    *(
+        "парол",
+        "Парол",
+        "κωδικ",
+        "Κωδικ",
+        "סיסמ",
+        "كلمة",
+        "رمز",
+        "पासवर्ड",
+        "รหัสผ่าน",
+        "лозинк",
+        "Лозинк",
+        "шифра",
+        "пин-код",
+        "ПИН",
+    ),
+    *(
+        "密码",
+        "密碼",
+        "口令",
+        "パスワード",
+        "暗証番号",
+        "비밀번호",
+        "암호",
+        "비번",
+        "პაროლ",
+        "գաղտնաբառ",
+        "گذرواژه",
+        "پاس ورڈ",
+        "পাসওয়ার্ড",
+    ),
+    *("கடவுச்சொல்", "токен", "Токен", "ключ", "Ключ", "密钥", "密鑰", "令牌", "トークン", "토큰", "合言葉"),
 )
 _LETTERS = re.compile(rb"\?+")
 _WORD = (
-    r"clave|mdp|has[łl]o|contrase[ñn]a|mot de passe|passwort|kennwort|senha|palavra-passe|wachtwoord|l[öo]senord(?:et)?"
-    r"|passordet|passord|adgangskoden?"
-    r"|salasana|parol[aăeė]|parool|hesl[oa]|lozinka|geslo|jelsz[óo]|[şs]ifre(?:si)?"
-    r"|mật khẩu|kata sandi|password(?= è|[ \t]*[→⇒—])"
-    r"|парол[ья]|κωδικ[όο]ς|סיסמ[הא]|كلمة (?:المرور|السر)|رمز عبور|पासवर्ड|รหัสผ่าน|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
+    r"clave|mdp|has[łl]o|contrase[ñn](?:a|ya)|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
+    r"|l[öo]senord(?:et)?"
+    r"|passordet|passord|adgangskoden?|zaporka|tunnussana|slaptažodis|nenosiri|kata laluan|pasahitza|contrasinal"
+    r"|lykilorðið|lykilorð|wagwoord"
+    r"|pasvorto|kodeord(?:et)?|code secret|geheimzahl|pincode"
+    r"|salasana|parol[aăeė]\w{0,3}|parool|hesl[oa]|lozinka|geslo|jelsz[óo]\w{0,3}|[şsš]ifr[eaə]\w{0,3}"
+    r"|mật khẩu|kata sandi|(?:password|pass|pwd|pw)(?= è|[ \t]*[→⇒—])"
+    r"|парол\w{1,5}|лозинк\w{1,4}|шифра|пин-код|пин|κωδικ[όο]ς|סיסמ[הא]|كلمة (?:المرور|السر)|رمز(?: عبور)?|گذرواژه"
+    r"|پاس ورڈ|पासवर्ड|รหัสผ่าน"
+    r"|密码|密碼|口令|パスワード|暗証番号|合言葉|비밀번호|암호|비번|პაროლი|գաղտնաբառը?|পাসওয়ার্ড|கடவுச்சொல்"
 )
-_COPULA = r"(?<![a-z])(?:ist|lautet|est|es|é|è|is|är|er|on|jest|to|este|je|van|là|это)(?![a-z])|—|–|->|→|⇒|是|为|為|は|는|은"
+_KEY_WORD = r"schl[üu]ssel|cl[ée] api|chiave(?: api)?|clave api|токен|ключ|密钥|密鑰|令牌|トークン|토큰"
+_COPULA = (
+    r"(?<![a-z])(?:ist|lautet|est|es|é|è|is|är|er|on|jest|to|este|je|van|là|это|е|є|adalah|ialah|yra|ir|da|estas|eshte"
+    r"|është|olup)(?![a-z])"
+    r"|—|–|->|→|⇒|是|为|為|は|는|은|هي|هو|است|היא|הוא|है|คือ|είναι|არის|হল|হলো"
+)
 _TOLD = re.compile(
-    rf"(?i)(?:{_WORD})([^\n:：=\d\"]{{0,32}}[:：=]|[^\n:：=\d\"'.,]{{0,24}}?(?:{_COPULA}))?"
+    rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>[^\n:：=\d\"]{{0,32}}[:：=]|[^\n:：=\d\"'.,]{{0,24}}?(?:{_COPULA}))?"
     r"[ \t\u3000]*[\"'«„“「]?"
-    r"([^\s\"'«»„“”「」、。，；]{4,64})"
+    r"(?P<value>[^\s\"'«»„“”「」、。，；]{4,64})"
 )
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
 _SENTENCE_END = re.compile("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
+_PINS = re.compile("(?i)暗証|пин|pin|geheimzahl|code secret|비번|비밀번호|密码|密碼")
 _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _COUNTERS = re.compile(r"[位个個字自자文年月日天次回分秒时時]|\d[-~～至到]\d")
 _NUMBER_OR_SIGN = re.compile(r"\d{3}|[!@#$%^&*+~?_-]")
@@ -43,16 +88,27 @@ def find(view: View) -> Iterator[Found]:
     """Find the passwords that stand after the word for one."""
     for place in _places(view):
         match = _TOLD.match(view.text, place)
-        if match and _is_told(value := _SENTENCE_END.sub("", match.group(2)).rstrip(_ENDS), is_tied=bool(match.group(1))):
-            yield Found(match.start(2), match.start(2) + len(value), "told-password")
+        if not match:
+            continue
+        value = _SENTENCE_END.sub("", match["value"]).strip("*_").rstrip(_ENDS)
+        start = match.start("value") + match["value"].find(value)
+        if match["key"]:
+            if match["tie"] and values.looks_random(value) and len(value) > 15:
+                yield Found(start, start + len(value), "token")
+        elif _is_told(match[0], value, is_tied=bool(match["tie"])):
+            yield Found(start, start + len(value), "told-password")
 
 
-def _is_told(value: str, *, is_tied: bool) -> bool:
+def _is_told(whole: str, value: str, *, is_tied: bool) -> bool:
     """Tell whether what comes after the word for a password is one, rather than the rest of the sentence."""
+    if value.isdigit():
+        return is_tied and len(value) < 9 and bool(_PINS.match(whole))
     if _IDEOGRAPHS.search(value):
         # There are no blanks between words: a number in one is counted with what is counted beside it.
         is_odd = bool(_NUMBER_OR_SIGN.search(value)) and any(map(str.isdigit, value))
         return is_tied and is_odd and not _COUNTERS.search(value)
+    if is_tied and (lookalikes.is_signed(value) or lookalikes.is_counted(value)) and not values.is_placeholder(value):
+        return True
     return values.is_told_plainly(value) if is_tied else values.is_told(value)
 
 

@@ -92,3 +92,44 @@ def is_worded(value: str) -> bool:
 def is_leet(value: str) -> bool:
     """Tell whether a short value has a number in the middle of its letters."""
     return len(value) >= 4 and value.isalnum() and bool(_LEET.search(value))
+
+
+_SIGNED = re.compile(r"(?=[^\W\d_]*[!#$%^&*+~?])[^\W\d_][\w.-]*[!#$%^&*+~?]+(?:[\w.-]+[!?]*|(?<=[!?]{2}))")
+_COUNTED = re.compile(r"[^\W\d_]{3,}[-_.]?\d{1,6}[!?]?")
+_HYPHENED = re.compile(r"[a-z]{3,}(?:-[a-z]{2,}){1,4}")
+_SAID_BEFORE = word_set(
+    """
+    auto self non pre re un read write case plain hard well user client server app machine system one two multi single
+    double time long short built base high low open end back up out in so all too log sign set opt look check rate
+    cross wide role per third first second key pass word way safe rest post super over under mid semi anti
+    """
+)
+_SAID_AFTER = word_set(
+    """
+    only sensitive able free safe based less like in up time case way term protected encoded encrypted hashed generated
+    out off on to by side defined specific related level wide ready aware friendly length encrypted bound scoped tier
+    word words text key file reset set managed supplied provided readable printable style coded factor lived
+    """
+)
+
+
+def is_signed(value: str) -> bool:
+    """Tell whether a word has a sign that no word of a sentence has: `bold&Brave`, `Gelato!!`, but not `R&D`."""
+    if not _SIGNED.fullmatch(value) or sum(map(str.isalpha, value)) < 5:
+        return False
+    return not value.isupper()
+
+
+def is_counted(value: str) -> bool:
+    """Tell whether a word ends with a number, as a password that is told does, and is no name for a version or a field."""
+    return bool(_COUNTED.fullmatch(value)) and value.rstrip("0123456789!?-_.").lower() not in BENIGN_WORDS
+
+
+def is_hyphened(value: str) -> bool:
+    """Tell whether small words are joined as no description is: `tiger-lily`, but not `case-sensitive`."""
+    if not _HYPHENED.fullmatch(value):
+        return False
+    first, *_, last = value.split("-")
+    if first in _SAID_BEFORE or last in _SAID_AFTER or last.endswith(("ed", "able", "ing", "ent", "ly", "ary")):
+        return last.endswith("ly") and first not in _SAID_BEFORE and len(last) < 5
+    return first not in BENIGN_WORDS and last not in BENIGN_WORDS

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from decklog.redact import lookalikes, values
 from decklog.redact.names import kind_of
-from decklog.redact.placeholders import BENIGN_WORDS
+from decklog.redact.placeholders import BENIGN_WORDS, word_set
 from decklog.redact.view import Found, View
 
 # What a line has in it that announces a secret below, besides the words for one.
@@ -20,8 +20,9 @@ ANNOUNCING = (
     r"|unseal|recovery code"
 )
 _LABELS = (":", "：", " is", " are", "=")
-_NO_HEAD = ("(", ")", "{", "}", "=", "<", ">", "[", "]", ": ", ". ")
-_PROMPT = re.compile(r"(?:[\w.@:~/\\()\[\] -]{0,60}?[\w)~\]/])?(?:[$#%❯➜»λ]|>{1,3}|In \[\d+\]:)[ \t]+(?=\S)|\+{1,3}[ \t]+(?=\S)")
+_CODE = frozenset("(){}=<>[]")
+_NO_HEAD = re.compile(r"[:.!?] |[:,][ \t]*$")
+_PROMPT = re.compile(r"[\w.@:~/\\()\[\] -]{0,60}[$#%>❯➜»λ]{1,3}[ \t]+(?=\S)|In \[\d+\]:[ \t]+|\+{1,3}[ \t]+(?=\S)")
 _COMMAND = re.compile(
     r"(?i)^(?:sudo |docker exec \S+ |kubectl exec [^|]*-- )?(?:cat|echo|printenv|type|get-content|vault|op|pass|gopass"
     r"|lpass|bw|rbw|aws|az|gcloud"
@@ -36,10 +37,14 @@ _COMMAND = re.compile(
 _NOT_PRINTING = re.compile(
     r"(?i)\b(?:grep -c|wc|ls|list|which|--version|sha\d*sum|md5sum|git (?:log|rev)|create secret|secret create|-o name|\.pub\b)"
 )
-_NEXT = re.compile(
-    r"[ \t\n]{0,12}?(?:=>[ \t]*|Out\[\d+\]:[ \t]*|\"|'|>[ \t]*|\d+[.)][ \t]+|[-*•][ \t]+)?([^\s\"']{4,200})[\"']?[ \t]*(?=\n|$)"
+_NEXT = re.compile(r"[ \t\n]{0,12}?(?:(?:=>|>|Out\[\d+\]:|\d+[.)]|[-*•])[ \t]+)?[\"'`]?([^\s\"']{4,200})[\"']?[ \t]*(?=\n|$)")
+_RULE = re.compile(r"[ \t|+:=─━┼│┃┿├┤╪═-]+(?:\n|$)")
+_INSERT = re.compile(r"(?i)\(([\w\s,`\"\[\].]{1,300})\)\s*values\s*\(([^\n]{1,600})")
+_ARGUMENT = re.compile(r"[ \t]*N?'([^'\n]*)'|[^,'()]+(?:\([^()]*\))?")
+_ORDINARY = word_set(
+    "step phase level item part option user test node host server line case version file page chapter group db v"
 )
-_RULE = re.compile(r"[\s|+:=─━┼│┃┿├┤╪═-]+")
+_ODD = re.compile(r"[0-9!#$%^&*+~]")
 _MOST_ROWS = 200
 _LONGEST_LINE = 300
 _SEPARATORS = ("|", "│", "\t", ",", ";")
@@ -55,19 +60,39 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
         position = text.find("\n", place) + 1
         if not position:
             return
-        start = text.rfind("\n", 0, place) + 1
-        if position - start < _LONGEST_LINE:
-            yield from _below(view, text[start : position - 1].rstrip("\r"), position)
+        following = text[position : _line_end(text, position)].strip()
+        is_word = " " not in following or following[0] in "=O>-*•123456789"
+        if not is_word and not ("|" in following or "\t" in following or "  " in following or "│" in following):
+            # Neither a word of its own nor the row of a table: most lines need no more than this look.
+            continue
+        line = text[max(text.rfind("\n", max(0, place - _LONGEST_LINE), place) + 1, place - _LONGEST_LINE) : position - 1].strip()
+        if len(line) < _LONGEST_LINE:
+            yield from _below(view, line, position, is_word=is_word)
 
 
-def _below(view: View, line: str, place: int) -> Iterator[Found]:
-    separator = next((sign for sign in _SEPARATORS if sign in line), "")
-    if separator and line.count(separator) != view.text.count(separator, place, _line_end(view.text, place)):
-        separator = "" if _RULE.match(view.text, place) is None else separator
-    if separator or _SPACES.search(line.strip()):
-        yield from _find_column(view.text, line, place, separator)
-    match = _NEXT.match(view.text, place)
-    if not match:
+def find_inserted(view: View, places: list[int]) -> Iterator[Found]:
+    """Find the values that a statement puts into columns named after secrets."""
+    position = 0
+    for place in places:
+        if place < position:
+            continue
+        start = view.text.rfind("(", max(0, place - _LONGEST_LINE), place)
+        match = _INSERT.match(view.text, start) if start >= 0 else None
+        if match:
+            position = match.end()
+            columns = [_bare(name) for name in match[1].split(",")]
+            given = list(_ARGUMENT.finditer(view.text, match.start(2), match.end(2)))
+            for name, value in zip(columns, given, strict=False):
+                if value[1] and _names_secret(name) and not values.is_placeholder(value[1]):
+                    yield Found(value.start(1), value.end(1), "listed-password")
+
+
+def _below(view: View, line: str, place: int, *, is_word: bool) -> Iterator[Found]:
+    text = view.text
+    if _CODE.isdisjoint(line) and not _NO_HEAD.search(line):
+        yield from _find_column(text, line, place)
+    match = _NEXT.match(text, place) if is_word else None
+    if not match or not _ODD.search(match[1]):
         return
     label = line.rstrip(" \t*_`").endswith(_LABELS)
     if (label or _prints(line)) and _is_printed(match[1], is_label=label):
@@ -96,16 +121,21 @@ def _is_printed(value: str, *, is_label: bool) -> bool:
         return not values.is_numbered_id(value) or not is_label
     if "/" in value or value.count(":") > 1 or value[0] in "({[<#@":
         return False
-    return values.is_odd(value) and not (value[:-1].isalpha() or _is_file(value))
+    if value.rstrip("0123456789").lower() in _ORDINARY:
+        return False
+    return values.is_odd(value) and not (value.rstrip("!?").isalpha() or _is_file(value))
 
 
 def _is_file(value: str) -> bool:
     return "." in value and value.rpartition(".")[2].islower() and len(value.rpartition(".")[2]) < 5 and value.islower()
 
 
-def _find_column(text: str, line: str, place: int, separator: str) -> Iterator[Found]:
+def _find_column(text: str, line: str, place: int) -> Iterator[Found]:
     """Find the cells of a table under a head that names a secret."""
-    if not any(sign in line for sign in _NO_HEAD) and not line.rstrip().endswith((":", "{", ",")):
+    separator = next((sign for sign in _SEPARATORS if sign in line), "")
+    if not separator and not _SPACES.search(line.strip()):
+        return
+    if not separator or line.count(separator) == text.count(separator, place, _line_end(text, place)) or _RULE.match(text, place):
         yield from _cells(text, line, place, separator)
 
 
@@ -118,7 +148,7 @@ def _cells(text: str, line: str, place: int, separator: str) -> Iterator[Found]:
         end = _line_end(text, place)
         row = text[place:end]
         cells = _split(row, separator)
-        if not _RULE.fullmatch(row):
+        if not _RULE.match(text, place):
             if len(cells) != len(heads):
                 return
             yield from _secrets_in(row, cells, columns, place)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from decklog.redact import next_lines, values
+from decklog.redact import lookalikes, next_lines, values
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 from decklog.redact.view import Found, View
@@ -26,6 +26,9 @@ _USER_BEFORE = re.compile(
     r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as)\b[ \t:=]*[\"'`]?[\w.@+-]+|@[\w.-]+)[\"'`]?"
     r"(?:[ \t]*[,;/|]|[ \t]+(?:and|with))[ \t]*(?:the[ \t]+)?$"
 )
+_SENTENCE_ENDS = ("", "\n", ".", ",", ";", "!", ")", '"')
+_LED_IN = re.compile(r"(?i)(?:(?:with|using|shared|same|the|and|use|has|have|old|default|,|:)[ \t]+)$")
+_CAMEL_COUNTED = re.compile(r"[a-z]{3,}[A-Z][a-z]{2,}\d{1,4}")
 _GROUPS = re.compile(r"\d{2,6}(?:-\d{2,6})+")
 _OWNED = re.compile(r"(?i)\b(?:my|the|your|his|her|our|their|sim|card|door)[ \t]+$")
 _PURPOSES = word_set(
@@ -58,7 +61,13 @@ def _is_partner(text: str, start: int, value: str) -> bool:
     """Tell whether a word after a user's name is the password, rather than the rest of a path or a port."""
     if "/" in value or ":" in value or value.count("$") > 1:
         return False
+    if _CAMEL_COUNTED.fullmatch(value):
+        return True
     is_pair = text[start : start + 4].lower() == "cred"
+    if is_pair and (lookalikes.is_leet(value) or lookalikes.is_counted(value) or lookalikes.is_signed(value)):
+        return not values.is_placeholder(value)
+    if text[start : start + 6].lower() == "login:" and lookalikes.is_hyphened(value):
+        return True
     return values.is_told_plainly(value) if is_pair else values.is_told(value)
 
 
@@ -78,8 +87,43 @@ def _is_key(text: str, start: int, value: str) -> bool:
     return values.is_jumbled_key(value) and not values.is_harmless(value)
 
 
-def _is_quoted_phrase(text: str, start: int, value: str) -> bool:
-    return text[start : start + 10].lower() == "passphrase" and _are_unrelated(value.split(), least=4)
+def _is_quoted_phrase(_text: str, _start: int, value: str) -> bool:
+    return _are_unrelated(value.split(), least=3)
+
+
+def _is_said(_text: str, _start: int, value: str) -> bool:
+    """Tell whether what somebody says a password is can be one: a number, a sign or a hyphen no description has."""
+    if values.is_placeholder(value) or values.is_path(value) or values.is_url(value):
+        return False
+    if values.is_told_plainly(value) or lookalikes.is_signed(value) or lookalikes.is_hyphened(value):
+        return True
+    return value[0].isupper() and lookalikes.is_counted(value)
+
+
+def _is_given_alone(text: str, start: int, value: str) -> bool:
+    """Tell whether a word right after "password" ends its sentence, and has a number in it: `the shared password d0cstring.`."""
+    place = text.find(value, start) + len(value)
+    if text[place : place + 1] not in _SENTENCE_ENDS and text[place : place + 5] not in (" and ", " for "):
+        return False
+    if not _LED_IN.search(text, max(0, start - 24), start):
+        return False
+    return (lookalikes.is_leet(value) or lookalikes.is_counted(value)) and not values.is_placeholder(value)
+
+
+def _is_set_to(text: str, start: int, value: str) -> bool:
+    """Tell whether what a password was set to is one; a sentence about passwords leads "to" other things too."""
+    if values.is_told(value):
+        return True
+    is_odd = lookalikes.is_leet(value) or lookalikes.is_counted(value) or lookalikes.is_signed(value)
+    return is_odd and bool(_SET.search(text, max(0, start - 60), start)) and not values.is_placeholder(value)
+
+
+def _is_asked_for(_text: str, _start: int, value: str) -> bool:
+    return values.is_odd(value)
+
+
+def _is_owned_secret(_text: str, _start: int, value: str) -> bool:
+    return values.is_told_plainly(value) or (values.is_odd(value) and "-" in value)
 
 
 def _is_typed(text: str, start: int, value: str) -> bool:
@@ -119,6 +163,10 @@ def _is_pin(text: str, start: int, _value: str) -> bool:
     return text[start : start + 3] == "PIN" or bool(_OWNED.search(text, max(0, start - 8), start))
 
 
+def _is_any(_text: str, _start: int, _value: str) -> bool:
+    return True
+
+
 def _is_code(_text: str, _start: int, value: str) -> bool:
     bare = value.rstrip("#.")
     return bare.isdigit() or bool(_GROUPS.fullmatch(bare)) or values.is_told(value)
@@ -147,6 +195,10 @@ _WHOSE = (
     r"(?:you|we|i|they|he|she|it|that|which|used|set|given|agreed|everyone|everybody|has|was|got|will|changed|updated|rotated"
     r"|reset|now)\b"
 )
+_BEING = (
+    r"(?:is|was|are|were|remains|stays|equals|became|will be|used to be|has (?:always )?been|ends up being|turned out to be)"
+    r"(?: (?:now|still|currently|always|just|simply|only|literally|again))*"
+)
 _LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|credentials?|creds?|zugangsdaten|account"
 TELLINGS: tuple[Telling, ...] = (
     Telling("told-password", _NAMED, ",", rf",[^\n:=\"']{{0,60}}:[ \t]*{_QUOTE}{_VALUE}", _is_told),
@@ -156,6 +208,31 @@ TELLINGS: tuple[Telling, ...] = (
         " \t",
         rf"[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*{_QUOTE}{_VALUE}",
         _is_told,
+    ),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:{_BEING})[ \t:]+[\"'`*]{{0,3}}{_VALUE}", _is_said),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+{_QUOTE}{_VALUE}", _is_given_alone),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        rf"[ \t]+(?:(?:for|of|on|to|at|from)[ \t][^\n:=\"']{{1,48}}?|\([^)\n]{{1,40}}\))(?:[ \t]*[:=]"
+        rf"|[ \t](?:{_BEING}))[ \t]*[\"'`*]{{0,3}}{_VALUE}",
+        _is_said,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        r"[ \t]+(?:is|was)[ \t:]+[\"'`]([a-z]{2,}(?: [a-z]{2,}){2,9})[\"'`]",
+        _is_quoted_phrase,
+    ),
+    Telling(
+        "pin",
+        r"pin",
+        " \tc",
+        rf"(?:[ -]?code)?[ \t]+(?:for|of|on|to|at|from)[ \t][^\n:=\"'\d]{{1,40}}?(?:[ \t]*[:=]|[ \t](?:is|was"
+        rf"|being))[ \t]*{_QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        _is_any,
     ),
     Telling("told-password", _NAMED, "'", rf"'s[ \t]+(?:now[ \t]+)?{_QUOTE}{_VALUE}", _is_told_plainly),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+{_QUOTE}{_VALUE}", _is_beside_user),
@@ -189,7 +266,15 @@ TELLINGS: tuple[Telling, ...] = (
         _is_told,
     ),
     Telling("told-password", _NAMED, " \t-", rf"[ \t]*->[ \t]*{_QUOTE}{_VALUE}", _is_told),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,3}}to[ \t:]+{_QUOTE}{_VALUE}", _is_told),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,3}}to[ \t:]+{_QUOTE}{_VALUE}", _is_set_to),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+for[ \t]+['\"][^'\"\n]{{1,120}}['\"]:[ \t]+{_VALUE}", _is_asked_for),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        r"[ \t]+(?:is|was|has been)[ \t]+(?:generated|created|set|assigned|issued)[^\n:]{0,48}:[ \t]+([^\s\"'`]{4,64})",
+        _is_told,
+    ),
     Telling(
         "told-password",
         _NAMED,
@@ -209,7 +294,7 @@ TELLINGS: tuple[Telling, ...] = (
         _LOGGING,
         " \t:=",
         rf"(?:[ \t]*[:=]|[ \t]+(?:are|is))?[ \t]*(?:(?:with|as|using|via|by|to)[ \t]+)?(?:user[ \t]+)?"
-        rf"{_QUOTE}[\w.@+-]{{2,40}}{_QUOTE}[ \t]*[/:][ \t]*{_QUOTE}{_VALUE}",
+        rf"{_QUOTE}[\w.@+-]{{1,40}}{_QUOTE}[ \t]*[/:][ \t]*{_QUOTE}{_VALUE}",
         _is_partner,
     ),
     Telling(
@@ -273,12 +358,19 @@ TELLINGS: tuple[Telling, ...] = (
         r"[ \t]+(?:[a-zI']+[ \t]+){0,6}[a-zI']+(?:[ \t]*:|[ \t]+(?:is|was))[ \t]+[\"']?([\w.~+/=-]{16,})",
         _is_key,
     ),
+    Telling(
+        "secret",
+        r"tokens?|api[ _-]?keys?|(?:access|secret) keys?|secrets?",
+        " \t",
+        rf"[ \t]+(?:for|of|on|to|at|from)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*[\"'`]{_VALUE}",
+        _is_owned_secret,
+    ),
     Telling("token", r"tokens?|api[ _-]?keys?|secrets?", " \t-", r"[ \t]*->[ \t]*[\"']?([\w.~+/=-]{16,})", _is_key),
     Telling(
         "token",
         r"(?:the|your|my|this|our|unseal|master|new) key",
         " \t:",
-        r"(?:[ \t]*:|[ \t]+is)[ \t]+[\"']?([\w.~+/=-]{16,})",
+        r"(?:[ \t]+\d{1,2}|(?:[ \t]+[a-zI']+){0,6})?(?:[ \t]*:|[ \t]+is)[ \t]+[\"']?([\w.~+/=-]{16,})",
         _is_mixed,
     ),
     Telling(
@@ -303,11 +395,14 @@ _OPENINGS = Pattern(rf"(?i)\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING})"
 _COMMENTS = Pattern(
     r"(?i)[\"']\.toCharArray|[\"'][)\];, \t]*(?:#|//|--|/\*)[ \t]*(?:[a-z-]{1,16}[ \t]){0,3}"
     r"(?:password|passwd|passphrase|pwd|secret|api key|token)\b"
-    r"|[!-~][ \t]+as[ \t]+(?:(?:the|my|your|our|its|his|her|their|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}"
+    r"|[!-~],?[ \t]+(?:that|it|this|which)(?:'s|[ \t]+(?:is|was))[ \t]+(?:(?:the|my|your|our|his|her|their|an?|old|new)[ \t]+)"
+    r"(?:[a-z]+[ \t]+){0,2}(?:password|passphrase|pwd|pw)\b|[!-~][ \t]+as[ \t]+(?:(?:the|my|your|our|its|his|her|their"
+    r"|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}"
     r"(?:password|passphrase|passcode|passwd|pwd|pw)"
     r"(?:[ \t]*[.,;!?)\n]|[ \t]+(?:and|for|to|but|on|in|at|until|then|when|now)\b|[ \t]*$)"
 )
-_AS = re.compile(r"(?i)[ \t]+as[ \t]")
+_AS = re.compile(r"(?i)[ \t]+as[ \t]|,?[ \t]+(?:that|it|this|which)\b")
+_QUOTED_BEFORE = re.compile(r"[\"'`]([^\"'`\n]{8,64})[\"'`]$")
 _EACH_OPENING = [re.compile(f"(?i)(?:{telling.opening})") for telling in TELLINGS]
 _rests: dict[int, Pattern] = {}
 _known: dict[bytes, tuple[int, ...]] = {}
@@ -322,6 +417,8 @@ def find(view: View) -> Iterator[Found]:
     if opened or b"toCharArray" in view.data:
         # Its words are among those that open a telling.
         yield from _find_commented(view)
+    if opened and (b"INSERT" in view.data or b"insert into" in view.data):
+        yield from next_lines.find_inserted(view, [start for start, _ in opened])
     if "\n" in view.text:
         yield from next_lines.find(view, [start for start, _ in opened])
 
@@ -398,7 +495,7 @@ def _find_commented(view: View) -> Iterator[Found]:
     text, position = view.text, 0
     while span := _COMMENTS.find(view.data, position):
         quote, position = span[0], span[1]
-        if text[quote + 1 : quote + 2] in " \t" and _AS.match(text, quote + 1):
+        if text[quote + 1 : quote + 2] in (" ", "\t", ",") and _AS.match(text, quote + 1):
             yield from _find_used(view, quote + 1)
             continue
         start = text.rfind(text[quote], max(0, quote - _LONGEST_LINE), quote) + 1
@@ -409,8 +506,11 @@ def _find_commented(view: View) -> Iterator[Found]:
 
 def _find_used(view: View, end: int) -> Iterator[Found]:
     """Find the word that was used as a password: `I typed … as the password`."""
-    words = view.text[max(0, end - _LONGEST_WORD) : end].split()
+    before = view.text[max(0, end - _LONGEST_WORD) : end]
+    words = before.split()
     value = words[-1].strip("\"'`") if words else ""
-    if values.is_told_plainly(value):
+    if (phrase := _QUOTED_BEFORE.search(before)) and lookalikes.is_phrase(phrase[1]):
+        yield Found(end - len(before) + phrase.start(1), end - len(before) + phrase.end(1), "told-password")
+    elif values.is_told_plainly(value) or lookalikes.is_signed(value):
         start = view.text.rindex(value, 0, end)
         yield Found(start, start + len(value), "told-password")

@@ -17,6 +17,7 @@ _PLACEHOLDER = re.compile(
     | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
     | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
     | ^@microsoft\.keyvault\( | ^\.[*+] | ^(?:string|text|digest|references|integer)(?::\w+)+$
+    | ^(?:sha-?\d+|md5|base\d+|utf-?\d+|argon2\w*|pbkdf2)-[a-z]+$
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
     | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
       (?:[a-z0-9]+[-_ .]){0,3}

@@ -113,6 +113,14 @@ _GIVING = (
     *("doctl", "coveralls", "travis", "nuget", "vercel", "netlify", "sentry-cli", "hcloud", "glab", "stripe"),
     *(
         " -u ",
+        "proxy-auth",
+        "sp_addlogin",
+        "basic_auth ",
+        "u: ",
+        "password\t",
+        "secret\t",
+        "token\t",
+        "_pass ",
         " -t ",
         " -l ",
         "passwd/",
@@ -169,6 +177,22 @@ _TELLING = (
         "lausenord",
         "losenord",
         "kata sandi",
+        "kata laluan",
+        "zaporka",
+        "geslo",
+        "tunnussana",
+        "nenosiri",
+        "pasahitz",
+        "wagwoord",
+        "pasvorto",
+        "kodeord",
+        "code secret",
+        "geheimzahl",
+        "chiave",
+        "palavra-",
+        "pin for",
+        "pin of",
+        "passphrase",
     ),
 )
 _PAIRS_OF = (
@@ -250,6 +274,32 @@ _FOREIGN = (
         "→",
         "⇒",
         "—",
+        "şifr",
+        "šifr",
+        "лозинк",
+        "шифра",
+        "пин",
+        "passe",
+        "비번",
+        "პაროლ",
+        "գաղտն",
+        "گذرواژه",
+        "پاس ورڈ",
+        "পাসওয়ার্ড",
+        "கடவுச்சொல்",
+        "токен",
+        "ключ",
+        "密钥",
+        "密鑰",
+        "令牌",
+        "トークン",
+        "토큰",
+        "合言葉",
+        "schlüssel",
+        "clé api",
+        "slaptažod",
+        "lykilor",
+        "رمز",
     ),
 )
 # What a person calls a random value that is told without a sign before it.
@@ -272,6 +322,7 @@ _AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
 _AS_WORDS = bytes(byte if byte in _RUN_CHARS else 32 for byte in range(256))
 _RUN = b"a" * 15
 _DIGITS = b"0123456789"
+_SIGNS = b"!#$%^&*+~"
 _HEX = b"0123456789abcdef-"
 # Marks by their first two characters: a short text has few pairs of characters, and only their marks can be in it.
 _BY_PAIR: dict[str, list[str]] = {}
@@ -343,7 +394,8 @@ def _tells(text: str, low: str, data: bytes) -> bool:
     if ("answer" in low or "question" in low or "setcookie" in low) and any(map(low.__contains__, _TELLING_ALONE)):
         return True
     if len(data.translate(None, _DIGITS)) == len(data):
-        return False
+        # A sign does for a number only in the sentences of other alphabets: those of English are full of both.
+        return not text.isascii() and len(data.translate(None, _SIGNS)) != len(data) and any(map(low.__contains__, _FOREIGN))
     if any(map(low.__contains__, _GIVING)):
         return True
     if any(map(low.__contains__, _TELLING)) or (" code" in low and _names_code(low)) or any(map(low.__contains__, _PAIRS_OF)):

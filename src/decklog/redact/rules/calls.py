@@ -57,6 +57,26 @@ CALLS: tuple[Rule, ...] = (
     ),
     rule(
         "connection-password",
+        "credential basic_auth",
+        r"[^\"'\n]{4,}",
+        keep=r"(?i:(?:credentials?(?:::|\.|->)(?:new|of|basic|create|from)\(|basic_auth )[ \t]*[\"'][^\"'\n]*[\"']"
+        r"(?:\.\w+\(\))?,[ \t]*[\"'])",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        "passwords passphrases secrets keys",
+        r"[^\"'\n]{4,}",
+        keep=r"(?i:(?:passwords|passphrases|secrets|api_?keys)[\"']?[ \t]*(?:=>|[:=])[ \t]*(?:new[ \t]+\w+)?[\[{(]+\s*"
+        r"(?:[\"'][\w.@-]+[\"'][ \t]*(?:=>|:)[ \t]*)?[\"'])",
+        until=r"[\"']",
+        odd=True,
+        glued=True,
+    ),
+    rule("connection-password", "sp_addlogin", r"[^\"'\n]{4,}", keep=r"(?i:sp_addlogin[ \t]+N?'[^'\n]*',[ \t]*N?')"),
+    rule(
+        "connection-password",
         "user",
         r"[^\"'\n]{3,}",
         keep=r"(?i:user_?(?:pwd|pass(?:word)?)[ \t]*,[ \t]*[\"'][^:\"'\n]{1,64}:)",

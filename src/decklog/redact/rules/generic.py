@@ -49,7 +49,7 @@ KEY_BLOCKS: tuple[Rule, ...] = (
     ),
 )
 
-_USER = r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s/@:\"'<>?#]{0,128}:"
+_USER = r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s/@:\"'<>?#]{0,64}@?[^\s/@:\"'<>?#]{0,64}:"
 _HOST = r"[\w.-]+(?:[:/?,;\s\"'<>`)\]}\\]|$)"
 
 # What is no word of a sentence: it has a digit or a sign in it.
@@ -168,7 +168,8 @@ PLACES: tuple[Rule, ...] = (
         "directive-password",
         "pass",
         _SIGNED,
-        keep=r"(?m:^)[ \t]*(?i:password|passwd|pass)[ \t]+[\"']?",
+        keep=r"(?m:^)[ \t]*(?i:pass|(?:auth|smtp|imap|db|user|root|admin)_pass|(?:\w+_)?(?:password|passwd"
+        r"|passphrase))[ \t]+[\"']?",
         until=r"[\"']?[ \t]*(?m:$)",
         glued=True,
     ),
@@ -421,7 +422,8 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "identified",
         r"[^\"']+",
-        keep=r"(?:IDENTIFIED|(?i:(?:user|exists|to)\s+\S+\s+identified))(?i:\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?[\"'])",
+        keep=r"(?:IDENTIFIED|(?i:(?:user|exists|to)\s+\S+\s+identified))(?i:\s+(?:with\s+\S+\s+)?(?:by"
+        r"|as)\s+(?:password\s+)?[\"'])",
     ),
     rule(
         "command-password",
@@ -434,7 +436,8 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "auth",
         r"[^\"'\n]+",
-        keep=r"(?:auth\s*=\s*\(|(?:HTTPBasicAuth|HTTPDigestAuth|BasicAuth|basic_auth|basicAuth)\()\s*[\"'][^\"'\n]+[\"'],\s*[\"']",
+        keep=r"(?:auth\s*=\s*\(|(?:HTTPBasicAuth|HTTPDigestAuth|BasicAuth|basic_auth"
+        r"|basicAuth)\()\s*[\"'][^\"'\n]+[\"'],\s*[\"']",
     ),
     rule(
         "command-password",

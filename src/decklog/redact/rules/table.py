@@ -21,14 +21,14 @@ SHAPED: tuple[Rule, ...] = shapes.SHAPES
 PLACED: tuple[Rule, ...] = (
     generic.KEY_BLOCKS
     + tuple(rule for rule in _MARKED if rule.keep)
-    + tools.DEVICES
     + generic.PLACES
-    + calls.CALLS
-    + tools.LOGINS
-    + tools.STORES
+    + tuple(rule for rule in calls.CALLS if not rule.glued)
     + generic.COMMANDS
 )
 
+# Searched for apart: the tables of two matchers are smaller than that of one for both.
+TOOLS: tuple[Rule, ...] = tools.DEVICES + tuple(rule for rule in calls.CALLS if rule.glued) + tools.LOGINS + tools.STORES
+
 AS_WRITTEN: tuple[Rule, ...] = generic.AS_WRITTEN
 
-RULES: tuple[Rule, ...] = PREFIXED + SHAPED + PLACED + AS_WRITTEN
+RULES: tuple[Rule, ...] = PREFIXED + SHAPED + PLACED + TOOLS + AS_WRITTEN

@@ -24,6 +24,23 @@ LOGINS: tuple[Rule, ...] = (
         glued=True,
     ),
     rule("command-password", "bcp sqlcmd isql osql", _BARE, keep=rf"(?:bcp|sqlcmd|d?b?t?isql|osql)\b{_QUIET}-P[\"']?"),
+    rule("command-password", "-auth", r"[^\s\"']{4,}", keep=r"--proxy-auth[ =][\"']?[\w.@+-]+:", glued=True),
+    rule(
+        "told-password",
+        "u:",
+        r"[^\s\"']{4,}",
+        keep=r"(?m:^|[\s(,])u: [^\s\"']+[ ,;/|]+p: ?[\"']?",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        "password passwd secret token",
+        r"\S{4,}",
+        keep=r"(?m:^)[\w.-]*(?i:password|passwd|secret|token)\t+",
+        odd=True,
+        glued=True,
+    ),
     rule("command-password", "_pw", _BARE, keep=r"(?:input|owner|user)_pw[ \t]+[\"']?"),
     rule("command-password", "ldappasswd", _BARE, keep=rf"ldappasswd\b(?:{_QUIET}|[ \t]+)-[as][ \t]*[\"']?"),
     rule(
@@ -229,6 +246,13 @@ DEVICES: tuple[Rule, ...] = (
         r"[^\s<][^\n<]*",
         keep=r"(?i:<[\w:.-]{0,40}(?:password|passwd|passphrase|secret|token|api-?key)(?:[ \t][^<>\n]{0,80})?>)[ \t]*\n[ \t]*",
         until=r"[ \t]*\n[ \t]*</",
+        glued=True,
+    ),
+    rule(
+        "password",
+        "<setting",
+        r"[^\s<][^\n<]*",
+        keep=r"<setting name=\"\w*(?:Password|Secret|Token|ApiKey)\"[^<>\n]*>\s*<value>",
         glued=True,
     ),
 )
