@@ -61,26 +61,31 @@ class LessonVectors:
 
     def holding(
         self, embedder: str, dimensions: int, among: "Collection[str] | None" = None
-    ) -> "Iterator[tuple[str, str, str | None, bytes | None]]":
-        """Give the lessons that hold, or some of them, by their ids: each with its topic, project, and packed vector if any."""
-        bound: dict[str, Any] = {"embedder": embedder, "dimensions": dimensions}
-        narrowed = ""
-        if among is not None:
-            ids = {f"id{number}": lesson_id for number, lesson_id in enumerate(among)}
-            narrowed = f"and l.id in ({', '.join(':' + name for name in ids) or 'null'})"
-            bound |= ids
-        _, rows = self._db.rows(
-            f"""
-            select l.id, l.topic, l.project, {"v.vector" if self._is_sqlite else "array_send(v.vector)"}
-              from lessons l
-              left join lesson_vectors v on v.embedder = :embedder and v.lesson_id = l.id and v.dimensions = :dimensions
-             where {_HOLDS} {narrowed}
-             order by l.id
-            """,
-            bound,
+    ) -> "list[tuple[str, str, str | None, bytes | None]]":
+        """List the lessons that hold, or some of them, by their ids: each with its topic, project, and packed vector if any.
+
+        Two passes in the order in which the rows lie: a join would look each of them up.
+        """
+        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(among or ())}
+        marks = ", ".join(f":{name}" for name in bound) or "null"
+        these = "" if among is None else f"in ({marks})"
+        _, lessons = self._db.rows(
+            f"select l.id, l.topic, l.project from lessons l where {_HOLDS} {these and f'and l.id {these}'}", bound
         )
-        for lesson_id, topic, project, stored in rows:
-            yield lesson_id, topic, project, stored if self._is_sqlite or stored is None else _from_postgres(stored)
+        _, vectors = self._db.rows(
+            f"""
+            select lesson_id, {"vector" if self._is_sqlite else "array_send(vector)"}
+              from lesson_vectors
+             where embedder = :embedder
+               and dimensions = :dimensions
+               {these and f"and lesson_id {these}"}
+            """,
+            {**bound, "embedder": embedder, "dimensions": dimensions},
+        )
+        stored: dict[str, bytes] = dict(vectors)
+        if not self._is_sqlite:
+            stored = {lesson_id: _from_postgres(sent) for lesson_id, sent in stored.items()}
+        return [(lesson_id, topic, project, stored.get(lesson_id)) for lesson_id, topic, project in sorted(lessons)]
 
     def without(self, embedder: str) -> int:
         """Say how many lessons that hold have no vector of an embedder."""
