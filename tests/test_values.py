@@ -9,8 +9,8 @@ import decklog
 from decklog import Decklog, Invalid
 from decklog.clock import Clock
 from decklog.ids import MARK_PLACE, OURS, Ids
-from decklog.records import Values
 from decklog.redact import scan
+from decklog.values import Values
 
 
 @pytest.mark.parametrize("text", ["if c == '\\u0000':", "\\\\u0000", "a\\u0000b \\ud800", "C:\\users", "100% 'quoted' :name ?"])

@@ -8,7 +8,8 @@ from decklog.clock import Clock
 from decklog.errors import Invalid, Unavailable
 from decklog.ids import Ids
 from decklog.operations import lease
-from decklog.records import DEFAULT_LIMIT_BYTES, Record, Values
+from decklog.records import Record
+from decklog.values import DEFAULT_LIMIT_BYTES, Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from decklog.stores.journal.verify import Audit
     from decklog.stores.memory.learnings import Learnings
     from decklog.stores.memory.memory import Memory
-    from decklog.stores.memory.neighbours.embedder import Embedder
     from decklog.stores.memory.patterns import Patterns
     from decklog.stores.memory.strategies import Strategies
     from decklog.stores.money.budgets import Budgets
@@ -236,9 +236,10 @@ class Decklog:
     @cached_property
     def memory(self) -> "Memory":
         """Learns lessons, recalls the ones that fit a question, and hears which of them helped."""
+        from decklog.meaning.model import kept_model
         from decklog.stores.memory.memory import Memory
 
-        return Memory(self.parts, model=_model)
+        return Memory(self.parts, model=kept_model)
 
     @cached_property
     def patterns(self) -> "Patterns":
@@ -483,13 +484,6 @@ def store_class(name: str) -> "type[Store]":
     nothing: Any = None
     found: type[Store] = type(getattr(Decklog(nothing, clock=nothing, ids=nothing), name))
     return found
-
-
-def _model() -> "Embedder":
-    """Give the model of this machine, by which lessons are found that say it in other words."""
-    from decklog.meaning.model import kept_model
-
-    return kept_model()
 
 
 def _postgres(url: str, **settings: "Any") -> "Database":

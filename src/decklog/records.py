@@ -1,7 +1,5 @@
-"""Records: frozen dataclasses to rows and back, and the one place where values are checked and redacted."""
+"""Records: frozen dataclasses to rows and back, and the one place where images of older schemas are brought up to date."""
 
-import json
-import re
 from _thread import allocate_lock
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
@@ -10,10 +8,8 @@ from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 from types import UnionType
 
-from decklog import redact
 from decklog.clock import from_text, to_text
-from decklog.errors import Invalid, TooLarge
-from decklog.ids import MARK_PLACE, MOST_THEIRS, OURS, THEIRS, THEIRS_QUOTED
+from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,196 +18,6 @@ if TYPE_CHECKING:
     from typing import Any, Self, TypeVar
 
     T = TypeVar("T")
-
-DEFAULT_LIMIT_BYTES = 16 * 1024 * 1024
-MAX_DEPTH = 200
-# An escaped NUL, but not an escaped backslash before the letters u0000.
-_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-_NAME_LENGTH = 64
-_NAMES_KEPT = 4096
-_SHORT_JSON = 2048
-_SHORT_TEXT = 256
-# What is seldom said twice is not remembered.
-_SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
-
-_encode = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
-).encode
-
-
-def to_json(value: "Any") -> str:
-    """Write a value as canonical JSON: sorted keys, no blanks, text as it is."""
-    try:
-        text = _encode(value)
-    except RecursionError:
-        raise Invalid(f"this JSON value is nested too deeply (more than {MAX_DEPTH} levels); flatten it") from None
-    except (TypeError, ValueError) as problem:
-        raise Invalid(f"this value can't be written as JSON: {problem}") from None
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        raise Invalid(f"this JSON value is nested too deeply (more than {MAX_DEPTH} levels); flatten it")
-    return text
-
-
-def _depth(value: "Any") -> int:
-    level, depth = [value], 0
-    while level and depth <= MAX_DEPTH:
-        depth += 1
-        level = [
-            child
-            for parent in level
-            if isinstance(parent, (dict, list, tuple))
-            for child in (parent.values() if isinstance(parent, dict) else parent)
-        ]
-    return depth
-
-
-from_json = json.loads
-
-
-class Values:
-    """Turns Python values into column values: checks them, and takes the secrets out."""
-
-    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, remembered_characters: int = 0) -> None:
-        self.limit_bytes = limit_bytes
-        # Ids and names come again and again; what was found clean once is not looked through again.
-        self._clean: set[str] = set()
-        # Nor are long texts, where so much room is given to remember them: who reads a file reads it again. Whoever gives it has
-        # many of them, and is worth having the rules warm.
-        self._remembered_characters = self._room = remembered_characters
-
-    def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
-        """Make every parameter fit for a column; also say whether anything was redacted."""
-        bound = dict(parameters)
-        return bound, self.bind_into(bound, parameters)
-
-    def bind_into(self, bound: "dict[str, Any]", parameters: "Mapping[str, Any]") -> bool:
-        """Replace, in what is to be bound, each parameter that is not fit for a column as it is; say whether any was redacted."""
-        redacted = False
-        clean = self._clean
-        for name, value in parameters.items():
-            if value is None or (kind := type(value)) is int or (kind is str and value in clean):
-                continue
-            bound[name], changed = self.text(name, value) if kind is str else self.one(name, value)
-            redacted = redacted or changed
-        return redacted
-
-    def one(self, name: str, value: "Any") -> "tuple[Any, bool]":
-        kind = type(value)
-        if kind is str:
-            return self.text(name, value)
-        if value is None or kind is int:
-            return value, False
-        if isinstance(value, Enum):
-            return value._value_, False
-        if isinstance(value, datetime):
-            return self._time(name, value), False
-        if kind is bool:
-            return int(value), False
-        if isinstance(value, bytes):
-            self._fits(name, len(value))
-            return value, False
-        if isinstance(value, (dict, list, tuple)):
-            return self.json(name, value)
-        if kind is float:
-            if value != value or value in (float("inf"), float("-inf")):
-                raise Invalid(f"{name} is {value}, which is not a number a record can hold", field=name)
-            return value, False
-        raise Invalid(f"{name} is a {kind.__name__}, which a record can't hold", field=name)
-
-    def text(self, name: str, value: str) -> tuple[str, bool]:
-        """Check and redact one text."""
-        if type(value) is not str:
-            value = str.__str__(value)  # a member of an enumeration is kept as its plain text
-        if value in self._clean or (value[MARK_PLACE] == "_" and OURS.fullmatch(value)):
-            return value, False
-        if len(value) <= MOST_THEIRS and THEIRS.fullmatch(value):
-            return value, False
-        if not value.isascii():
-            self._unicode(name, value)
-        if "\x00" in value:
-            raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
-        if len(value) > self.limit_bytes // 4:
-            self._fits(name, len(value.encode()))
-        is_long = self._remembered_characters and len(value) > _SHORT_TEXT
-        clean, changed = redact.scan_by_rules(value) if is_long else redact.scan(value)
-        if changed:
-            return clean, True
-        if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:
-            self.vouch(value)
-        elif len(value) <= self._remembered_characters:
-            self._remember(value)
-        return value, False
-
-    def _remember(self, text: str) -> None:
-        """Remember that a long text holds no secret, for as long as there is room."""
-        self._room -= len(text)
-        if self._room < 0:
-            self._clean.clear()
-            self._room = self._remembered_characters - len(text)
-        self._clean.add(text)
-
-    def vouch(self, name: str) -> None:
-        """Remember that a short text holds no secret."""
-        if len(self._clean) >= _NAMES_KEPT:
-            self._clean.clear()
-        self._clean.add(name)
-
-    def json(self, name: str, value: "Any") -> tuple[str, bool]:
-        """Check and redact one JSON value: its strings are redacted, never its text."""
-        if not value and isinstance(value, (list, dict)):
-            # Most lists and objects of most records are empty; braces alone would have the whole redactor loaded.
-            return ("[]" if isinstance(value, list) else "{}"), False
-        text = to_json(value)
-        if "\\u0000" in text and _NUL.search(text):
-            raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
-        if not text.isascii():
-            self._unicode(name, text)
-        if len(text) > self.limit_bytes // 4:
-            self._fits(name, len(text.encode()))
-        if self._may_hold_secret(text):
-            clean, changed = redact.scan_value(value)
-            if changed:
-                return to_json(clean), True
-        return text, False
-
-    def _may_hold_secret(self, text: str) -> bool:
-        """Tell whether a JSON text could hold a secret. But for the ids in them, most small ones have been seen before."""
-        if len(text) > _SHORT_JSON:
-            return redact.may_hold_secret(text)
-        # The names stay, and a name decides whatever the value looks like.
-        text = THEIRS_QUOTED.sub('"id"', text)
-        if text in self._clean:
-            return False
-        if redact.may_hold_secret(text):
-            return True
-        if len(text) <= _NAME_LENGTH:
-            self.vouch(text)
-        return False
-
-    def _time(self, name: str, value: datetime) -> str:
-        try:
-            return to_text(value)
-        except ValueError as problem:
-            raise Invalid(f"{name}: {problem}", field=name) from None
-
-    def _unicode(self, name: str, value: str) -> None:
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise Invalid(
-                f"{name} contains half of a surrogate pair, which is not text; decode it with errors='replace'",
-                field=name,
-            ) from None
-
-    def _fits(self, name: str, size: int) -> None:
-        if size > self.limit_bytes:
-            raise TooLarge(
-                f"{name} has {size} bytes and the limit is {self.limit_bytes}",
-                hint="Store it as an artifact's file, or open the log with a higher limit_bytes.",
-                field=name,
-                size=size,
-                limit=self.limit_bytes,
-            )
 
 
 def _plain(annotation: "Any") -> "Any":

@@ -34,7 +34,7 @@ decklog.db.undoing decklog.db.where decklog.errors decklog.ids decklog.operation
 decklog.redact.patterns decklog.redact.patterns.prefilter decklog.stores decklog.stores.base decklog.stores.journal
 decklog.stores.journal.attribution decklog.stores.journal.blobs decklog.stores.journal.chain
 decklog.stores.journal.entry decklog.stores.journal.journal decklog.stores.journal.rows
-decklog.stores.journal.time_index decklog.stores.journal.writer
+decklog.stores.journal.preparing decklog.stores.journal.time_index decklog.stores.journal.writer decklog.values
 """
 _TASKS = """
 decklog.stores.checks decklog.stores.of_run decklog.stores.work decklog.stores.work.claim decklog.stores.work.claimable

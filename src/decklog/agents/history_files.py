@@ -14,8 +14,8 @@ from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
 from decklog.errors import DecklogError
-from decklog.records import Values
 from decklog.stores.journal.preparing import prepared
+from decklog.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,12 +21,12 @@ from decklog.agents.retold import TURN, is_told_otherwise, newest_connection, tu
 from decklog.agents.texts import storable
 from decklog.clock import from_text
 from decklog.errors import NotFound
-from decklog.records import from_json
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.preparing import prepared
 from decklog.stores.journal.rows import COLUMNS
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import ENDED, RunStatus
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
-    from decklog.records import Values
     from decklog.stores.money.bulk import Told
     from decklog.stores.runs.run import Run
+    from decklog.values import Values
 
     # An entry's columns, ready to be written, with the session and the sub-agent that it is of.
     Prepared = tuple[str, str | None, tuple[Any, ...]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import kill_points, ladder
 from decklog.conductor.settings.plan import Plan, parse
 from decklog.errors import NotFound
-from decklog.records import to_json
+from decklog.values import to_json
 
 if TYPE_CHECKING:
     from decklog.app import Decklog

@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 
-from decklog.records import Values
+from decklog.values import Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from dataclasses import MISSING, fields
 
 from decklog.db.where import Where, page_size
 from decklog.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
-from decklog.records import Page, Record, default_of, from_json, to_json
+from decklog.records import Page, Record, default_of
 from decklog.stores.journal.attribution import proving
+from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from hashlib import sha256
 
 from decklog.errors import Invalid, NotFound
-from decklog.records import from_json
 from decklog.stores.journal import blobs
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from decklog import BudgetScope, Decklog, EntryKind
-from decklog.records import Values
 from decklog.stores.journal.preparing import prepared
 from decklog.stores.money.bulk import Bulk
+from decklog.values import Values
 
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
 

@@ -4,8 +4,8 @@ from hashlib import sha256
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.records import to_json
 from decklog.stores.work.criteria import Criterion, CriterionStatus
+from decklog.values import to_json
 from tests.stores.processes import CONTEXT
 
 COVERAGE, SPEED = "Coverage above 80 %", "Parses 1 MB in 10 ms"

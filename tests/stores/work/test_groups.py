@@ -5,7 +5,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.records import to_json
 from decklog.stores.work.groups import (
     GroupStatus,
     GroupTier,
@@ -15,6 +14,7 @@ from decklog.stores.work.groups import (
     check_task_group_id,
     normal_specialization,
 )
+from decklog.values import to_json
 from tests.stores.processes import CONTEXT
 
 PREFIX = "bazinga/templates/specializations/"

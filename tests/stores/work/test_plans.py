@@ -4,8 +4,8 @@ from multiprocessing.synchronize import Barrier
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.records import to_json
 from decklog.stores.work.plans import PhaseStatus, PlanPhase
+from decklog.values import to_json
 from tests.stores.processes import CONTEXT
 
 PHASES = ["Design", "Build", "Ship"]

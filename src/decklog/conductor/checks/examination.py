@@ -14,9 +14,9 @@ from decklog.conductor.git.changes import Change, added_lines, changes
 from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.configuration import Configuration
 from decklog.errors import Conflict
-from decklog.records import to_json
 from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
 from decklog.tools.files.gitignore import Patterns
+from decklog.values import to_json
 
 if TYPE_CHECKING:
     from decklog.app import Decklog

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from decklog.errors import Invalid
-from decklog.records import to_json
+from decklog.values import to_json
 
 REPORTS = ("junit", "none")
 

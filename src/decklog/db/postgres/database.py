@@ -12,7 +12,7 @@ from decklog.db.postgres.listener import Listener
 from decklog.db.postgres.transactions import Transactions
 from decklog.db.statements import Statements
 from decklog.errors import Invalid
-from decklog.records import Values
+from decklog.values import Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.transactions import Transactions
 from decklog.db.statements import Statements
 from decklog.errors import Damaged, DecklogError, Invalid
-from decklog.records import Values
+from decklog.values import Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from decklog.importers.engine.draft import Draft, describes
 from decklog.importers.engine.landing import run_id_of, told
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
-from decklog.records import to_json
 from decklog.stores.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
 from decklog.stores.work.criteria import Criterion, CriterionStatus
 from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
 from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase, read_phases
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from decklog.errors import Conflict, Denied, DiskFull, NotFound
 from decklog.importers.engine.export_report import ExportReport
 from decklog.importers.engine.leftovers import Kept
 from decklog.importers.engine.pages import every
-from decklog.records import to_json
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

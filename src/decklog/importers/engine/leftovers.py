@@ -3,8 +3,8 @@
 from decklog.db.sqlite.scratch import Scratch
 from decklog.importers.engine.pages import every
 from decklog.importers.engine.row import unplain
-from decklog.records import from_json, to_json
 from decklog.stores.journal.entry import COLUMNS_KEPT, ROW_KEPT
+from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

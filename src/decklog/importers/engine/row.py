@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from decklog.clock import from_text
 from decklog.errors import Invalid
-from decklog.records import to_json
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from decklog.importers.engine.landing import Landing, told
 from decklog.importers.engine.report import Fate, Report
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.importers.engine.source import Source
-from decklog.records import to_json
 from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
 from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
 from decklog.stores.memory.lesson import Lesson
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from enum import StrEnum
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.records import Page, Record, to_json
+from decklog.records import Page, Record
 from decklog.stores import documents
 from decklog.stores.content.checkpoints import Checkpoint, Checkpoints, TaskSnapshot
 from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.of_run import lock_run
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

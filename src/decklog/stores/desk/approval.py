@@ -6,9 +6,10 @@ from enum import StrEnum
 
 from decklog.clock import to_text
 from decklog.errors import Conflict, Denied, Invalid
-from decklog.records import Record, to_json
+from decklog.records import Record
 from decklog.stores.checks import is_same
 from decklog.stores.documents import hex_digest
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from enum import StrEnum
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
-from decklog.records import Page, Record, from_json
+from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep, kept
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

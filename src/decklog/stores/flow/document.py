@@ -7,7 +7,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from decklog.errors import Invalid
-from decklog.records import Record, to_json
+from decklog.records import Record
 from decklog.stores.flow.records import (
     ENDINGS,
     RETURN_TO_BLOCKED,
@@ -20,6 +20,7 @@ from decklog.stores.flow.records import (
     WorkflowRuleName,
     WorkflowTransition,
 )
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

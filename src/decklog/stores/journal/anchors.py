@@ -4,8 +4,8 @@ import json
 import os
 
 from decklog.errors import Invalid
-from decklog.records import to_json
 from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 
 from decklog.errors import Damaged
-from decklog.records import from_json
 from decklog.stores.journal.rows import COLUMNS
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

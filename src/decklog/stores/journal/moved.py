@@ -1,8 +1,8 @@
 """What has come since somebody last looked: stream by stream, since no number is shared by all."""
 
 from decklog.errors import Invalid
-from decklog.records import from_json, to_json
 from decklog.stores.journal.rows import RESERVED, STREAM_SIZE
+from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.records import Values
+    from decklog.values import Values
 
 NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
 _WRITABLE: "dict[str, str]" = {kind: kind.value for kind in EntryKind if kind is not EntryKind.CHANGE}

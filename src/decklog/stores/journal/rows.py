@@ -1,8 +1,8 @@
 """Entries as rows of a database: where they lie, and how one is read."""
 
-from decklog.records import from_json
 from decklog.stores.journal.blobs import kept
 from decklog.stores.journal.entry import Entry
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Taking the last change of a record back: it becomes what its entry before the last one says."""
 
 from decklog.errors import Conflict, DecklogError, Denied
-from decklog.records import Record, from_json
+from decklog.records import Record
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from decklog.db.text import lessons_check
 from decklog.db.text.lessons_check import Told
-from decklog.records import from_json
 from decklog.stores.memory.indexing import FORMER_MARKS, MARK, STREAM, terms_in_index
 from decklog.stores.memory.lesson import Lesson
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

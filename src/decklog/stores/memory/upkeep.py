@@ -6,11 +6,11 @@ from decklog.db.text.vectors import LessonVectors
 from decklog.db.where import page_size
 from decklog.errors import Invalid, Unavailable
 from decklog.operations import reads, writes
-from decklog.records import from_json, to_json
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.embedding import EMBEDDED, LessonEmbedding
 from decklog.stores.memory.indexing import LessonIndex
 from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
+from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.records import to_json
 from decklog.stores.base import Store
 from decklog.stores.journal.rows import newest_time
 from decklog.stores.money.meter import GATES, Meter, Standing
 from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, BudgetUnit
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from decklog.clock import to_text
 from decklog.db.where import cursor_of, enum_of, page_size, placed
 from decklog.errors import Busy, Denied, Invalid, LeaseLost, NotFound, ReadOnly
 from decklog.operations import reads, reads_in_steps
-from decklog.records import Page, from_json, to_json
+from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.rows import STREAM_SIZE, number_of
@@ -26,6 +26,7 @@ from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_tas
 from decklog.stores.overview.summary import Summary, sentence
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.overview.wanted import Wanted
+from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from decklog.clock import from_text, to_text
 from decklog.db.where import placed
-from decklog.records import from_json
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ entries say; when they are many, the mark is moved.
 """
 
 from decklog.db.where import placed, size_for
-from decklog.records import from_json
 from decklog.stores.journal.rows import HEAD, STREAM_SIZE, number_of
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """What a fork of a run is made of: its records as they were, each under a new id, pointing at the copies."""
 
-from decklog.records import Record, from_json, to_json
+from decklog.records import Record
 from decklog.stores.runs.run import Run
+from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from threading import Lock
 
 from decklog.db.where import cursor_of, moment_of, placed
 from decklog.errors import Invalid, NotFound
-from decklog.records import Page, from_json
+from decklog.records import Page
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.journal.time_index import Times
 from decklog.stores.of_run import no_run
 from decklog.stores.runs import timeline
 from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Moment, Story
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

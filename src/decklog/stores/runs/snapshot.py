@@ -5,9 +5,10 @@ from datetime import datetime
 
 from decklog.db.where import moment_of
 from decklog.errors import NotFound
-from decklog.records import Record, from_json
+from decklog.records import Record
 from decklog.stores.journal.rows import STREAM_SIZE, entries_between, newest_position, number_of
 from decklog.stores.journal.time_index import Times
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ page for each of these tables. Whoever looks reads the entries after the last ma
 
 from typing import NamedTuple
 
-from decklog.records import from_json, to_json
 from decklog.stores.journal.rows import HEAD, STREAM_SIZE, number_of
+from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

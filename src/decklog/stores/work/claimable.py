@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from decklog.records import to_json
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.records import Page, to_json
+from decklog.records import Page
 from decklog.stores.checks import filled
 from decklog.stores.journal.attribution import acting
 from decklog.stores.work.leases import Leases
 from decklog.stores.work.task import Dependency, LinkKind, Task, TaskComment, TaskState
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from decklog.records import from_json
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

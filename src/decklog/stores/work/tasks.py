@@ -5,7 +5,7 @@ from datetime import datetime
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
-from decklog.records import Page, from_json
+from decklog.records import Page
 from decklog.stores.checks import filled
 from decklog.stores.of_run import check_run, cleared, given_of
 from decklog.stores.work import ready_tags
@@ -28,6 +28,7 @@ from decklog.stores.work.task import (
     not_editable,
     of_all_runs,
 )
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from decklog.errors import Refused, StillPending
-from decklog.records import to_json
 from decklog.tools.policy import Decision, Policy, Verdict, judge
+from decklog.values import to_json
 
 Command = list[str] | str
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from decklog import errors
 from decklog.errors import Conflict, DecklogError, StillPending, TimedOut, TooLarge, Unavailable
-from decklog.records import to_json
 from decklog.tools.calls.call import Call
 from decklog.tools.calls.results import from_data, texts, to_data
 from decklog.tools.calls.tool import Check, Finding, Tool
 from decklog.tools.shell.process_identity import Identity
+from decklog.values import to_json
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.app import STORES
 from decklog.errors import DecklogError, Invalid, NotFound, Unavailable
-from decklog.records import to_json
 from decklog.tools.calls.call import Call
 from decklog.tools.calls.commands import Commands
 from decklog.tools.calls.guard import Approvals, Guard, Trust
@@ -23,6 +22,7 @@ from decklog.tools.sandbox.sandbox import Sandbox
 from decklog.tools.shell.spool import DEFAULT_CAP
 from decklog.tools.toolbox.catalogue import TOOLS
 from decklog.tools.toolbox.once import Once
+from decklog.values import to_json
 
 if TYPE_CHECKING:
     from decklog.app import Decklog

@@ -5,11 +5,11 @@ import os
 from dataclasses import asdict, dataclass
 
 from decklog.errors import Conflict, NotFound
-from decklog.records import to_json
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.jsonl.file_names import file_of
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import digests_in, digests_of, entries_of
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from decklog.records import from_json
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

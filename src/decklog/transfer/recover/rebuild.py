@@ -4,12 +4,12 @@ from dataclasses import asdict, dataclass, field
 
 from decklog.clock import to_text
 from decklog.errors import DecklogError, NotFound
-from decklog.records import from_json, to_json
 from decklog.stores.journal import chain
 from decklog.stores.journal.replication import Replication, linked
 from decklog.stores.journal.rows import COLUMNS
 from decklog.transfer.recover.parents import Lost, Parents
 from decklog.transfer.recover.proof import Found, Standing
+from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

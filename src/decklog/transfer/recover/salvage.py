@@ -7,13 +7,14 @@ from functools import cached_property
 
 from decklog.db.sqlite.damage.tables import has_readable_schema, readable_rows
 from decklog.errors import DecklogError, NotFound
-from decklog.records import Record, to_json
+from decklog.records import Record
 from decklog.stores.journal import chain
 from decklog.transfer.progress import Progress
 from decklog.transfer.recover.findings import Findings
 from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.proof import follows, is_sound
 from decklog.transfer.unfinished import sweep
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from decklog.clock import to_text
 from decklog.db.where import Where
 from decklog.errors import Unproven
 from decklog.operations import reads
-from decklog.records import Page, Record, to_json
+from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.desk.trust.records import ChangeKind, TrustChange, TrustContract
 from decklog.stores.desk.trust.replay import Contracts
 from decklog.stores.desk.trust.signatures import Prover, fingerprint, is_signed
 from decklog.stores.journal.attribution import Act, change_digest, proving
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

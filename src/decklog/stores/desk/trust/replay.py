@@ -4,9 +4,9 @@ import json
 from dataclasses import dataclass, field
 
 from decklog.errors import Damaged
-from decklog.records import to_json
 from decklog.stores.desk.trust.records import TrustContract
 from decklog.stores.desk.trust.signatures import fingerprint, is_signed
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

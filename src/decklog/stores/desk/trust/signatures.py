@@ -6,7 +6,7 @@ import os
 from hashlib import scrypt, sha256
 
 from decklog.errors import Denied, Invalid, NotFound, Unavailable
-from decklog.records import to_json
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

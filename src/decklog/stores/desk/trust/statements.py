@@ -6,10 +6,10 @@ from enum import StrEnum
 
 from decklog.clock import to_text
 from decklog.errors import Denied, Invalid
-from decklog.records import to_json
 from decklog.stores.desk.trust import tiers
 from decklog.stores.desk.trust.records import SignedChange, TrustContract, TrustProposal
 from decklog.stores.desk.trust.signatures import fingerprint, public_key_of
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,13 +6,14 @@ from datetime import timedelta
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid, Refused
 from decklog.operations import reads, writes, writes_in_steps
-from decklog.records import Page, from_json
+from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.desk.trust import signatures, statements, tiers
 from decklog.stores.desk.trust.proofs import signer_for
 from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
 from decklog.stores.desk.trust.replay import Contracts
 from decklog.stores.journal.entry import EntryKind
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

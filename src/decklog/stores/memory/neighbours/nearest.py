@@ -4,8 +4,8 @@ from math import sqrt
 from threading import Lock
 
 from decklog.db.text.vectors import LessonVectors
-from decklog.records import from_json
 from decklog.stores.memory.neighbours.rows import EXACT, Near, Rows, rows_for
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
