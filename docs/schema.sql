@@ -2899,7 +2899,7 @@ create trigger ready_tags_changed
   after update of id, run_id, state, open_dependencies, priority, tags, created_at, assigned_to on tasks for each row
   when (old.tags <> '[]' or new.tags <> '[]') execute function keep_ready_tags();
 
--- 0016_gates
+-- 0013_gates
 
 -- What many share and what may be closed for all of them at once: an account that has met its quota, a login that has run out.
 create table gates (
