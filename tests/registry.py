@@ -19,7 +19,7 @@ def operations() -> list[tuple[str, Operation]]:
 
 
 def named(pairs: list[tuple[str, Operation]]) -> dict[str, Any]:
-    """Arguments for `pytest.mark.parametrize`, each test named after its operation."""
+    """Arguments for `every`, each case named after its operation."""
     return {"argvalues": pairs, "ids": [f"{store}.{operation.name}" for store, operation in pairs]}
 
 

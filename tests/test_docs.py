@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog.operations import Operation
+from tests.every import every
 from tests.generate import ASYNC_TYPES, DOCS, SHIPPED, async_types, cli_md, documents, schema_sql, shipped_json
 from tests.reference import errors_md, python_md
 from tests.registry import named, operations
@@ -27,7 +28,7 @@ def test_a_generated_document_is_up_to_date(write: Callable[[], str], path: Path
     assert path.read_text(encoding="utf-8") == write(), f"{path.name} is out of date: run `make docs`"
 
 
-@pytest.mark.parametrize(("store", "operation"), **named(operations()))
+@every(("store", "operation"), **named(operations()))
 def test_an_operation_is_in_the_documents(store: str, operation: Operation) -> None:
     lines = (DOCS / "cli.md").read_text(encoding="utf-8").splitlines()
     assert f"### decklog {store} {operation.name}".replace("_", "-") in lines

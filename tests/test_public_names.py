@@ -5,12 +5,11 @@ import traceback
 from enum import Enum
 from pathlib import Path
 
-import pytest
-
 import decklog
 from decklog import errors
 from decklog.app import STORES
 from decklog.cli.parameters import parameters_of
+from tests.every import every
 from tests.registry import operations, records
 
 
@@ -48,7 +47,7 @@ def test_every_enumeration_that_a_verb_takes_is_exported() -> None:
     assert [kind for kind in kinds if getattr(decklog, kind.__name__, None) is not kind] == []
 
 
-@pytest.mark.parametrize("name", decklog.__all__)
+@every("name", decklog.__all__)
 def test_an_exported_name_is_there(name: str) -> None:
     assert getattr(decklog, name) is not None
 

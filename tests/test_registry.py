@@ -16,6 +16,7 @@ from decklog.cli.parameters import parameters_of, read_words
 from decklog.db import schema
 from decklog.operations import Operation
 from tests.conftest import ENGINES
+from tests.every import every
 from tests.registry import STORE_NAMES, named, operations, records
 
 
@@ -26,7 +27,7 @@ def takes_a_run(operation: Operation) -> bool:
 SUPPORTED = {str, bytes, int, float, bool, datetime, dict, list, object}
 
 
-@pytest.mark.parametrize(("store", "operation"), **named(operations()))
+@every(("store", "operation"), **named(operations()))
 def test_an_operation_says_what_it_does_in_a_sentence(store: str, operation: Operation) -> None:
     assert operation.summary[:1].isupper(), operation.summary
     assert operation.summary.endswith("."), operation.summary
@@ -39,7 +40,7 @@ def test_a_store_says_what_it_is_for_in_a_sentence(store: str) -> None:
     assert first.endswith(".")
 
 
-@pytest.mark.parametrize(("store", "operation"), **named(operations()))
+@every(("store", "operation"), **named(operations()))
 def test_an_operation_has_help_on_the_command_line(store: str, operation: Operation, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([store, operation.name.replace("_", "-"), "--help"]) == 0
     said = capsys.readouterr()
@@ -50,7 +51,7 @@ def test_an_operation_has_help_on_the_command_line(store: str, operation: Operat
         assert (parameter.said.upper() if parameter.positional else parameter.flag) in text
 
 
-@pytest.mark.parametrize(("store", "operation"), **named([pair for pair in operations() if takes_a_run(pair[1])]))
+@every(("store", "operation"), **named([pair for pair in operations() if takes_a_run(pair[1])]))
 def test_a_run_is_said_in_one_way(store: str, operation: Operation) -> None:
     """What is about a run has a place for it; whatever takes one takes it as `--run` too."""
     parameters = parameters_of(operation)
@@ -65,7 +66,7 @@ def test_no_command_has_another_word_for_a_run() -> None:
     assert not re.findall(r"--[a-z-]*run-ids?\b|\bRUN_IDS?\b", told.replace("DECKLOG_RUN_ID", ""))
 
 
-@pytest.mark.parametrize(("store", "operation"), **named(operations()))
+@every(("store", "operation"), **named(operations()))
 def test_an_operation_takes_only_what_the_command_line_can_read(store: str, operation: Operation) -> None:
     for parameter in parameters_of(operation):
         origin = getattr(parameter.type, "__origin__", parameter.type)

@@ -14,11 +14,12 @@ from decklog import AsyncDecklog, Closed, Decklog, EntryKind, Invalid, NotFound,
 from decklog.operations import Operation
 from tests.aio.conftest import MOST_THREADS, Drive, our_threads
 from tests.db.processes import environment
+from tests.every import every
 from tests.registry import STORE_NAMES, named, operations
 from tests.waiting import wait_until
 
 
-@pytest.mark.parametrize(("store", "operation"), **named(operations()))
+@every(("store", "operation"), **named(operations()))
 def test_an_operation_can_be_awaited(store: str, operation: Operation) -> None:
     nothing: Any = SimpleNamespace(acting=None, proving=None, db=SimpleNamespace(most_transactions=1))
     verb = getattr(getattr(AsyncDecklog(nothing), store), operation.name)

@@ -12,6 +12,7 @@ from decklog.cli.late_import import import_later
 from decklog.cli.parameters import parameters_of
 from decklog.operations import Operation
 from tests.db.processes import unmeasured
+from tests.every import every
 from tests.registry import named, operations
 
 _PYTHON = """
@@ -124,7 +125,7 @@ assert colorsys.__file__.endswith("colorsys.py") and sys.modules["colorsys"] is 
     subprocess.run([sys.executable, "-c", code], env=unmeasured(), timeout=300, check=True)
 
 
-@pytest.mark.parametrize(("store", "operation"), **named(operations()))
+@every(("store", "operation"), **named(operations()))
 def test_the_words_of_a_verb_are_those_of_its_signature(store: str, operation: Operation) -> None:
     signed = list(inspect.signature(operation.function).parameters.values())[1:]
     found = parameters_of(operation)

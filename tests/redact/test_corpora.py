@@ -3,6 +3,7 @@
 import pytest
 
 from decklog.redact import redact
+from tests.every import every
 from tests.redact import scoring
 from tests.redact.obstacles import OBSTACLES
 from tests.redact.secrets import Secret, blocks, placed, tokens
@@ -32,7 +33,7 @@ def test_look_alikes_stay_as_they_are(form: str) -> None:
     assert scoring.disturbed(form) == []
 
 
-@pytest.mark.parametrize("sample", [*tokens(7), *placed(7), *blocks(7)], ids=lambda sample: sample.kind)
+@every("sample", [*tokens(7), *placed(7), *blocks(7)], ids=lambda sample: sample.kind)
 def test_redaction_is_idempotent_and_keeps_what_surrounds_the_secret(sample: Secret) -> None:
     once = redact(f"before {sample.text}\nafter it all")
     assert redact(once) == once

@@ -2,13 +2,12 @@
 
 import random
 
-import pytest
-
 from decklog.redact import RULES, redact
 from decklog.redact.finder import MarkedSet
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import PREFIXED
 from decklog.redact.values import is_odd, looks_random
+from tests.every import every
 from tests.redact.samples import sample
 
 # What these describe by shape must also decode, or have a body, which a random text rarely does.
@@ -24,7 +23,7 @@ def _texts(rule: Rule) -> list[str]:
     return [name + sample(rule.keep, dice) + secret + sample(rule.until, dice) for secret in secrets[:24]]
 
 
-@pytest.mark.parametrize("rule", _OTHERS, ids=lambda rule: rule.name)
+@every("rule", _OTHERS, ids=lambda rule: rule.name)
 def test_every_rule_finds_what_it_describes(rule: Rule) -> None:
     texts = [text for text in _texts(rule) if not rule.random or looks_random(text)]
     # What is told by its line alone has one.
@@ -33,13 +32,13 @@ def test_every_rule_finds_what_it_describes(rule: Rule) -> None:
     assert sum("[redacted:" in shown for shown in found) >= len(texts) * 0.5, found
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@every("rule", RULES, ids=lambda rule: rule.name)
 def test_a_rules_keywords_stand_in_all_it_matches(rule: Rule) -> None:
     for text in _texts(rule):
         assert any(word in text.lower() for word in rule.keywords), text
 
 
-@pytest.mark.parametrize("rule", PREFIXED, ids=lambda rule: rule.name)
+@every("rule", PREFIXED, ids=lambda rule: rule.name)
 def test_a_marked_rule_begins_with_one_of_its_keywords(rule: Rule) -> None:
     marks = tuple(word[:2] for word in rule.keywords)
     for text in _texts(rule):

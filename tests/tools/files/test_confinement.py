@@ -12,6 +12,7 @@ from decklog.tools.files.path_check import Op, Rules, resolve
 from decklog.tools.files.path_spelling import RULES
 from decklog.tools.files.root import Root
 from decklog.tools.search.walk import walk
+from tests.every import every
 from tests.tools.files.corpus import CANARY, ESCAPES, HARMLESS, Case, a_tree, build, is_refused, is_refused_in_use, scores
 
 
@@ -26,14 +27,14 @@ def _name(case: Case) -> str:
     return f"{case.op} {ascii(case.path)[:50]}"
 
 
-@pytest.mark.parametrize("case", ESCAPES, ids=_name)
+@every("case", ESCAPES, ids=_name)
 def test_an_escape_is_refused_by_the_judgement_and_in_use(case: Case, tree: Path, opener: Opener) -> None:
     assert is_refused(case, tree)
     assert is_refused_in_use(case, tree, opener)
     assert (tree / "outside/canary.txt").read_bytes() == CANARY
 
 
-@pytest.mark.parametrize("case", HARMLESS, ids=_name)
+@every("case", HARMLESS, ids=_name)
 def test_a_harmless_path_is_not_refused(case: Case, tree: Path, opener: Opener) -> None:
     assert not is_refused(case, tree)
     assert not is_refused_in_use(case, tree, opener)

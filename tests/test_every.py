@@ -1,0 +1,30 @@
+"""A test of many cases fails when one of them does, and says which."""
+
+import pytest
+
+from tests.every import every
+
+
+def test_each_case_is_tried_and_those_that_fail_are_named() -> None:
+    tried = []
+
+    @every("number", [1, 2, 3, 4], ids=lambda number: f"number {number}")
+    def is_odd(number: int) -> None:
+        tried.append(number)
+        assert number % 2
+
+    with pytest.raises(AssertionError) as told:
+        is_odd()
+    assert tried == [1, 2, 3, 4]
+    assert "number 2: " in str(told.value)
+    assert "number 4: " in str(told.value)
+    assert "number 1" not in str(told.value)
+
+
+def test_a_test_without_cases_fails() -> None:
+    @every("number", [])
+    def nothing(number: int) -> None:
+        assert number
+
+    with pytest.raises(AssertionError):
+        nothing()
