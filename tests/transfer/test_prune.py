@@ -113,3 +113,23 @@ def test_after_shrinking_the_file_holds_no_trace_of_the_words(tmp_path: Path, cl
         assert log.journal.verify().ok
     assert b"zyzzyva" not in path.read_bytes()
     assert b"lexer" not in path.read_bytes()
+
+
+def test_an_entry_that_is_told_again_does_not_bring_its_long_text_back(log: Decklog, clock: ManualClock) -> None:
+    log.runs.start("goal", run_id="run_1")
+    told = {"body": "a long story " * 6000, "key": "once"}
+    first = log.journal.append("run_1", **told)
+    clock.advance(days=60)
+    assert Prune(log, MONTH).run(apply=True).blobs == 1
+    again = log.journal.append("run_1", **told)
+    assert (again.seq, again.already, again.body, again.body_digest) == (first.seq, True, None, first.body_digest)
+    assert log.db.read(lambda: log.db.one("select count(*) from blobs", {})) == (0,)
+    assert log.journal.verify().ok
+
+
+def test_a_long_text_is_kept_with_the_first_entry_of_its_key(log: Decklog) -> None:
+    log.runs.start("goal", run_id="run_1")
+    first = log.journal.append("run_1", "a long story " * 6000, key="once")
+    again = log.journal.append("run_1", "another long story " * 6000, key="once")
+    assert (first.already, again.already, again.body) == (False, True, first.body)
+    assert log.db.read(lambda: log.db.one("select count(*) from blobs", {})) == (1,)

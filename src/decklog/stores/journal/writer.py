@@ -35,6 +35,10 @@ class Writer:
     def append(self, given: "dict[str, Any]") -> Entry:
         """Append one entry, or give the first one with its key."""
         values = self.bound(given)
+        if values["key"] is not None and _is_long(values):
+            # The key is looked up before a text is kept: that of an entry which lost its own must not come back.
+            written: Entry = self.write([values])[0]
+            return written
         return load(self._db, tuple(values.values())) if self._insert(values) else self._first(values)
 
     def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
@@ -155,7 +159,7 @@ class Writer:
     def _insert_there(self, append: "Callable[..., Any]", values: "dict[str, Any]", new_stream: bool) -> bool:
         """Have the database chain and insert an entry, all in one statement."""
         stream = values["stream"]
-        if any(len(values[name] or "") > INLINE_CHARACTERS for name in ("body", "payload")) and values["record_table"] is None:
+        if values["record_table"] is None and _is_long(values):
             # A long text becomes a blob, and whoever writes the same one waits for this.
             self._db.lock_stream(stream)
             self._move_long(values)
@@ -267,3 +271,8 @@ class Written(Sequence):  # type: ignore[type-arg]
             return load(self._db, tuple(values.values()))
         # The transaction that wrote it is over, and a long text has to be fetched.
         return self._db.read(lambda: load(self._db, tuple(values.values())))
+
+
+def _is_long(values: "Mapping[str, Any]") -> bool:
+    """Tell whether a text of an entry is too long for its row."""
+    return any(len(values[name] or "") > INLINE_CHARACTERS for name in ("body", "payload"))
