@@ -64,6 +64,7 @@ def _marked(log: Any) -> None:
     missing = EVERY - log.journal.find("run_2", limit=1)[0].seq
     log.journal.append_many([{"stream": "run_2", "body": f"step {number}"} for number in range(missing)])
     log.runs.tallies("run_2")
+    log.ledger.charge("m", input_tokens=1, run_id="run_1", key="not counted yet")
 
 
 def _journal(log: Any, clock: ManualClock) -> None:
@@ -136,6 +137,8 @@ def _memory(log: Any) -> None:
     newer = log.memory.remember("birds", "Sparrows left when winter came early this year", project="p")
     log.memory.supersede(first.id, newer.id)
     log.memory.mark(newer.id, True)
+    for way in ("before", "after"):
+        log.memory.remember("birds", f"Clean the nest boxes {way} the winter", project="p")
     log.memory.embed()
     log.memory.recall("where do herons fish")
     log.patterns.record("p", "ValueError", "bad value 7", "use 8", lang="python")

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from decklog import Decklog, EntryKind, TaskState
-from tests.cli.conftest import Program, decklog, log_folder
+from tests.cli.conftest import Program, decklog, log_folder, started_log_file
 from tests.mcp.servers import Raw, over_stdio
 
-__all__ = ["decklog", "log_folder"]
+__all__ = ["decklog", "log_folder", "started_log_file"]
 SESSION = "CLAUDE_CODE_SESSION_ID"
 CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"note","arguments":%s}}'
 

@@ -48,7 +48,7 @@ COMMANDS = {
     "tools": ("tools", "Judge commands and paths, and use an agent's tools."),
     "run": (
         "conductor.run",
-        "Take a plan through this repository: agents work side by side, code checks, one lane merges what is green.",
+        "Take a goal or a plan through this repository: agents work side by side, code checks, one lane merges what is green.",
     ),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),

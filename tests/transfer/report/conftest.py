@@ -1,3 +1,3 @@
-from tests.cli.conftest import decklog, log_folder
+from tests.cli.conftest import decklog, log_folder, started_log_file
 
-__all__ = ["decklog", "log_folder"]
+__all__ = ["decklog", "log_folder", "started_log_file"]

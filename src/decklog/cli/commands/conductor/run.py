@@ -59,7 +59,7 @@ def run(ctx: click.Context, plan: str | None, commit: str, tasks: str | None, ch
     decklog run watch RUN         how it stands, from anywhere
     decklog run stop RUN          claim nothing more; agents finish theirs
     decklog run land RUN          bring what has landed there into your branch
-    decklog run rescue            what is kept of every attempt, also without a log
+    decklog run rescue            what every attempt left, even without a log
     decklog run gc                clean up after runs that are over
 
     How to check and who works stands in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
