@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from decklog.redact import cookies, values
+from decklog.redact import cookies, phrases, sections, values
 from decklog.redact.names import kind_of
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.placeholders import STOP_WORDS
@@ -106,7 +106,7 @@ def _parse_head(source: str) -> Head | None:
     parts = _HEAD_PARTS.match(source)
     setter, name, tie = parts.groups() if parts else ("", "", "")
     tie = _TAG.sub("", _LONG_QUOTE.sub(r"\1", tie.removesuffix("<![CDATA[")))
-    kind = kind_of(name.rstrip(".-")) or ("key" if name.lower() == "key" and tie.lstrip()[:1] == "=" else None)
+    kind = kind_of(name.rstrip(".-")) or ("key" if name.lower() == "key" else None)
     if kind is None:
         return None
     quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
@@ -145,8 +145,8 @@ def find(view: View) -> Iterator[Found]:
         if given := _COOKIES.match(text, start, position):
             yield from cookies.find_in_line(view, given.end())
             continue
-        head = read_head(text[start:position])
-        if head is None or _is_no_assignment(text, start, position):
+        head = _head_at(text, start, position)
+        if head is None:
             continue
         if head.marks == 2 and text[position - 2] != text[position - 1]:
             # Of two different quotes the first opens the value, and the second is its first character.
@@ -165,7 +165,7 @@ def find(view: View) -> Iterator[Found]:
             yield Found(position - 1, spilled, head.kind)
             position = spilled
             continue
-        verdict = _known_verdict(known, head, text, start, position, end)
+        verdict = _of_line(head, text, start, position, end) or _known_verdict(known, head, text, start, position, end)
         if not verdict.length:
             continue
         end = position + verdict.length
@@ -175,6 +175,26 @@ def find(view: View) -> Iterator[Found]:
             end = _block_end(text, position, end) if reader is _LINE else _phrase_end(head, text, start, end)
         yield Found(position, end, verdict.kind)
         position = end
+
+
+def _head_at(text: str, start: int, place: int) -> Head | None:
+    """Take the head at a place apart; None if it announces nothing there."""
+    head = read_head(text[start:place])
+    if head is None or _is_no_assignment(text, start, place):
+        return None
+    if head.name in ("key", "Key") and (head.tie != "=" or head.is_quoted):
+        return head._replace(name="signing_key") if sections.is_of_signing(text, start) else None
+    return head
+
+
+def _of_line(head: Head, text: str, start: int, place: int, end: int) -> _Verdict | None:
+    """Judge an unquoted value together with the words behind it: a phrase, or a message; None if it is neither."""
+    if head.quote or text[end : end + 1] != " " or head.tie != "=" or head.is_spaced or not _starts_line(text, start):
+        return None
+    line = phrases.rest_of_line(text, place, end)
+    if head.is_setting and head.kind in ("password", "secret") and phrases.is_set_phrase(line):
+        return _Verdict(len(line), head.kind)
+    return _Verdict() if not head.name.isupper() and phrases.is_sentence(line) else None
 
 
 def _reader(before: str) -> Pattern:
@@ -188,6 +208,9 @@ def _value_end(view: View, reader: Pattern, start: int, limit: int) -> int:
     while quote in _QUOTED and end < limit:
         if view.text[end : end + 1] == quote and _is_within(view.width(end), opening):
             end = reader.end_at(view.data, end + 1, limit)
+        elif quote == "'" and opening == 1 and view.text.startswith("'''", end) and view.width(end + 1) == 2:
+            # A shell's way to write one within: it ends the quote, has one escaped, and begins the next.
+            end = reader.end_at(view.data, end + 3, limit)
         elif end > start and (doubled := _DOUBLED.match(view.text, end)) and doubled[1] == quote and opening == 1:
             end = reader.end_at(view.data, doubled.end(), limit)
         elif view.text[end : end + 1] == "\n" and view.width(end) > 2 and (rest := _ESCAPED_REST[quote].match(view.text, end)):

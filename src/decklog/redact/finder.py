@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from decklog.redact import assignments, languages, told, values
+from decklog.redact import assignments, told, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
@@ -18,6 +18,7 @@ _UNDERSCORE = ord("_")
 _BRACKET = ord("(")
 _PORT = re.compile(r"\d{2,5}(?:[/?#]|$)")
 _HOST = re.compile(r"@(?:[\w-]+\.[\w.-]+|localhost|[\w-]+:\d|[\w.-]+/[\w.-]*@[\w.-]*$|\[)")
+_REST_IN_QUOTES = {quote: re.compile(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)\]}}&|]|$)") for quote in "\"'"}
 # Numbers of anything but a person's choice.
 _ROUND = re.compile(r"1024|2048|4096|8192|\d+00")
 # What a test presses after it typed a password.
@@ -63,6 +64,7 @@ class RuleSet:
                 if self._rules[index].name == "url-password":
                     end = _past_escapes(view, end)
                 if end > start and self._is_secret(known, index, view.text, place[0], (start, end)):
+                    end = _to_quote(view.text, start, end)
                     position = max(position, end)
                     yield Found(start, end, self._rules[index].name)
                     break
@@ -169,6 +171,14 @@ def _before_marker(text: str, start: int, end: int) -> int:
     return end if marker < 0 else marker
 
 
+def _to_quote(text: str, start: int, end: int) -> int:
+    """Give the end of a value between quotes that ended at a blank: the quote that closes it."""
+    if text[end : end + 1] != " " or text[start - 1] not in "\"'":
+        return end
+    closed = _REST_IN_QUOTES[text[start - 1]].match(text, end)
+    return closed.end(1) if closed else end
+
+
 def _past_escapes(view: View, end: int) -> int:
     """Give the end of a password in an address: an `@` that is written as an escape is part of it."""
     last = end
@@ -241,4 +251,4 @@ def find_marked(view: View) -> list[Found]:
 
 def find_placed(view: View) -> list[Found]:
     """Find the secrets that only their surroundings give away."""
-    return [*_PLACED.find(view), *_TOOLS.find(view), *assignments.find(view), *told.find(view), *languages.find(view)]
+    return [*_PLACED.find(view), *_TOOLS.find(view), *assignments.find(view), *told.find(view)]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from decklog.redact import engine, values
+from decklog.redact import engine, phrases, sections, values
 from decklog.redact.names import known_kind
 from decklog.redact.patterns.prefilter import may_hold_secret
 
@@ -18,12 +18,16 @@ class _Walk:
 
     def value(self, root: Any, _name: str | None) -> Any:
         order: list[Any] = []
+        signing: set[int] = set()
         stack = [root]
         while stack:
             node = stack.pop()
             if isinstance(node, dict):
                 order.append(node)
                 stack.extend(item for item in node.values() if isinstance(item, dict | list))
+                signing.update(
+                    id(item) for name, item in node.items() if isinstance(item, dict) and sections.is_about_signing(name)
+                )
             elif isinstance(node, list):
                 order.append(node)
                 stack.extend(item for item in node if isinstance(item, dict | list))
@@ -31,7 +35,7 @@ class _Walk:
             return redacted_text(root)
         done: dict[int, Any] = {}
         for node in reversed(order):
-            done[id(node)] = _dict(node, done) if isinstance(node, dict) else _list(node, done)
+            done[id(node)] = _dict(node, done, is_signing=id(node) in signing) if isinstance(node, dict) else _list(node, done)
         return done.get(id(root), root)
 
 
@@ -50,12 +54,16 @@ def _list(node: list[Any], done: dict[int, Any]) -> list[Any]:
     return node if all(new is old for new, old in zip(items, node, strict=True)) else items
 
 
-def _dict(node: dict[Any, Any], done: dict[int, Any]) -> dict[Any, Any]:
+def _dict(node: dict[Any, Any], done: dict[int, Any], *, is_signing: bool) -> dict[Any, Any]:
     changed = False
     result: dict[Any, Any] = {}
     for key, item in node.items():
         new_key = redacted_text(key) if isinstance(key, str) else key
-        new_item = _named(key, item) if isinstance(key, str) and isinstance(item, str) else _item(item, done)
+        new_item = (
+            _named("signing_key" if is_signing and key in ("key", "Key") else key, item)
+            if isinstance(key, str) and isinstance(item, str)
+            else _item(item, done)
+        )
         if new_key is not key:
             new_key = _free(new_key, node, result)
         changed = changed or new_key is not key or new_item is not item
@@ -73,7 +81,7 @@ def _free(key: str, *taken: dict[Any, Any]) -> str:
 
 def _named(key: str, item: str) -> str:
     kind = known_kind(key)
-    if kind is None or values.is_label(key, item) or not announces(kind, item):
+    if kind is None or values.is_label(key, item) or phrases.is_label(item) or not announces(kind, item):
         return redacted_text(item)
     return f"[redacted:{kind}]"
 

@@ -4,19 +4,23 @@ import re
 from collections.abc import Iterator
 
 from decklog.redact import lookalikes, values
-from decklog.redact.patterns.pattern import Pattern
+from decklog.redact.patterns.pattern import Span
 from decklog.redact.view import Found, View
 
 # The bytes that the matcher reads have a question mark for every letter that one alphabet lacks.
-_LATIN = Pattern(
-    r"(?i)has[?l]o|contrase[\xf1\xd1n]|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
+WORDS = (
+    r"has[?l]o|contrase[\xf1\xd1n]|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
     r"|l[\xf6\xd6o]senord|passord"
     r"|\bclave|\bmdp|adgangskode|salasana|parol[a?e]|parool|hesl[oa]|lozink|geslo|zaporka|tunnussana|slapta[?]od"
     r"|nenosiri|kata laluan"
     r"|pasahitz|contrasinal|lykilor|wagwoord|pasvorto|kodeord|code secret|geheimzahl|pincode|schl[\xfc\xdcu]ssel"
     r"|cl[\xe9e] api|chiave"
-    r"|jelsz[\xf3\xd3o]|[?s]ifr[ea?]|m[?]t kh[?]u|kata sandi|(?:password|pass|pwd|pw)(?: \xe8|[ \t]*[?\x97])"
+    r"|jelsz[\xf3\xd3o]|[?s]ifr[ea?]|m[?]t kh[?]u|kata sandi"
 )
+_STARTS = re.compile(f"(?i:{WORDS})")
+# English words for one that a sentence of another language has: `la password del server è …`, `password → …`.
+_BORROWED = (b"password", b"pass", b"pwd", b"pw")
+_LEADING = re.compile(rb"[ \t]*[?\x97]| (?:\xe8|[ei][sr]?t? |d[aeiou]|p[aeo]|f[?\xf6\xfc]|v[ao]|t[io])")
 _OTHER = (
     *(
         "парол",
@@ -59,19 +63,21 @@ _WORD = (
     r"|lykilorðið|lykilorð|wagwoord"
     r"|pasvorto|kodeord(?:et)?|code secret|geheimzahl|pincode"
     r"|salasana|parol[aăeė]\w{0,3}|parool|hesl[oa]|lozinka|geslo|jelsz[óo]\w{0,3}|[şsš]ifr[eaə]\w{0,3}"
-    r"|mật khẩu|kata sandi|(?:password|pass|pwd|pw)(?= è|[ \t]*[→⇒—])"
+    r"|mật khẩu|kata sandi|(?:password|pass|pwd|pw)(?= (?:è|e|est|es|ist|er)\b|[ \t]*[→⇒—]"
+    r"| (?:d[aeiou]\w{0,3}|per|para|pour|po|för|für|v[ao][nomr]+|til|till)\b)"
     r"|парол\w{1,5}|лозинк\w{1,4}|шифра|пин-код|пин|κωδικ[όο]ς|סיסמ[הא]|كلمة (?:المرور|السر)|رمز(?: عبور)?|گذرواژه"
     r"|پاس ورڈ|पासवर्ड|รหัสผ่าน"
     r"|密码|密碼|口令|パスワード|暗証番号|合言葉|비밀번호|암호|비번|პაროლი|գաղտնաբառը?|পাসওয়ার্ড|கடவுச்சொல்"
 )
 _KEY_WORD = r"schl[üu]ssel|cl[ée] api|chiave(?: api)?|clave api|токен|ключ|密钥|密鑰|令牌|トークン|토큰"
 _COPULA = (
-    r"(?<![a-z])(?:ist|lautet|est|es|é|è|is|är|er|on|jest|to|este|je|van|là|это|е|є|adalah|ialah|yra|ir|da|estas|eshte"
-    r"|është|olup)(?![a-z])"
+    r"(?<![a-z])(?:ist|war|lautet|c'est|est|était|es|era|é|è|is|was|är|var|er|on|jest|to|este|je|van|là|это|е|є|adalah|ialah|yra|ir|da|estas|eshte"
+    r"|için|está|ligt|står|ser[áà]|sarà|wird|bleibt|reste|është|olup)(?![a-z])"
     r"|—|–|->|→|⇒|是|为|為|は|는|은|هي|هو|است|היא|הוא|है|คือ|είναι|არის|হল|হলো"
 )
 _TOLD = re.compile(
-    rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>[^\n:：=\d\"]{{0,32}}[:：=]|[^\n:：=\d\"'.,]{{0,24}}?(?:{_COPULA}))?"
+    rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>[^\n:：=\d\"]{{0,32}}[:：=]"
+    rf"|[^\n:：=\d\".,]{{0,32}}?(?:{_COPULA})(?: (?:jetzt|nun|ora|ahora|maintenant|nu|teraz|agora|still))?)?"
     r"[ \t\u3000]*[\"'«„“「]?"
     r"(?P<value>[^\s\"'«»„“”「」、。，；]{4,64})"
 )
@@ -81,12 +87,14 @@ _SENTENCE_END = re.compile("(?:です(?:よ|ね)?|でした|입니다|이에요|
 _PINS = re.compile("(?i)暗証|пин|pin|geheimzahl|code secret|비번|비밀번호|密码|密碼")
 _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _COUNTERS = re.compile(r"[位个個字自자文年月日天次回分秒时時]|\d[-~～至到]\d")
+_MOST_KNOWN = 4_096
+_known: dict[bytes, bool] = {}
 _NUMBER_OR_SIGN = re.compile(r"\d{3}|[!@#$%^&*+~?_-]")
 
 
-def find(view: View) -> Iterator[Found]:
-    """Find the passwords that stand after the word for one."""
-    for place in _places(view):
+def find(view: View, opened: list[Span]) -> Iterator[Found]:
+    """Find the passwords that stand after the word for one; words in this alphabet are at places that are known already."""
+    for place in _places(view, opened):
         match = _TOLD.match(view.text, place)
         if not match:
             continue
@@ -112,13 +120,25 @@ def _is_told(whole: str, value: str, *, is_tied: bool) -> bool:
     return values.is_told_plainly(value) if is_tied else values.is_told(value)
 
 
-def _places(view: View) -> Iterator[int]:
+def _places(view: View, opened: list[Span]) -> Iterator[int]:
     """Give the places of the words for a password."""
-    position = 0
-    while span := _LATIN.find(view.data, position):
-        position = span[1]
-        yield span[0]
+    data = view.data
+    for start, end in opened:
+        word = data[start:end].lower()
+        if word in _BORROWED:
+            if _LEADING.match(data, end):
+                yield start
+        elif _is_word(word):
+            yield start
     yield from _other_places(view)
+
+
+def _is_word(word: bytes) -> bool:
+    if word not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[word] = bool(_STARTS.match(word.decode("latin-1")))
+    return _known[word]
 
 
 def _other_places(view: View) -> Iterator[int]:

@@ -35,6 +35,18 @@ _PASS_WORDS = word_set(
     pword authtok heslo haslo parola mdp
     """
 )
+_PASSING_BY = (
+    "bypass",
+    "compass",
+    "surpass",
+    "trespass",
+    "overpass",
+    "underpass",
+    "onepass",
+    "twopass",
+    "firstpass",
+    "multipass",
+)
 _KEY_OWNERS = word_set(
     """
     api access secret private encryption encrypt decryption signing sign master account storage auth
@@ -122,7 +134,7 @@ def _is_session(last: str, before: str, parts: list[str]) -> bool:
 
 
 def _password(last: str, before: str) -> str | None:
-    if last.endswith(_PASS_ENDS) or last in _PASS_WORDS:
+    if last.endswith(_PASS_ENDS) or last in _PASS_WORDS or (last.endswith(("pass", "psk")) and not last.endswith(_PASSING_BY)):
         return "password"
     if last == "phrase" and before in ("pass", "seed", "secret"):
         return "password"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from decklog.redact import lookalikes, values
+from decklog.redact import lookalikes, phrases, values
 from decklog.redact.names import kind_of
 from decklog.redact.placeholders import BENIGN_WORDS, word_set
 from decklog.redact.view import Found, View
@@ -44,6 +44,12 @@ _ARGUMENT = re.compile(r"[ \t]*N?'([^'\n]*)'|[^,'()]+(?:\([^()]*\))?")
 _ORDINARY = word_set(
     "step phase level item part option user test node host server line case version file page chapter group db v"
 )
+# What a container's or a service's log puts before each line.
+_PREFIX = re.compile(
+    r"(?:[\w.\[\]/-]+[ \t]*\|(?:[ \t]+|$)|\[[^\]\n]{1,60}\][ \t]+|\d{4}-\d\d-\d\d[T ][\d:.,Z+]+[ \t]+(?:\[?[A-Z]+\]?[ \t]+)?)"
+)
+_KEEPERS = re.compile(r"(?i)\b(?:pass(?: show| -c)?|gopass(?: show)?|op read|lpass show|bw get|rbw get|passage(?: show)?) [^|]+$")
+_KEEPING = ("pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
 _ODD = re.compile(r"[0-9!#$%^&*+~]")
 _MOST_ROWS = 200
 _LONGEST_LINE = 300
@@ -60,14 +66,18 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
         position = text.find("\n", place) + 1
         if not position:
             return
-        following = text[position : _line_end(text, position)].strip()
+        value = _past_prefixes(text, place, position) if text[position - 2] in ":=s" else position
+        following = text[value : _line_end(text, value)].strip()
         is_word = " " not in following or following[0] in "=O>-*•123456789"
-        if not is_word and not ("|" in following or "\t" in following or "  " in following or "│" in following):
+        is_phrase = not is_word and text[place : place + 6].lower().startswith(_KEEPING) and phrases.is_odd_phrase(following)
+        if not is_word and not is_phrase and not ("|" in following or "\t" in following or "  " in following or "│" in following):
             # Neither a word of its own nor the row of a table: most lines need no more than this look.
             continue
         line = text[max(text.rfind("\n", max(0, place - _LONGEST_LINE), place) + 1, place - _LONGEST_LINE) : position - 1].strip()
-        if len(line) < _LONGEST_LINE:
-            yield from _below(view, line, position, is_word=is_word)
+        if is_phrase and _KEEPERS.search(line):
+            yield Found(text.index(following, value), text.index(following, value) + len(following), "printed-secret")
+        elif len(line) < _LONGEST_LINE:
+            yield from _below(view, line, value, is_word=is_word)
 
 
 def find_inserted(view: View, places: list[int]) -> Iterator[Found]:
@@ -99,6 +109,21 @@ def _below(view: View, line: str, place: int, *, is_word: bool) -> Iterator[Foun
         yield Found(match.start(1), match.start(1) + len(match[1].rstrip(",;")), "printed-secret")
 
 
+def _past_prefixes(text: str, announced: int, place: int) -> int:
+    """Give the place behind the prefix that a log has before this line and the last, or before the next if this one is empty."""
+    line = text.rfind("\n", max(0, announced - _LONGEST_LINE), announced) + 1
+    prefix = _PREFIX.match(text, line, announced)
+    if not prefix or not text.startswith(prefix[0].split()[0], place):
+        return place
+    for _ in range(2):
+        prefix = _PREFIX.match(text, place)
+        place = prefix.end() if prefix else place
+        if text[place : place + 1] != "\n":
+            break
+        place += 1
+    return place
+
+
 def _line_end(text: str, place: int) -> int:
     return text.find("\n", place) % (len(text) + 1)
 
@@ -115,7 +140,7 @@ def _prints(line: str) -> bool:
 
 def _is_printed(value: str, *, is_label: bool) -> bool:
     """Tell whether the line below is a secret: random, or a word with a number or a sign among its letters."""
-    if value[-1] in ":({[" or "[redacted:" in value or values.is_harmless(value) or "=" in value.rstrip("="):
+    if value[-1] in ":({[" or "[redacted:" in value or values.is_harmless(value) or _assigns(value):
         return False
     if values.looks_random(value):
         return not values.is_numbered_id(value) or not is_label
@@ -124,6 +149,12 @@ def _is_printed(value: str, *, is_label: bool) -> bool:
     if value.rstrip("0123456789").lower() in _ORDINARY:
         return False
     return values.is_odd(value) and not (value.rstrip("!?").isalpha() or _is_file(value))
+
+
+def _assigns(value: str) -> bool:
+    """Tell whether a line gives a name its value, rather than being one that has such a sign in it."""
+    name, sign, _ = value.rstrip("=").partition("=")
+    return bool(sign) and all(map(values.is_identifier, re.split(r"[.-]", name.lstrip("-"))))
 
 
 def _is_file(value: str) -> bool:

@@ -12,6 +12,7 @@ _PLACEHOLDER = re.compile(
     r"""(?ix)
     ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
     | ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
+    | ^%[a-z]/[\w./-]+$
     | ^[\#@]\{ | ^\$[({] | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
     | [._-]<[a-z][a-z0-9 _-]*>$
     | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
@@ -22,7 +23,10 @@ _PLACEHOLDER = re.compile(
     | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
       (?:[a-z0-9]+[-_ .]){0,3}
       (?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b
-    | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$
+    | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$ | (?:^|[-_ ])change[-_ ](?:me|this|it|in)(?:[-_ ]|$)
+    | ^(?:please[-_ ])?(?:replace|change|insert|enter|put|paste|generate|choose|pick|your|supply|provide)
+      (?:[-_ ](?:[a-z]{1,12}|\d{1,3}))+$
+    | ^(?:an?|some|use|set|add)(?:[-_ ](?:[a-z]{1,12}|\d{1,3}))*[-_ ](?:string|value|random|bytes|one|phrase|characters)$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
     | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
     | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsbW][+*]?   # a pattern
@@ -41,11 +45,15 @@ _BRACKETED = re.compile(
     | \{[a-z_][a-z_.]*(?:\[[^\[\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}(?!\d[a-z]|[a-z]\d)  # a field of a format
     """
 )
+_NO_FIELD = re.compile(r"[\w!@#$%^&*+~?-]+")
+_NO_OPERATORS = frozenset("#$^~")
+_OPERATED = re.compile(r"[!@#$%^&*+~?-]+")
 _BRACKETS = re.compile(r"[<{\[(]([^<>{}\[\]()]*)[>}\])]")
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTALL)
 _DIGIT = re.compile("[0-9]")
 _NUMBERED_TERMS = re.compile(
-    r"(?i)sha(?:224|256|384|512|[123])|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
+    r"(?i)sha(?:224|256|384|512|[123])(?:crypt)?|sha3-?\d{3}|argon2(?:id|[id])?|(?:b|s|yes)crypt\d{0,2}|blake[23][bs]?"
+    r"|x?chacha20|pbkdf2|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
     r"|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
     r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|http[123]|web3|2fa|mp[34]|u?i(?:nt)?(?:8|16|32|64)"
     r"|(?:s3|h2|u8|v\d{1,2})(?-i:(?![a-z]))"
@@ -130,10 +138,28 @@ def _is_odd_in_brackets(value: str) -> bool:
     """Tell whether a value has brackets and stands for nothing for all that: `<angle9K>`, `{curly}Jx8`."""
     inside, outside = _BRACKETS.findall(value), _BRACKETS.sub("", value)
     if outside:
-        return outside.isalnum() and any(map(str.isdigit, outside)) and all(part.isalnum() for part in inside)
+        is_odd = outside.isalnum() or (len(outside) > 5 and outside.isascii() and has_all_kinds(outside))
+        return is_odd and any(map(str.isdigit, outside)) and all(part.isalnum() for part in inside)
     inner = inside[0] if len(inside) == 1 else ""
+    if _is_no_field(inner):
+        return True
     is_mixed = inner.isalnum() and inner[0].isalpha() and any(map(str.isdigit, inner))
     return is_mixed and (len(inner) < 3 or not is_identifier(inner))
+
+
+def _is_no_field(inner: str) -> bool:
+    """Tell whether what stands in brackets is neither a name nor an expression of names: `1hVu!11bUg`."""
+    if len(inner) < 6 or not _NO_FIELD.fullmatch(inner) or not _DIGIT.search(inner) or not any(map(str.isalpha, inner)):
+        return False
+    parts = [part for part in _OPERATED.split(inner) if part]
+    if not _NO_OPERATORS.isdisjoint(inner):
+        return True
+    return bool(_SIGNS.intersection(inner)) and not all(part.isdigit() or is_identifier(part) for part in parts)
+
+
+def has_all_kinds(value: str) -> bool:
+    """Tell whether a value has a capital, a small letter and a digit."""
+    return any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))
 
 
 def is_label(name: str, value: str) -> bool:

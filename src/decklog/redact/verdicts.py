@@ -3,10 +3,11 @@
 import re
 from typing import NamedTuple
 
-from decklog.redact import lookalikes, values
+from decklog.redact import lookalikes, phrases, values
 
 _DOUBTFUL = ("key", "credential", "auth")
-_VERBS = ("pass", "auth", "pat", "pw", "key")
+_VERBS = ("auth", "pat", "key")
+_PASSING = ("pass", "pw")
 _LONG_KEY = 32
 _LONG_WORD = 24
 _RANGE = re.compile(r"\d{1,3}-\d{1,4}")
@@ -42,7 +43,7 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
     is_jumble = values.is_jumble(value) and not values.is_example(value)
     if not is_jumble and values.is_harmless(value) and not _is_meant(head, value):
         return False
-    if (head.is_format and "{" in value) or values.is_label(head.name, value) or values.is_public(value):
+    if (head.is_format and "{" in value) or _is_label(head, value) or values.is_public(value):
         return False
     if head.name.lower() == "key":
         return head.tie == "=" and not head.is_quoted and values.is_mixed_key(value) and after in ("", "\n", "\r", head.quote)
@@ -62,6 +63,10 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
     if not is_jumble and _is_program(head, value, after) and not (is_whole_line and _is_line_setting(head, value)):
         return False
     return (is_jumble and bool(head.tie or head.is_set)) or _bare_is_secret(head, value, after, starts_line)
+
+
+def _is_label(head: Head, value: str) -> bool:
+    return values.is_label(head.name, value) or (not head.is_setting and head.tie in (":", "=", "=>") and phrases.is_label(value))
 
 
 def _is_program(head: Head, value: str, after: str) -> bool:
@@ -132,8 +137,12 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
         return values.looks_random(value) and not values.is_field_name(value)
     if (head.tie == "" and not head.is_set) or head.tie.startswith(("is", "was", "to", "for", ",", "==")):
         # Words that merely stand near each other: only a value that is no word counts.
+        if " " in value:
+            return head.kind in ("password", "secret") and not head.tie.startswith("==") and phrases.is_odd_phrase(value)
+        if head.name.lower() in _PASSING:
+            return values.is_told(value)
         is_odd = _has_oddity(value) if head.kind == "password" else values.is_random_or_odd(value) and head.kind not in _DOUBTFUL
-        return is_odd and len(value) >= 4 and head.name.lower() not in _VERBS and " " not in value
+        return is_odd and len(value) >= 4 and head.name.lower() not in _VERBS
     if head.kind == "password":
         return not values.is_field_name(value)
     if values.is_field_name(value):

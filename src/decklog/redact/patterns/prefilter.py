@@ -108,7 +108,20 @@ _CALLS = (
 # What comes before a token or a password with a number in it, in commands, devices' settings and calls.
 _GIVING = (
     *("impdp", "expdp", "sqlldr", "rman ", "exp ", "imp ", "http-basic", "bundle", "codecov", "cracked", "recovered"),
-    *("setapikey", "unseal", "keychain", "radius", "tacacs", "key-string", "-key ", " key ", "client(", "search(", "api("),
+    *(
+        "setapikey",
+        "unseal",
+        "unlock",
+        "keychain",
+        "radius",
+        "tacacs",
+        "key-string",
+        "-key ",
+        " key ",
+        "client(",
+        "search(",
+        "api(",
+    ),
     *("chararray", "crypt'", 'crypt"', "composer config", "poetry config", " community", "_pw ", "-from-literal"),
     *("doctl", "coveralls", "travis", "nuget", "vercel", "netlify", "sentry-cli", "hcloud", "glab", "stripe"),
     *(
@@ -192,6 +205,7 @@ _TELLING = (
         "palavra-",
         "pin for",
         "pin of",
+        "pin ",
         "passphrase",
     ),
 )
@@ -386,6 +400,8 @@ def _directs(low: str) -> bool:
         return True
     if "log" in low and ("login " in low or "sonar.login" in low):
         return True
+    if "*" in low and (" * " in low or "\t*\t" in low) and low.rstrip()[-1] == "*":
+        return True
     return "net use" in low or "secret " in low or "enable " in low or "username " in low
 
 
@@ -491,7 +507,7 @@ def _has_place(text: str, low: str) -> bool:
         return True
     if ("# " in text or "// " in text) and any(map(low.__contains__, ("passw", "pwd", "secret", "token", "api key"))):
         return True
-    if '" "' in text or " * " in text or "<key>" in text:
+    if '" "' in text or " * " in text or "<key>" in text or ("*" in text and ("\t*" in text or '" *' in text or "  *" in text)):
         return True
     if (count := text.count(":")) > 3 and _has_port(text):
         return True
@@ -513,10 +529,13 @@ def _has_port_and_user(text: str) -> bool:
 
 def _has_token(data: bytes, text: str) -> bool:
     """Tell whether one of the long runs of characters could be a token."""
-    words = [word for word in data.translate(_AS_WORDS).split() if len(word) > 14 and _is_unusual(word)]
+    runs = [word for word in data.translate(_AS_WORDS).split() if len(word) > 14]
+    words = list(filter(_is_unusual, runs))
+    is_named = any(map(text.__contains__, _KEY_NOUNS))
     if not words:
-        return False
-    if "bearer" in text or any(map(text.__contains__, _KEY_NOUNS)):
+        # A digest is none, but a key that is told may look like one.
+        return is_named and any(len(run) in (32, 48, 64) for run in runs)
+    if is_named or "bearer" in text:
         return True
     low = b" ".join(words).lower().decode("latin-1")
     return any(len(word) > 39 or _is_base64(word) for word in words) or _has_mark(low)

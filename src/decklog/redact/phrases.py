@@ -1,0 +1,84 @@
+"""Values of several words: a phrase to get in by, or a sentence, a label or a message about one."""
+
+import re
+
+from decklog.redact.placeholders import STOP_WORDS, word_set
+
+# Words of English that talk about a secret, or of what a program prints instead of one.
+_TALK = (
+    STOP_WORDS - word_set("the a an is in on of at with by and or my our to for from it this that no not have has")
+) | word_set(
+    """
+    see ask like than more less chars char character digits digit letters words word tries attempts times time days hours
+    minutes seconds bytes bits line lines ticket room section step version page function inputs try min max length longer
+    shorter symbols upper lower case long short between contain contains include includes prompt user users per each every
+    only other any used read expires expire after before within since until stored required missing expected error errors
+    failed denied found version code status http commit commits exit file files directory empty see hint weak strong
+    """
+)
+_SIGNED_WORD = re.compile(r"[^\W_][\w!@#$%^&*+~?.-]*")
+_MIXED = re.compile(r"[^\W\d_]\d|\d[^\W\d_]|[!@#$%^&*+~?](?=.)")
+_UNIT = re.compile(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|bit|am|pm)?[.,:]?")
+_LABEL_PART = re.compile(r"[- ]+")
+# The word for a secret, or the beginning or the end of one, in the languages that forms are translated to.
+_WORD_FOR_SECRET = re.compile(
+    r"(?i)passw|passfra|kennw|passe\b|contrase[ñn]|contrasenya|senha|wachtwoord|l[öo]senord|passord|salasana|heslo|has[łl]o"
+    r"|parol|lozink|geslo|zaporka|adgangskode|geheim|schl[üu]ssel|codewort|zugangs|zugriffs|clave|chiave|[şs]ifre|jelsz[óo]"
+    r"|secret|token|fras[e]?\b|pin-?code|wagwoord|pasahitz"
+)
+_COMMANDS = word_set(
+    "make npm npx yarn pnpm node python python3 ruby go cargo docker psql mysql bash sh sudo env java mvn gradle terraform "
+    "ansible kubectl helm git ssh curl exec php rails rake bundle poetry uv pytest tox just deno bun dotnet"
+)
+_SENTENCE_WORDS = word_set(
+    """
+    le la les de des du un une est sont doit trop pas das der die ein eine ist sind wurde bitte nicht zu el los es una debe
+    il lo non è deve troppo het een te niet moet jest nie musi o os uma é não är inte för er ikke må votre ihr ihre su sua
+    """
+)
+
+
+def is_odd_phrase(value: str) -> bool:
+    """Tell whether some words have a number or a sign among them, and none of them talks about secrets: `kelp 82 Wq`."""
+    words = value.split()
+    if not 1 < len(words) < 9 or len(value) > 80 or not all(map(_SIGNED_WORD.fullmatch, words)):
+        return False
+    if not _TALK.isdisjoint(word.strip(".!?").lower() for word in words):
+        return False
+    if any(_MIXED.search(word) and not _UNIT.fullmatch(word) for word in words):
+        return True
+    return len(words) > 2 and any(map(str.isdigit, words)) and not words[0].isdigit()
+
+
+def is_label(value: str) -> bool:
+    """Tell whether a value is what a form calls a secret in some language: `WLAN-Passwort`, `Kennwortsatz`."""
+    if len(value) > 48 or not _WORD_FOR_SECRET.search(value):
+        return False
+    parts = _LABEL_PART.split(value)
+    return value[:1].isupper() and all(part.isalpha() and _is_cased(part) for part in parts)
+
+
+def _is_cased(part: str) -> bool:
+    return part.islower() or part.istitle() or part.isupper()
+
+
+def is_sentence(line: str) -> bool:
+    """Tell whether a line is a message in one of the languages that programs are translated to."""
+    words = [word.strip(".,;:!?«»\"'()").lower() for word in line[:300].split()]
+    if len(words) < 3 or not line[0].isupper() or sum(map(str.isalpha, words)) * 4 < len(words) * 3:
+        return False
+    return not (_SENTENCE_WORDS | STOP_WORDS).isdisjoint(words)
+
+
+def rest_of_line(text: str, start: int, end: int) -> str:
+    """Give what a line has from a value on."""
+    stop = text.find("\n", end, end + 200)
+    return text[start : stop if stop >= 0 else min(len(text), end + 200)].rstrip()
+
+
+def is_set_phrase(line: str) -> bool:
+    """Tell whether the words behind a setting's name are all its value; a command has small letters, options and paths."""
+    words = line.split()
+    if not 1 < len(words) < 10 or words[1] in _COMMANDS or not all(word.rstrip("!?").isalnum() for word in words):
+        return False
+    return any(word.isdigit() or not word.islower() for word in words[1:]) and STOP_WORDS.isdisjoint(map(str.lower, words))
