@@ -55,6 +55,7 @@ _OTHER = (
     ),
     *("கடவுச்சொல்", "токен", "Токен", "ключ", "Ключ", "密钥", "密鑰", "令牌", "トークン", "토큰", "合言葉"),
 )
+_OTHER_WORD = re.compile("|".join(_OTHER))
 _LETTERS = re.compile(rb"\?+")
 _WORD = (
     r"clave|mdp|has[łl]o|contrase[ñn](?:a|ya)|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
@@ -149,8 +150,5 @@ def _other_places(view: View) -> Iterator[int]:
         place, start = start, view.data.find(b"??", position)
         if view.text[place:position].isascii():
             continue
-        for word in _OTHER:
-            found = view.text.find(word, place, position)
-            while found >= 0:
-                yield found
-                found = view.text.find(word, found + len(word), position)
+        for match in _OTHER_WORD.finditer(view.text, place, position):
+            yield match.start()

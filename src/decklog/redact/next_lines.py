@@ -38,6 +38,7 @@ _NOT_PRINTING = re.compile(
     r"(?i)\b(?:grep -c|wc|ls|list|which|--version|sha\d*sum|md5sum|git (?:log|rev)|create secret|secret create|-o name|\.pub\b)"
 )
 _NEXT = re.compile(r"[ \t\n]{0,12}?(?:(?:=>|>|Out\[\d+\]:|\d+[.)]|[-*•])[ \t]+)?[\"'`]?([^\s\"']{4,200})[\"']?[ \t]*(?=\n|$)")
+_NUMBERED = re.compile(r"\d{1,3}[.)][ \t]")
 _RULE = re.compile(r"[ \t|+:=─━┼│┃┿├┤╪═-]+(?:\n|$)")
 _INSERT = re.compile(r"(?i)\(([\w\s,`\"\[\].]{1,300})\)\s*values\s*\(([^\n]{1,600})")
 _ARGUMENT = re.compile(r"[ \t]*N?'([^'\n]*)'|[^,'()]+(?:\([^()]*\))?")
@@ -66,9 +67,9 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
         position = text.find("\n", place) + 1
         if not position:
             return
-        value = _past_prefixes(text, place, position) if text[position - 2] in ":=s" else position
+        value = _past_prefixes(text, place, position) if text.endswith(_LABELS, place, position - 1) else position
         following = text[value : _line_end(text, value)].strip()
-        is_word = " " not in following or following[0] in "=O>-*•123456789"
+        is_word = " " not in following or following[0] in "=O>-*•" or (following[0].isdigit() and _NUMBERED.match(following))
         is_phrase = not is_word and text[place : place + 6].lower().startswith(_KEEPING) and phrases.is_odd_phrase(following)
         if not is_word and not is_phrase and not ("|" in following or "\t" in following or "  " in following or "│" in following):
             # Neither a word of its own nor the row of a table: most lines need no more than this look.
@@ -77,7 +78,7 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
         if is_phrase and _KEEPERS.search(line):
             yield Found(text.index(following, value), text.index(following, value) + len(following), "printed-secret")
         elif len(line) < _LONGEST_LINE:
-            yield from _below(view, line, value, is_word=is_word)
+            yield from _below(view, line, value, is_word=bool(is_word))
 
 
 def find_inserted(view: View, places: list[int]) -> Iterator[Found]:

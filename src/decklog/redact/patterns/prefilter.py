@@ -71,12 +71,16 @@ _NAMES = {
 _COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
     *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring", "sudo -s", "chpasswd"),
-    *("gpg", "kinit", "cryptsetup", "restic", "borg", "heroku", "vercel", "wrangler", "rclone", "cosign", "keyring", "firebase"),
-    *("flyctl", "keepass", "kubeseal", "oathtool", "htpasswd", "vncpasswd", "smbpasswd", "ssh-add", "az ", "pass insert"),
+    *("rclone", "htpasswd"),
     *("lftp", "twine", "snmp", "ssh-keygen", "etcdctl", "cqlsh", "winexe", "ipmitool", "isql", "exec"),
     *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "vault", "usermod", "rar ", "openssl", "ncftp"),
 )
 # What comes before a password with nothing but a blank between.
+# What reads a password from a pipe.
+_PIPED_TO = (
+    *("gpg", "kinit", "cryptsetup", "restic", "borg", "heroku", "vercel", "wrangler", "cosign", "keyring", "firebase"),
+    *("flyctl", "keepass", "kubeseal", "oathtool", "vncpasswd", "smbpasswd", "ssh-add", "az ", "pass insert"),
+)
 _PASS_DIRECTIVES = ("password ", "passphrase ", "passcode ", "bindpasswd ", "pass ")
 # Calls that take a password by its place.
 _CALLS = (
@@ -105,122 +109,54 @@ _CALLS = (
     "jwt.",
     "hmac",
 )
-# What comes before a token or a password with a number in it, in commands, devices' settings and calls.
+# What comes before a password or a token with a number in it: in commands, devices' settings and calls, and where a person
+# tells one. Most of them are asked for only where the part stands that several share.
+_GIVING_TEXT = """
+    sqlldr bundle cracked unseal unlock radius tacacs doctl travis vercel netlify glab stripe secrets setuser zugangsdaten
+    clave senha kennwort adgangskode sifre jelszo nenosiri parola pasahitz pasvorto accounts hcloud nuget geheimzahl
+    lozinka zaporka salasana tunnussana contrasena chiave chararray community
+"""
 _GIVING = (
-    *("impdp", "expdp", "sqlldr", "rman ", "exp ", "imp ", "http-basic", "bundle", "codecov", "cracked", "recovered"),
-    *(
-        "setapikey",
-        "unseal",
-        "unlock",
-        "keychain",
-        "radius",
-        "tacacs",
-        "key-string",
-        "-key ",
-        " key ",
-        "client(",
-        "search(",
-        "api(",
-    ),
-    *("chararray", "crypt'", 'crypt"', "composer config", "poetry config", " community", "_pw ", "-from-literal"),
-    *("doctl", "coveralls", "travis", "nuget", "vercel", "netlify", "sentry-cli", "hcloud", "glab", "stripe"),
-    *(
-        " -u ",
-        "proxy-auth",
-        "sp_addlogin",
-        "basic_auth ",
-        "u: ",
-        "password\t",
-        "secret\t",
-        "token\t",
-        "_pass ",
-        " -t ",
-        " -l ",
-        "passwd/",
-        "put-parameter",
-        "accounts",
-        "secrets",
-        "setuser",
-        " on >",
-        "private-",
-        "_code",
-        "init(",
-        "configure(",
-    ),
+    *_GIVING_TEXT.split(),
+    *("rman ", "exp ", "imp ", " on >", "sign in", "ssh in", "otp is", "pin ", "pw's", "kata ", "code secret"),
 )
-# What a person begins with who tells a password that has a number in it; none of it needs a sign between.
-_TELLING = (
-    *("log in", "login", "logon", "sign in", "ssh in", "creds", "credential", "zugangsdaten", "use admin", "use root"),
-    *(
-        "use user",
-        "use test",
-        "use demo",
-        "use guest",
-        "use ops",
-        "mdp",
-        "clave",
-        "use pi",
-        "use deploy",
-        "use svc",
-        "using admin",
-        "using root",
+_GIVING_WITH = (
+    (
+        "use ",
+        ("use admin", "use root", "use user", "use test", "use demo", "use guest", "use ops", "use pi", "use deploy", "use svc"),
     ),
-    *(
-        "try admin",
-        "try root",
-        "pin is",
-        "pin code",
-        "otp is",
-        "mot de passe",
-        "wachtwoord",
-        "senha",
-        "kennwort",
-        "heslo",
-        "salasana",
+    ("using ", ("using admin", "using root")),
+    ("try ", ("try admin", "try root", "poetry config")),
+    ("pass", ("password\t", "_pass ", "passwd/", "mot de passe", "passord", "passphrase")),
+    ("cred", ("creds", "credential")),
+    ("log", ("log in", "login", "logon")),
+    ("(", ("client(", "search(", "api(", "init(", "configure(")),
+    ("\t", ("secret\t", "token\t")),
+    (" /", ("root /", "admin /", "administrator /", "postgres /", "ubuntu /", "oracle /", "guest /")),
+    (":", ("u: ", "root:", "admin:", "guest:")),
+    ("_", ("_pw ", "basic_auth ", "_code")),
+    (
+        "-",
+        (
+            "http-basic",
+            "key-string",
+            "-key ",
+            "-from-literal",
+            "sentry-cli",
+            "proxy-auth",
+            "put-parameter",
+            "private-",
+            "palavra-",
+        ),
     ),
-    *(
-        "adgangskode",
-        "passord",
-        "parola",
-        "haslo",
-        "contrasena",
-        "lozinka",
-        "sifre",
-        "jelszo",
-        "lausenord",
-        "losenord",
-        "kata sandi",
-        "kata laluan",
-        "zaporka",
-        "geslo",
-        "tunnussana",
-        "nenosiri",
-        "pasahitz",
-        "wagwoord",
-        "pasvorto",
-        "kodeord",
-        "code secret",
-        "geheimzahl",
-        "chiave",
-        "palavra-",
-        "pin for",
-        "pin of",
-        "pin ",
-        "passphrase",
-    ),
-)
-_PAIRS_OF = (
-    "root /",
-    "admin /",
-    "administrator /",
-    "postgres /",
-    "ubuntu /",
-    "oracle /",
-    "guest /",
-    "root:",
-    "admin:",
-    "guest:",
-    "pw's",
+    (" -", (" -u ", " -t ", " -l ")),
+    ("key", ("setapikey", "keychain", " key ")),
+    ("crypt", ("crypt'", 'crypt"')),
+    ("ord", ("lausenord", "losenord", "wagwoord", "wachtwoord", "kodeord")),
+    ("slo", ("heslo", "geslo", "haslo")),
+    ("cov", ("codecov", "recovered", "coveralls")),
+    ("dp", ("impdp", "expdp", "mdp")),
+    (" config", ("composer config",)),
 )
 _TELLING_ALONE = ("y answer", "t answer", "y question", "setcookie")
 _CODES = frozenset(
@@ -412,10 +348,11 @@ def _tells(text: str, low: str, data: bytes) -> bool:
     if len(data.translate(None, _DIGITS)) == len(data):
         # A sign does for a number only in the sentences of other alphabets: those of English are full of both.
         return not text.isascii() and len(data.translate(None, _SIGNS)) != len(data) and any(map(low.__contains__, _FOREIGN))
-    if any(map(low.__contains__, _GIVING)):
+    if any(map(low.__contains__, _GIVING)) or (" code" in low and _names_code(low)):
         return True
-    if any(map(low.__contains__, _TELLING)) or (" code" in low and _names_code(low)) or any(map(low.__contains__, _PAIRS_OF)):
-        return True
+    for shared, words in _GIVING_WITH:
+        if shared in low and any(map(low.__contains__, words)):
+            return True
     if ("pass" in low or "pw" in low) and ("password" in low or " as " in low or "'s" in low or " ist " in low or " - " in low):
         return True
     if text.isascii():
@@ -515,7 +452,9 @@ def _has_place(text: str, low: str) -> bool:
         return True
     if "(" in text and any(map(low.__contains__, _CALLS)):
         return True
-    return (" -" in text or "| " in text) and any(map(low.__contains__, _COMMANDS))
+    if (" -" in text or "| " in text) and any(map(low.__contains__, _COMMANDS)):
+        return True
+    return "| " in text and any(map(low.__contains__, _PIPED_TO))
 
 
 def _has_port(text: str) -> bool:
@@ -531,11 +470,10 @@ def _has_token(data: bytes, text: str) -> bool:
     """Tell whether one of the long runs of characters could be a token."""
     runs = [word for word in data.translate(_AS_WORDS).split() if len(word) > 14]
     words = list(filter(_is_unusual, runs))
-    is_named = any(map(text.__contains__, _KEY_NOUNS))
     if not words:
         # A digest is none, but a key that is told may look like one.
-        return is_named and any(len(run) in (32, 48, 64) for run in runs)
-    if is_named or "bearer" in text:
+        return any(len(run) in (32, 48, 64) for run in runs) and any(map(text.__contains__, _KEY_NOUNS))
+    if "bearer" in text or any(map(text.__contains__, _KEY_NOUNS)):
         return True
     low = b" ".join(words).lower().decode("latin-1")
     return any(len(word) > 39 or _is_base64(word) for word in words) or _has_mark(low)
