@@ -187,14 +187,21 @@ def _head_at(text: str, start: int, place: int) -> Head | None:
     return head
 
 
+def _is_set_in_line(head: Head, line: str) -> bool:
+    """Tell whether a line of words is a setting's: a name in small letters has a number among them that is no message's."""
+    return (head.is_setting and head.tie == "=") or phrases.is_bare_phrase(line)
+
+
 def _of_line(head: Head, text: str, start: int, place: int, end: int) -> _Verdict | None:
     """Judge an unquoted value together with the words behind it: a phrase, or a message; None if it is neither."""
-    if head.quote or text[end : end + 1] != " " or head.tie != "=" or head.is_spaced or not _starts_line(text, start):
+    if head.quote or text[end : end + 1] != " " or head.tie not in ("=", ":") or head.is_spaced or not _starts_line(text, start):
         return None
     line = phrases.rest_of_line(text, place, end)
-    if head.is_setting and head.kind in ("password", "secret") and phrases.is_set_phrase(line):
+    if not head.name.isupper() and phrases.is_sentence(line):
+        return _Verdict() if head.tie == "=" else None
+    if head.kind in ("password", "secret") and phrases.is_set_phrase(line) and _is_set_in_line(head, line):
         return _Verdict(len(line), head.kind)
-    return _Verdict() if not head.name.isupper() and phrases.is_sentence(line) else None
+    return None
 
 
 def _reader(before: str) -> Pattern:
@@ -211,6 +218,8 @@ def _value_end(view: View, reader: Pattern, start: int, limit: int) -> int:
         elif quote == "'" and opening == 1 and view.text.startswith("'''", end) and view.width(end + 1) == 2:
             # A shell's way to write one within: it ends the quote, has one escaped, and begins the next.
             end = reader.end_at(view.data, end + 3, limit)
+        elif quote == "'" and opening == 1 and view.text.startswith("'\"'\"'", end):
+            end = reader.end_at(view.data, end + 5, limit)
         elif end > start and (doubled := _DOUBLED.match(view.text, end)) and doubled[1] == quote and opening == 1:
             end = reader.end_at(view.data, doubled.end(), limit)
         elif view.text[end : end + 1] == "\n" and view.width(end) > 2 and (rest := _ESCAPED_REST[quote].match(view.text, end)):

@@ -173,9 +173,10 @@ def _before_marker(text: str, start: int, end: int) -> int:
 
 def _to_quote(text: str, start: int, end: int) -> int:
     """Give the end of a value between quotes that ended at a blank: the quote that closes it."""
-    if text[end : end + 1] != " " or text[start - 1] not in "\"'":
+    if text[end : end + 1] != " ":
         return end
-    closed = _REST_IN_QUOTES[text[start - 1]].match(text, end)
+    quote = text[start - 6] if text[start - 5 : start] == "pass:" and start > 5 else text[start - 1]
+    closed = _REST_IN_QUOTES[quote].match(text, end) if quote in _REST_IN_QUOTES else None
     return closed.end(1) if closed else end
 
 

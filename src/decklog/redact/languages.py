@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from decklog.redact import lookalikes, values
+from decklog.redact import lookalikes, phrases, values
 from decklog.redact.patterns.pattern import Span
 from decklog.redact.view import Found, View
 
@@ -101,6 +101,9 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
             continue
         value = _SENTENCE_END.sub("", match["value"]).strip("*_").rstrip(_ENDS)
         start = match.start("value") + match["value"].find(value)
+        if match["tie"] and match["tie"][-1] in ":：=" and (line := phrases.words_from(view.text, start)):
+            yield Found(start, start + len(line), "told-password")
+            continue
         if match["key"]:
             if match["tie"] and values.looks_random(value) and len(value) > 15:
                 yield Found(start, start + len(value), "token")

@@ -49,8 +49,11 @@ _ORDINARY = word_set(
 _PREFIX = re.compile(
     r"(?:[\w.\[\]/-]+[ \t]*\|(?:[ \t]+|$)|\[[^\]\n]{1,60}\][ \t]+|\d{4}-\d\d-\d\d[T ][\d:.,Z+]+[ \t]+(?:\[?[A-Z]+\]?[ \t]+)?)"
 )
-_KEEPERS = re.compile(r"(?i)\b(?:pass(?: show| -c)?|gopass(?: show)?|op read|lpass show|bw get|rbw get|passage(?: show)?) [^|]+$")
-_KEEPING = ("pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
+_KEEPERS = re.compile(
+    r"(?i)\b(?:pass(?: show| -c)?|gopass(?: show)?|op read|lpass show|bw get|rbw get|passage(?: show)?"
+    r"|find-(?:generic|internet)-password -w|keepassxc-cli show) [^|]+$"
+)
+_KEEPING = ("-passw", "passwo", "pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
 _ODD = re.compile(r"[0-9!#$%^&*+~]")
 _MOST_ROWS = 200
 _LONGEST_LINE = 300
@@ -155,6 +158,8 @@ def _is_printed(value: str, *, is_label: bool) -> bool:
 def _assigns(value: str) -> bool:
     """Tell whether a line gives a name its value, rather than being one that has such a sign in it."""
     name, sign, _ = value.rstrip("=").partition("=")
+    if len(name) < 4 and not (name.islower() or name.isupper()):
+        return False
     return bool(sign) and all(map(values.is_identifier, re.split(r"[.-]", name.lstrip("-"))))
 
 

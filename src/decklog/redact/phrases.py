@@ -2,20 +2,24 @@
 
 import re
 
-from decklog.redact.placeholders import STOP_WORDS, word_set
+from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 # Words of English that talk about a secret, or of what a program prints instead of one.
 _TALK = (
     STOP_WORDS - word_set("the a an is in on of at with by and or my our to for from it this that no not have has")
 ) | word_set(
     """
-    see ask like than more less chars char character digits digit letters words word tries attempts times time days hours
-    minutes seconds bytes bits line lines ticket room section step version page function inputs try min max length longer
-    shorter symbols upper lower case long short between contain contains include includes prompt user users per each every
-    only other any used read expires expire after before within since until stored required missing expected error errors
-    failed denied found version code status http commit commits exit file files directory empty see hint weak strong
+    see ask like than more less chars char character digits digit letters words word tries attempts times time days
+    hours minutes seconds bytes bits line lines ticket room section step version page function inputs try min max
+    length longer shorter symbols upper lower case long short between contain contains include includes prompt user
+    users per each every only other any used read expires expire after before within since until stored required
+    missing expected error errors option minlength maxlength zeichen caractères caracteres caratteri znaków tecken
+    tekens dígitos merkkiä karakter tegn znaků cifre ziffern stellen mindestens moins menos almeno mínimo minimum
+    minst minimaal chiffres cifras lettres failed denied found code status http commit commits exit file files
+    directory empty hint weak strong
     """
 )
+_LITTLE = word_set("on the a an of to in is and or my our at by with for from it this that no not")
 _SIGNED_WORD = re.compile(r"[^\W_][\w!@#$%^&*+~?.-]*")
 _MIXED = re.compile(r"[^\W\d_]\d|\d[^\W\d_]|[!@#$%^&*+~?](?=.)")
 _UNIT = re.compile(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|bit|am|pm)?[.,:]?")
@@ -47,7 +51,17 @@ def is_odd_phrase(value: str) -> bool:
         return False
     if any(_MIXED.search(word) and not _UNIT.fullmatch(word) for word in words):
         return True
-    return len(words) > 2 and any(map(str.isdigit, words)) and not words[0].isdigit()
+    if len(words) < 3 or words[0].isdigit() or not any(map(str.isdigit, words)):
+        return False
+    return _SENTENCE_WORDS.isdisjoint(map(str.lower, words))
+
+
+def is_bare_phrase(value: str) -> bool:
+    """Tell whether words without quotes are such a phrase: what a line says about a secret has a word for its state in it."""
+    words = value.split()
+    if len(words) < 3 or words[0].isdigit() or not any(map(str.isdigit, words)) or not is_odd_phrase(value):
+        return False
+    return (BENIGN_WORDS - _LITTLE).isdisjoint(map(str.lower, words))
 
 
 def is_label(value: str) -> bool:
@@ -74,6 +88,12 @@ def rest_of_line(text: str, start: int, end: int) -> str:
     """Give what a line has from a value on."""
     stop = text.find("\n", end, end + 200)
     return text[start : stop if stop >= 0 else min(len(text), end + 200)].rstrip()
+
+
+def words_from(text: str, start: int) -> str:
+    """Give the words from a place to the end of its line, if they are a phrase with something odd in it."""
+    line = rest_of_line(text, start, start)
+    return line if " " in line and is_bare_phrase(line) else ""
 
 
 def is_set_phrase(line: str) -> bool:

@@ -45,14 +45,17 @@ _TRIED = re.compile(
     r"|told|shared|leaked|found|cracked|accept(?:ed|s)?|reject(?:ed|s)?)[ \t]+"
     r"(?:(?:him|her|them|me|us|the|my|his|their|our|a|root|admin|old|new|same|default)[ \t]+){0,3}$"
 )
-_WORKED = re.compile(r"[\"'`]?[ \t]+(?:work|was |is |did|does|fail|still|got|open|unlock|has |expire|let )")
-_AFTER_USER = re.compile(r"(?:[\w.@+-]{2,32},|>)[ \t]*$")
+_WORKED = re.compile(
+    r"[\"'`]?[ \t]+(?:work|accept|reject|leak|burn|expos|for |was |is |did|does|fail|still|got|open|unlock|has |expire|let )"
+)
+_AFTER_USER = re.compile(r"(?:[\w.@+-]{2,32},|>|\b(?:login|user|username|account)[ \t]+[\w.@+-]{2,32})[ \t]*$")
 _WIRED = re.compile(r"(?i)(?:gpio|connect|wire|solder|header|chip|board|output|input|i/o)[\w ]{0,12}$")
 _PIN_GIVEN = re.compile(
     r"(?i)(?:\b(?:set|use[ds]?|using|enter(?:ed)?|typ(?:e|ed)|try|tried|my|new|old|sim"
     r"|card|door|bank|with|is)|'s)[ \t]+(?:(?:the|a|my|new)[ \t]+)?$"
 )
 _PIN_WORKS = re.compile(r"(?i)[ \t]+(?:open|unlock|work|still|for the (?:door|card|safe|gate))")
+_VERSION = re.compile(r"\d+[.:+-]")
 _ROUND = re.compile(r"1024|2048|4096|8192|\d+00")
 
 
@@ -110,9 +113,14 @@ def _is_odd_phrase(_text: str, _start: int, value: str) -> bool:
     return " " in value and phrases.is_odd_phrase(value)
 
 
+def _is_odd_line(text: str, start: int, value: str) -> bool:
+    """Tell whether the words to the end of a line are a password; those behind "pass" may be a runner's of tests."""
+    return text[start + 4 : start + 5].isalpha() and phrases.is_bare_phrase(value)
+
+
 def _is_set_in(_text: str, _start: int, value: str) -> bool:
     """Tell whether a word set in commas or brackets behind "password" is one: `his password, …, expired`."""
-    is_version = value[0].isdigit() and not value.isalnum()
+    is_version = value[0].isdigit() and bool(_VERSION.match(value))
     return not is_version and (values.is_told_plainly(value) or lookalikes.is_signed(value)) and not values.is_placeholder(value)
 
 
@@ -129,8 +137,10 @@ def _is_pin_given(text: str, start: int, value: str) -> bool:
     """Tell whether a number behind "PIN" is somebody's, rather than that of a wire."""
     if _ROUND.fullmatch(value) or _WIRED.search(text, max(0, start - 24), start):
         return False
-    place = text.find(value, start) + len(value)
-    return bool(_PIN_GIVEN.search(text, max(0, start - 24), start) or _PIN_WORKS.match(text, place))
+    place = text.find(value, start)
+    if not text[start + 3 : place].isspace():
+        return True
+    return bool(_PIN_GIVEN.search(text, max(0, start - 24), start) or _PIN_WORKS.match(text, place + len(value)))
 
 
 def _is_said(_text: str, _start: int, value: str) -> bool:
@@ -248,18 +258,33 @@ _BEING = (
     r"(?: (?:now|still|currently|always|just|simply|only|literally|again))*"
 )
 _LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|credentials?|creds?|zugangsdaten|account"
+_QUOTED_WORDS = (
+    rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
+    rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*[\"'`?\xab]([^\"'`?\xbb\n]{{4,64}})[\"'`?\xbb]"
+)
 TELLINGS: tuple[Telling, ...] = (
+    Telling("told-password", _NAMED, " \t:=", _QUOTED_WORDS, _is_odd_phrase),
     Telling(
         "told-password",
         _NAMED,
         " \t:=",
-        rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?)?(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*"
-        r"[\"'`]([^\"'`\n]{4,64})[\"'`]",
-        _is_odd_phrase,
+        r"(?:[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"'`]{1,48}?|[ \t]*\([^)\n]{1,40}\))?[ \t]*[:=][ \t]+"
+        r"([^\s\"'`]+(?: [^\s\"'`]+){1,7})[ \t]*(?:\n|$)",
+        _is_odd_line,
     ),
     Telling("told-password", _NAMED, ",", rf",[ \t]+{_QUOTE}{_VALUE}[\"'`]?,", _is_set_in),
-    Telling("told-password", _NAMED, " \t(", r"[ \t]*\(([^\s()\"'`,]{5,64})\)", _is_set_in),
-    Telling("pin", "pin", " \t", r"[ \t]+(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)", _is_pin_given),
+    Telling(
+        "told-password", _NAMED, " \t(", r"[ \t]*\((?:(?:it|which)[ \t]+)?(?:(?:is|was)[ \t]+)?([^\s()\"'`,]{5,64})\)", _is_set_in
+    ),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+\S{{4,64}}[ \t]+to[ \t]+{_QUOTE}{_ODD_VALUE}", _is_set_in),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+{_QUOTE}{_ODD_VALUE}[\"'`]?[ \t]+to[ \t]", _is_set_in),
+    Telling(
+        "pin",
+        "pin",
+        " \t'",
+        r"(?:'s|[ \t]+(?:is|was|now|\xe8|ist|est|es)(?:[ \t]+now)?)?[ \t]+(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        _is_pin_given,
+    ),
     Telling("told-password", _NAMED, ",", rf",[^\n:=\"']{{0,60}}:[ \t]*{_QUOTE}{_VALUE}", _is_told),
     Telling(
         "told-password",
@@ -413,7 +438,7 @@ TELLINGS: tuple[Telling, ...] = (
         "token",
         _KEYS,
         " \t",
-        r"(?:[ \t]+[a-zI']+){0,7}(?:[ \t]*:|[ \t]+(?:is|was)(?: now)?)[ \t]+[\"']?([\w.~+/=-]{16,})",
+        r"(?:[ \t]+[a-zI']+){0,7}(?:[ \t]*[:=]|[ \t]+(?:is|was)(?: now)?)[ \t]+[\"']?([\w.~+/=-]{16,})",
         _is_key,
     ),
     Telling(
@@ -430,6 +455,7 @@ TELLINGS: tuple[Telling, ...] = (
         r"[ \t]*\([^)\n]{1,40}\)[ \t]*[:=-][ \t]*[\"'`]?([\w.~+/=-]{16,})",
         _is_key,
     ),
+    Telling("secret", "secrets?", " \t:=", _QUOTED_WORDS, _is_odd_phrase),
     Telling("token", r"tokens?|api[ _-]?keys?|secrets?", " \t-", r"[ \t]*->[ \t]*[\"']?([\w.~+/=-]{16,})", _is_key),
     Telling(
         "token",

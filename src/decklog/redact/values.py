@@ -27,6 +27,7 @@ _PLACEHOLDER = re.compile(
     | ^(?:please[-_ ])?(?:replace|change|insert|enter|put|paste|generate|choose|pick|your|supply|provide)
       (?:[-_ ](?:[a-z]{1,12}|\d{1,3}))+$
     | ^(?:an?|some|use|set|add)(?:[-_ ](?:[a-z]{1,12}|\d{1,3}))*[-_ ](?:string|value|random|bytes|one|phrase|characters)$
+    | ^at[-_ ]least[-_ ] | ^%\{[\w.]+\}$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
     | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
     | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsbW][+*]?   # a pattern

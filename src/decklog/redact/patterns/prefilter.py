@@ -118,7 +118,7 @@ _GIVING_TEXT = """
 """
 _GIVING = (
     *_GIVING_TEXT.split(),
-    *("rman ", "exp ", "imp ", " on >", "sign in", "ssh in", "otp is", "pin ", "pw's", "kata ", "code secret"),
+    *("rman ", "exp ", "imp ", " on >", "sign in", "ssh in", "otp is", "pin ", "pin's", "pw's", "kata ", "code secret"),
 )
 _GIVING_WITH = (
     (
@@ -127,7 +127,7 @@ _GIVING_WITH = (
     ),
     ("using ", ("using admin", "using root")),
     ("try ", ("try admin", "try root", "poetry config")),
-    ("pass", ("password\t", "_pass ", "passwd/", "mot de passe", "passord", "passphrase")),
+    ("pass", ("password\t", "_pass ", "passwd/", "mot de passe", "passord", "passphrase", "passcode")),
     ("cred", ("creds", "credential")),
     ("log", ("log in", "login", "logon")),
     ("(", ("client(", "search(", "api(", "init(", "configure(")),
@@ -449,6 +449,8 @@ def _has_place(text: str, low: str) -> bool:
     if (count := text.count(":")) > 3 and _has_port(text):
         return True
     if count > 1 and _has_port_and_user(text):
+        return True
+    if "key=" in low and ("?key=" in low or "&key=" in low):
         return True
     if "(" in text and any(map(low.__contains__, _CALLS)):
         return True

@@ -413,9 +413,9 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "command-password",
-        "htpasswd",
+        "htpasswd mosquitto_passwd",
         r"[^\s\"'-][^\s\"']*",
-        keep=r"htpasswd[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s-]\S*[ \t]+)?\S+[ \t]+[\"']?",
+        keep=r"(?:htpasswd|mosquitto_passwd)[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s-]\S*[ \t]+)?\S+[ \t]+[\"']?",
     ),
     rule("command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True),
     rule(
