@@ -37,10 +37,17 @@ def test_a_quoted_password_of_several_words_goes_as_a_whole() -> None:
         'nmcli con add type wifi ssid A password "⟦⟧"',
         'requirepass "⟦⟧"',
         '"client"\t*\t"⟦⟧"\t*',
+        "Her login password was “⟦⟧”",
+        'Password (wifi): "⟦⟧"',
         "$ pass show home/nas\n⟦⟧",
         "$ op read op://vault/db/password\n⟦⟧\n",
     ]
     assert _readable(lines, _PHRASES) == []
+
+
+def test_a_word_with_a_number_and_a_sign_is_a_password_some_words_behind_the_word_for_one() -> None:
+    lines = ["password of the day ⟦⟧", "lösenordet är fortfarande ⟦⟧", "Kennwort ist weiterhin ⟦⟧", "creds: deploy ⟦⟧", "(pw ⟦⟧)"]
+    assert _readable(lines, _WORDS[:2]) == []
 
 
 def test_a_setting_of_several_words_goes_to_the_end_of_its_line() -> None:
@@ -68,12 +75,22 @@ def test_a_password_told_in_passing_is_found() -> None:
         "passordet til basen er ⟦⟧",
         "el password de produccion es ⟦⟧",
         "a senha do banco é ⟦⟧",
+        "rotated the db password from something1x to ⟦⟧",
+        "the password (it was ⟦⟧) leaked",
+        "sudo password ⟦⟧ accepted",
+        "login bob pw ⟦⟧",
     ]
     assert _readable(lines, _WORDS) == []
 
 
 def test_a_key_told_for_something_is_found_and_a_digest_is_not() -> None:
-    lines = ["the secret for the hook is ⟦⟧", "client secret (prod): ⟦⟧", "shared secret is now ⟦⟧", "our token with them is ⟦⟧"]
+    lines = [
+        "the secret for the hook is ⟦⟧",
+        "client secret (prod): ⟦⟧",
+        "app secret [live]: ⟦⟧",
+        "shared secret is now ⟦⟧",
+        "our token with them is ⟦⟧",
+    ]
     assert _readable(lines, (_HEX, _KEY)) == []
     assert _disturbed([f"the checksum for the file is {_HEX}", f"md5 of the secret file is {_HEX}"]) == []
 
@@ -148,6 +165,11 @@ def test_algorithms_labels_sentences_and_stand_ins_are_left_alone() -> None:
         'the passphrase is "required since version 2"',
         "SECRET=x npm run build",
         'password = "user2-{id}"',
+        "password: 3 attempts left",
+        "Mot de passe : au moins 8 caractères",
+        "Passwort: siehe Seite 2 im Wiki",
+        "changed password from md5 to sha256",
+        "PASS: test_a 2 ok",
         'password = "{pw1:>10}"',
         "$ pass show home/nas\nError: home/nas is not in the password store.",
         "--bypass fast1",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
-from decklog.redact.finder import find_all, find_as_written, find_marked, find_placed
+from decklog.redact.finder import find_all, find_as_written, find_joined, find_marked
 from decklog.redact.rules.table import RULES
 from decklog.redact.view import Found, View, looked_through, plain
 
@@ -96,7 +96,7 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
 def _across_lines(text: str, together: View) -> Iterator[Found]:
     """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
     marked = find_marked(together)
-    others = encoded.find(together) if together.is_whole else [*find_placed(together), *encoded.find(together)]
+    others = encoded.find(together) if together.is_whole else [*find_joined(together), *encoded.find(together)]
     for index, secret in enumerate([*marked, *others]):
         start, end = together.span(secret.start, secret.end)
         first = text.find("\n", start, end)

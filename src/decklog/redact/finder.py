@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from decklog.redact import assignments, told, values
+from decklog.redact import assignments, phrases, told, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
@@ -19,6 +19,8 @@ _BRACKET = ord("(")
 _PORT = re.compile(r"\d{2,5}(?:[/?#]|$)")
 _HOST = re.compile(r"@(?:[\w-]+\.[\w.-]+|localhost|[\w-]+:\d|[\w.-]+/[\w.-]*@[\w.-]*$|\[)")
 _REST_IN_QUOTES = {quote: re.compile(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)\]}}&|]|$)") for quote in "\"'"}
+# A shell's way to write a quote within quotes, as a view has it.
+_ESCAPED_QUOTE = re.compile(r"'''[^'\s]+(?=')")
 # Numbers of anything but a person's choice.
 _ROUND = re.compile(r"1024|2048|4096|8192|\d+00")
 # What a test presses after it typed a password.
@@ -63,8 +65,10 @@ class RuleSet:
                 start, end = secret[0], _before_marker(view.text, *secret)
                 if self._rules[index].name == "url-password":
                     end = _past_escapes(view, end)
-                if end > start and self._is_secret(known, index, view.text, place[0], (start, end)):
-                    end = _to_quote(view.text, start, end)
+                whole = _to_quote(view.text, start, end)
+                is_phrase = whole > end and self._rules[index].odd and phrases.is_odd_phrase(view.text[start:whole])
+                if end > start and (is_phrase or self._is_secret(known, index, view.text, place[0], (start, end))):
+                    end = whole
                     position = max(position, end)
                     yield Found(start, end, self._rules[index].name)
                     break
@@ -174,7 +178,8 @@ def _before_marker(text: str, start: int, end: int) -> int:
 def _to_quote(text: str, start: int, end: int) -> int:
     """Give the end of a value between quotes that ended at a blank: the quote that closes it."""
     if text[end : end + 1] != " ":
-        return end
+        escaped = _ESCAPED_QUOTE.match(text, end) if text[start - 1] == "'" and text.startswith("'''", end) else None
+        return escaped.end() if escaped else end
     quote = text[start - 6] if text[start - 5 : start] == "pass:" and start > 5 else text[start - 1]
     closed = _REST_IN_QUOTES[quote].match(text, end) if quote in _REST_IN_QUOTES else None
     return closed.end(1) if closed else end
@@ -252,4 +257,9 @@ def find_marked(view: View) -> list[Found]:
 
 def find_placed(view: View) -> list[Found]:
     """Find the secrets that only their surroundings give away."""
-    return [*_PLACED.find(view), *_TOOLS.find(view), *assignments.find(view), *told.find(view)]
+    return [*find_joined(view), *_TOOLS.find(view)]
+
+
+def find_joined(view: View) -> list[Found]:
+    """Find those of them that show across a line break too; an argument of a program stands in one line."""
+    return [*_PLACED.find(view), *assignments.find(view), *told.find(view)]

@@ -82,6 +82,8 @@ _TOLD = re.compile(
     r"[ \t\u3000]*[\"'«„“「]?"
     r"(?P<value>[^\s\"'«»„“”「」、。，；]{4,64})"
 )
+# Some words between, where what follows can be nothing else.
+_LOOSE = re.compile(r"[^\W\d_]+(?:[ \t]+[^\W\d_]+){0,5}[ \t]+[\"'«„“]?([^\s\"'«»„“”]{7,48})")
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
 _SENTENCE_END = re.compile("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
@@ -98,6 +100,7 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
     for place in _places(view, opened):
         match = _TOLD.match(view.text, place)
         if not match:
+            yield from _loosely_told(view, place)
             continue
         value = _SENTENCE_END.sub("", match["value"]).strip("*_").rstrip(_ENDS)
         start = match.start("value") + match["value"].find(value)
@@ -109,6 +112,15 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
                 yield Found(start, start + len(value), "token")
         elif _is_told(match[0], value, is_tied=bool(match["tie"])):
             yield Found(start, start + len(value), "told-password")
+        else:
+            yield from _loosely_told(view, place)
+
+
+def _loosely_told(view: View, place: int) -> Iterator[Found]:
+    match = _LOOSE.match(view.text, place)
+    value = match[1].rstrip(_ENDS) if match else ""
+    if match and lookalikes.is_unmistakable(value):
+        yield Found(match.start(1), match.start(1) + len(value), "told-password")
 
 
 def _is_told(whole: str, value: str, *, is_tied: bool) -> bool:

@@ -95,6 +95,7 @@ def is_leet(value: str) -> bool:
 
 
 _SIGNED = re.compile(r"(?=[^\W\d_]*[!#$%^&*+~?])[^\W\d_][\w.-]*[!#$%^&*+~?]+(?:[\w.-]+[!?]*|(?<=[!?]{2}))")
+_SIGN_WITHIN = re.compile(r"[A-Za-z0-9]+[!#$^&~+][A-Za-z0-9!#$^&~+.?]*[A-Za-z0-9][!?]*")
 _COUNTED = re.compile(r"[^\W\d_]{3,}[-_.]?\d{1,6}[!?]?")
 _HYPHENED = re.compile(r"[a-z]{3,}(?:-[a-z]{2,}){1,4}")
 _SAID_BEFORE = word_set(
@@ -118,6 +119,13 @@ def is_signed(value: str) -> bool:
     if not _SIGNED.fullmatch(value) or sum(map(str.isalpha, value)) < 5:
         return False
     return not value.isupper()
+
+
+def is_unmistakable(value: str) -> bool:
+    """Tell whether letters have both a number and a sign among them, as nothing else in a sentence has: `wren+398Ye`."""
+    if not 7 <= len(value) <= 40 or not _SIGN_WITHIN.fullmatch(value):
+        return False
+    return sum(map(str.isalpha, value)) > 2 and any(map(str.isdigit, value))
 
 
 def is_counted(value: str) -> bool:

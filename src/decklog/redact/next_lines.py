@@ -51,9 +51,9 @@ _PREFIX = re.compile(
 )
 _KEEPERS = re.compile(
     r"(?i)\b(?:pass(?: show| -c)?|gopass(?: show)?|op read|lpass show|bw get|rbw get|passage(?: show)?"
-    r"|find-(?:generic|internet)-password -w|keepassxc-cli show) [^|]+$"
+    r"|find-(?:generic|internet)-password -w|keepassxc-cli show|secrets versions access|secrets? get) [^|]+$"
 )
-_KEEPING = ("-passw", "passwo", "pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
+_KEEPING = ("secret", "-passw", "passwo", "pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
 _ODD = re.compile(r"[0-9!#$%^&*+~]")
 _MOST_ROWS = 200
 _LONGEST_LINE = 300

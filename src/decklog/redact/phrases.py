@@ -36,6 +36,7 @@ _COMMANDS = word_set(
 )
 _SENTENCE_WORDS = word_set(
     """
+    siehe im voir véase vedi zie patrz wiki readme docs
     le la les de des du un une est sont doit trop pas das der die ein eine ist sind wurde bitte nicht zu el los es una debe
     il lo non è deve troppo het een te niet moet jest nie musi o os uma é não är inte för er ikke må votre ihr ihre su sua
     """

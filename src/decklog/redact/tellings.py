@@ -167,6 +167,10 @@ def _is_right_behind(text: str, start: int, value: str) -> bool:
     return _is_given_alone(text, start, value) or _is_beside_user(text, start, value) or _is_tried(text, start, value)
 
 
+def _is_unmistakable(_text: str, _start: int, value: str) -> bool:
+    return lookalikes.is_unmistakable(value) and not values.is_harmless(value) and not values.is_code(value, "")
+
+
 def _is_set_to(text: str, start: int, value: str) -> bool:
     """Tell whether what a password was set to is one; a sentence about passwords leads "to" other things too."""
     if values.is_told(value):
@@ -282,7 +286,7 @@ TELLINGS: tuple[Telling, ...] = (
         "pin",
         "pin",
         " \t'",
-        r"(?:'s|[ \t]+(?:is|was|now|\xe8|ist|est|es)(?:[ \t]+now)?)?[ \t]+(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        r"(?:'s|[ \t]+(?:is|was|now|to|i chose:|\xe8|ist|est|es)(?:[ \t]+now)?)?[ \t]+(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)",
         _is_pin_given,
     ),
     Telling("told-password", _NAMED, ",", rf",[^\n:=\"']{{0,60}}:[ \t]*{_QUOTE}{_VALUE}", _is_told),
@@ -295,6 +299,7 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:{_BEING})[ \t:]+[\"'`*]{{0,3}}{_VALUE}", _is_said),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+{_QUOTE}{_ODD_VALUE}", _is_right_behind),
+    Telling("told-password", _NAMED, " \t,", rf",?[ \t]+(?:[a-z.]{{1,14}}[ \t]+){{0,4}}{_QUOTE}{_ODD_VALUE}", _is_unmistakable),
     Telling(
         "told-password",
         _NAMED,
@@ -438,7 +443,7 @@ TELLINGS: tuple[Telling, ...] = (
         "token",
         _KEYS,
         " \t",
-        r"(?:[ \t]+[a-zI']+){0,7}(?:[ \t]*[:=]|[ \t]+(?:is|was)(?: now)?)[ \t]+[\"']?([\w.~+/=-]{16,})",
+        r"(?:[ \t]+[A-Za-z']+){0,7}(?:[ \t]*[:=]|[ \t]+(?:is|was)(?: now)?)[ \t]+[\"']?([\w.~+/=-]{16,})",
         _is_key,
     ),
     Telling(
@@ -451,11 +456,18 @@ TELLINGS: tuple[Telling, ...] = (
     Telling(
         "token",
         _KEYS,
-        " \t(",
-        r"[ \t]*\([^)\n]{1,40}\)[ \t]*[:=-][ \t]*[\"'`]?([\w.~+/=-]{16,})",
+        " \t([",
+        r"[ \t]*[(\[][^)\]\n]{1,40}[)\]][ \t]*[:=-][ \t]*[\"'`]?([\w.~+/=-]{16,})",
         _is_key,
     ),
     Telling("secret", "secrets?", " \t:=", _QUOTED_WORDS, _is_odd_phrase),
+    Telling(
+        "told-password",
+        "credentials?|creds?",
+        " \t:=",
+        rf"[ \t:=]+(?:[\w.@-]{{1,20}},?[ \t]+){{0,5}}{_QUOTE}{_ODD_VALUE}",
+        _is_unmistakable,
+    ),
     Telling("token", r"tokens?|api[ _-]?keys?|secrets?", " \t-", r"[ \t]*->[ \t]*[\"']?([\w.~+/=-]{16,})", _is_key),
     Telling(
         "token",

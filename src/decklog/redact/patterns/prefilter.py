@@ -112,8 +112,8 @@ _CALLS = (
 # What comes before a password or a token with a number in it: in commands, devices' settings and calls, and where a person
 # tells one. Most of them are asked for only where the part stands that several share.
 _GIVING_TEXT = """
-    sqlldr bundle cracked unseal unlock radius tacacs doctl travis vercel netlify glab stripe secrets setuser zugangsdaten
-    clave senha kennwort adgangskode sifre jelszo nenosiri parola pasahitz pasvorto accounts hcloud nuget geheimzahl
+    sqlldr bundle cracked unseal unlock radius tacacs secrets setuser zugangsdaten
+    clave senha kennwort adgangskode sifre jelszo nenosiri parola pasahitz pasvorto accounts geheimzahl
     lozinka zaporka salasana tunnussana contrasena chiave chararray community
 """
 _GIVING = (
@@ -149,12 +149,11 @@ _GIVING_WITH = (
             "palavra-",
         ),
     ),
-    (" -", (" -u ", " -t ", " -l ")),
+    (" -", (" -u ", " -t", " -l ", " -k", " -g")),
     ("key", ("setapikey", "keychain", " key ")),
     ("crypt", ("crypt'", 'crypt"')),
     ("ord", ("lausenord", "losenord", "wagwoord", "wachtwoord", "kodeord")),
     ("slo", ("heslo", "geslo", "haslo")),
-    ("cov", ("codecov", "recovered", "coveralls")),
     ("dp", ("impdp", "expdp", "mdp")),
     (" config", ("composer config",)),
 )
@@ -326,7 +325,7 @@ def _directs(low: str) -> bool:
         return True
     if "y" in low and ("identify " in low or "community" in low):
         return True
-    if "w" in low and ("pw " in low or "wpa" in low):
+    if "w" in low and ("pw " in low or "pwd " in low or "wpa" in low):
         return True
     if "/" in low and ("/p:" in low or "/rp " in low):
         return True

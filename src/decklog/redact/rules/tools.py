@@ -262,7 +262,15 @@ DEVICES: tuple[Rule, ...] = (
         keep=r"BUNDLE_\w+__\w+[\"']?(?:: ?|=)[\"']?[\w.@+-]{1,64}:",
         odd=True,
     ),
-    rule("query-key", "appid", r"[0-9a-f]{32}", keep=r"(?i:appid=)", until=r"(?:[^\w-]|$)"),
+    rule(
+        "registry-password",
+        "bundle_",
+        r"[\w-]{16,}",
+        keep=r"BUNDLE_\w+__\w+[\"']?(?:: ?|=)[\"']?",
+        until=r"(?:[\s\"']|$)",
+        random=True,
+    ),
+    rule("query-key", "appid", r"[0-9a-f]{32}", keep=r"(?i:appid=)", until=r"(?:[^\w-]|$)", glued=True),
     rule("url-token", "private-", r"[0-9a-f]{16,}", keep=r"[?&/]private-", glued=True),
     rule("url-password", "://", r"[0-9a-f]{32}:[0-9a-f]{32}", keep=r"https?://", until="@"),
     rule(
