@@ -10,7 +10,9 @@ from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 _QUOTE = r"[\"'`]?"
 _VALUE = r"([^\s\"'`,<>]{4,64})"
 # With a number or a sign in it, which the words of a sentence do not have.
-_ODD_VALUE = r"([^\s\"'`,<>=/:(0-9!#$%^&*+~?]{0,32}[0-9!#$%^&*+~?][^\s\"'`,<>]{0,48})"
+_PLAIN_SIGN = r"[^\s\"'`,<>=/:(0-9!#$%^&*+~?]"
+_ODD_SIGN = r"[0-9!#$%^&*+~?]"
+_ODD_VALUE = rf"((?:{_PLAIN_SIGN}{{3,32}}{_ODD_SIGN}[^\s\"'`,<>]{{0,48}}|{_PLAIN_SIGN}{{0,2}}{_ODD_SIGN}[^\s\"'`,<>]{{3,48}}))"
 _USERS = (
     r"(?:\w{0,16}admin\w{0,10}|root|user\w{0,8}|test\w{0,8}|demo|guest|ops|pi\b|postgres|sa|ubuntu|deploy|operator|support"
     r"|service|svc)"
