@@ -179,3 +179,10 @@ def test_algorithms_labels_sentences_and_stand_ins_are_left_alone() -> None:
         "wg set wg0 private-key <(wg genkey)",
     ]
     assert _disturbed(texts) == []
+
+
+@pytest.mark.parametrize("beginning", ["xns", "uploads", "a", "Kq7", "data/raw"])
+def test_a_key_of_amazons_is_no_place_whatever_stands_before_its_first_slash(beginning: str) -> None:
+    rest = "lOEJsoL6AleGlbLX+vElG0n" + "Yrqef1TxCrCgnQw8Kd3"
+    key = f"{beginning}/{rest}"[:40]
+    assert redact(f"AWS_SECRET_ACCESS_KEY={key}") == "AWS_SECRET_ACCESS_KEY=[redacted:api-key]"

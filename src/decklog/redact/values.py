@@ -387,9 +387,10 @@ def is_type_name(value: str) -> bool:
 
 
 def is_place(value: str) -> bool:
-    """Tell whether a value is a place in a store, such as `uploads/9fceb02d.png`."""
-    *folders, _ = value.split("/")
-    return bool(folders) and not folders[0].isdigit() and all(map(_is_folder, folders))
+    """Tell whether a value is a place in a store, such as `uploads/9fceb02d.png`; a key of Amazon's has 40 signs."""
+    *folders, name = value.split("/")
+    is_key = len(value) == 40 and looks_random(name)
+    return bool(folders) and not is_key and not folders[0].isdigit() and all(map(_is_folder, folders))
 
 
 def _is_folder(name: str) -> bool:

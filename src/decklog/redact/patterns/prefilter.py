@@ -25,8 +25,7 @@ _MARKS_TEXT = """
     codecov 11 semgrep scalr ico- endr+ expo pmak- pmat- rdme_ rootly_ dvc_ unkey_ vtwn_ tr_ signkey- _auth
     ntn_ secret_ pat fig cfpat- sk.eyj pk.eyj tk.eyj aaaaaaaaaaaaaaaaaaaa igq wpl_ap act. sl. cflt tfp_
     zapier ifttt fio-u- skprod sb- _mmk s-s4t2 rgapi- monday sat. hmac= pak_ pat_ key_ tok_ token_ api_ eyj
-    aio_ atta pat-na pat-eu
-    xprv yprv zprv tprv -----begin ----begin aws4 bearer basic digest argon2 bcrypt pbkdf2 scrypt
+    aio_ atta pat-na pat-eu xprv yprv zprv tprv -----begin ----begin aws4 bearer basic digest argon2 bcrypt pbkdf2 scrypt
 """
 MARKS = tuple(_MARKS_TEXT.split())
 # Past this size the rules themselves are faster than looking for their beginnings one by one.
@@ -48,12 +47,7 @@ _NAMES = {
     "identified": (),
     "cookie": (),
     "bearer": (),
-    "pin": (),
-    "hmac": (),
-    "salt": (),
-    "wif": (),
-    "mdp": (),
-    "seed": (),
+    **dict.fromkeys(("pin", "hmac", "salt", "wif", "mdp", "seed"), ()),
     "kennwort": (),
     "senha": (),
     "contrase": (),
