@@ -279,6 +279,8 @@ def may_hold_secret(text: str) -> bool:
     """Tell whether a text, or the value it is the JSON of, could hold a secret; False is certain."""
     if len(text) > _LONG:
         return True
+    if len(text) < 15 and text.replace("-", "").replace("_", "").isalnum() and text.isascii():
+        return False  # one word, as keys and ids are: too short for a token, and nothing stands before it
     if "\\" in text or "\n" in text or "\x1b" in text or "%" in text or "&" in text or not text.isascii():
         if _is_disguised(text):
             return True
