@@ -112,7 +112,10 @@ class Ground:
             found["pieces lost"] = sum(titles[f"p{number}"] == 0 for number in range(PIECES))
             found["pieces landed twice"] = sum(count > 1 for count in titles.values())
             found["red commits"] = sum(self._is_red(commit) for commit in self.git("rev-list", target).split())
-            found["effects left open"] = len(log.effects.open(run.id))
+            left = log.effects.open(run.id)
+            found["effects left open"] = len(left)
+            for effect in left:
+                print(f"  left open: {effect.as_dict()}", flush=True)
             found["logs not whole"] = int(not log.journal.verify(run.id).ok)
             found["wrong files"] = int(self.git("ls-tree", "-r", "--name-only", target).split() != self._files())
             found["attempts charged twice"] = self._charged_twice(log, run.id)
