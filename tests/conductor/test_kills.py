@@ -97,6 +97,41 @@ def test_a_run_that_is_killed_at_every_point_lands_its_piece_once(sqlite_target:
         check_whole(log, site, checked)
 
 
+def test_a_landing_that_was_begun_before_another_piece_landed_is_not_left_open(sqlite_target: str, checked: Path) -> None:
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, PIECE).site()
+    assert conducted(sqlite_target, checked, (PIECE,), "advance:intended") == -signal.SIGKILL
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, (PIECE,))
+        before = site.target_commit()
+        other = site.repository.commit(site.repository.tree(before), [before], "Another piece\n", site.person, 9)
+        assert site.repository.swap_ref(site.target, other, before)
+    assert conducted(sqlite_target, checked, (PIECE,), None) == 0
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, (PIECE,))
+        assert landed_titles(site) == ["Another piece", "Piece triple"]
+        check_whole(log, site, checked)
+
+
+@pytest.mark.parametrize("tool", ["place", "spawn"])
+def test_a_step_that_was_doubted_when_its_conductor_died_is_closed_with_its_attempt(
+    sqlite_target: str, checked: Path, tool: str
+) -> None:
+    with Decklog.open(sqlite_target) as log:
+        Work(log, checked, PIECE).site()
+    assert conducted(sqlite_target, checked, (PIECE,), f"{tool}:intended") == -signal.SIGKILL
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, (PIECE,))
+        (begun,) = log.effects.find(site.run_id, tool=f"conductor.{tool}")
+        assert begun.actor is not None
+        log.effects.doubt(begun.id, actor=begun.actor)
+    assert conducted(sqlite_target, checked, (PIECE,), None) == 0
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, (PIECE,))
+        assert landed_titles(site) == ["Piece triple"]
+        check_whole(log, site, checked)
+
+
 def test_an_agent_outlives_its_conductor_and_is_adopted_with_its_money(sqlite_target: str, checked: Path) -> None:
     slow = piece("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(PIECE))
     with Decklog.open(sqlite_target) as log:

@@ -46,6 +46,15 @@ class Acts:
         kill_points.reached(f"{tool}:settled")
         return result
 
+    def abandon(self, effect: "Effect") -> None:
+        """Say of a step that nobody will go on with that it came to nothing, unless somebody is at it."""
+        if effect.is_settled or self._is_being_done(effect):
+            return
+        if effect.state == "unknown":
+            effect = self._log.effects.take_up(effect.id, actor=self._actor, attempts=effect.attempts)
+        error: dict[str, object] = {"code": "abandoned", "message": "the conductor died before it was done"}
+        self._log.effects.settle(effect.id, actor=str(effect.actor), error=error)
+
     def _resolved(self, effect: "Effect", look: Callable[["Effect"], Finding]) -> "Effect":
         """Bring a step that was begun to where it is settled, or ours to do."""
         if effect.state == "intended":
@@ -59,7 +68,10 @@ class Acts:
 
     def _doubted(self, effect: "Effect") -> "Effect":
         assert effect.actor is not None
-        # Only who holds the task's lease comes here, so what this process began and left is nobody's.
-        if effect.actor != self._actor and Identity.from_text(effect.actor).is_alive():
+        if self._is_being_done(effect):
             raise StillPending(f"{effect.step} is being done by another process", hint="Wait for it.", effect_id=effect.id)
         return self._log.effects.doubt(effect.id, actor=effect.actor, note="its actor ended before it was settled")
+
+    def _is_being_done(self, effect: "Effect") -> bool:
+        # Only who holds the task's lease comes here, so what this process began and left is nobody's.
+        return effect.actor not in (None, self._actor) and bool(Identity.from_text(str(effect.actor)).is_alive())

@@ -102,9 +102,13 @@ class Lane:
 
     def _landed_before(self, task: "Task") -> str | None:
         """Find the commit as which a piece was landed by somebody who then died; none is null."""
+        target = self._site.target_commit()
         for effect in self._site.log.effects.find(self._site.run_id, tool="conductor.advance", task_id=task.id, limit=100):
             candidate = str(effect.facts["candidate"])
             if self._is_in(candidate):
                 self._advance(effect.step, task.id, candidate, str(effect.facts["old"]))
                 return candidate
+            if effect.facts["old"] != target:
+                # Another piece has landed since: the target never is there again, and this one lands by another step.
+                self._site.acts.abandon(effect)
         return None

@@ -1,6 +1,7 @@
 """What a conductor that died left behind: agents that still run are adopted, the rest is kept and given back."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import commands
@@ -96,10 +97,11 @@ class Recovery:
             is_used = (task_id, fence) in adopted or held.get(task_id) == fence
             if not is_used and not self._is_cleaned(task_id, fence):
                 self._keep_and_clean(task_id, fence, dict(effect.facts))
-        for tool in ("place", "spawn"):
-            for effect in self._effects(f"conductor.{tool}", state="intended"):
+        # What was begun for an attempt that is over came to nothing; the next attempt has its own.
+        for tool, state in product(("place", "spawn"), ("intended", "unknown")):
+            for effect in self._effects(f"conductor.{tool}", state=state):
                 if (effect.task_id, _fence_of(effect)) not in adopted and held.get(str(effect.task_id)) != _fence_of(effect):
-                    self._close(effect)
+                    self._site.acts.abandon(effect)
 
     def _drop_checks(self) -> None:
         """Remove the folders of checks that died with their conductor: whoever claims the task runs them again."""
@@ -129,12 +131,6 @@ class Recovery:
     def _is_cleaned(self, task_id: str, fence: int) -> bool:
         known = self._log.effects.known(self._site.run_id, f"clean:{task_id}:{fence}")
         return known is not None and known.is_settled
-
-    def _close(self, effect: "Effect") -> None:
-        """Say of what was begun for an attempt that is over that it came to nothing; the next attempt has its own."""
-        assert effect.actor is not None
-        error: dict[str, object] = {"code": "abandoned", "message": "the conductor died before it was done"}
-        self._log.effects.settle(effect.id, actor=effect.actor, error=error)
 
     def _effects(self, tool: str, task_id: str | None = None, state: Any = None) -> Iterator["Effect"]:
         after = None

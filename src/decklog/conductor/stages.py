@@ -92,15 +92,8 @@ class Stages:
             if not task.inputs["is_asked"]:
                 self.planned(claim, parse(to_json(proposed).encode(), is_json=True))
                 return
-            approval = self._log.approvals.ask(
-                self._run_id,
-                f"Work this plan of {len(proposed['pieces'])} pieces?",
-                by="conductor",
-                about=proposed,
-                task_id=task.id,
-                source="conductor.plan",
-            )
-            claim.park(f"waits for approval {approval.id}: the plan")
+            question = f"Work this plan of {len(proposed['pieces'])} pieces?"
+            self._set_aside(claim, question, proposed, "the plan", source="conductor.plan")
             self._log.tasks.edit(task.id, reason="a plan is proposed", inputs=inputs)
             kill_points.reached("stages:proposed")
 
@@ -165,18 +158,17 @@ class Stages:
 
     def asked(self, claim: "Claim", about: bytes, findings: list[dict[str, Any]]) -> None:
         """Ask a person about exactly this change, and set the task aside until there is an answer."""
-        task = claim.task
         words = ", ".join(dict.fromkeys(str(one["kind"]) for one in findings))
         with self._log.transaction():
-            approval = self._log.approvals.ask(
-                self._run_id,
-                f"Let {task.inputs['piece']} pass? It has {words}.",
-                by="conductor",
-                about=about,
-                task_id=task.id,
-                source="conductor",
-            )
-            claim.park(f"waits for approval {approval.id}: {words}")
+            question = f"Let {claim.task.inputs['piece']} pass? It has {words}."
+            self._set_aside(claim, question, about, words, source="conductor")
+
+    def _set_aside(self, claim: "Claim", question: str, about: "bytes | dict[str, Any]", what: str, *, source: str) -> None:
+        """Ask a person about exactly one thing, and park the task until there is an answer."""
+        approval = self._log.approvals.ask(
+            self._run_id, question, by="conductor", about=about, task_id=claim.task.id, source=source
+        )
+        claim.park(f"waits for approval {approval.id}: {what}")
 
     def rework(self, claim: "Claim", target: str, findings: list[dict[str, Any]]) -> None:
         """Give a piece that could not be merged back to be worked on, based on the target as it is."""
