@@ -160,7 +160,7 @@ class Values:
             self._unicode(name, text)
         if len(text) > self.limit_bytes // 4:
             self._fits(name, len(text.encode()))
-        if self._may_hold_secret(text):
+        if redact.is_warm() or self._may_hold_secret(text):
             clean, changed = redact.scan_value(value)
             if changed:
                 return to_json(clean), True

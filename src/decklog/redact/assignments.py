@@ -1,12 +1,12 @@
 """Secrets given away by the name beside them: `password=x`, `"api_key": "x"`, `--token x`."""
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from decklog.redact import cookies, phrases, sections, values
 from decklog.redact.names import kind_of
 from decklog.redact.patterns.pattern import Pattern
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import STOP_WORDS
 from decklog.redact.verdicts import Head, is_secret
 from decklog.redact.view import Found, View
@@ -59,34 +59,35 @@ _HEAD = Pattern(
     r"|[ \t]+\|[ \t]+)\S"
     rf"|{_ANY_QUOTE}?>(?:<!\[CDATA\[)?[^\s<]))"
 )
-_HEAD_PARTS = re.compile(
+SIGN = _HEAD.source
+_HEAD_PARTS = prepared(
     r"(?is)(?:(env|arg|setx|setenv|fastcgi_param|set -\w+|set(?=[ \t]+[\w-]+[:/])|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
     r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
 )
 # The ways of giving a value that are not a sign between the two.
-_ROUNDABOUT = re.compile(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
+_ROUNDABOUT = prepared(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
 _LONGEST_HEAD = 160
-_CALLED = re.compile(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
-_COOKIES = re.compile(r"[ \t]?(?:-b|--cookie)[ \t=]*[\"'`]?")
-_FORMAT = re.compile(r"(?i)[^a-z](?:f|fr|rf)[\"']{1,3}$")
-_BINDING = re.compile(r"(?:^|\s)(?:[#\[(:]|(?:@|v-|bind|on)[\w-]*:)$")
-_EXPRESSION = re.compile(r"[A-Za-z_.$!?:&|=+() \t-]+[\"']")
-_DIRECTIVE = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[\"']")
-_LONG_QUOTE = re.compile(r"([\"'])\1\1\n[ \t]*$")
+_CALLED = prepared(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
+_COOKIES = prepared(r"[ \t]?(?:-b|--cookie)[ \t=]*[\"'`]?")
+_FORMAT = prepared(r"(?i)[^a-z](?:f|fr|rf)[\"']{1,3}$")
+_BINDING = prepared(r"(?:^|\s)(?:[#\[(:]|(?:@|v-|bind|on)[\w-]*:)$")
+_EXPRESSION = prepared(r"[A-Za-z_.$!?:&|=+() \t-]+[\"']")
+_DIRECTIVE = prepared(r"[a-z]+(?:[A-Z][a-z]+)+[\"']")
+_LONG_QUOTE = prepared(r"([\"'])\1\1\n[ \t]*$")
 # A quote with letters right behind it is one of the value's own characters.
-_SPILLED = re.compile(r"[\"'`]([A-Za-z0-9][^\s\"'`,;)\]}]*)")
-_TAG = re.compile(r"!!\w+[ \t]+$")
-_OPENED = re.compile(r"(?i)(?:\(\s*|!\w+[ \t]+)(?=[bfrun]{0,2}[\"'`]+$)")
+_SPILLED = prepared(r"[\"'`]([A-Za-z0-9][^\s\"'`,;)\]}]*)")
+_TAG = prepared(r"!!\w+[ \t]+$")
+_OPENED = prepared(r"(?i)(?:\(\s*|!\w+[ \t]+)(?=[bfrun]{0,2}[\"'`]+$)")
 # What turns a text into bytes or hides it from a log is no call that fetches it.
-_CONVERTED = re.compile(
+_CONVERTED = prepared(
     r"(?i)=[ \t]*(?:new[ \t]+)?(?:\[\]byte|bytes(?:\.fromhex)?|bytearray|buffer\.from|string(?:::from)?|str|secret_?str|secret"
     r"|some|just|\w*\.?(?:b64decode|unhexlify|fromhex|atob))\("
 )
-_DOUBLED = re.compile(r"([\"'])\1(?=[A-Za-z0-9])")
-_ESCAPED_REST = {quote: re.compile(rf"\n[^\s{quote}]{{0,64}}(?={quote}(?:[,;)\]}}\s]|$))") for quote in "\"'`"}
-_WORDS_BEHIND = re.compile(r"((?: [^\W_]+[!?.]?){1,8})[ \t]*(?:\n|$)")
+_DOUBLED = prepared(r"([\"'])\1(?=[A-Za-z0-9])")
+_ESCAPED_REST = {quote: prepared(rf"\n[^\s{quote}]{{0,64}}(?={quote}(?:[,;)\]}}\s]|$))") for quote in "\"'`"}
+_WORDS_BEHIND = prepared(r"((?: [^\W_]+[!?.]?){1,8})[ \t]*(?:\n|$)")
 _MOST_LINES = 40
-_BLOCK = re.compile(r"[|>][+-]?\n[ \t]+$")
+_BLOCK = prepared(r"[|>][+-]?\n[ \t]+$")
 
 
 _known_heads: dict[str, Head | None] = {}
@@ -358,13 +359,13 @@ def _trimmed(head: Head, value: str, *, is_line: bool) -> str:
 
 _NEXT_PARAMETER = r"&(?:amp;)?[A-Za-z][A-Za-z_.%\[\]-]+="
 _NEXT_FIELD = rf"{_NEXT_PARAMETER}|&&|\|\||</|<\w+/?>"
-_NEXT_IN_LINE = re.compile(rf"{_NEXT_PARAMETER}|[,;][A-Za-z][\w.]*=")
-_NEXT_IN_SETTING = re.compile(_NEXT_FIELD + r"|[,;][\w.-]+[=:]")
-_NEXT_IN_CONNECTION = re.compile(r";[A-Z][A-Za-z]+(?:=|$)")
-_NEXT_OF_QUERY = re.compile(r"&|;[A-Za-z][\w ]*=|;$|#[A-Za-z/]+$|</")
-_NEXT_OF_CONNECTION = re.compile(r";[A-Za-z][\w ]*(?:=|$)|;$|</")
-_ODD = re.compile(r"[\d!@#$%^*+~]")
-_NEXT_IN_CODE = re.compile(_NEXT_FIELD + "|[,;]")
+_NEXT_IN_LINE = prepared(rf"{_NEXT_PARAMETER}|[,;][A-Za-z][\w.]*=")
+_NEXT_IN_SETTING = prepared(_NEXT_FIELD + r"|[,;][\w.-]+[=:]")
+_NEXT_IN_CONNECTION = prepared(r";[A-Z][A-Za-z]+(?:=|$)")
+_NEXT_OF_QUERY = prepared(r"&|;[A-Za-z][\w ]*=|;$|#[A-Za-z/]+$|</")
+_NEXT_OF_CONNECTION = prepared(r";[A-Za-z][\w ]*(?:=|$)|;$|</")
+_ODD = prepared(r"[\d!@#$%^*+~]")
+_NEXT_IN_CODE = prepared(_NEXT_FIELD + "|[,;]")
 
 
 def _cut(head: Head, value: str, *, is_line: bool) -> int:

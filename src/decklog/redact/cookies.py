@@ -1,18 +1,18 @@
 """Session values in Cookie and Set-Cookie headers."""
 
-import re
 from collections.abc import Iterator
 
 from decklog.redact import values
 from decklog.redact.patterns.pattern import Pattern
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import word_set
 from decklog.redact.view import Found, View
 
 _LINE = Pattern(r"[^\n\r\"'`]*")
 _ENDS = (":", "=", " ", "\t", '"', "'", "`", "2")
-_PAIR = re.compile(r"([\w.%!#$&*+^|~-]+)=([^;,\s]+)")
+_PAIR = prepared(r"([\w.%!#$&*+^|~-]+)=([^;,\s]+)")
 _ATTRIBUTES = word_set("path domain expires max-age samesite secure httponly priority version comment")
-_SESSION = re.compile(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|login|remember|secret|ticket|identity|_id$")
+_SESSION = prepared(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|login|remember|secret|ticket|identity|_id$")
 
 
 def is_header(text: str, start: int) -> bool:

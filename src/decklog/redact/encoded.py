@@ -1,17 +1,18 @@
 """Secrets inside base64: a blob of encoded text that decodes to one is a secret as a whole."""
 
-import re
 from binascii import Error, a2b_base64
 from bisect import bisect_right
 
 from decklog.redact.finder import find_all
 from decklog.redact.patterns.pattern import Pattern, Span
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.view import Found, View, looked_through
 
 # Four characters that decode to three bytes of ASCII text: almost nothing else has this shape by chance.
 _GROUP = r"[CI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
 _BLOB = Pattern(rf"(?:{_GROUP}){{4,}}[A-Za-z0-9+/_-]{{0,3}}={{0,2}}")
-_RUN = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
+SIGN = _BLOB.source
+_RUN = prepared(r"[A-Za-z0-9+/_-]*={0,2}")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _SEPARATOR = "\n\n\x01\n\n"
 

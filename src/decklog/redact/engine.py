@@ -1,13 +1,14 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
-from decklog.redact.finder import find_all, find_as_written, find_joined, find_marked
+from decklog.redact.finder import SIGNS, find_all, find_as_written, find_joined, find_marked
+from decklog.redact.patterns.pattern import Pattern
+from decklog.redact.patterns.presence import Presence
 from decklog.redact.rules.table import RULES
-from decklog.redact.view import Found, View, looked_through, plain
+from decklog.redact.view import Found, View, looked_through, plain, to_bytes
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
 # Their marks are ordinary words too, so the next line has to look like a token's rest.
@@ -18,11 +19,16 @@ _SHORT = 65_536
 _SHORTEST_AGAIN, _LONGEST_AGAIN = 8, 256
 # Each is looked for once in the whole text, so their number bounds the work.
 _MOST_AGAIN = 64
-_WRITTEN = re.compile(r"(?i)net us(?:e|er)[ \t]")
+_WRITTEN = Pattern(r"(?i)net us(?:e|er)[ \t]")
+# Lines are as good as texts of their own here: many texts are looked at as the lines of one.
+_PRESENCE = Presence([f"(?m){sign}" for sign in (*SIGNS, encoded.SIGN, _WRITTEN.source)])
+_ENCODED_NUMBER = len(SIGNS)
 
 
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
+    if is_clean(text):
+        return text, False
     redacted, changed = _as_written(text)
     for _ in range(_MOST_ROUNDS):
         redacted, touches = _scan_once(redacted)
@@ -33,11 +39,29 @@ def scan(text: str) -> tuple[str, bool]:
     return redacted, changed
 
 
+def is_clean(text: str) -> bool:
+    """Tell whether a text has no sign of any secret, nor has a line of it."""
+    view = looked_through(text)
+    return not _PRESENCE.of(view.data) and _is_clean_as_written(text, view) and _is_clean_across_lines(view)
+
+
+def _is_clean_as_written(text: str, view: View) -> bool:
+    """Tell whether nothing is in the text itself that its view without signs does not show."""
+    return view.is_plain or _WRITTEN.find(to_bytes(text), 0) is None
+
+
+def _is_clean_across_lines(view: View) -> bool:
+    if "\n" not in view.text:
+        return True
+    together = line_wraps.joined(view)
+    return together is None or not _PRESENCE.of(together.data)
+
+
 def _as_written(text: str) -> tuple[str, bool]:
     """Replace what stands in commands whose backslashes are no escapes, before escapes are undone."""
-    if not _WRITTEN.search(text):
-        return text, False
     view = plain(text)
+    if _WRITTEN.find(view.data, 0) is None:
+        return text, False
     found = find_as_written(view)
     return (_marked(text, view, found)[0], True) if found else (text, False)
 
@@ -45,7 +69,8 @@ def _as_written(text: str) -> tuple[str, bool]:
 def _scan_once(text: str) -> tuple[str, bool | None]:
     """Replace what shows; True if a marker now touches a word, which may be a secret of its own."""
     view = looked_through(text)
-    found = [*find_all(view), *encoded.find(view)]
+    signs = _PRESENCE.of(view.data)
+    found = [*find_all(view, signs), *_find_encoded(view, signs)]
     if "\n" in view.text:
         starts = {secret.start for secret in found}
         found = _unwrapped(view.text, found)
@@ -56,6 +81,10 @@ def _scan_once(text: str) -> tuple[str, bool | None]:
         return text, None
     found += _repeated(view.text, found)
     return _marked(text, view, found)
+
+
+def _find_encoded(view: View, signs: Collection[int]) -> list[Found]:
+    return encoded.find(view) if _ENCODED_NUMBER in signs else []
 
 
 def _repeated(text: str, found: list[Found]) -> list[Found]:
@@ -95,8 +124,10 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
 
 def _across_lines(text: str, together: View) -> Iterator[Found]:
     """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
-    marked = find_marked(together)
-    others = encoded.find(together) if together.is_whole else [*find_joined(together), *encoded.find(together)]
+    signs = _PRESENCE.of(together.data)
+    marked = find_marked(together, signs)
+    others = [] if together.is_whole else find_joined(together, signs)
+    others += _find_encoded(together, signs)
     for index, secret in enumerate([*marked, *others]):
         start, end = together.span(secret.start, secret.end)
         first = text.find("\n", start, end)

@@ -1,11 +1,12 @@
 """Runs the rules over a view: every secret in it, where and of which kind."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from decklog.redact import assignments, phrases, told, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED, TOOLS
 from decklog.redact.view import Found, View
@@ -16,16 +17,16 @@ _LONGEST_ADDRESS = 1_024
 _LONGEST_NAME = 32
 _UNDERSCORE = ord("_")
 _BRACKET = ord("(")
-_PORT = re.compile(r"\d{2,5}(?:[/?#]|$)")
-_HOST = re.compile(r"@(?:[\w-]+\.[\w.-]+|localhost|[\w-]+:\d|[\w.-]+/[\w.-]*@[\w.-]*$|\[)")
-_REST_IN_QUOTES = {quote: re.compile(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)\]}}&|]|$)") for quote in "\"'"}
+_PORT = prepared(r"\d{2,5}(?:[/?#]|$)")
+_HOST = prepared(r"@(?:[\w-]+\.[\w.-]+|localhost|[\w-]+:\d|[\w.-]+/[\w.-]*@[\w.-]*$|\[)")
+_REST_IN_QUOTES = {quote: prepared(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)\]}}&|]|$)") for quote in "\"'"}
 # A shell's way to write a quote within quotes, as a view has it.
-_ESCAPED_QUOTE = re.compile(r"'''[^'\s]+(?=')")
+_ESCAPED_QUOTE = prepared(r"'''[^'\s]+(?=')")
 # Numbers of anything but a person's choice.
-_ROUND = re.compile(r"1024|2048|4096|8192|\d+00")
+_ROUND = prepared(r"1024|2048|4096|8192|\d+00")
 # What a test presses after it typed a password.
-_TYPED_KEY = re.compile(r"\{\w+\}$")
-_SECOND_HOST = re.compile(r"@[\w-]*[^\s\"'<>`@]*@(?=[\w-]+(?:\.[\w.-]+|:\d|/|$))")
+_TYPED_KEY = prepared(r"\{\w+\}$")
+_SECOND_HOST = prepared(r"@[\w-]*[^\s\"'<>`@]*@(?=[\w-]+(?:\.[\w.-]+|:\d|/|$))")
 
 
 class RuleSet:
@@ -36,6 +37,7 @@ class RuleSet:
     def __init__(self, rules: Sequence[Rule], starts: Callable[[Rule], str]) -> None:
         self._rules = rules
         self._starts = Pattern(self._beginnings(starts))
+        self.sign = self._starts.source
         self._each: dict[int, Pattern] = {}
         self._known: dict[bytes, list[int]] = {}
         self._before = {index: rule.before for index, rule in enumerate(rules) if rule.before}
@@ -240,26 +242,38 @@ _TOOLS = RuleSet(TOOLS, _start)
 _AS_WRITTEN = RuleSet(AS_WRITTEN, _start)
 
 
-def find_all(view: View) -> list[Found]:
-    """Find every secret in a view."""
-    return [*find_marked(view), *find_placed(view)]
+class _Family(NamedTuple):
+    """A way of finding secrets, and the pattern without which it finds none."""
+
+    sign: str
+    find: Callable[[View], Iterable[Found]]
+
+
+# With a provider's mark, which stays recognisable across a line break.
+_MARKED = (_Family(_PREFIXED.sign, _PREFIXED.find), _Family(_SHAPED.sign, _SHAPED.find))
+# Given away by their surroundings, across a line break too.
+_JOINED = (_Family(_PLACED.sign, _PLACED.find), _Family(assignments.SIGN, assignments.find), _Family(told.SIGN, told.find))
+# An argument of a program stands in one line.
+_FAMILIES = (*_MARKED, *_JOINED, _Family(_TOOLS.sign, _TOOLS.find))
+SIGNS = tuple(family.sign for family in _FAMILIES)
+_EVERY = range(len(_FAMILIES))
+
+
+def find_all(view: View, signs: Collection[int] = _EVERY) -> list[Found]:
+    """Find every secret in a view, which has the signs of these numbers and no others."""
+    return [found for number in _EVERY if number in signs for found in _FAMILIES[number].find(view)]
+
+
+def find_marked(view: View, signs: Collection[int]) -> list[Found]:
+    """Find the secrets that carry a provider's mark."""
+    return find_all(view, [number for number in signs if number < len(_MARKED)])
+
+
+def find_joined(view: View, signs: Collection[int]) -> list[Found]:
+    """Find the secrets that their surroundings give away, across a line break too."""
+    return find_all(view, [number for number in signs if len(_MARKED) <= number < len(_MARKED) + len(_JOINED)])
 
 
 def find_as_written(view: View) -> list[Found]:
     """Find the secrets beside names in which a backslash is no escape."""
     return list(_AS_WRITTEN.find(view))
-
-
-def find_marked(view: View) -> list[Found]:
-    """Find the secrets that carry a provider's mark, which stay recognisable across a line break."""
-    return [*_PREFIXED.find(view), *_SHAPED.find(view)]
-
-
-def find_placed(view: View) -> list[Found]:
-    """Find the secrets that only their surroundings give away."""
-    return [*find_joined(view), *_TOOLS.find(view)]
-
-
-def find_joined(view: View) -> list[Found]:
-    """Find those of them that show across a line break too; an argument of a program stands in one line."""
-    return [*_PLACED.find(view), *assignments.find(view), *told.find(view)]

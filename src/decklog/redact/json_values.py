@@ -4,13 +4,35 @@ from typing import Any
 
 from decklog.redact import engine, phrases, sections, values
 from decklog.redact.names import known_kind
-from decklog.redact.patterns.prefilter import may_hold_secret
+
+# What lies between two strings that are looked at together: nothing goes on across it.
+_APART = "\n\n\x01\n\n"
 
 
 def scan_value(value: Any) -> tuple[Any, bool]:
     """Redact every string in a value; the same object comes back when there was nothing to redact."""
+    if _is_clean(value):
+        return value, False
     result = _Walk().value(value, None)
     return result, result is not value
+
+
+def _is_clean(root: Any) -> bool:
+    """Tell whether no name in a value announces a secret and none of its strings has a sign of one."""
+    strings: list[str] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            strings.append(node)
+        elif isinstance(node, list | tuple):
+            stack += node
+        elif isinstance(node, dict):
+            if any(isinstance(name, str) and (name in ("key", "Key") or known_kind(name)) for name in node):
+                return False
+            stack += node
+            stack += node.values()
+    return engine.is_clean(_APART.join(strings))
 
 
 class _Walk:
@@ -24,13 +46,13 @@ class _Walk:
             node = stack.pop()
             if isinstance(node, dict):
                 order.append(node)
-                stack.extend(item for item in node.values() if isinstance(item, dict | list))
+                stack.extend(item for item in node.values() if isinstance(item, dict | list | tuple))
                 signing.update(
                     id(item) for name, item in node.items() if isinstance(item, dict) and sections.is_about_signing(name)
                 )
-            elif isinstance(node, list):
+            elif isinstance(node, list | tuple):
                 order.append(node)
-                stack.extend(item for item in node if isinstance(item, dict | list))
+                stack.extend(item for item in node if isinstance(item, dict | list | tuple))
         if isinstance(root, str):
             return redacted_text(root)
         done: dict[int, Any] = {}
@@ -40,16 +62,16 @@ class _Walk:
 
 
 def redacted_text(text: str) -> str:
-    return engine.scan(text)[0] if may_hold_secret(text) else text
+    return engine.scan(text)[0]
 
 
 def _item(item: Any, done: dict[int, Any]) -> Any:
     if isinstance(item, str):
         return redacted_text(item)
-    return done[id(item)] if isinstance(item, dict | list) else item
+    return done[id(item)] if isinstance(item, dict | list | tuple) else item
 
 
-def _list(node: list[Any], done: dict[int, Any]) -> list[Any]:
+def _list(node: list[Any] | tuple[Any, ...], done: dict[int, Any]) -> list[Any] | tuple[Any, ...]:
     items = [_item(item, done) for item in node]
     return node if all(new is old for new, old in zip(items, node, strict=True)) else items
 

@@ -1,10 +1,10 @@
 """Passwords that are told in other languages than English: `hasło: …`, `le mot de passe est …`, `密码是 …`."""
 
-import re
 from collections.abc import Iterator
 
 from decklog.redact import lookalikes, phrases, values
 from decklog.redact.patterns.pattern import Span
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.view import Found, View
 
 # The bytes that the matcher reads have a question mark for every letter that one alphabet lacks.
@@ -17,10 +17,10 @@ WORDS = (
     r"|cl[\xe9e] api|chiave"
     r"|jelsz[\xf3\xd3o]|[?s]ifr[ea?]|m[?]t kh[?]u|kata sandi"
 )
-_STARTS = re.compile(f"(?i:{WORDS})")
+_STARTS = prepared(f"(?i:{WORDS})")
 # English words for one that a sentence of another language has: `la password del server è …`, `password → …`.
 _BORROWED = (b"password", b"pass", b"pwd", b"pw")
-_LEADING = re.compile(rb"[ \t]*[?\x97]| (?:\xe8|[ei][sr]?t? |d[aeiou]|p[aeo]|f[?\xf6\xfc]|v[ao]|t[io])")
+_LEADING = prepared(rb"[ \t]*[?\x97]| (?:\xe8|[ei][sr]?t? |d[aeiou]|p[aeo]|f[?\xf6\xfc]|v[ao]|t[io])")
 _OTHER = (
     *(
         "парол",
@@ -55,8 +55,8 @@ _OTHER = (
     ),
     *("கடவுச்சொல்", "токен", "Токен", "ключ", "Ключ", "密钥", "密鑰", "令牌", "トークン", "토큰", "合言葉"),
 )
-_OTHER_WORD = re.compile("|".join(_OTHER))
-_LETTERS = re.compile(rb"\?+")
+_OTHER_WORD = prepared("|".join(_OTHER))
+_LETTERS = prepared(rb"\?+")
 _WORD = (
     r"clave|mdp|has[łl]o|contrase[ñn](?:a|ya)|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
     r"|l[öo]senord(?:et)?"
@@ -76,23 +76,23 @@ _COPULA = (
     r"|için|está|ligt|står|ser[áà]|sarà|wird|bleibt|reste|është|olup)(?![a-z])"
     r"|—|–|->|→|⇒|是|为|為|は|는|은|هي|هو|است|היא|הוא|है|คือ|είναι|არის|হল|হলো"
 )
-_TOLD = re.compile(
+_TOLD = prepared(
     rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>[^\n:：=\d\"]{{0,32}}[:：=]"
     rf"|[^\n:：=\d\".,]{{0,32}}?(?:{_COPULA})(?: (?:jetzt|nun|ora|ahora|maintenant|nu|teraz|agora|still))?)?"
     r"[ \t\u3000]*[\"'«„“「]?"
     r"(?P<value>[^\s\"'«»„“”「」、。，；]{4,64})"
 )
 # Some words between, where what follows can be nothing else.
-_LOOSE = re.compile(r"[^\W\d_]+(?:[ \t]+[^\W\d_]+){0,5}[ \t]+[\"'«„“]?([^\s\"'«»„“”]{7,48})")
+_LOOSE = prepared(r"[^\W\d_]+(?:[ \t]+[^\W\d_]+){0,5}[ \t]+[\"'«„“]?([^\s\"'«»„“”]{7,48})")
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
-_SENTENCE_END = re.compile("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
-_PINS = re.compile("(?i)暗証|пин|pin|geheimzahl|code secret|비번|비밀번호|密码|密碼")
-_IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_COUNTERS = re.compile(r"[位个個字自자文年月日天次回分秒时時]|\d[-~～至到]\d")
+_SENTENCE_END = prepared("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
+_PINS = prepared("(?i)暗証|пин|pin|geheimzahl|code secret|비번|비밀번호|密码|密碼")
+_IDEOGRAPHS = prepared("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_COUNTERS = prepared(r"[位个個字自자文年月日天次回分秒时時]|\d[-~～至到]\d")
 _MOST_KNOWN = 4_096
 _known: dict[bytes, bool] = {}
-_NUMBER_OR_SIGN = re.compile(r"\d{3}|[!@#$%^&*+~?_-]")
+_NUMBER_OR_SIGN = prepared(r"\d{3}|[!@#$%^&*+~?_-]")
 
 
 def find(view: View, opened: list[Span]) -> Iterator[Found]:

@@ -1,9 +1,8 @@
 """Tokens that a terminal or an editor broke across lines."""
 
-import re
-
 from decklog.redact import values
 from decklog.redact.patterns.pattern import Pattern, Span
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.rules.table import RULES
 from decklog.redact.view import View, pieced
 
@@ -17,17 +16,17 @@ _BEGINNINGS = frozenset(word[:3] for word in _PREFIXES)
 _TOKEN = r"[A-Za-z0-9_+/=.~$-]"
 # Inside a token a break has digits or capitals near it and characters on each side; between words rarely.
 _BREAK = Pattern(rf"[A-Z0-9]{_TOKEN}{{0,9}}\n[ \t]*{_TOKEN}{{3}}|{_TOKEN}{{5}}\n[ \t]*{_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}")
-_RUN = re.compile(rf"{_TOKEN}+")
-_BREAK_HERE = re.compile(r"\n[ \t]*")
-_ANY_BREAK = re.compile(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})")
-_INDENT = re.compile(r"[ \t]*")
+_RUN = prepared(rf"{_TOKEN}+")
+_BREAK_HERE = prepared(r"\n[ \t]*")
+_ANY_BREAK = prepared(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})")
+_INDENT = prepared(r"[ \t]*")
 _MOST_LINES = 200
 _REACH = 600
 SHORTEST = 6
 _CLOSINGS = ("", "\n", "\r", '"', "'", "`", "\\", "&", ",", ";", ")")
-_DATE = re.compile(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
-_NAME_PARTS = re.compile(r"[.-]")
-_NAME_ENDS = re.compile(r"[ \t]+[:=]")
+_DATE = prepared(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
+_NAME_PARTS = prepared(r"[.-]")
+_NAME_ENDS = prepared(r"[ \t]+[:=]")
 _MOST_BREAKS = 8_000
 
 

@@ -3,14 +3,15 @@
 import re
 import unicodedata
 
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
-_BRACKETED_WORD = re.compile(r"[\[(]([a-z]{4,})[\])]")
-_BRACED_WITHIN = re.compile(r"[A-Za-z]\{[a-z]{1,12}\}[A-Za-z]")
-_BRACED_BEFORE = re.compile(r"\$\{[A-Za-z]+\}[A-Za-z]+\d\w*")
-_CLOSED_FIRST = re.compile(r"[)\]}][A-Za-z0-9][\w()\[\]{}.!?-]*")
-_JOINS = re.compile(r"[-_.]")
-_LEET = re.compile(r"[A-Za-z]\d{1,2}[A-Za-z]")
+_BRACKETED_WORD = prepared(r"[\[(]([a-z]{4,})[\])]")
+_BRACED_WITHIN = prepared(r"[A-Za-z]\{[a-z]{1,12}\}[A-Za-z]")
+_BRACED_BEFORE = prepared(r"\$\{[A-Za-z]+\}[A-Za-z]+\d\w*")
+_CLOSED_FIRST = prepared(r"[)\]}][A-Za-z0-9][\w()\[\]{}.!?-]*")
+_JOINS = prepared(r"[-_.]")
+_LEET = prepared(r"[A-Za-z]\d{1,2}[A-Za-z]")
 _IN_MASK = word_set("hidden secure secured object filtered omitted stripped truncated blank snip cut elided censored native")
 _ROOTS = word_set(
     """
@@ -94,10 +95,10 @@ def is_leet(value: str) -> bool:
     return len(value) >= 4 and value.isalnum() and bool(_LEET.search(value))
 
 
-_SIGNED = re.compile(r"(?=[^\W\d_]*[!#$%^&*+~?])[^\W\d_][\w.-]*[!#$%^&*+~?]+(?:[\w.-]+[!?]*|(?<=[!?]{2}))")
-_SIGN_WITHIN = re.compile(r"[A-Za-z0-9]+[!#$^&~+][A-Za-z0-9!#$^&~+.?]*[A-Za-z0-9][!?]*")
-_COUNTED = re.compile(r"[^\W\d_]{3,}[-_.]?\d{1,6}[!?]?")
-_HYPHENED = re.compile(r"[a-z]{3,}(?:-[a-z]{2,}){1,4}")
+_SIGNED = prepared(r"(?=[^\W\d_]*[!#$%^&*+~?])[^\W\d_][\w.-]*[!#$%^&*+~?]+(?:[\w.-]+[!?]*|(?<=[!?]{2}))")
+_SIGN_WITHIN = prepared(r"[A-Za-z0-9]+[!#$^&~+][A-Za-z0-9!#$^&~+.?]*[A-Za-z0-9][!?]*")
+_COUNTED = prepared(r"[^\W\d_]{3,}[-_.]?\d{1,6}[!?]?")
+_HYPHENED = prepared(r"[a-z]{3,}(?:-[a-z]{2,}){1,4}")
 _SAID_BEFORE = word_set(
     """
     auto self non pre re un read write case plain hard well user client server app machine system one two multi single

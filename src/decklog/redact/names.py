@@ -1,11 +1,10 @@
 """Which names announce a secret: `DB_PASSWORD`, `accessToken`, but not `max_tokens` or `primary_key`."""
 
-import re
-
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import word_set
 
-_CAMEL = re.compile(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])")
-_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_CAMEL = prepared(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])")
+_SEPARATORS = prepared(r"[^a-z0-9]+")
 
 _TRAILING = word_set(
     """

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from decklog.redact import lookalikes, phrases, values
 from decklog.redact.names import kind_of
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import BENIGN_WORDS, word_set
 from decklog.redact.view import Found, View
 
@@ -21,9 +22,9 @@ ANNOUNCING = (
 )
 _LABELS = (":", "：", " is", " are", "=")
 _CODE = frozenset("(){}=<>[]")
-_NO_HEAD = re.compile(r"[:.!?] |[:,][ \t]*$")
-_PROMPT = re.compile(r"[\w.@:~/\\()\[\] -]{0,60}[$#%>❯➜»λ]{1,3}[ \t]+(?=\S)|In \[\d+\]:[ \t]+|\+{1,3}[ \t]+(?=\S)")
-_COMMAND = re.compile(
+_NO_HEAD = prepared(r"[:.!?] |[:,][ \t]*$")
+_PROMPT = prepared(r"[\w.@:~/\\()\[\] -]{0,60}[$#%>❯➜»λ]{1,3}[ \t]+(?=\S)|In \[\d+\]:[ \t]+|\+{1,3}[ \t]+(?=\S)")
+_COMMAND = prepared(
     r"(?i)^(?:sudo |docker exec \S+ |kubectl exec [^|]*-- )?(?:cat|echo|printenv|type|get-content|vault|op|pass|gopass"
     r"|lpass|bw|rbw|aws|az|gcloud"
     r"|kubectl|oc|terraform|tofu|pulumi|heroku|gh|argocd|security|secret-tool|keyring|doppler|infisical|sops"
@@ -34,31 +35,31 @@ _COMMAND = re.compile(
     r"|grep|sed|base64|docker"
     r"|systemd-creds|k3s|minikube|jwt|snyk|databricks|cf|ibmcloud|doctl|railway)\b"
 )
-_NOT_PRINTING = re.compile(
+_NOT_PRINTING = prepared(
     r"(?i)\b(?:grep -c|wc|ls|list|which|--version|sha\d*sum|md5sum|git (?:log|rev)|create secret|secret create|-o name|\.pub\b)"
 )
-_NEXT = re.compile(r"[ \t\n]{0,12}?(?:(?:=>|>|Out\[\d+\]:|\d+[.)]|[-*•])[ \t]+)?[\"'`]?([^\s\"']{4,200})[\"']?[ \t]*(?=\n|$)")
-_NUMBERED = re.compile(r"\d{1,3}[.)][ \t]")
-_RULE = re.compile(r"[ \t|+:=─━┼│┃┿├┤╪═-]+(?:\n|$)")
-_INSERT = re.compile(r"(?i)\(([\w\s,`\"\[\].]{1,300})\)\s*values\s*\(([^\n]{1,600})")
-_ARGUMENT = re.compile(r"[ \t]*N?'([^'\n]*)'|[^,'()]+(?:\([^()]*\))?")
+_NEXT = prepared(r"[ \t\n]{0,12}?(?:(?:=>|>|Out\[\d+\]:|\d+[.)]|[-*•])[ \t]+)?[\"'`]?([^\s\"']{4,200})[\"']?[ \t]*(?=\n|$)")
+_NUMBERED = prepared(r"\d{1,3}[.)][ \t]")
+_RULE = prepared(r"[ \t|+:=─━┼│┃┿├┤╪═-]+(?:\n|$)")
+_INSERT = prepared(r"(?i)\(([\w\s,`\"\[\].]{1,300})\)\s*values\s*\(([^\n]{1,600})")
+_ARGUMENT = prepared(r"[ \t]*N?'([^'\n]*)'|[^,'()]+(?:\([^()]*\))?")
 _ORDINARY = word_set(
-    "step phase level item part option user test node host server line case version file page chapter group db v"
+    "step phase level item part option user test node host server line case version file page chapter group db v max min top"
 )
 # What a container's or a service's log puts before each line.
-_PREFIX = re.compile(
+_PREFIX = prepared(
     r"(?:[\w.\[\]/-]+[ \t]*\|(?:[ \t]+|$)|\[[^\]\n]{1,60}\][ \t]+|\d{4}-\d\d-\d\d[T ][\d:.,Z+]+[ \t]+(?:\[?[A-Z]+\]?[ \t]+)?)"
 )
-_KEEPERS = re.compile(
+_KEEPERS = prepared(
     r"(?i)\b(?:pass(?: show| -c)?|gopass(?: show)?|op read|lpass show|bw get|rbw get|passage(?: show)?"
     r"|find-(?:generic|internet)-password -w|keepassxc-cli show|secrets versions access|secrets? get) [^|]+$"
 )
 _KEEPING = ("secret", "-passw", "passwo", "pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
-_ODD = re.compile(r"[0-9!#$%^&*+~]")
+_ODD = prepared(r"[0-9!#$%^&*+~]")
 _MOST_ROWS = 200
 _LONGEST_LINE = 300
 _SEPARATORS = ("|", "│", "\t", ",", ";")
-_SPACES = re.compile(r"[ \t]{2,}")
+_SPACES = prepared(r"[ \t]{2,}")
 
 
 def find(view: View, places: list[int]) -> Iterator[Found]:

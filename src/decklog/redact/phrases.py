@@ -1,7 +1,6 @@
 """Values of several words: a phrase to get in by, or a sentence, a label or a message about one."""
 
-import re
-
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 # Words of English that talk about a secret, or of what a program prints instead of one.
@@ -20,12 +19,12 @@ _TALK = (
     """
 )
 _LITTLE = word_set("on the a an of to in is and or my our at by with for from it this that no not")
-_SIGNED_WORD = re.compile(r"[^\W_][\w!@#$%^&*+~?.-]*")
-_MIXED = re.compile(r"[^\W\d_]\d|\d[^\W\d_]|[!@#$%^&*+~?](?=.)")
-_UNIT = re.compile(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|bit|am|pm)?[.,:]?")
-_LABEL_PART = re.compile(r"[- ]+")
+_SIGNED_WORD = prepared(r"[^\W_][\w!@#$%^&*+~?.-]*")
+_MIXED = prepared(r"[^\W\d_]\d|\d[^\W\d_]|[!@#$%^&*+~?](?=.)")
+_UNIT = prepared(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|bit|am|pm)?[.,:]?")
+_LABEL_PART = prepared(r"[- ]+")
 # The word for a secret, or the beginning or the end of one, in the languages that forms are translated to.
-_WORD_FOR_SECRET = re.compile(
+_WORD_FOR_SECRET = prepared(
     r"(?i)passw|passfra|kennw|passe\b|contrase[ñn]|contrasenya|senha|wachtwoord|l[öo]senord|passord|salasana|heslo|has[łl]o"
     r"|parol|lozink|geslo|zaporka|adgangskode|geheim|schl[üu]ssel|codewort|zugangs|zugriffs|clave|chiave|[şs]ifre|jelsz[óo]"
     r"|secret|token|fras[e]?\b|pin-?code|wagwoord|pasahitz"

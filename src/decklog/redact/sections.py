@@ -1,12 +1,12 @@
 """The section that a setting stands in: a key under one that is about signing is a secret."""
 
-import re
+from decklog.redact.patterns.prepared import prepared
 
 _REACH = 320
-_ABOUT_SIGNING = re.compile(r"(?i)jwt|token|auth|sign|hmac|encrypt|crypto|cipher|cookie|session|security|aes")
-_NAME = re.compile(r"[\w.:-]+$")
-_HEADED = re.compile(r"\[([^\[\]\n]{1,64})\][ \t]*\n(?:[^\[\n][^\n]*\n|\n)*[ \t]*$")
-_INDENTED = re.compile(r"(?:^|\n)([ \t]*)([\w.-]{1,64}):[ \t]*\n(?:\1[ \t]+[^\n]*\n)*\1[ \t]+[\"']?$")
+_ABOUT_SIGNING = prepared(r"(?i)jwt|token|auth|sign|hmac|encrypt|crypto|cipher|cookie|session|security|aes")
+_NAME = prepared(r"[\w.:-]+$")
+_HEADED = prepared(r"\[([^\[\]\n]{1,64})\][ \t]*\n(?:[^\[\n][^\n]*\n|\n)*[ \t]*$")
+_INDENTED = prepared(r"(?:^|\n)([ \t]*)([\w.-]{1,64}):[ \t]*\n(?:\1[ \t]+[^\n]*\n)*\1[ \t]+[\"']?$")
 
 
 def is_about_signing(name: object) -> bool:

@@ -1,10 +1,10 @@
 """The ways of telling a secret: "log in with admin / …", "the PIN is …", "unlock code …"."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from decklog.redact import lookalikes, phrases, values
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 _QUOTE = r"[\"'`]?"
@@ -22,16 +22,16 @@ _LOCKS = (
     "unlock|access|activation|recovery|backup|rescue|emergency|verification|security|2fa|mfa|otp|totp|login|sign-?in"
     "|pairing|scratch"
 )
-_SET = re.compile(r"(?i)\b(?:set|reset|changed?|rotated?|updated?|made)\b[^.\n]{0,40}$")
-_USER_BEFORE = re.compile(
+_SET = prepared(r"(?i)\b(?:set|reset|changed?|rotated?|updated?|made)\b[^.\n]{0,40}$")
+_USER_BEFORE = prepared(
     r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as)\b[ \t:=]*[\"'`]?[\w.@+-]+|@[\w.-]+)[\"'`]?"
     r"(?:[ \t]*[,;/|]|[ \t]+(?:and|with))[ \t]*(?:the[ \t]+)?$"
 )
 _SENTENCE_ENDS = ("", "\n", ".", ",", ";", "!", ")", '"')
-_LED_IN = re.compile(r"(?i)(?:(?:with|using|shared|same|the|and|use|has|have|old|default|,|:)[ \t]+)$")
-_CAMEL_COUNTED = re.compile(r"[a-z]{3,}[A-Z][a-z]{2,}\d{1,4}")
-_GROUPS = re.compile(r"\d{2,6}(?:-\d{2,6})+")
-_OWNED = re.compile(r"(?i)\b(?:my|the|your|his|her|our|their|sim|card|door)[ \t]+$")
+_LED_IN = prepared(r"(?i)(?:(?:with|using|shared|same|the|and|use|has|have|old|default|,|:)[ \t]+)$")
+_CAMEL_COUNTED = prepared(r"[a-z]{3,}[A-Z][a-z]{2,}\d{1,4}")
+_GROUPS = prepared(r"\d{2,6}(?:-\d{2,6})+")
+_OWNED = prepared(r"(?i)\b(?:my|the|your|his|her|our|their|sim|card|door)[ \t]+$")
 _PURPOSES = word_set(
     """
     expire match require prevent include contain avoid allow get make keep protect comply satisfy meet follow log
@@ -40,25 +40,25 @@ _PURPOSES = word_set(
     """
 )
 _ASKED = word_set("user users answer answers question questions field column string hashed encrypted stored see read")
-_HEX_KEY = re.compile(r"[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}")
-_DIGEST_OF = re.compile(r"(?i)\b(?:hash|md5|sha\d*|\w*sum|digest|fingerprint)\b[\w ]{0,12}$")
-_TRIED = re.compile(
+_HEX_KEY = prepared(r"[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}")
+_DIGEST_OF = prepared(r"(?i)\b(?:hash|md5|sha\d*|\w*sum|digest|fingerprint)\b[\w ]{0,12}$")
+_TRIED = prepared(
     r"(?i)\b(?:tr(?:y|ied|ies|ying)|us(?:e|ed|es|ing)|enter(?:ed|ing)?|typ(?:ed|e|ing)|guess(?:ed|es)?|sen[dt]|g[ai]ve|with|sets?|got"
     r"|told|shared|leaked|found|cracked|accept(?:ed|s)?|reject(?:ed|s)?)[ \t]+"
     r"(?:(?:him|her|them|me|us|the|my|his|their|our|a|root|admin|old|new|same|default)[ \t]+){0,3}$"
 )
-_WORKED = re.compile(
+_WORKED = prepared(
     r"[\"'`]?[ \t]+(?:work|accept|reject|leak|burn|expos|for |was |is |did|does|fail|still|got|open|unlock|has |expire|let )"
 )
-_AFTER_USER = re.compile(r"(?:[\w.@+-]{2,32},|>|\b(?:login|user|username|account)[ \t]+[\w.@+-]{2,32})[ \t]*$")
-_WIRED = re.compile(r"(?i)(?:gpio|connect|wire|solder|header|chip|board|output|input|i/o)[\w ]{0,12}$")
-_PIN_GIVEN = re.compile(
+_AFTER_USER = prepared(r"(?:[\w.@+-]{2,32},|>|\b(?:login|user|username|account)[ \t]+[\w.@+-]{2,32})[ \t]*$")
+_WIRED = prepared(r"(?i)(?:gpio|connect|wire|solder|header|chip|board|output|input|i/o)[\w ]{0,12}$")
+_PIN_GIVEN = prepared(
     r"(?i)(?:\b(?:set|use[ds]?|using|enter(?:ed)?|typ(?:e|ed)|try|tried|my|new|old|sim"
     r"|card|door|bank|with|is)|'s)[ \t]+(?:(?:the|a|my|new)[ \t]+)?$"
 )
-_PIN_WORKS = re.compile(r"(?i)[ \t]+(?:open|unlock|work|still|for the (?:door|card|safe|gate))")
-_VERSION = re.compile(r"\d+[.:+-]")
-_ROUND = re.compile(r"1024|2048|4096|8192|\d+00")
+_PIN_WORKS = prepared(r"(?i)[ \t]+(?:open|unlock|work|still|for the (?:door|card|safe|gate))")
+_VERSION = prepared(r"\d+[.:+-]")
+_ROUND = prepared(r"1024|2048|4096|8192|\d+00")
 
 
 class Telling(NamedTuple):

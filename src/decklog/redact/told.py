@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from decklog.redact import languages, lookalikes, next_lines, values
 from decklog.redact.patterns.pattern import Pattern, Span
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.tellings import TELLINGS
 from decklog.redact.view import Found, View
 
@@ -23,13 +24,32 @@ _COMMENTS = Pattern(
     r"(?:password|passphrase|passcode|passwd|pwd|pw)"
     r"(?:[ \t]*[.,;!?)\n]|[ \t]+(?:and|for|to|but|on|in|at|until|then|when|now)\b|[ \t]*$)"
 )
-_AS = re.compile(r"(?i)[ \t]+as[ \t]|,?[ \t]+(?:that|it|this|which)\b")
-_QUOTED_BEFORE = re.compile(r"[\"'`]([^\"'`\n]{8,64})[\"'`]$")
-_EACH_OPENING = [re.compile(f"(?i)(?:{telling.opening})") for telling in TELLINGS]
+
+
+def _tied() -> Iterator[str]:
+    """Give each opening with the characters that may follow it."""
+    following: dict[str, str] = {}
+    for telling in TELLINGS:
+        following[telling.opening] = following.get(telling.opening, "") + telling.following
+    for opening, characters in following.items():
+        # A word that other languages borrowed may have their letters behind it, or a long dash.
+        ties = "".join(map(re.escape, dict.fromkeys(characters + "?\x97")))
+        yield f"(?:{opening})[{ties}]" if characters else opening
+
+
+# Without any of these there is nothing to find: most places where something could be told go on in another way. Two letters of
+# another alphabet are two question marks in a view's bytes.
+SIGN = (
+    rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_tied())})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING})[^\n]*\n"
+    rf"|\)\s*values\s*\(|\?\?|toCharArray|{_COMMENTS.source}"
+)
+_AS = prepared(r"(?i)[ \t]+as[ \t]|,?[ \t]+(?:that|it|this|which)\b")
+_QUOTED_BEFORE = prepared(r"[\"'`]([^\"'`\n]{8,64})[\"'`]$")
+_EACH_OPENING = [prepared(f"(?i)(?:{telling.opening})") for telling in TELLINGS]
 _rests: dict[int, Pattern] = {}
 _known: dict[bytes, tuple[int, ...]] = {}
 _together: dict[tuple[int, ...], Pattern] = {}
-_GROUP = re.compile(r"(?<!\\)\((?!\?)")
+_GROUP = prepared(r"(?<!\\)\((?!\?)")
 
 
 def find(view: View) -> Iterator[Found]:

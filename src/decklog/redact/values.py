@@ -5,10 +5,11 @@ from binascii import a2b_base64
 
 from decklog.redact.lookalikes import is_foreign_label
 from decklog.redact.names import kind_of
+from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 _MASK = frozenset("*xX.•-_#?0…●•· ")
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = prepared(
     r"""(?ix)
     ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
     | ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
@@ -40,55 +41,53 @@ _PLACEHOLDER = re.compile(
     | (?-i:EXAMPLE(?:KEY)?$) | ([x*.])\1{7}
     """
 )
-_BRACKETED = re.compile(
+_BRACKETED = prepared(
     r"""(?ix)
     ^(?:<[^<>]*> | \[[^\[\]]*\] | \([^()]*\) | \{[^{}]*\})+$          # <token>, [token], {token}
     | \{[a-z_][a-z_.]*(?:\[[^\[\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}(?!\d[a-z]|[a-z]\d)  # a field of a format
     """
 )
-_NO_FIELD = re.compile(r"[\w!@#$%^&*+~?-]+")
+_NO_FIELD = prepared(r"[\w!@#$%^&*+~?-]+")
 _NO_OPERATORS = frozenset("#$^~")
-_OPERATED = re.compile(r"[!@#$%^&*+~?-]+")
-_BRACKETS = re.compile(r"[<{\[(]([^<>{}\[\]()]*)[>}\])]")
-_PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTALL)
-_DIGIT = re.compile("[0-9]")
-_NUMBERED_TERMS = re.compile(
+_OPERATED = prepared(r"[!@#$%^&*+~?-]+")
+_BRACKETS = prepared(r"[<{\[(]([^<>{}\[\]()]*)[>}\])]")
+_PIECES = prepared(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTALL)
+_DIGIT = prepared("[0-9]")
+_NUMBERED_TERMS = prepared(
     r"(?i)sha(?:224|256|384|512|[123])(?:crypt)?|sha3-?\d{3}|argon2(?:id|[id])?|(?:b|s|yes)crypt\d{0,2}|blake[23][bs]?"
     r"|x?chacha20|pbkdf2|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
     r"|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
     r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|http[123]|web3|2fa|mp[34]|u?i(?:nt)?(?:8|16|32|64)"
     r"|(?:s3|h2|u8|v\d{1,2})(?-i:(?![a-z]))"
 )
-_LINKS = re.compile(r"\.|->|::|\?\.")
+_LINKS = prepared(r"\.|->|::|\?\.")
 # What turns one thing into another is called so: `bin2hex(`.
-_CONVERSION = re.compile(r"(?<=[A-Za-z])[24](?=[A-Za-z])")
-_VARIABLE_END = re.compile(r"[\[(]|:(?!:)")
-_OPENING = re.compile(r"[(\[<]")
-_CLOSING = re.compile(r"[)\]>]")
-_NUMBER_BEHIND = re.compile(r"[)\]>]\d")
-_GROUPED = re.compile(r"[,.*&:=<>()\[\]-]")
+_CONVERSION = prepared(r"(?<=[A-Za-z])[24](?=[A-Za-z])")
+_VARIABLE_END = prepared(r"[\[(]|:(?!:)")
+_OPENING = prepared(r"[(\[<]")
+_CLOSING = prepared(r"[)\]>]")
+_NUMBER_BEHIND = prepared(r"[)\]>]\d")
+_GROUPED = prepared(r"[,.*&:=<>()\[\]-]")
 _SIGNS = frozenset("!@#$%^&*+~?|")
 _LEADING_SIGNS = "&*!~-@"
 _TRAILING_SIGNS = "])};,!?"
 _KEYWORDS = word_set("ENV await new lambda async func fn function return not None str bytes int bool String SecretStr !0 !1")
 _FIELDS = word_set("password passwd pwd secret token key field input label")
 _OPERATORS = frozenset("[]{}()|<>=&+,;:!?")
-_PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$")
-_URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
-_PROSE_WORD = re.compile(
-    r"^[\"'(¿¡]?[^\W\d_](?:[^\W\d_A-Z]|['’-])*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,6}[+.,]?$"
-)
+_PATH = prepared(r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$")
+_URL = prepared(r"^[a-z][a-z0-9+.-]*://", re.I)
+_PROSE_WORD = prepared(r"^[\"'(¿¡]?[^\W\d_](?:[^\W\d_A-Z]|['’-])*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,6}[+.,]?$")
 _KINDS = str.maketrans(
     dict.fromkeys("0123456789", "d")
     | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")
     | dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "u")
 )
-_UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_ASSEMBLY = re.compile(r"[0-9a-f]{16}")
-_CONTROL = re.compile(r"(?:(?:UI|NS)(?:[A-Z][a-z]+)+|String|ID|Int|Float|Boolean)[!?]")
-_CAPPED = re.compile(r"[A-Z][a-z]+\d{1,4}")
+_UUID = prepared(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ASSEMBLY = prepared(r"[0-9a-f]{16}")
+_CONTROL = prepared(r"(?:(?:UI|NS)(?:[A-Z][a-z]+)+|String|ID|Int|Float|Boolean)[!?]")
+_CAPPED = prepared(r"[A-Z][a-z]+\d{1,4}")
 # Versions, dates, times, sizes, addresses, tickets and the like.
-_NUMBERED_THING = re.compile(
+_NUMBERED_THING = prepared(
     r"(?i)v?\d+(?:[.:x/-]\d+)+\w{0,6}$|\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|pt|em|rem|bit|-bit|am|pm|%)$|0x[0-9a-f]+$|[a-z]{2,10}-\d+$"
     r"|argon2\w*$|x86_64$|(?:amd|arm)64$|[\w.-]+\.(?:(?-i:[a-z]{2,5})|md\d?|mp\d|h5|7z|bz2)$|[a-z]+(?:-[a-z]+)*-\d$|\d+[+-]?$|\w+@\w+"
 )
@@ -104,7 +103,7 @@ _ANSWERS = word_set(
     "denied failed error bad incorrect correct empty missing found given expected stored cached loaded timed aborted"
 )
 # No address: its first part is a word with a year, and its second one has no dot.
-_PASSWORD_WITH_AT = re.compile(r"[A-Za-z]+\d{2,}\w*@[A-Za-z0-9]+|[A-Z][a-z]+@\d{2,}[!?]?")
+_PASSWORD_WITH_AT = prepared(r"[A-Za-z]+\d{2,}\w*@[A-Za-z0-9]+|[A-Z][a-z]+@\d{2,}[!?]?")
 _PUBLIC_MARKS = ("phc_", "pk_live_", "pk_test_", "pk.eyJ", "AAAAB3NzaC1", "AAAAC3NzaC1", "ssh-rsa ", "ssh-ed25519 ")
 _HOLDERS = word_set(
     """
@@ -113,10 +112,10 @@ _HOLDERS = word_set(
     app session cls obj spec os string crypto bcrypt users account response res payload model model_config field fields
     """
 )
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_WORDY = re.compile(r"(?:[A-Z]{0,5}[a-z]{2,}|[A-Z]{2,6}|\d{1,4})+$")
-_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{8,}")
-_SEGMENTS = re.compile(r"[^A-Za-z0-9]+")
+_COMMIT = prepared(r"[0-9a-f]{40}")
+_WORDY = prepared(r"(?:[A-Z]{0,5}[a-z]{2,}|[A-Z]{2,6}|\d{1,4})+$")
+_KEY_BODY = prepared(r"[A-Za-z0-9+/=]{8,}")
+_SEGMENTS = prepared(r"[^A-Za-z0-9]+")
 
 
 def is_placeholder(value: str) -> bool:
@@ -446,7 +445,7 @@ def is_jumble(value: str) -> bool:
     return len(value) >= 8 and value.isalnum() and value.isascii() and _is_jumbled(value[:64])
 
 
-_STAND_IN = re.compile(
+_STAND_IN = prepared(
     r"(?i)your[-_]|[-_]here\b|placeholder|xxxxx|redacted|replace[-_]?me|example[-_]|[-_]goes[-_]|\*\*\*|0{12}|123456789012|(?-i:EXAMPLE(?:KEY)?$)"
 )
 
@@ -463,7 +462,7 @@ def is_stand_in(token: str) -> bool:
 
 _DOCUMENTED_USERS = word_set("user username usr root admin postgres guest me name")
 _DOCUMENTED_HOSTS = word_set("localhost host hostname 127.0.0.1 example.com example.org example.net")
-_HOST = re.compile(r"@([\w.-]*)")
+_HOST = prepared(r"@([\w.-]*)")
 
 
 def is_documented_pair(user: str, password: str, after: str) -> bool:

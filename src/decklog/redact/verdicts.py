@@ -1,17 +1,17 @@
 """Decides whether a named value is a secret: by its name, how the two are tied, and what the value looks like."""
 
-import re
 from typing import NamedTuple
 
 from decklog.redact import lookalikes, phrases, values
+from decklog.redact.patterns.prepared import prepared
 
 _DOUBTFUL = ("key", "credential", "auth")
 _VERBS = ("auth", "pat", "key")
 _PASSING = ("pass", "pw")
 _LONG_KEY = 32
 _LONG_WORD = 24
-_RANGE = re.compile(r"\d{1,3}-\d{1,4}")
-_QUOTED_WITHIN = re.compile(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9][\"'`]?")
+_RANGE = prepared(r"\d{1,3}-\d{1,4}")
+_QUOTED_WITHIN = prepared(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9][\"'`]?")
 
 
 class Head(NamedTuple):

@@ -1,13 +1,14 @@
 """A text as a person reads it: colours dropped, escapes undone, and where each character came from."""
 
-import re
 from bisect import bisect_right
 from itertools import accumulate
 from typing import NamedTuple
 
+from decklog.redact.patterns.prepared import prepared
+
 # Each alternative starts with a literal, which is what lets `re` skip quickly to the next candidate.
 # The runs of backslashes are taken whole: whatever the depth of the JSON, what remains stays balanced.
-_NOISE = re.compile(
+_NOISE = prepared(
     r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
     r"|\\(?:(?<==\\)\r?\n[ \t]+|\\*(?:(?:u001[bB]|x1[bB]|033|e)\[(?!redacted:)[0-9;:?]*[A-Za-z]"
     r"|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
@@ -67,6 +68,11 @@ class View:
         self._starts = starts
         self._origins = origins
 
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether the view is the text itself."""
+        return not self._starts
+
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Give the part of the original that a part of the view came from."""
         if not self._starts:
@@ -107,7 +113,7 @@ def pieced(kept: list[str], original: list[str]) -> View:
 
 def looked_through(text: str) -> View:
     """View a text without its colours and escapes."""
-    if text.isascii() and not any(mark in text for mark in "\\\x1b%&\r\x00"):
+    if text.isascii() and not ("\\" in text or "\x1b" in text or "%" in text or "&" in text or "\r" in text or "\x00" in text):
         return plain(text)
     pieces = _NOISE.split(text)
     if len(pieces) == 1:

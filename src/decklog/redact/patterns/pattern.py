@@ -1,5 +1,8 @@
 """Patterns on RE2: linear time whatever the input, one byte a character."""
 
+from collections.abc import Callable
+from functools import cached_property
+
 import re2
 
 _MEMORY_BYTES = 128 << 20
@@ -10,30 +13,39 @@ _HERE = re2._Anchor.ANCHOR_START
 Span = tuple[int, int]
 
 
+def options() -> re2.Options:
+    """Give the way of all patterns here: one byte a character, and room for the tables of large ones."""
+    given = re2.Options()
+    given.encoding = re2.Options.Encoding.LATIN1
+    given.max_mem = _MEMORY_BYTES
+    given.log_errors = False
+    return given
+
+
 class Pattern:
-    """A pattern to look for in the bytes of a view.
+    """A pattern to look for in the bytes of a view, made ready when it is first asked for.
 
     It calls the matcher beneath `re2`'s Python objects, which cost several times as much as a short match.
     """
 
     def __init__(self, source: str) -> None:
-        options = re2.Options()
-        options.encoding = re2.Options.Encoding.LATIN1
-        options.max_mem = _MEMORY_BYTES
-        options.log_errors = False
-        self._match = re2.compile(source.encode("latin-1"), options)._regexp.Match
+        self.source = source
+
+    @cached_property
+    def _match(self) -> Callable[[object, bytes, int, int], list[Span]]:
+        return re2.compile(self.source.encode("latin-1"), options())._regexp.Match  # type: ignore[no-any-return]
 
     def find(self, data: bytes, start: int) -> Span | None:
         """Find the first match at or after a place."""
-        span: Span = self._match(_ANYWHERE, data, start, len(data))[0]
+        span = self._match(_ANYWHERE, data, start, len(data))[0]
         return None if span == _NOWHERE else span
 
     def end_at(self, data: bytes, start: int, limit: int) -> int:
         """Give the end of the match that starts exactly here, or the start itself if there is none."""
-        span: Span = self._match(_HERE, data, start, limit)[0]
+        span = self._match(_HERE, data, start, limit)[0]
         return start if span == _NOWHERE else span[1]
 
     def group_at(self, data: bytes, start: int) -> tuple[Span, Span] | None:
         """Give the match that starts exactly here, and its group."""
-        spans: list[Span] = self._match(_HERE, data, start, len(data))
+        spans = self._match(_HERE, data, start, len(data))
         return None if spans[0] == _NOWHERE else (spans[0], spans[1])

@@ -1,0 +1,83 @@
+"""One pass tells what a text has to be searched for: what it leaves out would have found nothing."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from decklog import Decklog
+from decklog.redact import encoded, engine, finder, json_values, may_hold_secret, redact, scan_by_rules
+from decklog.redact.patterns.presence import Presence
+from decklog.redact.view import looked_through
+from tests.redact.batches import strangers
+
+BATCHES = ("third", "fourth", "fifth", "sixth")
+
+
+def texts() -> Iterator[str]:
+    for batch in BATCHES:
+        yield from (case.text for case in strangers.secrets(batch, strangers.SEED))
+        yield from strangers.harmless(batch)
+
+
+def test_a_text_without_any_sign_has_nothing_that_could_be_found() -> None:
+    clean = [text for text in texts() if engine.is_clean(text)]
+    assert len(clean) > 1_000
+    for text in clean:
+        view = looked_through(text)
+        assert [*finder.find_all(view), *encoded.find(view)] == [], text
+
+
+def test_a_sign_that_is_not_there_would_have_found_nothing_more() -> None:
+    for text in texts():
+        view = looked_through(text)
+        signs = engine._PRESENCE.of(view.data)
+        assert sorted(finder.find_all(view, signs)) == sorted(finder.find_all(view)), text
+
+
+def test_the_first_look_passes_on_whatever_the_rules_would_replace() -> None:
+    missed = [text for text in texts() if scan_by_rules(text)[1] and not may_hold_secret(text)]
+    assert missed == []
+
+
+def test_strings_looked_at_together_are_clean_only_if_each_of_them_is() -> None:
+    dice, known = random.Random(7), list(texts())
+    for _ in range(400):
+        drawn = dice.sample(known, 4)
+        if json_values._is_clean({"said": drawn[0], "then": drawn[1:]}):
+            assert all(engine.is_clean(text) for text in drawn), drawn
+
+
+def test_a_text_larger_than_the_tables_of_the_matcher_is_searched_to_its_end() -> None:
+    dice = random.Random(11)
+    noise = "".join(dice.choices("abcdefghijklmnopqrstuvwxyz_=:\"' -/@.\n0123456789ABCDEF", k=400_000))
+    token = "ghp" + "_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    assert token not in redact(f"{noise}\n{token}\n")
+
+
+def test_each_pattern_that_is_present_is_named() -> None:
+    presence = Presence(["a+b", "(?i)token", r"\d{3}"])
+    assert list(presence.of(b"aab and TOKEN")) == [0, 1]
+    assert list(presence.of(b"nothing")) == []
+
+
+@pytest.mark.parametrize("value", [("{}",), {"said": ("{}", "plain")}, ["plain", ("{}", ("{}",))]])
+def test_secrets_in_tuples_are_redacted_like_those_in_lists(log: Decklog, value: object) -> None:
+    secret = "hunter" + "2x9Kq"
+    run = log.runs.start("Try tuples")
+    entry = log.journal.append(run.id, "Called", payload={"given": _filled(value, f"password={secret}")})
+    assert entry.redacted
+    assert secret not in str(log.journal.get(entry.id).payload)
+
+
+def _filled(value: object, text: str) -> object:
+    match value:
+        case str():
+            return value.format(text)
+        case dict():
+            return {name: _filled(item, text) for name, item in value.items()}
+        case list():
+            return [_filled(item, text) for item in value]
+        case tuple():
+            return tuple(_filled(item, text) for item in value)
+    return value
