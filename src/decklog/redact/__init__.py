@@ -4,6 +4,7 @@ from decklog.redact.patterns.prefilter import may_hold_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from decklog.redact.rules.rule import Rule
@@ -13,13 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["RULES", "is_warm", "may_hold_secret", "redact", "scan", "scan_by_rules", "scan_value"]
 
 
-class _Looks:
-    """How many texts are still looked at before the rules are loaded, which takes as long as some thousand looks."""
+class _Rules:
+    """The rules once they are loaded, and how many texts are looked at before: loading takes as long as a thousand looks."""
 
-    left = 1_000
-
-
-_looks = _Looks()
+    scan: "Callable[[str], tuple[str, bool]] | None" = None
+    looks_left = 1_000
 
 
 def redact(text: str) -> str:
@@ -29,8 +28,10 @@ def redact(text: str) -> str:
 
 def scan(text: str) -> "tuple[str, bool]":
     """Redact a text, and tell whether anything changed."""
-    if _looks.left:
-        _looks.left -= 1
+    if (by_rules := _Rules.scan) is not None:
+        return by_rules(text)
+    if _Rules.looks_left:
+        _Rules.looks_left -= 1
         if not may_hold_secret(text):
             return text, False
     return scan_by_rules(text)
@@ -40,13 +41,13 @@ def scan_by_rules(text: str) -> "tuple[str, bool]":
     """Redact a text by the rules at once, which stay loaded from then on."""
     from decklog.redact import engine
 
-    _looks.left = 0
+    _Rules.scan = engine.scan
     return engine.scan(text)
 
 
 def is_warm() -> bool:
     """Tell whether the rules are loaded: asking them then costs less than a look whether they need be asked."""
-    return not _looks.left
+    return _Rules.scan is not None
 
 
 def scan_value(value: "Any") -> "tuple[Any, bool]":

@@ -42,7 +42,9 @@ def scan(text: str) -> tuple[str, bool]:
 def is_clean(text: str) -> bool:
     """Tell whether a text has no sign of any secret, nor has a line of it."""
     view = looked_through(text)
-    return not _PRESENCE.of(view.data) and _is_clean_as_written(text, view) and _is_clean_across_lines(view)
+    if _PRESENCE.of(view.data):
+        return False
+    return _is_clean_as_written(text, view) and ("\n" not in view.text or _is_clean_across_lines(view))
 
 
 def _is_clean_as_written(text: str, view: View) -> bool:
@@ -51,8 +53,6 @@ def _is_clean_as_written(text: str, view: View) -> bool:
 
 
 def _is_clean_across_lines(view: View) -> bool:
-    if "\n" not in view.text:
-        return True
     together = line_wraps.joined(view)
     return together is None or not _PRESENCE.of(together.data)
 

@@ -15,15 +15,10 @@ from decklog.stores.base import Store
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.rows import STREAM_SIZE, number_of
 from decklog.stores.overview import recent, spending, tallies, waiting
-from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.budgets import BudgetStanding, standings
-from decklog.stores.overview.money import MoneyPicture, spent
-from decklog.stores.overview.picture import RunPicture, Wished, drawn
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, check_marks, look
-from decklog.stores.overview.search import Asked, SearchResult, searched
 from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_task
-from decklog.stores.overview.summary import Summary, sentence
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.overview.wanted import Wanted
 from decklog.values import from_json, to_json
@@ -35,7 +30,12 @@ if TYPE_CHECKING:
 
     from decklog.records import Record
     from decklog.stores.base import Parts
+    from decklog.stores.overview.board import BoardColumn
+    from decklog.stores.overview.money import MoneyPicture
+    from decklog.stores.overview.picture import RunPicture
+    from decklog.stores.overview.search import SearchResult
     from decklog.stores.overview.spending import Charged
+    from decklog.stores.overview.summary import Summary
 
     T = TypeVar("T")
 
@@ -104,7 +104,10 @@ class _Base:
 
 
 class Overview(Store):
-    """Shows how runs and tasks stand, what waits for a person, and what it costs."""
+    """Shows how runs and tasks stand, what waits for a person, and what it costs.
+
+    Whatever only one verb needs is loaded by it: every call that names a run asks for its word.
+    """
 
     derived = (tallies.TABLE, spending.TABLE, spending.TOTALS, spending.MARKS, spending.OPEN)
 
@@ -122,7 +125,7 @@ class Overview(Store):
         self._schedules = schedules
 
     @reads_in_steps
-    def now(self, *, limit: int = 12) -> Summary:
+    def now(self, *, limit: int = 12) -> "Summary":
         """Say what waits for a person, what runs, what has gone quiet and what it costs: in a sentence, with its proof.
 
         Of what waits and of the runs that go on, the first `limit` are listed. What schedules say is due appears with it.
@@ -206,7 +209,7 @@ class Overview(Store):
         tasks: int = 50,
         after: str | None = None,
         board: int = 0,
-    ) -> RunPicture:
+    ) -> "RunPicture":
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
 
         Lanes begin at `since`, an entry or a time, and end at the moment that is shown; the strip is that of the whole run.
@@ -214,6 +217,8 @@ class Overview(Store):
         which they were added; `board` has so many of them in each column, as they are now. A size of 0 leaves a part out. Of
         tools and changes, the newest 20,000 entries are looked at.
         """
+        from decklog.stores.overview.picture import Wished, drawn
+
         of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
         sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
         wanted = Wished(at, since, before, of_kind, buckets, **sizes, after=after, board=board and page_size(board))
@@ -221,19 +226,23 @@ class Overview(Store):
         return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(False), record, *past))
 
     @reads_in_steps
-    def money(self, *, days: int = 30, by: SpendKey = SpendKey.MODEL, limit: int = 20) -> MoneyPicture:
+    def money(self, *, days: int = 30, by: SpendKey = SpendKey.MODEL, limit: int = 20) -> "MoneyPicture":
         """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets."""
+        from decklog.stores.overview.money import spent
+
         if not 1 <= days <= MOST_DAYS:
             raise Invalid(f"days is {days}; ask for 1 to {MOST_DAYS}", field="days")
         key, size = enum_of(SpendKey, by, "by"), page_size(limit)
         return self._looked(lambda can_move: spent(self._db, self._base(can_move), days, key.column or "model", size))
 
     @reads_in_steps
-    def board(self, run_id: str, *, per_column: int = 30) -> list[BoardColumn]:
+    def board(self, run_id: str, *, per_column: int = 30) -> "list[BoardColumn]":
         """Show a run's tasks in columns, to do, doing, held and over: the first of each, how many there are, what holds each."""
+        from decklog.stores.overview.board import columns
+
         size = page_size(per_column)
 
-        def look(_history: "Any", _place: "Any", story: "Any") -> list[BoardColumn]:
+        def look(_history: "Any", _place: "Any", story: "Any") -> "list[BoardColumn]":
             base = self._base(False)
             return columns(self._db, run_id, size, story, base.tasks, base.moment.now, base.moment.steady_now)
 
@@ -250,12 +259,14 @@ class Overview(Store):
         since: datetime | None = None,
         limit: int = 20,
         after: str | None = None,
-    ) -> SearchResult:
+    ) -> "SearchResult":
         """Find runs, tasks, lessons, questions, files and whatever was said by words, newest first; `word*` is a beginning.
 
         Of each record only the newest entry counts. Kinds, runs and agents are counted among the newest 1,000 hits; a page
         looks no further than these, and `next` goes on behind them.
         """
+        from decklog.stores.overview.search import Asked, searched
+
         if not words.strip():
             raise Invalid("search needs at least one word", field="words")
         size, place = page_size(limit), cursor_of(after)
@@ -383,7 +394,9 @@ class Overview(Store):
         held_up = base.tasks
         return {task.id: of_task(task, needs_you=task.id in held_up, **times).value for task in facts}
 
-    def _summary(self, size: int, can_move_marks: bool) -> Summary:
+    def _summary(self, size: int, can_move_marks: bool) -> "Summary":
+        from decklog.stores.overview.summary import Summary, sentence
+
         base = self._base(can_move_marks)
         check_marks(base.charged, can_move_marks)
         found = self._look(base, _NEWEST_GOING_ON, {})
