@@ -223,11 +223,17 @@ def _value_end(view: View, reader: Pattern, start: int, limit: int) -> int:
             end = reader.end_at(view.data, end + 5, limit)
         elif end > start and (doubled := _DOUBLED.match(view.text, end)) and doubled[1] == quote and opening == 1:
             end = reader.end_at(view.data, doubled.end(), limit)
-        elif view.text[end : end + 1] == "\n" and view.width(end) > 2 and (rest := _ESCAPED_REST[quote].match(view.text, end)):
+        elif _is_escaped_break(view, start, end) and (rest := _ESCAPED_REST[quote].match(view.text, end)):
             end = rest.end()
         else:
             break
     return end
+
+
+def _is_escaped_break(view: View, start: int, end: int) -> bool:
+    """Tell whether a line ends by an escape in a value: by two of them, or by one where bytes are written: `b'_5#y2L\\n'`."""
+    widest = 1 if view.text[start - 2 : start - 1] == "b" else 2
+    return view.text[end : end + 1] == "\n" and view.width(end) > widest
 
 
 def _long_end(text: str, quotes: str, start: int, end: int) -> int:

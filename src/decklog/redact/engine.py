@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator
 from operator import itemgetter
 
-from decklog.redact import encoded, line_wraps
-from decklog.redact.finder import SIGNS, find_all, find_as_written, find_joined, find_marked
+from decklog.redact import encoded, line_wraps, told
+from decklog.redact.finder import SIGNS, TOLD_NUMBER, find_all, find_as_written, find_joined, find_marked
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.patterns.presence import Presence
 from decklog.redact.rules.table import RULES
@@ -20,41 +20,62 @@ _SHORTEST_AGAIN, _LONGEST_AGAIN = 8, 256
 # Each is looked for once in the whole text, so their number bounds the work.
 _MOST_AGAIN = 64
 _WRITTEN = Pattern(r"(?i)net us(?:e|er)[ \t]")
+_ENCODED_NUMBER, _WRITTEN_NUMBER = len(SIGNS), len(SIGNS) + 1
+_EVERY = range(len(SIGNS) + 2)
+_EACH = dict(enumerate((*SIGNS, encoded.SIGN, _WRITTEN.source)))
+_TOGETHER = ((0,), (1, _ENCODED_NUMBER), (2,), (3, TOLD_NUMBER), (5, _WRITTEN_NUMBER))
 # Lines are as good as texts of their own here: many texts are looked at as the lines of one.
-_PRESENCE = Presence([f"(?m){sign}" for sign in (*SIGNS, encoded.SIGN, _WRITTEN.source)])
-_ENCODED_NUMBER = len(SIGNS)
+_PRESENCE = Presence([{number: f"(?m){_EACH[number]}" for number in group} for group in _TOGETHER])
+# Longer texts are searched for everything: what a look costs matters where there is little else to do.
+_LONGEST_LOOK = 4_096
 
 
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
-    if is_clean(text):
+    view = looked_through(text)
+    signs = _signs(view)
+    if not signs and _is_clean_otherwise(text, view):
         return text, False
-    redacted, changed = _as_written(text)
+    redacted, changed = _as_written(text) if _WRITTEN_NUMBER in signs or not view.is_plain else (text, False)
+    if changed:
+        view = looked_through(redacted)
+        signs = _signs(view)
     for _ in range(_MOST_ROUNDS):
-        redacted, touches = _scan_once(redacted)
+        redacted, touches = _scan_once(redacted, view, signs)
         changed = changed or touches is not None
         # What stands beside a marker may show as a secret only now; a long text is read again if it touches.
         if touches is None or not (touches or len(redacted) < _SHORT):
             break
+        view = looked_through(redacted)
+        signs = _signs(view)
     return redacted, changed
 
 
 def is_clean(text: str) -> bool:
     """Tell whether a text has no sign of any secret, nor has a line of it."""
     view = looked_through(text)
-    if _PRESENCE.of(view.data):
-        return False
-    return _is_clean_as_written(text, view) and ("\n" not in view.text or _is_clean_across_lines(view))
+    return not _signs(view) and _is_clean_otherwise(text, view)
 
 
-def _is_clean_as_written(text: str, view: View) -> bool:
-    """Tell whether nothing is in the text itself that its view without signs does not show."""
-    return view.is_plain or _WRITTEN.find(to_bytes(text), 0) is None
+def _signs(view: View) -> Collection[int]:
+    """Give the numbers of what a text must be searched for."""
+    if len(view.data) > _LONGEST_LOOK:
+        return _EVERY
+    signs = _PRESENCE.of(view.data)
+    if "\n" in view.text and TOLD_NUMBER not in signs and told.may_tell_below(view.data):
+        return [*signs, TOLD_NUMBER]
+    return signs
+
+
+def _is_clean_otherwise(text: str, view: View) -> bool:
+    """Tell whether nothing shows in the text itself, nor across its lines, that its view without signs does not show."""
+    is_clean_as_written = view.is_plain or _WRITTEN.find(to_bytes(text), 0) is None
+    return is_clean_as_written and ("\n" not in view.text or _is_clean_across_lines(view))
 
 
 def _is_clean_across_lines(view: View) -> bool:
     together = line_wraps.joined(view)
-    return together is None or not _PRESENCE.of(together.data)
+    return together is None or not _signs(together)
 
 
 def _as_written(text: str) -> tuple[str, bool]:
@@ -66,10 +87,8 @@ def _as_written(text: str) -> tuple[str, bool]:
     return (_marked(text, view, found)[0], True) if found else (text, False)
 
 
-def _scan_once(text: str) -> tuple[str, bool | None]:
+def _scan_once(text: str, view: View, signs: Collection[int]) -> tuple[str, bool | None]:
     """Replace what shows; True if a marker now touches a word, which may be a secret of its own."""
-    view = looked_through(text)
-    signs = _PRESENCE.of(view.data)
     found = [*find_all(view, signs), *_find_encoded(view, signs)]
     if "\n" in view.text:
         starts = {secret.start for secret in found}
@@ -124,7 +143,7 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
 
 def _across_lines(text: str, together: View) -> Iterator[Found]:
     """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
-    signs = _PRESENCE.of(together.data)
+    signs = _signs(together)
     marked = find_marked(together, signs)
     others = [] if together.is_whole else find_joined(together, signs)
     others += _find_encoded(together, signs)

@@ -210,6 +210,8 @@ def is_real(rule: Rule, secret: str) -> bool:
     """Tell a secret from something of the same shape that stands for one, or for nothing."""
     if rule.name == "private-key":
         return values.has_key_body(secret)
+    if rule.name == "app-password":
+        return phrases.is_in_fours(secret)
     if rule.name == "pin" and _ROUND.fullmatch(secret):
         return False
     if rule.name == "typed-password":
@@ -256,6 +258,7 @@ _JOINED = (_Family(_PLACED.sign, _PLACED.find), _Family(assignments.SIGN, assign
 # An argument of a program stands in one line.
 _FAMILIES = (*_MARKED, *_JOINED, _Family(_TOOLS.sign, _TOOLS.find))
 SIGNS = tuple(family.sign for family in _FAMILIES)
+TOLD_NUMBER = SIGNS.index(told.SIGN)
 _EVERY = range(len(_FAMILIES))
 
 

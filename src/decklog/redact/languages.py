@@ -131,7 +131,8 @@ def _is_told(whole: str, value: str, *, is_tied: bool) -> bool:
         # There are no blanks between words: a number in one is counted with what is counted beside it.
         is_odd = bool(_NUMBER_OR_SIGN.search(value)) and any(map(str.isdigit, value))
         return is_tied and is_odd and not _COUNTERS.search(value)
-    if is_tied and (lookalikes.is_signed(value) or lookalikes.is_counted(value)) and not values.is_placeholder(value):
+    is_odd = lookalikes.is_signed(value) or lookalikes.is_counted(value) or lookalikes.is_unmistakable(value)
+    if is_tied and is_odd and not values.is_placeholder(value):
         return True
     return values.is_told_plainly(value) if is_tied else values.is_told(value)
 

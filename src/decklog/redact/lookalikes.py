@@ -97,6 +97,8 @@ def is_leet(value: str) -> bool:
 
 _SIGNED = prepared(r"(?=[^\W\d_]*[!#$%^&*+~?])[^\W\d_][\w.-]*[!#$%^&*+~?]+(?:[\w.-]+[!?]*|(?<=[!?]{2}))")
 _SIGN_WITHIN = prepared(r"[A-Za-z0-9]+[!#$^&~+][A-Za-z0-9!#$^&~+.?]*[A-Za-z0-9][!?]*")
+_JOINED_TWO = prepared(r"([A-Za-z0-9]{3,})([-_@=])([A-Za-z0-9]{2,})[!?]?")
+_DIGITS_AND_LETTERS = prepared(r"\d{2,}[a-z]|[a-z]\d{2,}")
 _COUNTED = prepared(r"[^\W\d_]{3,}[-_.]?\d{1,6}[!?]?")
 _HYPHENED = prepared(r"[a-z]{3,}(?:-[a-z]{2,}){1,4}")
 _SAID_BEFORE = word_set(
@@ -124,9 +126,22 @@ def is_signed(value: str) -> bool:
 
 def is_unmistakable(value: str) -> bool:
     """Tell whether letters have both a number and a sign among them, as nothing else in a sentence has: `wren+398Ye`."""
-    if not 7 <= len(value) <= 40 or not _SIGN_WITHIN.fullmatch(value):
+    if not 7 <= len(value) <= 40 or sum(map(str.isalpha, value)) < 3 or not any(map(str.isdigit, value)):
         return False
-    return sum(map(str.isalpha, value)) > 2 and any(map(str.isdigit, value))
+    return bool(_SIGN_WITHIN.fullmatch(value)) or _is_jumbled_join(value)
+
+
+def _is_jumbled_join(value: str) -> bool:
+    """Tell whether two words joined by a sign that names have too are none: `sleet-Td77`, `Coruja@120e`, but not `Ubuntu-22`."""
+    joined = _JOINED_TWO.fullmatch(value)
+    if not joined or value.islower() or value.isupper() or len(value) < 8:
+        return False
+    first, sign, last = joined.groups()
+    if any(part.rstrip("0123456789").lower() in BENIGN_WORDS for part in (first, last)):
+        return False
+    if sign in "@=":
+        return bool(_DIGITS_AND_LETTERS.search(last))
+    return first.islower() and not last.islower() and not last.isupper()
 
 
 def is_counted(value: str) -> bool:

@@ -15,13 +15,15 @@ _TALK = (
     missing expected error errors option minlength maxlength zeichen caractères caracteres caratteri znaków tecken
     tekens dígitos merkkiä karakter tegn znaků cifre ziffern stellen mindestens moins menos almeno mínimo minimum
     minst minimaal chiffres cifras lettres failed denied found code status http commit commits exit file files
-    directory empty hint weak strong
+    directory empty hint weak strong hash hashed digest
     """
 )
 _LITTLE = word_set("on the a an of to in is and or my our at by with for from it this that no not")
 _SIGNED_WORD = prepared(r"[^\W_][\w!@#$%^&*+~?.-]*")
 _MIXED = prepared(r"[^\W\d_]\d|\d[^\W\d_]|[!@#$%^&*+~?](?=.)")
 _UNIT = prepared(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|bit|am|pm)?[.,:]?")
+_FOURS = prepared(r"[a-z]{4}(?: [a-z]{4}){3}")
+_UNSPOKEN = prepared(r"[^aeiouy]{4}|[aeiou]{3}|[bcdfgjkmpqtvxz]{3}|^(?:[bcdfghjklmnpqrtvwxz][bcdfgjkmnpqtvxz])|q[^u]|[jqxz]$")
 _LABEL_PART = prepared(r"[- ]+")
 # The word for a secret, or the beginning or the end of one, in the languages that forms are translated to.
 _WORD_FOR_SECRET = prepared(
@@ -62,6 +64,11 @@ def is_bare_phrase(value: str) -> bool:
     if len(words) < 3 or words[0].isdigit() or not any(map(str.isdigit, words)) or not is_odd_phrase(value):
         return False
     return (BENIGN_WORDS - _LITTLE).isdisjoint(map(str.lower, words))
+
+
+def is_in_fours(value: str) -> bool:
+    """Tell whether a value is four groups of four letters that are no words, as mail providers give them to programs."""
+    return bool(_FOURS.fullmatch(value)) and sum(bool(_UNSPOKEN.search(group)) for group in value.split()) > 1
 
 
 def is_label(value: str) -> bool:

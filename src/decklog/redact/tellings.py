@@ -210,7 +210,7 @@ def _are_unrelated(words: Sequence[str], *, least: int) -> bool:
 
 
 def _is_passphrase(text: str, start: int, value: str) -> bool:
-    if values.is_told_phrase(value):
+    if values.is_told_phrase(value) or phrases.is_in_fours(value):
         return True
     return text[start : start + 10].lower() == "passphrase" and _are_unrelated(value.split(), least=4)
 
@@ -263,6 +263,7 @@ _BEING = (
     r"(?:is|was|are|were|remains|stays|equals|became|will be|used to be|has (?:always )?been|ends up being|turned out to be)"
     r"(?: (?:now|still|currently|always|just|simply|only|literally|again))*"
 )
+_WHOM = r"['\"][^'\"\n]{1,120}['\"]"
 _LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|credentials?|creds?|zugangsdaten|account"
 _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
@@ -356,8 +357,10 @@ TELLINGS: tuple[Telling, ...] = (
         _is_told,
     ),
     Telling("told-password", _NAMED, " \t-", rf"[ \t]*->[ \t]*{_QUOTE}{_VALUE}", _is_told),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,3}}to[ \t:]+{_QUOTE}{_VALUE}", _is_set_to),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+for[ \t]+['\"][^'\"\n]{{1,120}}['\"]:[ \t]+{_VALUE}", _is_asked_for),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,6}}to[ \t:]+{_QUOTE}{_VALUE}", _is_set_to),
+    Telling(
+        "told-password", _NAMED, " \t", rf"[ \t]+for[ \t]+{_WHOM}(?::|[a-z \t]*[ \t]to)[ \t]+{_QUOTE}{_VALUE}", _is_asked_for
+    ),
     Telling(
         "told-password",
         _NAMED,

@@ -37,12 +37,9 @@ def _tied() -> Iterator[str]:
         yield f"(?:{opening})[{ties}]" if characters else opening
 
 
-# Without any of these there is nothing to find: most places where something could be told go on in another way. Two letters of
+# Without any of these a line has nothing to find: most places where something could be told go on in another way. Two letters of
 # another alphabet are two question marks in a view's bytes.
-SIGN = (
-    rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_tied())})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING})[^\n]*\n"
-    rf"|\)\s*values\s*\(|\?\?|toCharArray|{_COMMENTS.source}"
-)
+SIGN = rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_tied())})|\)\s*values\s*\(|\?\?|toCharArray|{_COMMENTS.source}"
 _AS = prepared(r"(?i)[ \t]+as[ \t]|,?[ \t]+(?:that|it|this|which)\b")
 _QUOTED_BEFORE = prepared(r"[\"'`]([^\"'`\n]{8,64})[\"'`]$")
 _EACH_OPENING = [prepared(f"(?i)(?:{telling.opening})") for telling in TELLINGS]
@@ -50,6 +47,11 @@ _rests: dict[int, Pattern] = {}
 _known: dict[bytes, tuple[int, ...]] = {}
 _together: dict[tuple[int, ...], Pattern] = {}
 _GROUP = prepared(r"(?<!\\)\((?!\?)")
+
+
+def may_tell_below(data: bytes) -> bool:
+    """Tell whether a line may tell what the next one is, which needs less of a sign."""
+    return _OPENINGS.find(data, 0) is not None
 
 
 def find(view: View) -> Iterator[Found]:

@@ -13,6 +13,11 @@ _LONG_WORD = 24
 _RANGE = prepared(r"\d{1,3}-\d{1,4}")
 _QUOTED_WITHIN = prepared(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9][\"'`]?")
 
+# A command that a pipe leads to, and what a style sheet says of an element that has the name.
+_IN_PROGRAMS = prepared(
+    r"[A-Z][a-z]+(?:[A-Z][a-z]+)?-[A-Z]\w+|(?:focus|hover|active|disabled|checked|invalid|valid|required|not)[-\w]*[({:]"
+)
+
 
 class Head(NamedTuple):
     """A name that announces a secret, how a value is tied to it, and how that is quoted."""
@@ -71,9 +76,13 @@ def _is_label(head: Head, value: str) -> bool:
 
 def _is_program(head: Head, value: str, after: str) -> bool:
     """Tell whether a bare value is an expression of a program or the beginning of a table."""
+    if value[:2] in ("{}", "[]", "()") or (head.tie in ("|", ":") and _IN_PROGRAMS.match(value)):
+        return True
     if value[0] in "{[" and after == ":" and value[1:].replace("-", "_").isidentifier():
         return True
     if not values.is_code(value, after) or (head.is_setting and not values.is_reference(value)):
+        return False
+    if head.kind == "password" and after in ("", "\n", "\r") and head.tie == ":" and _mixes_all(value):
         return False
     return not (head.kind == "password" and after in ("", "\n", "\r", " ") and values.is_capped(value))
 
@@ -215,6 +224,16 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
 def _mixes(value: str) -> bool:
     """Tell whether a value has both letters and something else."""
     return any(map(str.isalpha, value)) and not value.replace("_", "").isalpha()
+
+
+def _mixes_all(value: str) -> bool:
+    """Tell whether a value has capitals, small letters, numbers and two kinds of signs, as no expression has."""
+    signs = {char for char in value if not char.isalnum()}
+    return (
+        len(signs) > 1
+        and all(any(map(kind, value)) for kind in (str.isupper, str.islower, str.isdigit))
+        and signs.isdisjoint("()[]{}=/")
+    )
 
 
 def _has_oddity(value: str) -> bool:

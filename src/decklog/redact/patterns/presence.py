@@ -1,27 +1,40 @@
-"""Tells by one pass which of several patterns a text has."""
+"""Tells which of several ways of finding secrets a text need be searched by."""
 
-from collections.abc import Callable, Collection, Sequence
-from functools import cached_property
+import re
+from collections.abc import Collection, Sequence
 
-import re2
+from decklog.redact.patterns.pattern import Pattern
 
-from decklog.redact.patterns.pattern import options
+_COUNTED = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
+_LEAST = 4
+
+
+def loosened(pattern: str) -> str:
+    """Give a pattern that also matches where something stands more often, or less often, than a few times.
+
+    What counts up to a hundred needs a hundred times the tables, and is new to them with nearly every text.
+    """
+    return _COUNTED.sub(_uncounted, pattern)
+
+
+def _uncounted(count: re.Match[str]) -> str:
+    least, most = int(count[1]), int(count[3] or 0) if count[2] else int(count[1])
+    if least <= _LEAST and 0 < most <= _LEAST:
+        return count[0]
+    return ("*", "+")[least] if least < 2 else f"{{{min(least, _LEAST)},}}"
 
 
 class Presence:
-    """Several patterns, asked for together: most texts have none of them, and one look says so.
+    """The signs of several ways of finding, in groups that are looked for together: most texts have none of them.
 
-    Unlike a single pattern it has one way of matching only, whose tables are begun anew when they outgrow their room.
+    All in one group would be one look, whose tables have to tell apart whatever comes together in a text, and grow without end.
     """
 
-    def __init__(self, sources: Sequence[str]) -> None:
-        self._sources = sources
+    def __init__(self, groups: Sequence[dict[int, str]]) -> None:
+        self._groups = [
+            (Pattern("|".join(f"(?:{loosened(sign)})" for sign in group.values())).find, tuple(group)) for group in groups
+        ]
 
-    @cached_property
-    def of(self) -> Callable[[bytes], Collection[int]]:
-        """Give the numbers of the patterns that are in a text."""
-        together = re2.Set.SearchSet(options())
-        for source in self._sources:
-            together.Add(source.encode("latin-1"))
-        together.Compile()
-        return together._set.Match  # type: ignore[no-any-return]
+    def of(self, data: bytes) -> Collection[int]:
+        """Give the numbers of those whose sign, or that of another in its group, is in a text."""
+        return [number for find, numbers in self._groups if find(data, 0) is not None for number in numbers]

@@ -57,6 +57,17 @@ CALLS: tuple[Rule, ...] = (
     ),
     rule(
         "connection-password",
+        "(",
+        r"[^\"'\n]{4,}",
+        before="credentials",
+        start=_ARGUMENTS,
+        keep=r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*[\"']){3}",
+        until=r"[\"'][ \t]*\)",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "connection-password",
         "credential basic_auth",
         r"[^\"'\n]{4,}",
         keep=r"(?i:(?:credentials?(?:::|\.|->)(?:new|of|basic|create|from)\(|basic_auth )[ \t]*[\"'][^\"'\n]*[\"']"
@@ -73,6 +84,14 @@ CALLS: tuple[Rule, ...] = (
         until=r"[\"']",
         odd=True,
         glued=True,
+    ),
+    rule(
+        "build-secret",
+        "buildconfigfield resvalue",
+        r"[^\"'\\\n]{8,}",
+        keep=r"(?i:(?:buildConfigField|resValue)[ (][ \t]*[\"'][\w.]+[\"'],[ \t]*"
+        r"[\"']\w*(?:secret|token|password|key)\w*[\"'],[ \t]*[\"'](?:\\?[\"'])?)",
+        odd=True,
     ),
     rule("connection-password", "sp_addlogin", r"[^\"'\n]{4,}", keep=r"(?i:sp_addlogin[ \t]+N?'[^'\n]*',[ \t]*N?')"),
     rule(

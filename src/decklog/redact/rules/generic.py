@@ -440,6 +440,15 @@ COMMANDS: tuple[Rule, ...] = (
         r"|basicAuth)\()\s*[\"'][^\"'\n]+[\"'],\s*[\"']",
     ),
     rule(
+        "app-password",
+        "pass",
+        r"[a-z]{4}(?: [a-z]{4}){3}",
+        start=r"(?i:pass(?:word|wd)?[\"']?[ \t]*[:=][ \t]*[\"']?)[a-z]{4} [a-z]{4} ",
+        keep=r"(?i:pass(?:word|wd)?[\"']?[ \t]*[:=][ \t]*[\"']?)",
+        until=r"(?:[\"'\s]|$)",
+        glued=True,
+    ),
+    rule(
         "command-password",
         "requirepass masterauth",
         r"[^\s\"']+",
@@ -456,7 +465,7 @@ COMMANDS: tuple[Rule, ...] = (
         "echo printf",
         r"[^\s\"'|][^\"'|\n]{0,120}?",
         keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"']%s\s?[\"'][ \t]+)?[\"']?",
-        until=r"[\"']?[ \t]*\|[ \t]*(?:sudo -S|chpasswd|passwd\b"
+        until=r"[\"']?[ \t]*\|[ \t]*(?:sudo -S|(?:sudo[ \t]+)?chpasswd|passwd\b"
         r"|(?:docker|podman|helm|oras|skopeo|crane)\b[^\n|]{0,120}--password-stdin)",
     ),
     rule(

@@ -119,6 +119,7 @@ MODELS: tuple[Rule, ...] = (
 )
 
 PACKAGES: tuple[Rule, ...] = (
+    rule("npm-token", "npm_", r"npm_[A-Za-z0-9]{36}\b", glued=True),
     rule("npm-token", "npm_", r"npm_[A-Za-z0-9]{20,}", random=True),
     rule("pypi-token", "pypi-", r"pypi-(?:AgE|[A-Za-z0-9])[\w-]{30,}", random=True),
     rule("docker-token", "dckr_", r"dckr_(?:pat|oat)_[\w-]{20,}", glued=True),

@@ -108,7 +108,7 @@ VAULTS: tuple[Rule, ...] = (
     rule("pulumi-token", "pul-", r"pul-[0-9a-f]{40}"),
     rule("doppler-token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
     rule("1password-token", "ops_eyj a3-", r"ops_eyJ[\w+/=-]{40,}|A3-[A-Z0-9]{6}-[A-Z0-9-]{24,}"),
-    rule("age-key", "age-secret-key-", r"(?i:AGE-SECRET-KEY-(?:PQ-)?1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{40,})"),
+    rule("age-key", "age-secret-key-", r"(?i:AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{40,})"),
     rule("infisical-token", "st.", r"st\.[0-9a-f-]{24,36}\.[0-9a-f]{32}\.[0-9a-f]{32}"),
     rule(
         "okta-token",
@@ -156,6 +156,20 @@ BUILDS: tuple[Rule, ...] = (
     rule("val-town-token", "vtwn_", r"vtwn_[A-Za-z0-9]{16,}"),
     rule("trigger-key", "tr_", r"tr_(?:dev|prod|stg|pat)_[A-Za-z0-9]{16,}"),
     rule("inngest-key", "signkey-", r"signkey-(?:prod|test|branch|dev)-[0-9a-f]{32,}"),
+    rule(
+        "artifactory-key",
+        "jfrog-art-api",
+        r"[\w.~+/=-]{16,}",
+        keep=r"(?i:X-JFrog-Art-Api(?:-Key)?[\"']?[ \t]*[:=][ \t]*[\"']?)",
+        glued=True,
+    ),
+    rule(
+        "composer-token",
+        "-oauth -token",
+        r"[\w.-]{16,}",
+        keep=r"[\"'](?:github|gitlab|bitbucket)-(?:oauth|token)[\"'][ \t]*:[ \t]*\{\s*[\"'][\w.-]+[\"'][ \t]*:[ \t]*[\"']",
+        glued=True,
+    ),
     rule(
         "npm-registry-auth",
         "_auth",

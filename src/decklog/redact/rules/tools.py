@@ -41,6 +41,13 @@ LOGINS: tuple[Rule, ...] = (
         odd=True,
         glued=True,
     ),
+    rule(
+        "command-secret",
+        "alias config",
+        r"[^\s\"']{8,}",
+        keep=r"\bmc[ \t]+(?:--?[\w-]+[ \t]+)*(?:alias[ \t]+set|config[ \t]+host[ \t]+add)[ \t]+[\w./-]+[ \t]+[\"']?https?://[^\s\"']+[\"']?"
+        r"[ \t]+[\"']?[\w.@-]+[\"']?[ \t]+[\"']?",
+    ),
     rule("command-password", "_pw", _BARE, keep=r"(?:input|owner|user)_pw[ \t]+[\"']?"),
     rule("command-password", "ldappasswd", _BARE, keep=rf"ldappasswd\b(?:{_QUIET}|[ \t]+)-[as][ \t]*[\"']?"),
     rule(
