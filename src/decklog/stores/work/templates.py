@@ -91,7 +91,10 @@ class Templates(Store):
         found = self._newest(name) if version is None else self._seek(Template, (name, version))  # type: ignore[arg-type]
         if found is None:
             which = name if version is None else f"{name}, version {version}"
-            raise NotFound(f"there is no template {which}", hint="List what there is: decklog templates find", name=name)
+            from decklog.db.near_ids import meant
+
+            hint = meant(self._db, "templates", name, "List what there is: decklog templates find", column="name")
+            raise NotFound(f"there is no template {which}", hint=hint, name=name)
         return found
 
     @reads
