@@ -31,7 +31,7 @@ def test_a_new_log_says_the_two_commands_to_start_and_that_nothing_waits(decklog
     assert said.code == 0
     assert said.out.startswith("Nothing has happened in this log yet.\n")
     assert "decklog runs start" in said.out
-    assert "decklog tasks add" in said.out
+    assert "decklog plan" in said.out
 
 
 def test_a_decision_that_waits_is_exit_code_seven(busy: Path, decklog: Program) -> None:

@@ -12,7 +12,6 @@ from tests.cli.screens import Terminal
 from tests.cli.test_terminal import HOSTILE
 from tests.waiting import wait_until
 
-PASSWORD = "correct " + "horse battery"
 QUICK = ("--seconds", "0.1")
 
 
@@ -86,25 +85,6 @@ def test_a_denial_needs_a_reason_and_escape_decides_nothing(log: Decklog, log_fo
         top.press("mo\n")
         wait_until(lambda: top.shows("denied by mo"))
     assert log.approvals.get(asked.id).rationale == "too early"
-
-
-def test_where_a_manager_is_bound_the_password_is_asked_for_and_not_shown(log: Decklog, log_folder: Path) -> None:
-    log.trust.bind("ana", "cli", password=PASSWORD)
-    asked = ask(log)
-    with Terminal("top", *QUICK, cwd=log_folder) as top:
-        wait_until(lambda: top.shows("Push feature/commas?"))
-        top.press("a\n")
-        wait_until(lambda: top.shows("Password of ana:"))
-        top.press("wrong password\n")
-        wait_until(lambda: top.shows("Nothing was decided:"))
-        top.press("afine\n")
-        wait_until(lambda: top.shows("Password of ana:"))
-        top.press(PASSWORD)
-        wait_until(lambda: top.shows("•" * len(PASSWORD)))
-        top.press("\n")
-        wait_until(lambda: top.shows("granted by ana"))
-        assert PASSWORD.encode() not in top.sent
-    assert log.approvals.get(asked.id).is_proven
 
 
 def test_what_is_not_in_the_log_is_granted_by_its_digest_alone(log: Decklog, log_folder: Path) -> None:

@@ -27,6 +27,9 @@ def happened(tmp_path_factory: pytest.TempPathFactory) -> Path:
         log.tasks.add("run_1", "work", task_id="t1")
         log.approvals.ask("run_1", "May I?", by="dev", about="x", approval_id="apr_1")
         log.budgets.set(BudgetScope.RUN, scope_id="run_1", limit_microdollars=1)
+        log.tasks.add("run_1", "more work", task_id="lexer", depends_on=["t1"])
+        log.runs.start("every night", run_id="nightly")
+        log.runs.finish("nightly")
         log.runs.start("ended", run_id="run_0")
         log.runs.finish("run_0")
     return path
@@ -57,8 +60,9 @@ def next_call(words: list[str], said: Said) -> list[str]:
     if meant[0] == "decklog":
         return [*meant[1:], *words[len(meant) - 1 :]]
     wrong = re.search(r"--[\w-]+$| '([^']+)'", cause)
-    assert wrong, cause
-    return [near[1] if word == (wrong[1] or wrong[0]) else word for word in words]
+    named = (wrong[1] or wrong[0]) if wrong else cause.split()[-1]
+    assert named in words, cause
+    return [near[1] if word == named else word for word in words]
 
 
 WRONG = [
@@ -136,6 +140,10 @@ WRONG = [
     (["verify", "nobody"], MISSING),
     (["watch", "nobody", "--no-follow"], MISSING),
     (["journal", "get", "run_1", "9999"], MISSING),
+    (["runs", "get", "nightl"], MISSING),
+    (["tasks", "get", "lexr"], MISSING),
+    (["runs", "timeline", "nihgtly"], MISSING),
+    (["notify", "test", "nobody"], MISSING),
     (["done"], MISSING),
     (["block", "x"], MISSING),
     (["next", "--run", "nobody"], MISSING),

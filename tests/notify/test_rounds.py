@@ -2,6 +2,8 @@
 
 import hmac
 import json
+import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -25,12 +27,16 @@ class Hook:
     def __init__(self) -> None:
         self.got: list[tuple[dict[str, str], bytes]] = []
         self.status = 200
+        self.kills: int | None = None
         hook = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 hook.got.append((dict(self.headers.items()), body))
+                if hook.kills is not None:
+                    os.kill(hook.kills, signal.SIGKILL)
+                    hook.kills = None
                 if hook.status == 0:
                     self.connection.close()
                     return
@@ -167,6 +173,32 @@ def test_several_who_send_at_once_send_each_once(log: Decklog, target: str, run_
     assert sorted(hook.told) == [f"Push {number}?" for number in range(6)]
 
 
+def test_a_sender_that_is_killed_in_the_middle_tells_nothing_twice(
+    log: Decklog, target: str, run_id: str, hook: Hook, clock: ManualClock
+) -> None:
+    rule(log, hook)
+    for number in range(3):
+        log.approvals.ask(run_id, f"Push {number}?", by="ada", about=f"{number}")
+    told, begins = os.pipe()
+    sender = os.fork()
+    if sender == 0:
+        os.read(told, 1)
+        with Decklog.open(target, clock=clock) as other:
+            Round(other).run()
+        os._exit(1)
+    hook.kills = sender
+    os.write(begins, b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(sender, 0)[1]) == -signal.SIGKILL
+    os.close(told)
+    os.close(begins)
+    assert Round(log).run().sent == 2
+    clock.advance(minutes=6)
+    assert Round(log).run().notices == []
+    assert sorted(hook.told) == [f"Push {number}?" for number in range(3)]
+    assert sorted(notice.state.value for notice in log.notices.find()) == ["sent", "sent", "unknown"]
+    assert log.journal.verify().ok
+
+
 def fail(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "Change the lexer", max_attempts=1)
     claim = log.tasks.claim(run_id, worker="ada")
@@ -223,6 +255,24 @@ def test_a_command_that_is_not_there_or_fails_says_why(log: Decklog, run_id: str
     assert len(errors) == 2
     assert any("/nowhere/program could not be started" in error for error in errors)
     assert any(error.endswith("ended with 1: no luck") for error in errors)
+
+
+def test_the_desktop_is_told_by_the_program_that_is_there(
+    log: Decklog, run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.notices.add_rule("needs_you", "desktop")  # type: ignore[arg-type]
+    log.approvals.ask(run_id, "--urgency=critical", by="ada", about="x")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program = tmp_path / "notify-send"
+    program.write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {tmp_path}/told\n')
+    program.chmod(0o700)
+    assert Round(log).run().sent == 1
+    words = (tmp_path / "told").read_text().split("|")
+    assert words[:3] == ["--app-name=Decklog", "--", "Decklog: needs you"]
+    assert words[3].startswith("--urgency=critical\n")
+    program.unlink()
+    log.approvals.ask(run_id, "Push?", by="ada", about="y")
+    assert [notice.error for notice in Round(log).run().notices] == ["there is neither notify-send nor osascript here"]
 
 
 def test_a_test_is_sent_at_once(log: Decklog, hook: Hook) -> None:

@@ -12,6 +12,8 @@ _TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "chmod"
 
 # These list all runs at once only with a filter, which nobody but the caller knows.
 _OF_RUNS = ("tasks",)
+# What a store lists by another verb than `find`.
+_LISTED = {"notify_rules": "notices rules", "contradictions": "memory contradictions"}
 
 
 def add_next_step(problem: BaseException, call: "Call") -> None:
@@ -26,7 +28,7 @@ def add_next_step(problem: BaseException, call: "Call") -> None:
 def _step(problem: errors.DecklogError, call: "Call") -> str | None:
     store, path = _command(call.words)
     if isinstance(problem, errors.NotFound):
-        return f"See what there is: decklog {_listing(store)}"
+        return f"See what there is: decklog {_LISTED.get(str(problem.details.get('table'))) or _listing(store)}"
     if isinstance(problem, (errors.Conflict, errors.Denied)):
         shown = _showing(store, problem.details.get("id"))
         return f"See how it stands: decklog {shown}" if shown else f"See what there is: decklog {_listing(store)}"

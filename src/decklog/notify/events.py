@@ -30,9 +30,15 @@ def events(log: "Decklog", event: str, since: "datetime") -> "list[Event]":
 
 
 def _needs_you(log: "Decklog", _since: "datetime") -> "Iterator[Event]":
-    for item in log.overview.waiting(limit=_MOST):
-        if item.is_decision:
-            yield Event(f"{item.kind}:{item.id}", f"{item.what}\n{item.command}", item.run_id)
+    after: str | None = None
+    while True:
+        page = log.overview.waiting(limit=_MOST, after=after)
+        for item in page:
+            if item.is_decision:
+                yield Event(f"{item.kind}:{item.id}", f"{item.what}\n{item.command}", item.run_id)
+        after = page.next
+        if after is None:
+            return
 
 
 def _budgets(log: "Decklog", _since: "datetime") -> "Iterator[Event]":

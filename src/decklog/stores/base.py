@@ -263,7 +263,7 @@ class Store:
         present = self._seek(record_class, record_id)
         name = record_class.noun()
         if present is None:
-            return NotFound(f"there is no {name} {record_id}", table=record_class.table, id=record_id)
+            return self._missing(record_class, record_id)
         state = getattr(present, "state", None) or getattr(present, "status", None)
         return Conflict(
             f"{name} {record_id} is {state or 'in another state'}, which does not allow this",
@@ -285,12 +285,17 @@ class Store:
         """Look a record up; raise `NotFound` when it is not there."""
         found = self._seek(record_class, record_id)
         if found is None:
-            raise NotFound(
-                f"there is no {record_class.noun()} {record_id}",
-                table=record_class.table,
-                id=record_id,
-            )
+            raise self._missing(record_class, record_id)
         return found
+
+    def _missing(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> NotFound:
+        """Say that a record is not there, and which one may have been meant."""
+        from decklog.db.near_ids import meant
+
+        table, is_plain = record_class.table, isinstance(record_id, str)
+        said = record_id if is_plain else ", ".join(map(str, record_id))
+        hint = meant(self._db, table, record_id, column=record_class.identity[0]) if is_plain else None
+        return NotFound(f"there is no {record_class.noun()} {said}", hint=hint, table=table, id=record_id)
 
     def _select(self, record_class: "type[R]", sql: str, **parameters: "Any") -> "list[R]":
         """Run a query for whole records; one that locks them locks their stream first."""

@@ -22,20 +22,26 @@ def lock_run(db: "Database", run_id: str) -> int:
     """
     number = None if run_id.startswith("@") else db.lock_stream(run_id)
     if number is None:
-        raise no_run(run_id)
+        raise no_run(db, run_id)
     return number
 
 
 def check_run(db: "Database", run_id: str) -> None:
     """Refuse a run that is not in the log."""
     if run_id.startswith("@") or number_of(db, run_id) is None:
-        raise no_run(run_id)
+        raise no_run(db, run_id)
 
 
-def no_run(run_id: str) -> NotFound:
+_START = "Start it first: decklog runs start GOAL --run ID"
+
+
+def no_run(db: "Database", run_id: str, otherwise: str = _START) -> NotFound:
+    """Say that a run is not there, and which one may have been meant."""
+    from decklog.db.near_ids import meant
+
     return NotFound(
         f"there is no run {run_id!r}",
-        hint="Start it first: decklog runs start GOAL --run ID",
+        hint=meant(db, "runs", run_id, otherwise),
         table="runs",
         id=run_id,
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from decklog import Conflict, Decklog, Denied, Invalid, LinkKind, NotFound, Record, Task
+from decklog import Conflict, Decklog, Denied, Invalid, LinkKind, ManualClock, NotFound, Record, Schedule, Task
 
 
 @pytest.fixture
@@ -88,6 +88,23 @@ def test_runs_groups_and_plans_can_be_undone_too(log: Decklog, run_id: str) -> N
     log.runs.update(run_id, status="paused")
     with pytest.raises(Conflict, match="status too"):
         log.journal.undo("runs", run_id, reason="x")
+    assert log.journal.verify().ok
+
+
+def test_a_schedule_comes_again_by_its_old_rule(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    added = log.schedules.add(run_id, "nightly", "every day 06:00", title="Sweep")
+    log.schedules.edit(added.id, when="every monday 09:00", zone="Europe/Berlin", title="Mop", reason="x")
+    back = log.journal.undo("schedules", added.id, reason="y")
+    assert isinstance(back, Schedule)
+    assert (back.rule, back.zone, back.task, back.next_at) == (added.rule, added.zone, added.task, added.next_at)
+    log.schedules.pause(added.id, reason="holidays")
+    log.journal.undo("schedules", added.id, reason="no holidays")
+    clock.advance(days=1)
+    assert [task.title for task in log.schedules.run_due()] == ["Sweep"]
+    with pytest.raises(Conflict, match="on which others rely"):
+        log.journal.undo("schedules", added.id, reason="x")
+    clock.advance(days=1)
+    assert [task.title for task in log.schedules.run_due()] == ["Sweep"]
     assert log.journal.verify().ok
 
 

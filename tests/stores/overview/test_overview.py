@@ -154,6 +154,15 @@ def test_a_run_shows_its_last_entry_who_works_and_what_it_spent(log: Decklog, ru
     assert (run.done, run.planned) == (0, 1)
 
 
+def test_what_became_of_a_record_is_said_in_words(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "Change the lexer")
+    assert log.overview.run(run_id).last_said == "planned: Change the lexer"
+    log.approvals.ask(run_id, "Push?", by="ada", about="x", approval_id="push")
+    assert log.overview.run(run_id).last_said == "asked: Push?"
+    log.approvals.decide("push", "granted", by="mo")  # type: ignore[arg-type]
+    assert log.overview.run(run_id).last_said == "answered: granted by mo"
+
+
 def test_a_run_that_is_not_there_is_named(log: Decklog) -> None:
     with pytest.raises(NotFound, match="no run 'nope'"):
         log.overview.run("nope")

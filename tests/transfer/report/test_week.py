@@ -1,6 +1,6 @@
 """A week over all runs, as a manager forwards it."""
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -20,12 +20,12 @@ def week_text(log: Decklog, clock: ManualClock) -> str:
 
 def test_a_week_tells_money_work_answers_lessons_and_what_waits(week_text: str) -> None:
     for said in (
-        "2 runs, 1 completed; 5 tasks done; $16.40 spent; 2 things wait for you.",
-        "- bo asks (commas): May I push the branch trailing-commas?",
-        "- “Write it down” is blocked (commas): The style guide does not say how to write grammars",
-        "| Teach the parser to read trailing commas | needs you | 4 | 1 and 1 blocked | $14.09 |",
+        "2 runs, 1 completed; 5 tasks done; $16.40 spent; 1 decision waits for you; 1 task blocked.",
+        "- May I push the branch trailing-commas? (bo, commas)",
+        "- Write it down (commas): The style guide does not say how to write grammars",
+        "| needs you |              4 | 1 and 1 blocked | $14.09 |",
         "- ana: granted, May the grammar be changed in a minor release? (It only reads more than before)",
-        "| a-model | 5 | $16.40 |",
+        "| a-model |     5 | $16.40 |",
         "- Change the lexer before the parser",
     ):
         assert said in week_text
@@ -37,14 +37,37 @@ def test_the_next_week_has_only_what_still_waits(log: Decklog, clock: ManualCloc
     found = week_of(log, clock.now().date())
     assert (found.runs, found.spent_microdollars, found.decided, found.lessons) == ([], 0, [], [])
     assert found.spent_before_microdollars == 16_397_284
-    assert [asked["asked_by"] for asked in found.asked] == ["bo"]
+    assert [item.by for item in found.waiting] == ["bo"]
     assert [task["title"] for task in found.blocked] == ["Write it down"]
+
+
+def test_what_waits_is_what_now_says_and_nothing_else(log: Decklog, clock: ManualClock) -> None:
+    sample_log.write(log, clock)
+    log.approvals.ask("commas", "Still there?", by="bo", about="x", expires_at=clock.now() + timedelta(minutes=1))
+    clock.advance(minutes=2)
+    log.inbox.post("bo", "Which branch?", severity="question")  # type: ignore[arg-type]
+    log.budgets.set("run", scope_id="commas", limit_microdollars=1)  # type: ignore[arg-type]
+    found = week_of(log, clock.now().date())
+    assert [item.what for item in found.waiting] == [item.what for item in log.overview.now().waiting]
+    assert len(found.waiting) == 3
+
+
+def test_the_columns_of_a_table_stand_under_each_other(week_text: str) -> None:
+    rows = [line for line in week_text.splitlines() if line.startswith("|")]
+    assert len({tuple(place for place, sign in enumerate(row) if sign == "|") for row in rows}) == 2
+
+
+def test_days_that_have_not_come_are_not_told(log: Decklog, clock: ManualClock) -> None:
+    sample_log.write(log, clock)
+    today = clock.now().date()
+    for day, count in ((today, today.weekday() + 1), (today - timedelta(days=7), 7)):
+        assert len(week_of(log, day).days) == count
 
 
 def test_an_empty_log_has_a_week(log: Decklog) -> None:
     assert (
         list(markdown(week_of(log, date(2026, 11, 15))))[2]
-        == "0 runs, 0 completed; 0 tasks done; $0.00 spent; 0 things wait for you."
+        == "0 runs, 0 completed; 0 tasks done; $0.00 spent; nothing waits for you."
     )
 
 

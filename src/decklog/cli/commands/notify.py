@@ -7,9 +7,11 @@ import click
 from decklog.cli.call import Call
 from decklog.cli.show import show
 from decklog.cli.terminal import say
+from decklog.errors import NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from decklog import Notice, NotifyRule
     from decklog.notify.round import Told
 
 # Between two rounds passes at least the first, and at most the second, in seconds.
@@ -57,13 +59,25 @@ def _show(call: Call, told: "Told") -> None:
 
 
 @notify.command()
-@click.argument("rule_id")
+@click.argument("rule_id", required=False)
 @click.pass_obj
-def test(call: Call, rule_id: str) -> int:
-    """Send a notice by a rule now, to see whether it arrives; exit 1 when it did not."""
+def test(call: Call, rule_id: str | None) -> int:
+    """Send a notice now, by one rule or by each, to see whether it arrives; exit 1 when one did not."""
     from decklog.notify import Round
 
     with call.open() as log:
-        notice = Round(log).test(rule_id)
-    show(notice, as_json=call.json)
-    return 0 if notice.state.value == "sent" else 1
+        rules = {rule.id: rule for rule in log.notices.rules()}
+        if rule_id is None and not rules:
+            raise NotFound("there is no rule to send by", hint="Add one: decklog notices add-rule needs_you desktop")
+        notices = [Round(log).test(one) for one in ([rule_id] if rule_id else rules)]
+    if call.json:
+        show(notices if rule_id is None else notices[0], as_json=True)
+    else:
+        for notice in notices:
+            say(_sent(rules[notice.rule_id], notice))
+    return 0 if all(notice.state.value == "sent" for notice in notices) else 1
+
+
+def _sent(rule: "NotifyRule", notice: "Notice") -> str:
+    by = " ".join([rule.channel.value, *rule.target])
+    return f"{notice.state}: {rule.event}, by {by}{f': {notice.error}' if notice.error else ''}"

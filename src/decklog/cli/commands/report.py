@@ -6,7 +6,8 @@ import click
 
 from decklog.cli.call import Call
 from decklog.cli.show import show
-from decklog.cli.terminal import say
+from decklog.cli.styles import STRONG, painted
+from decklog.cli.terminal import put, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def week(call: Call, day: str | None, path: str | None, overwrite: bool) -> int:
         return show(_write_page(found, path, now, overwrite=overwrite), as_json=call.json)
     if call.json:
         return show(found, as_json=True)
-    say("\n".join(markdown(found)))
+    lines = (visible(line) for line in markdown(found))
+    put("\n".join(painted(line, STRONG) if line.startswith("#") else line for line in lines))
     return 0
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 START = (
     'Start a run:  decklog runs start "GOAL"',
-    'Plan a task:  decklog tasks add RUN "TITLE"',
+    'Plan it:      decklog plan "TITLE" "TITLE"',
 )
 _WORD, _DONE, _COST, _AGE = 10, 7, 8, 6
 # Below this width a run is only its goal; from that one on there is room for the strip of the last hour.

@@ -329,9 +329,9 @@ class Journal:
     def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = None) -> Record:
         """Take the last change of a record back, with an entry that says so; undone once more, the change is there again.
 
-        Runs, groups, plans and tasks allow it for what was edited; tasks also for being paused, resumed or abandoned. Leases,
-        money, approvals, trust and what is evidence stay as they are. With `entry`, the number of the change that is meant,
-        it is refused when another came after it.
+        Runs, groups, plans, tasks and schedules allow it for what was edited; tasks and schedules also for being paused or
+        resumed, tasks for being abandoned. Leases, money, approvals, trust and what is evidence stay as they are. With
+        `entry`, the number of the change that is meant, it is refused when another came after it.
         """
         from decklog.stores.journal.undo import Undo
 

@@ -51,7 +51,9 @@ class Tail:
     def _known(self, stream: str) -> None:
         number = number_of(self._db, stream)
         if number is None and not stream.startswith("@"):
-            raise NotFound(f"there is no run {stream!r} to follow")
+            from decklog.db.near_ids import meant
+
+            raise NotFound(f"there is no run {stream!r} to follow", hint=meant(self._db, "runs", stream), stream=stream)
 
     def _next(self, stream: str | None) -> "list[Entry]":
         found: list[Entry] = []

@@ -32,7 +32,7 @@ class Undo:
     def run(self, stream: str, record_id: str, reason: str, meant: int | None) -> Record:
         """Take the last change back, if it is the one that is meant."""
         if not self._class.restores:
-            raise self._never()
+            raise self._never(record_id)
         self._db.lock_stream(stream)
         rows = self._db.rows(_LAST_TWO, {"table": self._class.table, "id": record_id})[1]
         if meant is not None and rows[0][0] != meant:
@@ -80,13 +80,14 @@ class Undo:
         self._writer.change(told, new_stream=False)
         return record_class.from_row(names, row)
 
-    def _never(self) -> DecklogError:
+    def _never(self, record_id: str) -> DecklogError:
         kind = self._class.noun()
         why = "only the manager changes it" if self._class.is_managed else "what it says was so, and others may have acted on it"
         return Denied(
             f"what became of a {kind} is not undone: {why}",
-            hint=f"Say what is true now with a verb of its own: decklog help {self._class.table}",
+            hint=f"Say what is true now instead. See what it became: decklog journal history {self._class.table} {record_id}",
             table=self._class.table,
+            id=record_id,
         )
 
     def _refusal(self, record_id: str, why: str) -> Conflict:

@@ -110,7 +110,9 @@ class Verifier:
         """Walk one stream, and compare the records that it tells of."""
         stream = next((one for one in self._streams()[0] if one.name == name), None)
         if stream is None:
-            raise NotFound(f"there is no stream {name!r}")
+            from decklog.db.near_ids import meant
+
+            raise NotFound(f"there is no stream {name!r}", hint=meant(self._db, "streams", name, column="name"), stream=name)
         Walk(self._db, self.result, self.texts).one(stream)
         Projections(self._db, self._classes, self.result, self.texts).check_stream(name, stream.number)
 

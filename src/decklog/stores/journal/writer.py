@@ -219,9 +219,11 @@ class Writer:
 
     def _start(self, stream: str, new_stream: bool, at: str) -> int:
         if not (new_stream or stream in RESERVED):
+            from decklog.db.near_ids import meant
+
             raise NotFound(
                 f"there is no run {stream!r} to write to",
-                hint="Start it first: decklog runs start GOAL --run ID",
+                hint=meant(self._db, "runs", stream, "Start it first: decklog runs start GOAL --run ID"),
                 stream=stream,
             )
         self._db.count(

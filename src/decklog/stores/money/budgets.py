@@ -78,9 +78,12 @@ class Budgets(Store):
         """Refuse a mistyped scope. Agents are not looked up: they need no record before they begin."""
         sql = _KNOWN.get(scope)
         if sql is not None and self._db.one(f"{sql} limit 1", {"id": scope_id}) is None:
+            from decklog.db.near_ids import meant
+
+            otherwise = "Start or add it first; a group of one run is named RUN/GROUP."
             raise NotFound(
                 f"there is no {scope} {scope_id}, so a budget of it would protect nothing",
-                hint="Start or add it first; a group of one run is named RUN/GROUP.",
+                hint=meant(self._db, "runs", scope_id, otherwise) if scope is BudgetScope.RUN else otherwise,
                 scope=scope.value,
                 scope_id=scope_id,
             )

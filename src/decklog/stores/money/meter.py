@@ -17,7 +17,7 @@ from itertools import islice
 from zlib import crc32
 
 from decklog.clock import to_text
-from decklog.errors import BudgetExceeded, NotFound, Refused
+from decklog.errors import BudgetExceeded, Refused
 from decklog.stores.money.records import (
     COLUMNS,
     Budget,
@@ -31,6 +31,7 @@ from decklog.stores.money.records import (
     place_of,
     span_of,
 )
+from decklog.stores.of_run import no_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Meter:
         Those who charge the same answer to different runs meet at the answer's gate.
         """
         if ("head", stream) not in self._db.memo and self._db.lock_stream(stream) is None and stream[0] != "@":
-            raise NotFound(f"there is no run {stream!r}", hint="Start it first: decklog runs start GOAL --run ID", stream=stream)
+            raise no_run(self._db, stream)
         self.pass_gates({stream, answer_id or stream})
 
     def pass_gates(self, names: "set[str]") -> None:

@@ -8,12 +8,13 @@ from enum import StrEnum
 
 from decklog.clock import to_text
 from decklog.db.where import cursor_of, enum_of, page_size, placed
-from decklog.errors import Busy, Denied, Invalid, LeaseLost, NotFound, ReadOnly
+from decklog.errors import Busy, Denied, Invalid, LeaseLost, ReadOnly
 from decklog.operations import reads, reads_in_steps
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.rows import STREAM_SIZE, number_of
+from decklog.stores.of_run import no_run
 from decklog.stores.overview import recent, spending, tallies, waiting
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.recent import Recent
@@ -164,7 +165,7 @@ class Overview(Store):
         sql, (bound, _) = "select * from runs where id = :run_id", self._db.values.bind({"run_id": run_id})
         found = self._looked(lambda can_move: self._look(self._base(can_move), sql, bound))
         if not found:
-            raise NotFound(f"there is no run {run_id!r}", hint="List them: decklog overview runs", table="runs", id=run_id)
+            raise no_run(self._db, run_id, "List them: decklog overview runs")
         return found[0]
 
     @reads
@@ -272,7 +273,7 @@ class Overview(Store):
         size, place = page_size(limit), cursor_of(after)
         number = None if run_id is None else self._db.read(lambda: number_of(self._db, run_id))
         if run_id is not None and number is None:
-            raise NotFound(f"there is no run {run_id!r}", hint="List them: decklog overview runs", table="runs", id=run_id)
+            raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
         asked = Asked(words, kind, agent, size, place, number, self._db.prepare_search(number), beginning)
         return self._db.read(lambda: searched(self._db, asked, STREAM_SIZE))

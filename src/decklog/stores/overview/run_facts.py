@@ -251,11 +251,24 @@ def _task(lease: "Sequence[Any]", steady_now: datetime) -> "dict[str, object]":
     }
 
 
+# What became of a record, in the words of those who look; of others the table and what happened to it are named.
+_DEEDS = {
+    ("approvals", "added"): "asked",
+    ("approvals", "changed"): "answered",
+    ("criteria", "added"): "to be shown",
+    ("criteria", "changed"): "criterion",
+    ("runs", "added"): "began",
+    ("runs", "changed"): "run",
+    ("tasks", "added"): "planned",
+    ("tasks", "changed"): "task",
+}
+
+
 def _said(fact: "dict[str, Any]") -> str:
     """Say in a line what a run's last entry is."""
     what = fact["subtype"] or fact["kind"]
-    if fact["record_table"]:
-        what = f"{fact['record_table']} {what}"
     text = " ".join((fact["body"] or "").split())
+    if table := fact["record_table"]:
+        what = (text and _DEEDS.get((table, what))) or f"{table} {what}"
     said = f"{what}: {text}" if text else str(what)
     return said if len(said) <= _SHOWN_CHARACTERS else said[: _SHOWN_CHARACTERS - 1] + "…"

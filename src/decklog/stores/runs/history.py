@@ -162,7 +162,7 @@ class History:
     def place(self, run_id: str) -> Place:
         row = None if run_id.startswith("@") else self._db.one(_WHERE, {"run_id": run_id})
         if row is None:
-            raise no_run(run_id)
+            raise no_run(self._db, run_id, "List them: decklog runs find")
         number, head, hash, *mark = row
         return Place(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
 

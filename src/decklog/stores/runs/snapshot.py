@@ -8,6 +8,7 @@ from decklog.errors import NotFound
 from decklog.records import Record
 from decklog.stores.journal.rows import STREAM_SIZE, entries_between, newest_position, number_of
 from decklog.stores.journal.time_index import Times
+from decklog.stores.of_run import no_run
 from decklog.values import from_json
 
 TYPE_CHECKING = False
@@ -81,7 +82,7 @@ class Past:
         """Give the positions right before a run's first entry and of the entry that is meant."""
         number = number_of(self._db, run_id)
         if number is None:
-            raise NotFound(f"there is no run {run_id}", table="runs", id=run_id)
+            raise no_run(self._db, run_id, "List them: decklog runs find")
         start, newest = number * STREAM_SIZE, newest_position(self._db, number)
         if at is None:
             return start, newest

@@ -1,7 +1,7 @@
 """What ties tasks together: what each waits for, what it is a part of, where it came from, and what people said of it."""
 
 from decklog.db.where import Where, enum_of
-from decklog.errors import Conflict, Invalid, NotFound
+from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page
 from decklog.stores.checks import filled
@@ -62,7 +62,7 @@ class Links(Leases):
         for task_id in needed:
             found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
             if not found:
-                raise NotFound(f"there is no task {task_id} to depend on", task_id=task_id)
+                raise self._missing(Task, task_id)
             if found[0].run_id != run_id:
                 raise Invalid(
                     f"task {task_id} is of run {found[0].run_id}; a task depends on tasks of its own run, {run_id}",

@@ -59,6 +59,18 @@ class Schedule(Record):
     """What a run does again and again: one task, or those of a template. Without `next_at` it is paused."""
 
     table = "schedules"
+    restores = (
+        "rule",
+        "zone",
+        "catch_up",
+        "catch_up_limit",
+        "late_seconds",
+        "task",
+        "template",
+        "template_values",
+        "next_at",
+        "reason",
+    )
 
     id: str
     run_id: str

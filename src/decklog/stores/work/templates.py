@@ -91,7 +91,10 @@ class Templates(Store):
         found = self._newest(name) if version is None else self._seek(Template, (name, version))  # type: ignore[arg-type]
         if found is None:
             which = name if version is None else f"{name}, version {version}"
-            raise NotFound(f"there is no template {which}", hint="List what there is: decklog templates find", name=name)
+            from decklog.db.near_ids import meant
+
+            hint = meant(self._db, "templates", name, "List what there is: decklog templates find", column="name")
+            raise NotFound(f"there is no template {which}", hint=hint, name=name)
         return found
 
     @reads
@@ -166,7 +169,8 @@ def planned(tasks: "list[dict[str, object]]") -> "list[dict[str, object]]":
         missing = [other for other in others if other not in names]
         if unknown or missing:
             wrong = f"no {', '.join(unknown)}" if unknown else f"no task {', '.join(map(str, missing))} to refer to"
-            raise Invalid(f"a template knows {wrong} (in its task {task['name']})", field="tasks")
+            hint = f"Its tasks have {', '.join(sorted(_KNOWN))}." if unknown else f"It has {', '.join(names)}."
+            raise Invalid(f"a template knows {wrong} (in its task {task['name']})", hint=hint, field="tasks")
     # Ordered only to find circles: tasks are kept as they were given.
     in_order([{**task, "task_id": task["name"]} for task in named])
     return named

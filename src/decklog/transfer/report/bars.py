@@ -3,6 +3,7 @@
 from html import escape
 
 from decklog.figures import took
+from decklog.transfer.report.document import shown_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def bars(log: "Decklog", tasks: "list[Task]") -> "Iterator[str]":
     shown = rows[:_MOST_BARS]
     start = shown[0][1].started_at
     end = max(attempt.ended_at or log.clock.now() for _, attempt in shown)
-    yield f'<p class="soft">{took(end - start)} from the first attempt to the last.</p>\n'
+    yield f'<p class="soft">{took(end - start)}, from {shown_time(start)} to {shown_time(end)} UTC.</p>\n'
     for task, attempt in shown:
         yield _bar(task, attempt, start, end)
     if len(rows) > len(shown):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     Row = tuple[Any, ...]
 
+_LONGEST_WORD = 24
 _STYLE = """
 :root {
   --ink: #1b2330; --soft: #5a6675; --line: #dfe4ea; --paper: #fff; --tint: #f4f6f9;
@@ -31,13 +32,16 @@ body { margin: 0 auto; max-width: 64rem; padding: 2rem 1.25rem 4rem; overflow-wr
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .35rem } h2 { font-size: 1.1rem; margin: 2.25rem 0 .6rem }
 h3 { font-size: .95rem; margin: 1.25rem 0 .4rem; color: var(--soft) } p { margin: .3rem 0 }
 .soft { color: var(--soft) } .good { color: var(--good) } .bad { color: var(--bad) } .money { color: var(--money) }
+.warn { color: var(--money) }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .6rem }
 .figures { margin: 1.25rem 0; padding: 0 }
 .figures li { list-style: none; background: var(--tint); border-radius: .5rem; padding: .6rem .8rem }
 .figures b { display: block; font-size: 1.25rem; line-height: 1.3 } .figures span { color: var(--soft); font-size: .85rem }
 .needs { background: var(--warn); border-left: 4px solid var(--warn-line); padding: .6rem 1rem; margin: 1.25rem 0 }
-.needs h2 { margin: 0 0 .3rem } ul { padding-left: 1.2rem; margin: .3rem 0 }
+.needs h2 { margin: 0 0 .3rem } .stuck { background: var(--tint); border-color: var(--bad) }
+ul { padding-left: 1.2rem; margin: .3rem 0 }
 table { border-collapse: collapse; width: 100%; font-size: .92rem } th { text-align: left; color: var(--soft); font-weight: 600 }
+th, td { overflow-wrap: break-word } td.long { overflow-wrap: anywhere }
 th, td { padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
 table + table { margin-top: 1.25rem } td.number + td:not(.number), th.number + th:not(.number) { padding-left: .75rem }
 .share { display: grid; grid-template-columns: 12rem 1fr; gap: .75rem; align-items: center; margin: .5rem 0 }
@@ -69,7 +73,9 @@ code { font: .88em ui-monospace, monospace } footer { margin-top: 3rem; color: v
     --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; --tint: #f2f2f2; --warn: #fff; --warn-line: #000;
     --good: #14532d; --bad: #7f1d1d; --money: #000;
   }
-  body { margin: 0; padding: 0; max-width: none; font-size: 10.5pt } h2 { break-after: avoid }
+  @page { margin: 15mm } .figures { grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)) }
+  body { margin: 0; padding: 0; max-width: none; font-size: 10pt } table, .story { font-size: 9pt }
+  h2, h3, thead { break-after: avoid }
   tr, li, .attempt, .needs { break-inside: avoid } .bar, .track, .figures li { print-color-adjust: exact }
 }
 """
@@ -108,10 +114,19 @@ def figures(pairs: "Iterable[tuple[str, str]]") -> str:
 
 def needs_you(items: "list[str]") -> str:
     """Show what waits for a person; nothing when nothing does."""
+    return _called_out("Needs you", items, "needs")
+
+
+def in_the_way(items: "list[str]") -> str:
+    """Show what keeps work from going on; nothing when nothing does."""
+    return _called_out("Blocked", items, "needs stuck")
+
+
+def _called_out(title: str, items: "list[str]", classes: str) -> str:
     if not items:
         return ""
     listed = "".join(f"<li>{escape(item)}</li>" for item in items)
-    return f'<section class="needs"><h2>Needs you ({len(items)})</h2><ul>{listed}</ul></section>\n'
+    return f'<section class="{classes}"><h2>{title} ({len(items)})</h2><ul>{listed}</ul></section>\n'
 
 
 def share(percent: float, words: str) -> str:
@@ -141,7 +156,9 @@ def _class(head: str, numbers: "Row") -> str:
 def _cell(head: str, cell: "Any", numbers: "Row") -> str:
     tone, text = cell if isinstance(cell, tuple) else ("", cell)
     shown = f'<span class="{tone}">{escape(text)}</span>' if tone else escape(text)
-    return f'<td data-name="{escape(head)}"{_class(head, numbers)}>{shown}</td>'
+    # A word that no column has room for may be broken anywhere; others would be too, as soon as there is such a word.
+    kind = _class(head, numbers) or (' class="long"' if max(map(len, text.split()), default=0) > _LONGEST_WORD else "")
+    return f'<td data-name="{escape(head)}"{kind}>{shown}</td>'
 
 
 def shown_time(moment: "datetime") -> str:

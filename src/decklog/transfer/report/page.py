@@ -6,7 +6,7 @@ from itertools import chain
 
 from decklog.figures import counted, dollars, took
 from decklog.transfer.report.bars import bars
-from decklog.transfer.report.document import document, figures, needs_you, share, shown_time, table, write_file
+from decklog.transfer.report.document import document, figures, in_the_way, needs_you, share, shown_time, table, write_file
 from decklog.transfer.report.story import story
 
 TYPE_CHECKING = False
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_TONES = {"met": "good", "granted": "good", "done": "good", "completed": "good"}
+_TONES = {
+    **dict.fromkeys(("met", "granted", "done", "completed"), "good"),
+    **dict.fromkeys(("failed", "blocked", "denied", "expired", "abandoned", "cancelled", "stop", "stale"), "bad"),
+    **dict.fromkeys(("open", "needs you", "quiet"), "warn"),
+}
 # What a reader looks for first.
 _URGENT = ("blocked", "waiting", "paused", "running", "pending", "done", "abandoned")
-_BAD = ("failed", "blocked", "denied", "expired", "abandoned", "cancelled", "stop", "stale", "open", "needs you", "quiet")
 
 
 def write_page(log: "Decklog", run_id: str, path: str | None = None, *, overwrite: bool = False) -> "dict[str, Any]":
@@ -53,6 +56,7 @@ class RunPage:
         head = next(head for head in self._log.journal.heads() if head["stream"] == self._run.id)
         yield from self._summary()
         yield needs_you(list(self._waiting()))
+        yield in_the_way(list(self._in_the_way()))
         yield from chain(self._shown_criteria(), self._money(), self._shown_approvals(), self._shown_tasks())
         yield from bars(self._log, self._tasks)
         yield from story(self._log, self._run.id, head["seq"])
@@ -89,18 +93,21 @@ class RunPage:
         )
 
     def _waiting(self) -> "Iterator[str]":
-        """Name what a person has to look at."""
-        for approval in self._approvals:
-            if approval.state == "open":
-                yield f"{approval.asked_by or 'An agent'} asks: {_flat(approval.question)}"
+        """Name what a person has to say something to, as `decklog now` does."""
+        for item in everything(lambda after: self._log.overview.waiting(limit=200, after=after)):
+            if item.run_id == self._run.id and item.is_decision:
+                yield f"{_flat(item.what)}{f' ({item.by})' if item.by else ''}"
+
+    def _in_the_way(self) -> "Iterator[str]":
+        """Name what keeps the run from going on, or soon will."""
         for task in self._tasks:
             if task.state == "blocked":
-                yield f"“{task.title}” is blocked: {_flat(task.blocker or task.reason)}"
+                yield f"{task.title}: {_flat(task.blocker or task.reason)}"
         for criterion in self._criteria:
-            if criterion.is_stale or criterion.status in ("failed", "blocked"):
-                yield f"Not shown: {criterion.criterion}{f' ({criterion.stale_reason})' if criterion.stale_reason else ''}"
+            if criterion.status in ("failed", "blocked"):
+                yield f"Not shown: {criterion.criterion}"
         for budget in self._budgets:
-            if budget["state"] != "ok":
+            if budget["state"] == "warn":
                 yield f"The budget is {budget['percent']} % spent"
 
     def _shown_criteria(self) -> "Iterator[str]":
@@ -156,7 +163,7 @@ def is_met(criterion: "Criterion") -> bool:
 
 def toned(word: str) -> "Any":
     """Give a word with the tone that it has for whoever answers for the run."""
-    return (_TONES.get(word, "bad" if word in _BAD else ""), word)
+    return (_TONES.get(word, ""), word)
 
 
 def _criterion(one: "Criterion") -> "tuple[Any, ...]":

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.overview.waiting import WaitingItem
     from decklog.stores.runs.run import Run
     from decklog.stores.work.task import Task
 
@@ -46,7 +47,7 @@ class Week:
     days: "list[dict[str, Any]]"
     models: "list[dict[str, Any]]"
     runs: "list[RunWeek]"
-    asked: "list[dict[str, Any]]"
+    waiting: "list[WaitingItem]"
     decided: "list[dict[str, Any]]"
     blocked: "list[dict[str, Any]]"
     lessons: list[str]
@@ -62,6 +63,7 @@ class Week:
 
     def as_dict(self) -> "dict[str, Any]":
         data = {**vars(self), "title": self.title, "tasks_done": self.tasks_done, "runs": [vars(run) for run in self.runs]}
+        data["waiting"] = [item.as_dict() for item in self.waiting]
         return {name: to_text(value) if isinstance(value, datetime) else value for name, value in data.items()}
 
 
@@ -94,7 +96,7 @@ class _Reader:
         self._blocked: list[dict[str, Any]] = []
 
     def read(self) -> Week:
-        spent, runs, questions = self._spent("model"), self._runs(), self._approvals()
+        spent, runs = self._spent("model"), self._runs()
         total = spent["total"]
         return Week(
             start=self._start,
@@ -106,8 +108,8 @@ class _Reader:
             days=self._days(),
             models=spent["rows"],
             runs=runs,
-            asked=[asked for asked in questions if asked["state"] == "open"],
-            decided=[asked for asked in questions if self._is_within(asked["decided_at"]) and asked["decided_by"]],
+            waiting=self._waiting(),
+            decided=self._decided(),
             blocked=self._blocked,
             lessons=self._lessons(),
         )
@@ -119,7 +121,8 @@ class _Reader:
 
     def _days(self) -> "list[dict[str, Any]]":
         spent = {row["key"]: row["cost_microdollars"] for row in self._spent("day")["rows"]}
-        days = [f"{self._start + timedelta(days=number):%Y-%m-%d}" for number in range(7)]
+        passed = min(_SEVEN_DAYS, self._log.clock.now() - self._start)
+        days = [f"{self._start + timedelta(days=number):%Y-%m-%d}" for number in range(passed.days + (passed < _SEVEN_DAYS))]
         return [{"day": day, "microdollars": spent.get(day, 0)} for day in days]
 
     def _runs(self) -> "list[RunWeek]":
@@ -150,10 +153,16 @@ class _Reader:
             tasks_blocked=len(blocked),
         )
 
-    def _approvals(self) -> "list[dict[str, Any]]":
+    def _waiting(self) -> "list[WaitingItem]":
+        """Give what `decklog now` shows to a person, but for what came up after the week."""
+        found = everything(lambda after: self._log.overview.waiting(limit=200, after=after))
+        return [item for item in found if item.is_decision and item.since < self._end]
+
+    def _decided(self) -> "list[dict[str, Any]]":
         found = everything(lambda after: self._log.approvals.find(limit=200, after=after))
         names = ("id", "run_id", "question", "asked_by", "state", "decided_by", "decided_at", "asked_at", "rationale")
-        return [{name: getattr(one, name) for name in names} for one in found if one.asked_at < self._end]
+        decided = (one for one in found if one.decided_by and self._is_within(one.decided_at))
+        return [{name: getattr(one, name) for name in names} for one in decided]
 
     def _lessons(self) -> list[str]:
         since, until = self._start, self._end - timedelta(microseconds=1)
