@@ -17,6 +17,7 @@ from decklog.stores.journal.rows import STREAM_SIZE, number_of
 from decklog.stores.overview import recent, spending, tallies, waiting
 from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.budgets import BudgetStanding, standings
+from decklog.stores.overview.comparison import Comparison, compared
 from decklog.stores.overview.money import MoneyPicture, spent
 from decklog.stores.overview.picture import RunPicture, Wished, drawn
 from decklog.stores.overview.recent import Recent
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         """Knows what the entries of a run add up to; the store of runs does."""
 
         def told(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
+        def beside(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
 
     class Scheduling(Protocol):
         """Makes tasks of schedules whose time has come; the store of schedules does."""
@@ -219,6 +221,14 @@ class Overview(Store):
         wanted = Wished(at, since, before, of_kind, buckets, **sizes, after=after, board=board and page_size(board))
         record = self._journal.record_classes()["tasks"]
         return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(False), record, *past))
+
+    @reads_in_steps
+    def compare(self, before: str, after: str) -> Comparison:
+        """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: how each stands, and which records differ.
+
+        Runs of more than 5,000 entries are shown without `differences`; `runs diff` tells them.
+        """
+        return self._past().beside((before, after), lambda *past: compared(self._db, self._base(False), *past))
 
     @reads_in_steps
     def money(self, *, days: int = 30, by: SpendKey = SpendKey.MODEL, limit: int = 20) -> MoneyPicture:

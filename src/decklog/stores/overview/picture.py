@@ -113,32 +113,53 @@ def drawn(
     db: "Database", wanted: Wished, base: "Any", record: "type[Record]", history: "Any", place: "Any", story: "Any"
 ) -> RunPicture:
     """Draw a run; `base` is what every overview begins with, the last three are what its entries add up to."""
-    run_id, is_now = place.run_id, wanted.at is None
+    run_id = place.run_id
     seq, first = history.entry_for(place, wanted.at), history.entry_for(place, wanted.since, is_end=False)
-    counts = history.tally(place, story, seq)
+    counts, span = history.tally(place, story, seq), (min(first, seq), seq)
     found = _latest(db, run_id, place.start, seq, wanted)
-    shown: Any = look_at_one(db, run_id, counts, base.moment, base.by_run) if is_now else None
-    no_lanes = {"run_id": run_id, "first": first, "last": seq, "attempts": [], "left_out": 0}
     tasks = history.records(place, story, record, str(seq), wanted.tasks, wanted.after) if wanted.tasks else Page()
     times = base.moment.now, base.moment.steady_now
     return RunPicture(
-        run_id=run_id,
-        seq=seq,
-        last=place.head,
-        moment=found.at or shown.last_at,
-        tallies=history.shown(counts, seq),
+        **_head(db, base, history, place, seq, counts, found),
         pulse=history.pulse(place, story, (1, place.head), wanted.buckets),
-        lanes=history.lanes(place, story, (min(first, seq), seq), wanted.lanes) if wanted.lanes else no_lanes,
+        lanes=history.lanes(place, story, span, wanted.lanes) if wanted.lanes else _no_lanes(run_id, *span),
         entries=found.entries,
         texts=texts(db, found.entries),
-        waiting=found.asked if shown is None else shown.waiting,
-        decisions=len(base.items),
         tasks=list(tasks),
         next_tasks=tasks.next,
         board=columns(db, run_id, wanted.board, story, base.tasks, *times) if wanted.board else [],
-        overview=shown,
-        run=found.run,
     )
+
+
+def head_of(db: "Database", base: "Any", history: "Any", side: "Any") -> RunPicture:
+    """Draw no more of a run at a moment than the head of its page."""
+    place, nothing = side.place, Wished(side.at, None, None, None, 0, 0, 0, 0, None, 0)
+    found = _latest(db, place.run_id, place.start, side.seq, nothing)
+    parts: dict[str, Any] = {"pulse": {}, "entries": [], "texts": {}, "tasks": [], "next_tasks": None, "board": []}
+    lanes = _no_lanes(place.run_id, 1, side.seq)
+    return RunPicture(**_head(db, base, history, place, side.seq, side.counts, found), lanes=lanes, **parts)
+
+
+def _head(
+    db: "Database", base: "Any", history: "Any", place: "Any", seq: int, counts: "dict[str, int]", found: "Latest"
+) -> "dict[str, Any]":
+    """Give how a run stands, or what it was as of an entry."""
+    shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run) if found.at is None else None
+    return {
+        "run_id": place.run_id,
+        "seq": seq,
+        "last": place.head,
+        "moment": found.at if shown is None else shown.last_at,
+        "tallies": history.shown(counts, seq),
+        "waiting": found.asked if shown is None else shown.waiting,
+        "decisions": len(base.items),
+        "overview": shown,
+        "run": found.run,
+    }
+
+
+def _no_lanes(run_id: str, first: int, last: int) -> "dict[str, Any]":
+    return {"run_id": run_id, "first": first, "last": last, "attempts": [], "left_out": 0}
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,13 @@ _MARKS = ("failure", "question", "checkpoint", "pivot")
 # So many runs are remembered: their entries after the last mark, or all of them where no mark can be made.
 _REMEMBERED = 16
 _WHERE = f"""
-select s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
+select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
   from streams s
   join entries h
     on h.pos = (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
   left join {timeline.MARKS} m
     on m.run_id = s.name and m.seq = (select max(seq) from {timeline.MARKS} where run_id = s.name)
- where s.name = :run_id
+ where s.name in ({{runs}})
 """
 _IMAGE = """
 select p.payload from entries p
@@ -149,6 +149,11 @@ class Place:
         return self.mark["seq"] if self.mark is not None else 0
 
 
+def _place(row: "Row") -> Place:
+    run_id, number, head, hash, *mark = row
+    return Place(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
+
+
 class History:
     """Reads runs as of their entries, inside the caller's read."""
 
@@ -160,11 +165,16 @@ class History:
     # Where things lie
 
     def place(self, run_id: str) -> Place:
-        row = None if run_id.startswith("@") else self._db.one(_WHERE, {"run_id": run_id})
-        if row is None:
-            raise no_run(run_id)
-        number, head, hash, *mark = row
-        return Place(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
+        return self.places([run_id])[run_id]
+
+    def places(self, run_ids: "list[str]") -> "dict[str, Place]":
+        """Find several runs with one look."""
+        marks, ids = placed(run_ids)
+        found = {row[0]: _place(row) for row in self._db.rows(_WHERE.format(runs=marks), ids)[1]}
+        for run_id in run_ids:
+            if run_id not in found or run_id.startswith("@"):
+                raise no_run(run_id)
+        return found
 
     def entry_for(self, place: Place, at: str | None, *, is_end: bool = True) -> int:
         """Give the number of the entry that a moment means; for the beginning of a span, the first at or after a time."""
