@@ -1775,6 +1775,8 @@ class AsyncOverview:
         tasks: int = ...,
         after: str | None = ...,
         board: int = ...,
+        records: list[str] | None = ...,
+        spent: int = ...,
     ) -> RunPicture:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""
     async def compare(self, before: str, after: str) -> Comparison:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from anyio import to_thread
 from starlette.applications import Starlette
@@ -19,7 +19,7 @@ from decklog.web import answers, deciding, live
 from decklog.web.login import LoginRequired
 from decklog.web.pages import compare, inbox, memory, more, now, run, runs, search, spend, system, tasks, trust, workflow
 from decklog.web.rendering import TYPES, assets, edition, page, segment
-from decklog.web.safety import App, Safety, TooLarge
+from decklog.web.safety import SANDBOX, App, Safety, TooLarge
 from decklog.web.sessions import NO_COOKIE, cookie_of
 from decklog.web.site import Asked, Site, View
 
@@ -58,6 +58,7 @@ def application(site: Site) -> App:
     routes += [
         Route("/runs/{run_id:path}", lambda request: _to(f"/runs/{segment(request.path_params['run_id'])}/overview")),
         Route("/workflow.svg", _drawing(site)),
+        Route("/artifacts/{id:path}", _file(site)),
         Route("/events", _events(site)),
         Route("/login", _login_page),
         Route("/login", _log_in(site), methods=["POST"]),
@@ -109,6 +110,22 @@ def _drawing(site: Site) -> Endpoint:
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, there is no picture
             _note(problem)
             return Response("There is no picture.\n", answers.status_of(problem), media_type="text/plain; charset=utf-8")
+
+    return endpoint
+
+
+def _file(site: Site) -> Endpoint:
+    """Hand an artifact's bytes out as a file to keep: whatever it is, no browser shows it under our name."""
+
+    def endpoint(request: Request) -> Response:
+        try:
+            artifact = site.log.artifacts.get(request.path_params["id"])
+            content = site.log.artifacts.content_bytes(artifact.id)
+        except Exception as problem:  # noqa: BLE001 - whatever went wrong is told on a page
+            return _failed(_asked(site, request, {}), problem)
+        name = quote(artifact.path.rpartition("/")[2] or "artifact", safe="")
+        headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}", "content-security-policy": SANDBOX}
+        return Response(content, headers=headers, media_type="application/octet-stream")
 
     return endpoint
 

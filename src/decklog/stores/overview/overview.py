@@ -19,7 +19,7 @@ from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.comparison import Comparison, compared
 from decklog.stores.overview.money import MoneyPicture, spent
-from decklog.stores.overview.picture import RunPicture, Wished, drawn
+from decklog.stores.overview.picture import RunPicture, Wished, drawn, kinds
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, check_marks, look
 from decklog.stores.overview.search import Asked, SearchResult, searched
@@ -208,19 +208,31 @@ class Overview(Store):
         tasks: int = 50,
         after: str | None = None,
         board: int = 0,
+        records: "list[str] | None" = None,
+        spent: int = 0,
     ) -> RunPicture:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
 
         Lanes begin at `since`, an entry or a time, and end at the moment that is shown; the strip is that of the whole run.
         Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
-        which they were added; `board` has so many of them in each column, as they are now. A size of 0 leaves a part out. Of
-        tools and changes, the newest 20,000 entries are looked at.
+        which they were added; `board` has so many of them in each column, as they are now. `records` names kinds of records, by
+        their tables, of each of which the newest 50 are shown; `spent` is at how many entries it is said what had been spent.
+        A size of 0 leaves a part out. Of tools and changes, the newest 20,000 entries are looked at.
         """
         of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
         sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
-        wanted = Wished(at, since, before, of_kind, buckets, **sizes, after=after, board=board and page_size(board))
-        record = self._journal.record_classes()["tasks"]
-        return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(False), record, *past))
+        more = {"after": after, "board": board and page_size(board), "spent": spent and page_size(spent)}
+        classes = self._journal.record_classes()
+        wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, records=kinds(classes, records or []))  # type: ignore[arg-type]
+
+        def draw(can_move: bool) -> RunPicture:
+            return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(can_move), classes["tasks"], *past))
+
+        try:
+            return draw(not (self._db.read_only or self._db.is_reading))
+        except TooFarBehind as behind:
+            self._moved(behind)
+        return draw(False)
 
     @reads_in_steps
     def compare(self, before: str, after: str) -> Comparison:
@@ -379,7 +391,8 @@ class Overview(Store):
         base = self._base(can_move_marks)
         marks, ids = placed(run_ids)
         bound, _ = self._db.values.bind(ids)
-        runs = self._look(base, f"select * from runs where id in ({marks})", bound) if run_ids else []
+        sql = f"select * from runs where id in ({marks})"
+        runs = look(self._db, sql, bound, base.moment, base.by_run, with_money=False) if run_ids else []
         return {"runs": {run.id: run.status.value for run in runs}, "tasks": self._words_of_tasks(base, task_ids)}
 
     def _words_of_tasks(self, base: _Base, task_ids: "list[str]") -> "dict[str, str]":

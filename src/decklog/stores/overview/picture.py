@@ -1,15 +1,17 @@
 """One run on one page, now or as of an entry: its head, its counts, its strip, its lanes and its latest entries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from decklog.clock import to_text
 from decklog.db.where import placed
+from decklog.errors import Invalid
 from decklog.records import Page
 from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.journal.rows import COLUMNS, SELECT
+from decklog.stores.overview import spending
 from decklog.stores.overview.board import BoardColumn, columns
-from decklog.stores.overview.run_facts import RunOverview, look_at_one
+from decklog.stores.overview.run_facts import RunOverview, check_marks, look_at_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from decklog.records import Record
 
 MOST_ASKED = 200
+# So many records of a kind are shown.
+MOST_RECORDS = 50
 # Of a long text its beginning is read: what a page shows, whatever it is written in.
 _HEAD_BYTES = 8192
 # Each part is told from the others by a number.
@@ -82,6 +86,10 @@ class RunPicture:
     board: "list[BoardColumn]"
     overview: "RunOverview | None" = None
     run: "dict[str, Any] | None" = None
+    # The newest records of the kinds that were asked for, by table, and where the older ones of each begin.
+    records: "dict[str, list[Any]]" = field(default_factory=dict)
+    older: "dict[str, str | None]" = field(default_factory=dict)
+    spent: "RunSpending | None" = None
 
     @property
     def is_now(self) -> bool:
@@ -90,7 +98,22 @@ class RunPicture:
     def as_dict(self) -> "dict[str, Any]":
         lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("entries", "tasks", "board")}
         overview = None if self.overview is None else self.overview.as_dict()
-        return {**vars(self), **lists, "moment": to_text(self.moment), "is_now": self.is_now, "overview": overview}
+        records = {table: [one.as_dict() for one in found] for table, found in self.records.items()}
+        spent = None if self.spent is None else self.spent.as_dict()
+        parts = {**lists, "overview": overview, "records": records, "spent": spent}
+        return {**vars(self), **parts, "moment": to_text(self.moment), "is_now": self.is_now}
+
+
+@dataclass(frozen=True)
+class RunSpending:
+    """What a run had spent at some of its entries; now also by model and agent, and the budgets that are its own."""
+
+    line: list[tuple[int, int]]
+    by: "list[dict[str, Any]]"
+    budgets: "list[Any]"
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {"line": self.line, "by": self.by, "budgets": [one.as_dict() for one in self.budgets]}
 
 
 @dataclass(frozen=True)
@@ -107,18 +130,30 @@ class Wished:
     tasks: int
     after: str | None
     board: int
+    records: "list[type[Record]]" = field(default_factory=list)
+    spent: int = 0
+
+
+def kinds(classes: "dict[str, type[Record]]", tables: "list[str]") -> "list[type[Record]]":
+    """Find the kinds of a run's records by the names of their tables."""
+    known = {table: record for table, record in classes.items() if record.home is None}
+    for table in tables:
+        if table not in known:
+            raise Invalid(f"a run has no records {table!r}; it has {', '.join(sorted(known))}", field="records")
+    return [known[table] for table in dict.fromkeys(tables)]
 
 
 def drawn(
     db: "Database", wanted: Wished, base: "Any", record: "type[Record]", history: "Any", place: "Any", story: "Any"
 ) -> RunPicture:
     """Draw a run; `base` is what every overview begins with, the last three are what its entries add up to."""
-    run_id = place.run_id
+    run_id, is_now = place.run_id, wanted.at is None
     seq, first = history.entry_for(place, wanted.at), history.entry_for(place, wanted.since, is_end=False)
     counts, span = history.tally(place, story, seq), (min(first, seq), seq)
     found = _latest(db, run_id, place.start, seq, wanted)
     tasks = history.records(place, story, record, str(seq), wanted.tasks, wanted.after) if wanted.tasks else Page()
     times = base.moment.now, base.moment.steady_now
+    newest = history.newest(place, story, wanted.records, seq, MOST_RECORDS, wanted.before)
     return RunPicture(
         **_head(db, base, history, place, seq, counts, found),
         pulse=history.pulse(place, story, (1, place.head), wanted.buckets),
@@ -128,7 +163,17 @@ def drawn(
         tasks=list(tasks),
         next_tasks=tasks.next,
         board=columns(db, run_id, wanted.board, story, base.tasks, *times) if wanted.board else [],
+        records={table: records for table, (records, _) in newest.items()},
+        older={table: older for table, (_, older) in newest.items()},
+        spent=_spent(db, base, place, is_now, history.spent(place, story, seq, wanted.spent)) if wanted.spent else None,
     )
+
+
+def _spent(db: "Database", base: "Any", place: "Any", is_now: bool, line: "list[tuple[int, int]]") -> "RunSpending":
+    """Read for which models and agents it was, as of now, and the run's own budgets."""
+    check_marks(base.charged, base.moment.can_move_marks)
+    by = spending.of_run(db, place.run_id, base.charged) if is_now else []
+    return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
 
 
 def head_of(db: "Database", base: "Any", history: "Any", side: "Any") -> RunPicture:

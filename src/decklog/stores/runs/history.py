@@ -13,6 +13,7 @@ from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.journal.time_index import Times
 from decklog.stores.of_run import no_run
 from decklog.stores.runs import timeline
+from decklog.stores.runs.newest import newest
 from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Moment, Story
 from decklog.values import from_json
 
@@ -102,6 +103,14 @@ select * from (
 union all
 {_ATTEMPTS} and a.started_seq < :first and (a.started_seq > :mark or a.started_seq in ({{open}}))
    and (a.ended_seq is null or a.ended_seq >= :first)
+"""
+# How much had been spent at marks that lie so far apart.
+_SPENT = f"""
+with recursive steps (n) as (select 1 union all select n + 1 from steps where n < :last)
+select m.seq, m.cost_microdollars
+  from steps s
+  join {timeline.MARKS} m on m.run_id = :run_id and m.seq = s.n * cast(:step as bigint)
+ order by m.seq
 """
 _MARK_UNTIL = f"""
   from (select 1 as one) o
@@ -271,6 +280,22 @@ class History:
         """
         images: dict[str, str] = dict(self._db.rows(sql, {**bound, **ids})[1])
         return [(seq, images[record_id]) for seq, record_id in begun]
+
+    def newest(
+        self, place: Place, story: Story, classes: "list[type[Record]]", at: int, size: int, before: int | None
+    ) -> "dict[str, tuple[list[Any], str | None]]":
+        """Give the newest records of some kinds as they were at an entry, by table, each with where the older ones begin."""
+        return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
+
+    def spent(self, place: Place, story: Story, at: int, points: int) -> "list[tuple[int, int]]":
+        """Give what had been spent at so many entries up to one, in micro-dollars."""
+        kept = min(at, story.since) // EVERY
+        step = max(1, kept // points) * EVERY
+        bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
+        marks = self._db.rows(_SPENT, bound)[1] if kept else []
+        line = [*((seq, cost) for seq, cost in marks), *(one for one in story.spent if one[0] <= at)]
+        whole = self.tally(place, story, at)["cost_microdollars"]
+        return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
     # The strip and the lanes
 
