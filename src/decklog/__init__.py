@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     )
     from decklog.stores.overview.board import BoardCard, BoardColumn
     from decklog.stores.overview.budgets import BudgetStanding
+    from decklog.stores.overview.comparison import Comparison
     from decklog.stores.overview.money import MoneyPicture
     from decklog.stores.overview.overview import SpendKey
     from decklog.stores.overview.picture import RunPicture
@@ -182,6 +183,7 @@ _NAMES = {
     "stores.money.records": "Budget BudgetAction BudgetPeriod BudgetScope BudgetUnit Charge Reservation ReservationState",
     "stores.overview.board": "BoardCard BoardColumn",
     "stores.overview.budgets": "BudgetStanding",
+    "stores.overview.comparison": "Comparison",
     "stores.overview.money": "MoneyPicture",
     "stores.overview.overview": "SpendKey",
     "stores.overview.picture": "RunPicture",
@@ -239,6 +241,7 @@ __all__ = [
     "Claim",
     "Clock",
     "Closed",
+    "Comparison",
     "Confidence",
     "Conflict",
     "ConsumingAgent",

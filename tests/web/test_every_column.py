@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, ManualClock
-from tests.pictures import sample_log
+from decklog.web.pages.run import TABS
+from tests.pictures import sample_log, sample_parts
 from tests.web.asking import Browser, made
 from tests.web.payloads import PAYLOADS
 from tests.web.poison import poison
@@ -18,11 +19,9 @@ CHUNKS = [" ".join(PAYLOADS[start::TURNS]) for start in range(TURNS)]
 PLACES = (
     *("/now", "/runs", "/inbox", "/spend", "/spend?by=run", "/search?q=text*", "/search?q=comma*", "/tasks?state=blocked"),
     *("/tasks/docs", "/tasks/lexer", "/tasks/release", "/memory", "/memory?q=lexer", "/memory?topic=parser", "/memory?health=1"),
+    *(f"/runs/{sample_parts.PIECES}/{tab}" for tab in ("checks", "lanes")),
     *("/workflow", "/trust", "/system", "/more", "/compare?a=commas:20&b=commas", "/compare?a=commas&b=fast-tests"),
-    *(
-        f"/runs/commas/{tab}"
-        for tab in ("overview", "journal", "tasks", "reasoning", "tools", "tasks?as=table", "overview?at=30")
-    ),
+    *(f"/runs/commas/{tab}" for tab in (*TABS, "tasks?as=table", "overview?at=30", "states?name=grammar&version=2")),
 )
 # What is in a page of plain words or not, by chance: the second page of a list, what is folded, what failed.
 _ALSO = {("a", "rel"), ("p", "role"), ("p", "class"), ("b", "class"), ("details", "open"), ("a", "href"), ("div", "class")}
@@ -34,6 +33,7 @@ def filled(tmp_path: Path) -> Iterator[tuple[Decklog, Browser]]:
     clock = ManualClock()
     with Decklog.open(tmp_path / "log.db", clock=clock, durability="relaxed") as log:
         sample_log.write(log, clock)
+        sample_parts.write(log, clock)
         browser = made(log)
         with browser.runner:
             yield log, browser.log_in()

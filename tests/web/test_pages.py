@@ -11,13 +11,13 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.errors import Damaged, Invalid, NotFound
 from decklog.web import answers
-from decklog.web.pages import run_moment
+from decklog.web.pages import run, run_moment
 from decklog.web.pages.rows import LONGEST, folded, row_of
 from decklog.web.rendering import assets, bars, edition, length, shown_lines
 from tests.pictures import sample_log
 from tests.web.asking import Browser
 
-TABS = ("overview", "journal", "tasks", "reasoning", "tools")
+TABS = tuple(run.TABS)
 PLACES = (
     *("/spend", "/spend?days=7&by=run", "/search", "/search?q=comma*", "/tasks", "/tasks?state=blocked", "/tasks/lexer"),
     *("/runs/commas/tasks?as=table", "/more", "/compare", "/compare?a=commas:20&b=commas", "/compare?a=commas&b=fast-tests"),
@@ -237,9 +237,9 @@ def test_old_and_long_and_overwritten_texts_are_shown_as_a_person_reads_them(log
 def test_small_changes_are_folded_and_none_is_left_out(log: Decklog, sample: Browser) -> None:
     entries = list(log.journal.find("commas", oldest_first=True, limit=200))
     parts = folded(entries)
-    assert [row.entry.seq for _, rows in parts for row in rows] == [entry.seq for entry in entries]
+    assert [row.seq for _, rows in parts for row in rows] == [entry.seq for entry in entries]
     assert any(is_folded for is_folded, _ in parts)
-    assert not any(row.entry.kind.value != "change" for is_folded, rows in parts if is_folded for row in rows)
+    assert not any(row.kind != "change" for is_folded, rows in parts if is_folded for row in rows)
 
 
 def test_what_is_decided_on_shows_what_nobody_would_see() -> None:

@@ -1,7 +1,7 @@
 """Spend, Search, Tasks and Compare say what the verbs say, and take what is typed for what it means."""
 
 from decklog import Decklog, ManualClock
-from decklog.web.pages.columns import chart_of
+from decklog.web.pages.charts.columns import chart_of
 from decklog.web.pages.search import words_of
 from tests.pictures import sample_log
 from tests.web.asking import Browser

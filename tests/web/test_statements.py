@@ -5,7 +5,7 @@ from tests.pictures import sample_log
 from tests.statements import statements
 from tests.web.asking import Browser
 
-# Each page with how many it may take. What compares whole runs, or recalls, asks for each thing by itself.
+# Each page with how many it may take.
 MOST = {
     "/now": 8,
     "/runs": 6,
@@ -25,11 +25,13 @@ MOST = {
     "/search": 1,
     "/search?q=comma*": 6,
     "/tasks": 3,
-    "/tasks/lexer": 9,
+    "/tasks/lexer": 8,
+    "/tasks/release": 8,
     "/more": 1,
-    "/compare?a=commas:20&b=commas": 20,
+    "/compare?a=commas:20&b=commas": 6,
+    "/compare?a=commas:20&b=fast-tests:4": 6,
     "/memory": 4,
-    "/memory?q=lexer": 12,
+    "/memory?q=lexer+commas+token": 8,
     "/workflow": 5,
     "/trust": 6,
     "/system": 4,

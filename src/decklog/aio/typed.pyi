@@ -48,6 +48,7 @@ from decklog.stores.money.prices import Price
 from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, Charge, Reservation, ReservationState
 from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.comparison import Comparison
 from decklog.stores.overview.money import MoneyPicture
 from decklog.stores.overview.overview import SpendKey
 from decklog.stores.overview.picture import RunPicture
@@ -379,7 +380,7 @@ class AsyncTasks:
     async def get(self, task_id: str) -> Task:
         """Get a task."""
     async def view(self, task_id: str) -> dict[str, Any]:
-        """Show a task with all that belongs to it: its links, how far its parts are, its attempts, and the latest comments."""
+        """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
     async def find(
         self,
         run_id: str | None = ...,
@@ -1774,8 +1775,12 @@ class AsyncOverview:
         tasks: int = ...,
         after: str | None = ...,
         board: int = ...,
+        records: list[str] | None = ...,
+        spent: int = ...,
     ) -> RunPicture:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""
+    async def compare(self, before: str, after: str) -> Comparison:
+        """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: how each stands, and which records differ."""
     async def money(self, *, days: int = ..., by: SpendKey = ..., limit: int = ...) -> MoneyPicture:
         """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets."""
     async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:

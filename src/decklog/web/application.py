@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from anyio import to_thread
 from starlette.applications import Starlette
@@ -16,11 +16,12 @@ from starlette.routing import Route
 
 from decklog.errors import DecklogError, Denied, Invalid, NotFound
 from decklog.web import answers, deciding, live
+from decklog.web.elsewhere import Password
 from decklog.web.login import LoginRequired
 from decklog.web.pages import compare, inbox, memory, more, now, run, runs, search, spend, system, tasks, trust, workflow
 from decklog.web.rendering import TYPES, assets, edition, page, segment
-from decklog.web.safety import App, Safety, TooLarge
-from decklog.web.sessions import NO_COOKIE, cookie_of
+from decklog.web.safety import SANDBOX, App, Safety, TooLarge
+from decklog.web.sessions import NO_COOKIE, Session, cookie_of
 from decklog.web.site import Asked, Site, View
 
 Reader = Callable[[Asked], View]
@@ -58,8 +59,9 @@ def application(site: Site) -> App:
     routes += [
         Route("/runs/{run_id:path}", lambda request: _to(f"/runs/{segment(request.path_params['run_id'])}/overview")),
         Route("/workflow.svg", _drawing(site)),
+        Route("/artifacts/{id:path}", _file(site)),
         Route("/events", _events(site)),
-        Route("/login", _login_page),
+        Route("/login", lambda _: _login_page(site)),
         Route("/login", _log_in(site), methods=["POST"]),
         Route("/logout", _log_out(site), methods=["POST"]),
         Route("/static/{edition}/{name:path}", _static),
@@ -109,6 +111,22 @@ def _drawing(site: Site) -> Endpoint:
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, there is no picture
             _note(problem)
             return Response("There is no picture.\n", answers.status_of(problem), media_type="text/plain; charset=utf-8")
+
+    return endpoint
+
+
+def _file(site: Site) -> Endpoint:
+    """Hand an artifact's bytes out as a file to keep: whatever it is, no browser shows it under our name."""
+
+    def endpoint(request: Request) -> Response:
+        try:
+            artifact = site.log.artifacts.get(request.path_params["id"])
+            content = site.log.artifacts.content_bytes(artifact.id)
+        except Exception as problem:  # noqa: BLE001 - whatever went wrong is told on a page
+            return _failed(_asked(site, request, {}), problem)
+        name = quote(artifact.path.rpartition("/")[2] or "artifact", safe="")
+        headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}", "content-security-policy": SANDBOX}
+        return Response(content, headers=headers, media_type="application/octet-stream")
 
     return endpoint
 
@@ -203,24 +221,42 @@ def _decide(site: Site) -> Endpoint:
     return endpoint
 
 
-def _login_page(_: Request, status: int = 200, problem: str | None = None) -> Response:
+def _login_page(site: Site, status: int = 200, problem: str | None = None) -> Response:
     view = View("login.html", "Log in", "decklog serve", None, status=status)
-    return Response(page(None, view, problem=problem), status, media_type="text/html; charset=utf-8")
+    return Response(
+        page(None, view, problem=problem, has_password=site.password is not None), status, media_type="text/html; charset=utf-8"
+    )
 
 
 def _log_in(site: Site) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
-            token = (await _form(request)).get("token", "")
+            form = await _form(request)
         except Invalid as problem:
-            return _login_page(request, 400, problem.message)
-        session = site.sessions.log_in(token.strip())
-        if session is None:
+            return _login_page(site, 400, problem.message)
+        if site.password is not None and "password" in form:
+            session = await run_in_threadpool(_by_password, site, site.password, form["password"])
+            said = "That is not the password, or too many were wrong just now."
+        else:
+            session = site.sessions.log_in(form.get("token", "").strip())
             said = "This link was used already, or is older than five minutes. Press Enter in the terminal for a new one."
-            return _login_page(request, 403, said)
-        return RedirectResponse("/", 303, headers={"set-cookie": cookie_of(session)})
+        if session is None:
+            return _login_page(site, 403, said)
+        return RedirectResponse("/", 303, headers={"set-cookie": cookie_of(session, is_secure=site.names.is_secure)})
 
     return endpoint
+
+
+def _by_password(site: Site, password: Password, given: str) -> Session | None:
+    """Log in by the password; after too many wrong ones nobody does for a while."""
+    guesses = site.sessions.passwords
+    if guesses.pause() > 0:
+        return None
+    if not password.fits(given):
+        guesses.count_wrong()
+        return None
+    guesses.forget_wrong()
+    return site.sessions.begin()
 
 
 def _log_out(site: Site) -> Endpoint:

@@ -72,8 +72,8 @@ class _proven(AbstractContextManager[str]):
     """Acts as the manager in its block, under the proof that came with the form; a wrong one is counted."""
 
     def __init__(self, asked: Asked) -> None:
-        self._sessions = asked.site.sessions
-        wait = self._sessions.pause()
+        self._guesses = asked.site.sessions.proofs
+        wait = self._guesses.pause()
         if wait > 0:
             raise Paused(f"too many wrong proofs: none is taken for another {wait:.0f} s")
         proof = inbox.proof_of(asked)
@@ -91,9 +91,9 @@ class _proven(AbstractContextManager[str]):
         for block in reversed(self._blocks):
             block.__exit__(None, None, None)
         if problem is None:
-            self._sessions.forget_wrong()
+            self._guesses.forget_wrong()
         elif _is_wrong_proof(problem):
-            self._sessions.count_wrong()
+            self._guesses.count_wrong()
 
 
 def _blocks(asked: Asked, how: str, manager: str) -> list[AbstractContextManager[None]]:

@@ -21,10 +21,11 @@ FIRST_PORT = 8471
 
 @dataclass(frozen=True)
 class Names:
-    """The server's own name and port, and what follows from them."""
+    """The server's own name and port, and what follows from them. `way` is how a browser comes: `local`, `tls` or `proxy`."""
 
     own: str
     port: int
+    way: str = "local"
 
     def __post_init__(self) -> None:
         if self.port not in _PORTS:
@@ -33,15 +34,22 @@ class Names:
     @property
     def host(self) -> str:
         """What the `Host` of a request to the own name is."""
-        return f"{self.own}:{self.port}"
+        return self.own if self.way == "proxy" else f"{self.own}:{self.port}"
 
     @property
     def origin(self) -> str:
-        return f"http://{self.host}"
+        return f"{'https' if self.is_secure else 'http'}://{self.host}"
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether a browser comes by TLS, and may send the cookie no other way."""
+        return self.way != "local"
 
     @property
     def hosts(self) -> frozenset[str]:
         """Every `Host` that is answered at all."""
+        if self.way != "local":
+            return frozenset((self.host,))
         return frozenset(f"{name}:{self.port}" for name in (self.own, *LOOPBACK))
 
 

@@ -23,6 +23,8 @@ POLICY = "; ".join(
         "trusted-types decklog",
     )
 )
+# What is handed out as a file is nobody's page.
+SANDBOX = "sandbox; default-src 'none'"
 HEADERS = {
     "content-security-policy": POLICY,
     "cross-origin-opener-policy": "same-origin",
@@ -36,6 +38,7 @@ HEADERS = {
     "x-robots-tag": "noindex",
 }
 _ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_OF_FILES = [(name, SANDBOX.encode() if name == b"content-security-policy" else value) for name, value in _ENCODED]
 # What an answer may say for itself; everything else of the safety's is as it is above.
 _OWN = {name for name, _ in _ENCODED} | {b"server", b"access-control-allow-origin"}
 
@@ -89,9 +92,11 @@ def _limited(receive: Receive) -> Receive:
 def _with_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in _OWN]
+            given = message.get("headers", ())
+            own = [(name, value) for name, value in given if name.lower() not in _OWN]
+            is_file = (b"content-security-policy", SANDBOX.encode()) in given
             kept = [] if any(name.lower() == b"cache-control" for name, _ in own) else [(b"cache-control", b"no-store")]
-            message = {**message, "headers": [*own, *kept, *_ENCODED]}
+            message = {**message, "headers": [*own, *kept, *(_OF_FILES if is_file else _ENCODED)]}
         await send(message)
 
     return sent

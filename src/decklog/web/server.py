@@ -1,4 +1,4 @@
-"""The server: it listens on this machine's loopback alone, and ends at once when it is told to."""
+"""The server: it listens on this machine's loopback, or where it is told to, and ends at once when it is told to."""
 
 import signal
 import socket
@@ -10,6 +10,7 @@ import uvicorn
 from decklog.errors import Unavailable
 from decklog.web.admission import MOST_HEADERS
 from decklog.web.application import application
+from decklog.web.elsewhere import Elsewhere
 from decklog.web.live import Feed
 from decklog.web.site import Site
 
@@ -28,10 +29,13 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def listening(port: int) -> list[socket.socket]:
-    """Take a port of the loopback, in both of its forms where the machine has them."""
-    taken = []
-    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+_LOOPBACK = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
+
+
+def listening(port: int, host: str | None = None) -> list[socket.socket]:
+    """Take a port of the loopback, in both of its forms where the machine has them, or of another address."""
+    taken: list[socket.socket] = []
+    for family, address in _LOOPBACK if host is None else _addresses(host, port):
         try:
             one = socket.socket(family, socket.SOCK_STREAM)
         except OSError:
@@ -41,7 +45,7 @@ def listening(port: int) -> list[socket.socket]:
             one.bind((address, port))
         except OSError as problem:
             one.close()
-            if family == socket.AF_INET:
+            if not taken:
                 raise Unavailable(
                     f"port {port} can't be had: {problem.strerror}", hint="Is a dashboard running already? Or give --port."
                 ) from None
@@ -52,8 +56,17 @@ def listening(port: int) -> list[socket.socket]:
     return taken
 
 
-def serve(site: Site, sockets: list[socket.socket]) -> None:
+def _addresses(host: str, port: int) -> list[tuple[int, str]]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        raise Unavailable(f"{host} is no address of this machine", hint="Give one with --host, as 192.0.2.7.") from None
+    return list(dict.fromkeys((family, str(address[0])) for family, _, _, _, address in found))
+
+
+def serve(site: Site, sockets: list[socket.socket], elsewhere: Elsewhere | None = None) -> None:
     """Answer until SIGINT or SIGTERM comes."""
+    tls = (elsewhere.certificate, elsewhere.certificate_key) if elsewhere is not None else (None, None)
     config = uvicorn.Config(
         application(site),
         log_level="error",
@@ -62,6 +75,8 @@ def serve(site: Site, sockets: list[socket.socket]) -> None:
         http="h11",
         server_header=False,
         proxy_headers=False,
+        ssl_certfile=tls[0],
+        ssl_keyfile=tls[1],
         timeout_keep_alive=30,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         h11_max_incomplete_event_size=MOST_HEADERS + 16 * 1024,

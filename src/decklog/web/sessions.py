@@ -38,6 +38,30 @@ class Session:
         return hmac.compare_digest(given.encode(), self.form_token(verb, record_id).encode())
 
 
+class Guesses:
+    """Counts what was wrong; after too much of it nothing is taken for a while, right or wrong."""
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._gate = Lock()
+        self._wrong: list[float] = []
+
+    def pause(self) -> float:
+        """Say for how many seconds nothing is taken."""
+        with self._gate:
+            now = self._seconds()
+            self._wrong = [at for at in self._wrong if at > now - PAUSE_SECONDS]
+            return self._wrong[-1] + PAUSE_SECONDS - now if len(self._wrong) >= MOST_WRONG else 0.0
+
+    def count_wrong(self) -> None:
+        with self._gate:
+            self._wrong.append(self._seconds())
+
+    def forget_wrong(self) -> None:
+        with self._gate:
+            self._wrong.clear()
+
+
 class Sessions:
     """Gives out login links, each good for one browser and five minutes, and knows who came by one."""
 
@@ -46,7 +70,8 @@ class Sessions:
         self._gate = Lock()
         self._links: dict[str, float] = {}
         self._sessions: dict[str, Session] = {}
-        self._wrong: list[float] = []
+        # Who guesses a password from elsewhere must not keep the manager from deciding.
+        self.proofs, self.passwords = Guesses(seconds), Guesses(seconds)
 
     def new_link(self) -> str:
         """Make the secret part of a login link. Only its digest is kept."""
@@ -63,6 +88,12 @@ class Sessions:
             now = self._seconds()
             if self._links.pop(_digest(token), now) <= now:
                 return None
+        return self.begin()
+
+    def begin(self) -> Session:
+        """Begin a session of whoever has proven to be welcome."""
+        with self._gate:
+            now = self._seconds()
             session = Session(secrets.token_urlsafe(32), now + SESSION_SECONDS)
             known = sorted(self._sessions.values(), key=lambda one: one.ends)
             for oldest in known[: max(0, len(known) + 1 - MOST_SESSIONS)]:
@@ -96,27 +127,11 @@ class Sessions:
         now = self._seconds()
         return sum(session.ends > now for session in self._sessions.values())
 
-    # Guessing
 
-    def pause(self) -> float:
-        """Say for how many seconds no proof is taken, because too many were wrong."""
-        with self._gate:
-            now = self._seconds()
-            self._wrong = [at for at in self._wrong if at > now - PAUSE_SECONDS]
-            return self._wrong[-1] + PAUSE_SECONDS - now if len(self._wrong) >= MOST_WRONG else 0.0
-
-    def count_wrong(self) -> None:
-        with self._gate:
-            self._wrong.append(self._seconds())
-
-    def forget_wrong(self) -> None:
-        with self._gate:
-            self._wrong.clear()
-
-
-def cookie_of(session: Session) -> str:
+def cookie_of(session: Session, *, is_secure: bool = False) -> str:
     """Write the cookie of a session: of this name alone, out of reach of scripts and of requests from other sites."""
-    return f"{COOKIE}={session.id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}"
+    way = "; Secure" if is_secure else ""
+    return f"{COOKIE}={session.id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}{way}"
 
 
 NO_COOKIE = f"{COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from decklog.app import Decklog
+from decklog.web.elsewhere import Password
 from decklog.web.live import Feed
 from decklog.web.names import Names
 from decklog.web.sessions import Session, Sessions
@@ -19,6 +20,8 @@ class Site:
     sessions: Sessions
     feed: Feed
     key: str | None = None
+    # What whoever comes from another machine logs in with.
+    password: Password | None = None
 
     @property
     def is_read_only(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
+from decklog.stores.overview import picture
 from decklog.stores.runs import history, timeline
 from decklog.transfer.jsonl.export import JsonlExport
 from decklog.transfer.jsonl.load import JsonlImport
@@ -126,6 +127,44 @@ def test_any_page_as_of_any_entry_is_that_of_the_whole_picture(log: Decklog, clo
     kept = log.db.read(lambda: log.db.one("select max(seq), count(*) from run_marks", {}))
     assert kept == (last // 7 * 7, last // 7)
     assert log.journal.verify().ok
+
+
+def newest(log: Decklog, tables: list[str], at: int) -> dict[str, list[Any]]:
+    """Read all records of some kinds, page by page, the newest first."""
+    found: dict[str, list[Any]] = {}
+    for table in tables:
+        before: str | None = str(10**6)
+        while before is not None:
+            page = log.overview.picture("commas", at=str(at), records=tables, before=int(before), entries=0, tasks=0, lanes=0)
+            found[table] = [*found.get(table, []), *(record.as_dict() for record in page.records[table])]
+            before = page.older[table]
+    return found
+
+
+def test_the_newest_records_as_of_any_entry_are_those_of_the_whole_picture(
+    log: Decklog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice, last = random.Random(6), filled(log, clock, 60)
+    tables = ["tasks", "charges", "criteria"]
+    for at in [1, last, *dice.sample(range(1, last + 1), 5)]:
+        monkeypatch.setattr(picture, "MOST_RECORDS", dice.choice([3, 50]))
+        whole = log.runs.snapshot("commas", at=str(at)).records
+        expected = {table: [record.as_dict() for record in whole.get(table, [])][::-1] for table in tables}
+        assert newest(log, tables, at) == expected, at
+
+
+def test_what_was_spent_grows_to_what_is_counted(log: Decklog, clock: ManualClock) -> None:
+    dice, last = random.Random(7), filled(log, clock, 60)
+    for at in [1, last, *dice.sample(range(1, last + 1), 5)]:
+        page = log.overview.picture("commas", at=str(at), spent=100, entries=0, tasks=0, lanes=0)
+        assert page.spent is not None
+        line = page.spent.line
+        assert line == sorted(line)
+        assert (line[-1][1] if line else 0) == page.tallies["cost_microdollars"]
+        assert all(cost == log.runs.tallies("commas", at=str(seq))["cost_microdollars"] for seq, cost in line)
+    now = log.overview.picture("commas", spent=100, entries=0, tasks=0, lanes=0)
+    assert now.spent is not None
+    assert sum(row["cost_microdollars"] for row in now.spent.by) == now.tallies["cost_microdollars"]
 
 
 def test_a_span_has_the_attempts_that_overlap_it_as_they_stood_at_its_end(log: Decklog, clock: ManualClock) -> None:

@@ -64,16 +64,22 @@ def top(call: Call, seconds: float) -> int:
 @click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="listen there; otherwise where it did last, or 8471")
 @click.option("--read-only", is_flag=True, help="show everything and decide nothing")
 @click.option("--key", metavar="FILE", help="the manager's key file; its passphrase is asked for at each decision")
+@click.option("--host", metavar="ADDRESS", help="listen for other machines: with TLS or behind a proxy, and with a password")
+@click.option("--name", metavar="NAME", help="what other machines call this one, if not by its address")
+@click.option("--tls-cert", "certificate", metavar="FILE", help="the certificate, with those that vouch for it")
+@click.option("--tls-key", "certificate_key", metavar="FILE", help="the certificate's key")
+@click.option("--behind-proxy", "proxy", metavar="NAME", help="what a proxy with TLS is called; it leaves Host as it is")
+@click.option("--password-file", metavar="FILE", help="whose first line other machines log in with; nobody else may read it")
 @click.pass_obj
-def serve(call: Call, port: int | None, read_only: bool, key: str | None) -> int:
+def serve(call: Call, /, port: int | None, read_only: bool, key: str | None, **elsewhere: str | None) -> int:
     """Open the dashboard on this machine: what runs, what it costs, what waits for a decision, and any run at any moment.
 
-    It listens on the loopback alone, under a name of its own. The link that it prints logs one browser in, once, within five
-    minutes; Enter prints another. Ctrl-C ends it and every session.
+    It listens on the loopback alone, under a name of its own, unless --host says otherwise. The link that it prints logs one
+    browser in, once, within five minutes; Enter prints another. Ctrl-C ends it and every session.
     """
     from decklog.cli.dashboard.serving import run
 
-    run(call, port, read_only, key)
+    run(call, port, read_only, key, **elsewhere)
     return 0
 
 

@@ -16,21 +16,23 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.place.locate import Place
+    from decklog.web.elsewhere import Elsewhere
     from decklog.web.site import Site
 
 
-def run(call: Call, port: int | None, read_only: bool, key: str | None) -> None:
-    """Serve the log that a call means, until it is told to end."""
+def run(call: Call, port: int | None, read_only: bool, key: str | None, **elsewhere: str | None) -> None:
+    """Serve the log that a call means, until it is told to end; `elsewhere` says how other machines reach it, if they do."""
     server = _server()
+    far = _far(elsewhere)
     place = call.place()
     place.must_exist()
     with place.open(read_only=read_only or place.is_read_only) as log:
-        site = _site(log, place, port, key)
-        sockets = server.listening(site.names.port)
+        site = _site(log, place, port, key, far)
+        sockets = server.listening(site.names.port, None if far is None or far.is_near else far.host)
         _tell(site, as_json=call.json)
         if sys.stdin.isatty():
             Thread(target=_more_links, args=(site,), name="decklog links", daemon=True).start()
-        server.serve(site, sockets)
+        server.serve(site, sockets, far)
 
 
 def _server() -> "ModuleType":
@@ -43,12 +45,21 @@ def _server() -> "ModuleType":
     return server
 
 
-def _site(log: "Decklog", place: "Place", port: int | None, key: str | None) -> "Site":
+def _far(given: "dict[str, str | None]") -> "Elsewhere | None":
+    from decklog.web.elsewhere import Elsewhere
+
+    return Elsewhere(**given) if any(given.values()) else None
+
+
+def _site(log: "Decklog", place: "Place", port: int | None, key: str | None, far: "Elsewhere | None") -> "Site":
     from decklog.web.live import Feed
-    from decklog.web.names import remembered
+    from decklog.web.names import FIRST_PORT, remembered
     from decklog.web.sessions import Sessions
     from decklog.web.site import Site
 
+    if far is not None:
+        names, password = far.names(port or FIRST_PORT), far.password()
+        return Site(log, _name(place), names, Sessions(), Feed(log), key, password)
     return Site(log, _name(place), remembered(place.target, port), Sessions(), Feed(log), key)
 
 

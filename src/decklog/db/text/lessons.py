@@ -9,6 +9,8 @@ from collections import Counter
 from hashlib import sha256
 from math import log
 
+from decklog.db.where import placed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +38,8 @@ class LessonSearch(ABC):
 
     def __init__(self, db: "Database") -> None:
         self._db = db
+        # How many lessons and terms there are, once it was read: whoever asks makes one of these, and asks at one moment.
+        self._known: tuple[int, int] | None = None
 
     def put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
         """Index a lesson, anew if it was there."""
@@ -52,6 +56,7 @@ class LessonSearch(ABC):
     def clear(self) -> None:
         """Begin anew with nothing, whatever was there."""
         self._clear()
+        self._known = None
         self._db.count("delete from lesson_sums", {})
         self._db.count("insert into lesson_sums (id, lessons, terms) values (1, 0, 0)", {})
 
@@ -67,15 +72,18 @@ class LessonSearch(ABC):
         return {term: max(log((lessons - counts[term] + 0.5) / (counts[term] + 0.5)), 1e-6) for term in counts}
 
     def _sum(self, lessons: int, terms: int) -> None:
+        self._known = None
         self._db.count(
             "update lesson_sums set lessons = lessons + :lessons, terms = terms + :terms where id = 1",
             {"lessons": lessons, "terms": terms},
         )
 
     def _sums(self) -> "tuple[int, int]":
-        row = self._db.one("select lessons, terms from lesson_sums where id = 1", {})
-        assert row is not None
-        return row[0], row[1]
+        if self._known is None:
+            row = self._db.one("select lessons, terms from lesson_sums where id = 1", {})
+            assert row is not None
+            self._known = row[0], row[1]
+        return self._known
 
     @abstractmethod
     def ranked(
@@ -133,8 +141,9 @@ class SqliteLessons(LessonSearch):
         self._db.count("delete from lesson_places", {})
 
     def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
-        found = ((term, self._db.one("select doc from lesson_terms where term = :term", {"term": term})) for term in terms)
-        return {term: row[0] if row else 0 for term, row in found}
+        marks, bound = placed(terms)
+        found: dict[str, int] = dict(self._db.rows(f"select term, doc from lesson_terms where term in ({marks})", bound)[1])
+        return {term: found.get(term, 0) for term in terms}
 
     def ranked(
         self, weights: "Mapping[str, float]", *, topic: str | None, project: str | None, limit: int

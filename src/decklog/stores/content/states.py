@@ -197,10 +197,13 @@ class States(Checkpoints):
             StateVersion, f"select * from state_versions {where.sql} order by version desc limit 1", **where.bound
         )
         if not found:
-            what = f"state {place[2]!r} of group {place[1]}" + (f" at version {version}" if version is not None else "")
-            raise NotFound(f"run {place[0]} has no {what}", hint=f"See them: decklog states find {place[0]}", id=list(place))
+            raise self._no_version(place, version)
         documents.fill(self._db, found[0], "document", found[0].digest)
         return found[0]
+
+    def _no_version(self, place: "tuple[str, str, str]", version: int | None) -> NotFound:
+        what = f"state {place[2]!r} of group {place[1]}" + (f" at version {version}" if version is not None else "")
+        return NotFound(f"run {place[0]} has no {what}", hint=f"See them: decklog states find {place[0]}", id=list(place))
 
     @reads
     def find(
@@ -227,8 +230,17 @@ class States(Checkpoints):
     ) -> "list[dict[str, object]]":
         """List what differs between two versions of a state, by JSON pointer: added, removed or changed."""
         _check_place(name, group_id)
-        before, after = (self._version((run_id, group_id, name), version) for version in (from_version, to_version))
-        return differences(before.document, after.document)
+        sql = """
+            select * from state_versions
+             where run_id = :run_id and group_id = :group_id and name = :name and (version = :one or version = :other)
+        """
+        place: dict[str, Any] = {"run_id": run_id, "group_id": group_id, "name": name}
+        found = {one.version: one for one in self._select(StateVersion, sql, **place, one=from_version, other=to_version)}
+        for version in (from_version, to_version):
+            if version not in found:
+                raise self._no_version((run_id, group_id, name), version)
+            documents.fill(self._db, found[version], "document", found[version].digest)
+        return differences(found[from_version].document, found[to_version].document)
 
     @writes
     def record_investigation(

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 MOST_HITS = 50
 _CANDIDATES = 40
 _EVIDENCE = 3
+_NEWEST_SIGHTINGS = f"""
+select * from (
+  select * from sightings where lesson_id = :id{{number}} order by seen_at desc, id desc limit {_EVIDENCE}
+) s{{number}}
+"""
 
 
 class Memory(LessonUpkeep):
@@ -101,11 +106,12 @@ class Memory(LessonUpkeep):
 
     def _told(self, taken: "list[ranking.Ranked]", question: ranking.Question) -> list[Hit]:
         """Tell lessons with what speaks for and against them."""
-        against = self._contradicting([one.lesson.id for one in taken])
+        ids = [one.lesson.id for one in taken]
+        against, evidence = self._contradicting(ids), self._evidence(ids)
         return [
             replace(
                 ranking.hit(one, question),
-                evidence=self._evidence(one.lesson.id),
+                evidence=evidence.get(one.lesson.id, []),
                 contradicted_by=against.get(one.lesson.id, []),
             )
             for one in taken
@@ -129,21 +135,18 @@ class Memory(LessonUpkeep):
             found.setdefault(other, []).append(one)
         return found
 
-    def _evidence(self, lesson_id: str) -> "list[dict[str, object]]":
-        """List what a lesson rests on, the newest sightings first."""
-        found = self._select(
-            Sighting,
-            f"""
-            select * from sightings
-             where lesson_id = :lesson_id
-             order by seen_at desc, id desc
-             limit {_EVIDENCE}
-            """,
-            lesson_id=lesson_id,
-        )
+    def _evidence(self, lesson_ids: "list[str]") -> "dict[str, list[dict[str, object]]]":
+        """List what each of some lessons rests on, the newest sightings first."""
         shown = ("seen_at", "source_kind", "source_id", "run_id", "task_id", "refs")
-        seen = [sighting.as_dict() for sighting in found]
-        return [{name: sighting[name] for name in shown if sighting[name]} for sighting in seen]
+        # One look for all of them, each by the index: there are at most as many as hits.
+        newest = " union all ".join(_NEWEST_SIGHTINGS.format(number=number) for number in range(len(lesson_ids)))
+        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
+        sightings = self._select(Sighting, newest, **bound) if lesson_ids else []
+        found: dict[str, list[dict[str, object]]] = {}
+        for sighting in sorted(sightings, key=lambda one: (one.seen_at, one.id), reverse=True):
+            seen = sighting.as_dict()
+            found.setdefault(sighting.lesson_id, []).append({name: seen[name] for name in shown if seen[name]})
+        return found
 
     def _count_recalls(self, lesson_ids: "list[str]") -> "set[str]":
         """Count a recall of each; say which of them still hold."""

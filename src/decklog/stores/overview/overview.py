@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from decklog.records import Record
     from decklog.stores.base import Parts
     from decklog.stores.overview.board import BoardColumn
+    from decklog.stores.overview.comparison import Comparison
     from decklog.stores.overview.money import MoneyPicture
     from decklog.stores.overview.picture import RunPicture
     from decklog.stores.overview.search import SearchResult
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         """Knows what the entries of a run add up to; the store of runs does."""
 
         def told(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
+        def beside(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
 
     class Scheduling(Protocol):
         """Makes tasks of schedules whose time has come; the store of schedules does."""
@@ -210,21 +212,43 @@ class Overview(Store):
         tasks: int = 50,
         after: str | None = None,
         board: int = 0,
+        records: "list[str] | None" = None,
+        spent: int = 0,
     ) -> "RunPicture":
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
 
         Lanes begin at `since`, an entry or a time, and end at the moment that is shown; the strip is that of the whole run.
         Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
-        which they were added; `board` has so many of them in each column, as they are now. A size of 0 leaves a part out. Of
-        tools and changes, the newest 20,000 entries are looked at.
+        which they were added; `board` has so many of them in each column, as they are now. `records` names kinds of records, by
+        their tables, of each of which the newest 50 are shown; `spent` is at how many entries it is said what had been spent.
+        A size of 0 leaves a part out. Of tools and changes, the newest 20,000 entries are looked at.
         """
-        from decklog.stores.overview.picture import Wished, drawn
+        from decklog.stores.overview.picture import Wished, drawn, kinds
 
         of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
         sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
-        wanted = Wished(at, since, before, of_kind, buckets, **sizes, after=after, board=board and page_size(board))
-        record = self._journal.record_classes()["tasks"]
-        return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(False), record, *past))
+        more = {"after": after, "board": board and page_size(board), "spent": spent and page_size(spent)}
+        classes = self._journal.record_classes()
+        wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, records=kinds(classes, records or []))  # type: ignore[arg-type]
+
+        def draw(can_move: bool) -> "RunPicture":
+            return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(can_move), classes["tasks"], *past))
+
+        try:
+            return draw(not (self._db.read_only or self._db.is_reading))
+        except TooFarBehind as behind:
+            self._moved(behind)
+        return draw(False)
+
+    @reads_in_steps
+    def compare(self, before: str, after: str) -> "Comparison":
+        """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: how each stands, and which records differ.
+
+        Runs of more than 5,000 entries are shown without `differences`; `runs diff` tells them.
+        """
+        from decklog.stores.overview.comparison import compared
+
+        return self._past().beside((before, after), lambda *past: compared(self._db, self._base(False), *past))
 
     @reads_in_steps
     def money(self, *, days: int = 30, by: SpendKey = SpendKey.MODEL, limit: int = 20) -> "MoneyPicture":
@@ -381,7 +405,8 @@ class Overview(Store):
         base = self._base(can_move_marks)
         marks, ids = placed(run_ids)
         bound, _ = self._db.values.bind(ids)
-        runs = self._look(base, f"select * from runs where id in ({marks})", bound) if run_ids else []
+        sql = f"select * from runs where id in ({marks})"
+        runs = look(self._db, sql, bound, base.moment, base.by_run, with_money=False) if run_ids else []
         return {"runs": {run.id: run.status.value for run in runs}, "tasks": self._words_of_tasks(base, task_ids)}
 
     def _words_of_tasks(self, base: _Base, task_ids: "list[str]") -> "dict[str, str]":

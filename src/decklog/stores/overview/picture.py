@@ -1,15 +1,17 @@
 """One run on one page, now or as of an entry: its head, its counts, its strip, its lanes and its latest entries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from decklog.clock import to_text
 from decklog.db.where import placed
+from decklog.errors import Invalid
 from decklog.records import Page
 from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.journal.rows import COLUMNS, SELECT
+from decklog.stores.overview import spending
 from decklog.stores.overview.board import BoardColumn, columns
-from decklog.stores.overview.run_facts import RunOverview, look_at_one
+from decklog.stores.overview.run_facts import RunOverview, check_marks, look_at_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from decklog.records import Record
 
 MOST_ASKED = 200
+# So many records of a kind are shown.
+MOST_RECORDS = 50
 # Of a long text its beginning is read: what a page shows, whatever it is written in.
 _HEAD_BYTES = 8192
 # Each part is told from the others by a number.
@@ -82,6 +86,10 @@ class RunPicture:
     board: "list[BoardColumn]"
     overview: "RunOverview | None" = None
     run: "dict[str, Any] | None" = None
+    # The newest records of the kinds that were asked for, by table, and where the older ones of each begin.
+    records: "dict[str, list[Any]]" = field(default_factory=dict)
+    older: "dict[str, str | None]" = field(default_factory=dict)
+    spent: "RunSpending | None" = None
 
     @property
     def is_now(self) -> bool:
@@ -90,7 +98,22 @@ class RunPicture:
     def as_dict(self) -> "dict[str, Any]":
         lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("entries", "tasks", "board")}
         overview = None if self.overview is None else self.overview.as_dict()
-        return {**vars(self), **lists, "moment": to_text(self.moment), "is_now": self.is_now, "overview": overview}
+        records = {table: [one.as_dict() for one in found] for table, found in self.records.items()}
+        spent = None if self.spent is None else self.spent.as_dict()
+        parts = {**lists, "overview": overview, "records": records, "spent": spent}
+        return {**vars(self), **parts, "moment": to_text(self.moment), "is_now": self.is_now}
+
+
+@dataclass(frozen=True)
+class RunSpending:
+    """What a run had spent at some of its entries; now also by model and agent, and the budgets that are its own."""
+
+    line: list[tuple[int, int]]
+    by: "list[dict[str, Any]]"
+    budgets: "list[Any]"
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {"line": self.line, "by": self.by, "budgets": [one.as_dict() for one in self.budgets]}
 
 
 @dataclass(frozen=True)
@@ -107,6 +130,17 @@ class Wished:
     tasks: int
     after: str | None
     board: int
+    records: "list[type[Record]]" = field(default_factory=list)
+    spent: int = 0
+
+
+def kinds(classes: "dict[str, type[Record]]", tables: "list[str]") -> "list[type[Record]]":
+    """Find the kinds of a run's records by the names of their tables."""
+    known = {table: record for table, record in classes.items() if record.home is None}
+    for table in tables:
+        if table not in known:
+            raise Invalid(f"a run has no records {table!r}; it has {', '.join(sorted(known))}", field="records")
+    return [known[table] for table in dict.fromkeys(tables)]
 
 
 def drawn(
@@ -115,30 +149,62 @@ def drawn(
     """Draw a run; `base` is what every overview begins with, the last three are what its entries add up to."""
     run_id, is_now = place.run_id, wanted.at is None
     seq, first = history.entry_for(place, wanted.at), history.entry_for(place, wanted.since, is_end=False)
-    counts = history.tally(place, story, seq)
+    counts, span = history.tally(place, story, seq), (min(first, seq), seq)
     found = _latest(db, run_id, place.start, seq, wanted)
-    shown: Any = look_at_one(db, run_id, counts, base.moment, base.by_run) if is_now else None
-    no_lanes = {"run_id": run_id, "first": first, "last": seq, "attempts": [], "left_out": 0}
     tasks = history.records(place, story, record, str(seq), wanted.tasks, wanted.after) if wanted.tasks else Page()
     times = base.moment.now, base.moment.steady_now
+    newest = history.newest(place, story, wanted.records, seq, MOST_RECORDS, wanted.before)
     return RunPicture(
-        run_id=run_id,
-        seq=seq,
-        last=place.head,
-        moment=found.at or shown.last_at,
-        tallies=history.shown(counts, seq),
+        **_head(db, base, history, place, seq, counts, found),
         pulse=history.pulse(place, story, (1, place.head), wanted.buckets),
-        lanes=history.lanes(place, story, (min(first, seq), seq), wanted.lanes) if wanted.lanes else no_lanes,
+        lanes=history.lanes(place, story, span, wanted.lanes) if wanted.lanes else _no_lanes(run_id, *span),
         entries=found.entries,
         texts=texts(db, found.entries),
-        waiting=found.asked if shown is None else shown.waiting,
-        decisions=len(base.items),
         tasks=list(tasks),
         next_tasks=tasks.next,
         board=columns(db, run_id, wanted.board, story, base.tasks, *times) if wanted.board else [],
-        overview=shown,
-        run=found.run,
+        records={table: records for table, (records, _) in newest.items()},
+        older={table: older for table, (_, older) in newest.items()},
+        spent=_spent(db, base, place, is_now, history.spent(place, story, seq, wanted.spent)) if wanted.spent else None,
     )
+
+
+def _spent(db: "Database", base: "Any", place: "Any", is_now: bool, line: "list[tuple[int, int]]") -> "RunSpending":
+    """Read for which models and agents it was, as of now, and the run's own budgets."""
+    check_marks(base.charged, base.moment.can_move_marks)
+    by = spending.of_run(db, place.run_id, base.charged) if is_now else []
+    return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
+
+
+def head_of(db: "Database", base: "Any", history: "Any", side: "Any") -> RunPicture:
+    """Draw no more of a run at a moment than the head of its page."""
+    place, nothing = side.place, Wished(side.at, None, None, None, 0, 0, 0, 0, None, 0)
+    found = _latest(db, place.run_id, place.start, side.seq, nothing)
+    parts: dict[str, Any] = {"pulse": {}, "entries": [], "texts": {}, "tasks": [], "next_tasks": None, "board": []}
+    lanes = _no_lanes(place.run_id, 1, side.seq)
+    return RunPicture(**_head(db, base, history, place, side.seq, side.counts, found), lanes=lanes, **parts)
+
+
+def _head(
+    db: "Database", base: "Any", history: "Any", place: "Any", seq: int, counts: "dict[str, int]", found: "Latest"
+) -> "dict[str, Any]":
+    """Give how a run stands, or what it was as of an entry."""
+    shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run) if found.at is None else None
+    return {
+        "run_id": place.run_id,
+        "seq": seq,
+        "last": place.head,
+        "moment": found.at if shown is None else shown.last_at,
+        "tallies": history.shown(counts, seq),
+        "waiting": found.asked if shown is None else shown.waiting,
+        "decisions": len(base.items),
+        "overview": shown,
+        "run": found.run,
+    }
+
+
+def _no_lanes(run_id: str, first: int, last: int) -> "dict[str, Any]":
+    return {"run_id": run_id, "first": first, "last": last, "attempts": [], "left_out": 0}
 
 
 @dataclass(frozen=True)

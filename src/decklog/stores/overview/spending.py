@@ -144,6 +144,15 @@ def of_runs(db: "Database", ids: "Sequence[str]", spans: "Sequence[Span]") -> "d
     return {run_id: dict(zip(FIGURES, figures, strict=True)) for (run_id,), figures in found.items()}
 
 
+def of_run(db: "Database", run_id: str, streams: "Sequence[Charged]") -> "list[dict[str, Any]]":
+    """Give what a run has spent by model and agent, the dearest first; `streams` are those with entries after their mark."""
+    kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id = :run_id"
+    spans = [(no * STREAM_SIZE + mark, no * STREAM_SIZE + newest) for name, no, newest, mark in streams if name == run_id]
+    found = _kept_and_later(db, ("model", "agent"), kept, "1 = 1", {"run_id": run_id}, spans)
+    added = [dict(zip(("model", "agent", *FIGURES), (*key, *figures), strict=True)) for key, figures in found.items()]
+    return sorted(added, key=lambda one: (-one["cost_microdollars"], one["model"], one["agent"]))
+
+
 def _kept_and_later(
     db: "Database", names: "Sequence[str]", kept: str, condition: str, bound: "dict[str, Any]", spans: "Sequence[Span]"
 ) -> "dict[tuple[Any, ...], tuple[int, ...]]":

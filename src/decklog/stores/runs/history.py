@@ -13,6 +13,7 @@ from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.journal.time_index import Times
 from decklog.stores.of_run import no_run
 from decklog.stores.runs import timeline
+from decklog.stores.runs.newest import newest
 from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Moment, Story
 from decklog.values import from_json
 
@@ -29,13 +30,13 @@ _MARKS = ("failure", "question", "checkpoint", "pivot")
 # So many runs are remembered: their entries after the last mark, or all of them where no mark can be made.
 _REMEMBERED = 16
 _WHERE = f"""
-select s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
+select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
   from streams s
   join entries h
     on h.pos = (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
   left join {timeline.MARKS} m
     on m.run_id = s.name and m.seq = (select max(seq) from {timeline.MARKS} where run_id = s.name)
- where s.name = :run_id
+ where s.name in ({{runs}})
 """
 _IMAGE = """
 select p.payload from entries p
@@ -103,6 +104,14 @@ union all
 {_ATTEMPTS} and a.started_seq < :first and (a.started_seq > :mark or a.started_seq in ({{open}}))
    and (a.ended_seq is null or a.ended_seq >= :first)
 """
+# How much had been spent at marks that lie so far apart.
+_SPENT = f"""
+with recursive steps (n) as (select 1 union all select n + 1 from steps where n < :last)
+select m.seq, m.cost_microdollars
+  from steps s
+  join {timeline.MARKS} m on m.run_id = :run_id and m.seq = s.n * cast(:step as bigint)
+ order by m.seq
+"""
 _MARK_UNTIL = f"""
   from (select 1 as one) o
   left join {timeline.MARKS} m
@@ -149,6 +158,11 @@ class Place:
         return self.mark["seq"] if self.mark is not None else 0
 
 
+def _place(row: "Row") -> Place:
+    run_id, number, head, hash, *mark = row
+    return Place(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
+
+
 class History:
     """Reads runs as of their entries, inside the caller's read."""
 
@@ -160,11 +174,16 @@ class History:
     # Where things lie
 
     def place(self, run_id: str) -> Place:
-        row = None if run_id.startswith("@") else self._db.one(_WHERE, {"run_id": run_id})
-        if row is None:
-            raise no_run(self._db, run_id, "List them: decklog runs find")
-        number, head, hash, *mark = row
-        return Place(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
+        return self.places([run_id])[run_id]
+
+    def places(self, run_ids: "list[str]") -> "dict[str, Place]":
+        """Find several runs with one look."""
+        marks, ids = placed(run_ids)
+        found = {row[0]: _place(row) for row in self._db.rows(_WHERE.format(runs=marks), ids)[1]}
+        for run_id in run_ids:
+            if run_id not in found or run_id.startswith("@"):
+                raise no_run(self._db, run_id, "List them: decklog runs find")
+        return found
 
     def entry_for(self, place: Place, at: str | None, *, is_end: bool = True) -> int:
         """Give the number of the entry that a moment means; for the beginning of a span, the first at or after a time."""
@@ -261,6 +280,22 @@ class History:
         """
         images: dict[str, str] = dict(self._db.rows(sql, {**bound, **ids})[1])
         return [(seq, images[record_id]) for seq, record_id in begun]
+
+    def newest(
+        self, place: Place, story: Story, classes: "list[type[Record]]", at: int, size: int, before: int | None
+    ) -> "dict[str, tuple[list[Any], str | None]]":
+        """Give the newest records of some kinds as they were at an entry, by table, each with where the older ones begin."""
+        return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
+
+    def spent(self, place: Place, story: Story, at: int, points: int) -> "list[tuple[int, int]]":
+        """Give what had been spent at so many entries up to one, in micro-dollars."""
+        kept = min(at, story.since) // EVERY
+        step = max(1, kept // points) * EVERY
+        bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
+        marks = self._db.rows(_SPENT, bound)[1] if kept else []
+        line = [*((seq, cost) for seq, cost in marks), *(one for one in story.spent if one[0] <= at)]
+        whole = self.tally(place, story, at)["cost_microdollars"]
+        return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
     # The strip and the lanes
 

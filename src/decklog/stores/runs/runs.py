@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from decklog.records import Record
     from decklog.stores.base import Parts
+    from decklog.stores.runs.comparison import Beside
     from decklog.stores.runs.history import History, Place
     from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot
     from decklog.stores.runs.timeline import Story
@@ -374,23 +375,38 @@ class Runs(Store):
 
     def told(self, run_id: str, look: "Callable[[History, Place, Story], T]") -> "T":
         """Look at a run at one moment, with what its entries add up to; where marks are due and may be made, make them first."""
+
+        def job(history: "History", can_mark: bool) -> "T":
+            place = history.place(run_id)
+            return look(history, place, history.story(place, can_mark=can_mark))
+
+        return self._with_marks((run_id,), job)
+
+    def beside(self, moments: "tuple[str, str]", look: "Callable[[History, Beside], T]") -> "T":
+        """Look at two moments of runs at once, each given as RUN, RUN:ENTRY or RUN@TIME."""
+        from decklog.stores.runs import comparison
+
+        def job(history: "History", can_mark: bool) -> "T":
+            classes = self._journal.record_classes()
+            return look(history, comparison.look(self._db, history, classes, moments, can_mark=can_mark))
+
+        return self._with_marks([comparison.moment_named(text)[0] for text in moments], job)
+
+    def _with_marks(self, run_ids: "Sequence[str]", job: "Callable[[History, bool], T]") -> "T":
+        """Read at one moment; where marks of runs are due and may be made, make them first."""
         from decklog.stores.runs import timeline
         from decklog.stores.runs.history import FarBehind, History
 
         history = self._history = self._history or History(self._db)
-
-        def job(can_mark: bool) -> "T":
-            place = history.place(run_id)
-            return look(history, place, history.story(place, can_mark=can_mark))
-
         # Inside of a read, which sees one moment, marks that are made now would not be seen.
         can_mark = not (self._db.read_only or self._db.is_reading)
         try:
-            return self._db.read(lambda: job(can_mark))
+            return self._db.read(lambda: job(history, can_mark))
         except FarBehind:
             with suppress(Denied, ReadOnly, Busy):
-                timeline.catch_up(self._db, run_id)
-        return self._db.read(lambda: job(False))
+                for run_id in run_ids:
+                    timeline.catch_up(self._db, run_id)
+        return self._db.read(lambda: job(history, False))
 
     def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
         from decklog.stores.runs import timeline

@@ -73,6 +73,8 @@ class Story:
         self.later: dict[tuple[str, int], dict[str, Any]] = {}
         self.marks: list[dict[str, Any]] = []
         self.moments: list[Moment] = []
+        # What had been spent when each charge was written.
+        self.spent: list[tuple[int, int]] = []
         self.firsts: dict[str, list[tuple[int, str]]] = {}
         self._at = ""
 
@@ -81,7 +83,7 @@ class Story:
         new = Story(self.since, self.tally)
         new.seq, new.attempts, new.under_way = self.seq, dict(self.attempts), dict(self.under_way)
         new.earlier, new.later = list(self.earlier), dict(self.later)
-        new.marks, new.moments = list(self.marks), list(self.moments)
+        new.marks, new.moments, new.spent = list(self.marks), list(self.moments), list(self.spent)
         new.firsts = {table: list(found) for table, found in self.firsts.items()}
         return new
 
@@ -112,18 +114,19 @@ class Story:
         if table == "tasks":
             self._add_task(seq, from_json(payload or "null"), from_json(before) if before else None)
         elif table == "charges" and before is None:
-            self._add_charge(from_json(payload or "null"))
+            self._add_charge(seq, from_json(payload or "null"))
 
     def _note(self, seq: int, what: str, record_id: str | None) -> None:
         self.moments.append(Moment(seq, what, record_id, self._at))
         self.tally["moments"] += what != "ended"
 
-    def _add_charge(self, image: "dict[str, Any]") -> None:
+    def _add_charge(self, seq: int, image: "dict[str, Any]") -> None:
         cost = image.get("cost_microdollars")
         self.tally["calls"] += 1
         self.tally["tokens"] += sum(image.get(name) or 0 for name in _TOKENS)
         self.tally["cost_microdollars"] += cost or 0
         self.tally["unpriced_calls"] += cost is None
+        self.spent.append((seq, self.tally["cost_microdollars"]))
 
     def _add_task(self, seq: int, image: "dict[str, Any]", before: "dict[str, Any] | None") -> None:
         for version, sign in ((before, -1), (image, 1)):

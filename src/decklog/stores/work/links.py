@@ -12,19 +12,23 @@ from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
+
+    from decklog.db.base import Row
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 # Which of its parts' states a task shows, the first that one of them has.
 _SHOWN = ("running", "blocked", "waiting", "paused", "pending")
 _MOST_PARTS = 10_000
-_PARTS = f"""
+_WITH_PARTS = """
 with recursive parts (id) as (
   select task_id from dependencies where depends_on = :task_id and kind = 'parent'
   union
   select d.task_id from parts p join dependencies d on d.depends_on = p.id and d.kind = 'parent'
 )
+"""
+_PARTS = f"""
 select t.id, t.title, t.state, d.depends_on, t.worker
   from parts p
   join tasks t on t.id = p.id
@@ -32,13 +36,16 @@ select t.id, t.title, t.state, d.depends_on, t.worker
  order by t.created_at, t.id
  limit {_MOST_PARTS}
 """
-_LINKED = """
-select 'to' as way, d.kind, t.id, t.title, t.state
+# What a task is linked with, by its place; then all of its parts and theirs, in their order.
+_LINKED = f"""
+{_WITH_PARTS}
+select 'to' as way, d.kind, t.id, t.title, t.state, cast(null as text) as parent_id, cast(null as text) as worker
   from dependencies d join tasks t on t.id = d.depends_on where d.task_id = :task_id
 union all
-select 'from', d.kind, t.id, t.title, t.state
+select 'from', d.kind, t.id, t.title, t.state, null, null
   from dependencies d join tasks t on t.id = d.task_id where d.depends_on = :task_id
- order by 1, 2, 3
+union all
+select 'part', '', p.* from ({_PARTS}) p
 """
 # How a link reads from either end.
 _READS = {
@@ -236,14 +243,15 @@ class Links(Leases):
         Progress is how many of the tasks without parts of their own are done; what was abandoned does not count. The task's
         own state stays its own: it is done when somebody finishes it, which nobody can before its parts.
         """
-        task = self._fetch(Task, task_id)
-        _, rows = self._db.rows(_PARTS, {"task_id": task_id})
+        return self._progress(self._fetch(Task, task_id), self._db.rows(_WITH_PARTS + _PARTS, {"task_id": task_id})[1])
+
+    def _progress(self, task: Task, rows: "Sequence[Row]") -> "dict[str, Any]":
         parents = {parent for *_, parent, _ in rows}
         states = [state for name, _, state, _, _ in rows if name not in parents and state != TaskState.ABANDONED]
         done = states.count(TaskState.DONE)
         shown = next((state for state in _SHOWN if state in states), TaskState.DONE.value if states else task.state.value)
         return {
-            "task_id": task_id,
+            "task_id": task.id,
             "state": shown,
             "progress_percent": done * 100 // len(states) if states else 100 if task.state == TaskState.DONE else 0,
             "done": done,
@@ -260,9 +268,12 @@ class Links(Leases):
 
         What it waits for comes nearest first, to a depth of 20; `first` names those that wait for nothing themselves.
         """
+        return self._explained(self._fetch(Task, task_id))
+
+    def _explained(self, task: Task) -> "dict[str, Any]":
         from decklog.stores.work.why import explained
 
-        return explained(self._db, self._fetch(Task, task_id), self._now(), self._steady_now())
+        return explained(self._db, task, self._now(), self._steady_now())
 
     # What is said
 
@@ -292,9 +303,11 @@ class Links(Leases):
         where.equal(task_id=task_id)
         return self._page(TaskComment, where, order=("created_at", "id"), limit=limit, after=after)
 
-    def _linked(self, task_id: str) -> "dict[str, list[dict[str, str]]]":
-        """Give what a task is linked with, by how each link reads from its end."""
-        found: dict[str, list[dict[str, str]]] = {}
-        for way, kind, name, title, state in self._db.rows(_LINKED, {"task_id": task_id})[1]:
-            found.setdefault(_READS[way, kind], []).append({"id": name, "title": title, "state": state})
-        return found
+    def _linked(self, task: Task) -> "dict[str, Any]":
+        """Give what a task is linked with, by how each link reads from its end, and how far its parts are, if it has any."""
+        rows = self._db.rows(_LINKED, {"task_id": task.id})[1]
+        links: dict[str, list[dict[str, str]]] = {}
+        for way, kind, name, title, state in sorted(row[:5] for row in rows if row[0] != "part"):
+            links.setdefault(_READS[way, kind], []).append({"id": name, "title": title, "state": state})
+        parts = [row[2:] for row in rows if row[0] == "part"]
+        return {"links": links, "progress": self._progress(task, parts) if parts else None}

@@ -274,17 +274,16 @@ class Tasks(Links):
 
     @reads
     def view(self, task_id: str) -> "dict[str, Any]":
-        """Show a task with all that belongs to it: its links, how far its parts are, its attempts, and the latest comments."""
+        """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
         task = self.get(task_id)
         where = Where(TaskComment)
         where.equal(task_id=task_id)
         said = self._page(TaskComment, where, order=("created_at", "id"), limit=20, after=None, descending=True)
-        links = self._linked(task_id)
         return {
             "task": task.as_dict(),
-            "links": links,
-            "progress": self.subtasks(task_id) if "subtasks" in links else None,
-            "attempts": [attempt.as_dict() for attempt in self.attempts(task_id)],
+            "why": self._explained(task),
+            **self._linked(task),
+            "attempts": [attempt.as_dict() for attempt in self._attempts(task_id)],
             "comments": [comment.as_dict() for comment in reversed(said)],
         }
 
@@ -479,16 +478,11 @@ class Tasks(Links):
     @reads
     def attempts(self, task_id: str) -> list[Attempt]:
         """List the attempts at a task, oldest first, as the journal tells them."""
-        self._fetch(Task, task_id)
-        _, rows = self._db.rows(
-            """
-            select payload from entries
-             where record_table = 'tasks' and record_id = :task_id
-             order by seq
-            """,
-            {"task_id": task_id},
-        )
-        return self.attempts_in(from_json(row[0]) for row in rows)
+        return self._attempts(self._fetch(Task, task_id).id)
+
+    def _attempts(self, task_id: str) -> list[Attempt]:
+        sql = "select payload from entries where record_table = 'tasks' and record_id = :task_id order by seq"
+        return self.attempts_in(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
 
     def attempts_in(self, images: "Iterable[dict[str, Any]]") -> list[Attempt]:
         """Read the attempts that tasks' images tell of, given in their order; the earliest comes first."""

@@ -1,6 +1,5 @@
 """Why one task is where it is: the reason in words, what it waits for and what that waits for, and who could take it."""
 
-from decklog.db.where import placed
 from decklog.stores.work.task import Task, TaskState
 from decklog.stores.work.unclaimed import why_not
 
@@ -26,15 +25,17 @@ with recursive chain (id, depth) as (
     join tasks t on t.id = d.depends_on and t.state <> 'done'
    where c.depth < {DEEPEST}
 )
-select id, depth from chain limit {MOST + 1}
+select t.id, t.title, t.state, t.worker, t.reason, t.open_dependencies, c.depth
+  from (select id, depth from chain limit {MOST + 1}) c
+  join tasks t on t.id = c.id
 """
-_TOLD = "select id, title, state, worker, reason, open_dependencies from tasks where id in ({ids})"
+_NAMES = ("id", "title", "state", "worker", "reason", "open_dependencies", "depth")
 
 
 def explained(db: "Database", task: Task, now: "datetime", steady_now: "datetime") -> "dict[str, Any]":
     """Say why a task is not being worked on, or that it is; and name what it waits for, the nearest first."""
-    code, words = _standing(db, task, now, steady_now)
     chain, is_cut = _chain(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
+    code, words = _waits(chain, is_cut) if chain else _standing(db, task, now, steady_now)
     return {
         "task_id": task.id,
         "run_id": task.run_id,
@@ -60,14 +61,17 @@ def _standing(db: "Database", task: Task, now: "datetime", steady_now: "datetime
 
 
 def _chain(db: "Database", task: Task) -> "tuple[list[dict[str, Any]], bool]":
-    rows = db.rows(_CHAIN, {"task_id": task.id})[1]
-    depths: dict[str, int] = {}
-    for task_id, depth in rows[:MOST]:
-        depths.setdefault(task_id, depth)
-    marks, ids = placed(list(depths))
-    names = ("id", "title", "state", "worker", "reason", "open_dependencies")
-    told = {row[0]: dict(zip(names, row, strict=True)) for row in db.rows(_TOLD.format(ids=marks), ids)[1]}
-    return [{**told[task_id], "depth": depth} for task_id, depth in depths.items()], len(rows) > MOST
+    rows = [dict(zip(_NAMES, row, strict=True)) for row in db.rows(_CHAIN, {"task_id": task.id})[1]]
+    found: dict[str, dict[str, Any]] = {}
+    for one in sorted(rows, key=lambda row: (row["depth"], row["id"]))[:MOST]:
+        found.setdefault(one["id"], one)
+    return list(found.values()), len(rows) > MOST
+
+
+def _waits(chain: "list[dict[str, Any]]", is_cut: bool) -> "tuple[str, str]":
+    """Say what a task waits for, as a claim would."""
+    nearest = [f"{one['id']} ({one['state']})" for one in chain if one["depth"] == 1]
+    return "waits", f"waits for {', '.join(nearest)}{', and more' if is_cut else ''}"
 
 
 def _who(task: Task) -> str:

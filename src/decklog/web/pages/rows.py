@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from decklog.characters import revealed
 from decklog.figures import dollars
 
 LONGEST = 2000
@@ -17,9 +18,12 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 @dataclass(frozen=True)
 class Row:
-    """An entry as a page shows it; `rest` is how much of its text is not shown."""
+    """An entry as a page shows it, in words alone; `time` is a text of UTC, and `rest` how much of its text is not shown."""
 
-    entry: Any
+    seq: int
+    time: str
+    kind: str
+    who: str
     what: str
     text: str
     rest: int
@@ -32,7 +36,9 @@ def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> Row:
     long = (texts or {}).get(digest or "")
     text = _plain(long["head"] if long else said)
     size = len(text) if not long else len(text) + long["bytes"] - len(long["head"].encode())
-    return Row(entry, _what(entry), text[:LONGEST], max(0, size - LONGEST))
+    who, time = revealed(entry.agent or "–"), entry.at.isoformat()[:19]
+    shown = revealed(text[:LONGEST], tabs=True)
+    return Row(entry.seq, time, entry.kind.value, who, revealed(_what(entry)), shown, max(0, size - LONGEST))
 
 
 def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[tuple[bool, list[Row]]]:

@@ -3,30 +3,34 @@
 from typing import Any
 
 from decklog.errors import NotFound
-from decklog.web.pages import run_moment
+from decklog.web.pages import run_moment, run_parts
+from decklog.web.pages.charts.strip import STEPS, strip_of
 from decklog.web.pages.rows import folded, row_of
 from decklog.web.pages.run_moment import RunMoment
-from decklog.web.pages.strip import STEPS, strip_of
 from decklog.web.site import Asked, View
 
-TABS = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
+_FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
+TABS = {**_FIRST, **{name: title for name, (title, _) in run_parts.TABS.items()}}
 _KINDS = {"reasoning": "reasoning", "tools": "tool"}
 # What a person looks at first, among tasks.
 _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandoned")
 # What the first look shows of a journal, and what a page of it has.
-TAIL, PAGE = 40, 200
-TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 100, 12
+TAIL, PAGE = 40, 50
+TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 40, 12
 COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "Held", "over": "Over"}
-MOST_NEW = 1000
+# Of more than so many new entries, the newest are shown.
+MOST_NEW, NEWEST = 1000, 200
 
 
 def read(asked: Asked) -> View:
     """Read one tab of a run, now or as of an entry."""
     run_id, tab, at = asked.path["run_id"], asked.path["tab"], asked.number("at")
-    sizes = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
-    sizes = {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0 if at is None else LANES, **sizes}
-    places = {"before": asked.number("before"), "kind": _KINDS.get(tab), "after": asked.word("after")}
-    picture = asked.log.overview.picture(run_id, at=None if at is None else str(at), **sizes, **places)  # type: ignore[arg-type]
+    asked_for = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
+    sizes: dict[str, Any] = {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0 if at is None else LANES, **asked_for}
+    places: dict[str, Any] = {"before": asked.number("before"), "kind": _KINDS.get(tab), "after": asked.word("after")}
+    since = asked.number("since") if tab == "lanes" else None
+    moments: dict[str, Any] = {"at": None if at is None else str(at), "since": None if since is None else str(since)}
+    picture = asked.log.overview.picture(run_id, **moments, **sizes, **places)
     head = run_moment.of(picture)
     data, shown = _TAB[tab](asked, head, picture)
     shown |= {"run": head, "tab": tab, "tabs": TABS, "strip": strip_of(picture.pulse), "last_at": head.moment}
@@ -45,9 +49,9 @@ def rows(asked: Asked) -> View:
         raise NotFound(f"there is no run {run_id!r}", table="runs", id=run_id)
     newest = last[0].seq
     is_far = newest - after > MOST_NEW
-    start = newest - PAGE if is_far else after
+    start = newest - NEWEST if is_far else after
     found = run_moment.entries(asked.log, run_id, after=start, until=newest)
-    shown = {"parts_of_rows": folded(found), "left_out": newest - PAGE - after if is_far else 0, "run_id": run_id}
+    shown = {"parts_of_rows": folded(found), "left_out": newest - NEWEST - after if is_far else 0, "run_id": run_id}
     return View("rows.html", "Entries", f"decklog journal tail {run_id}", found, shown, decisions=0)
 
 
@@ -82,11 +86,18 @@ def _of_kind(asked: Asked, _: RunMoment, picture: Any) -> tuple[dict[str, Any], 
     return {"entries": found}, {"rows": rows, "kind": _KINDS[asked.path["tab"]], "older": older}
 
 
-_SIZES: dict[str, dict[str, int]] = {
+_SIZES: dict[str, dict[str, Any]] = {
+    **run_parts.SIZES,
     "overview": {"entries": TAIL, "tasks": TASKS},
     "journal": {"entries": PAGE},
     "tasks": {"tasks": TASKS},
     "reasoning": {"entries": PAGE},
     "tools": {"entries": PAGE},
 }
-_TAB = {"overview": _overview, "journal": _journal, "tasks": _tasks, "reasoning": _of_kind, "tools": _of_kind}
+_TAB = {name: read_it for name, (_, read_it) in run_parts.TABS.items()} | {
+    "overview": _overview,
+    "journal": _journal,
+    "tasks": _tasks,
+    "reasoning": _of_kind,
+    "tools": _of_kind,
+}

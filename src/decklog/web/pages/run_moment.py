@@ -28,6 +28,7 @@ class RunMoment:
     repo: str | None
     branch: str | None
     parent: str | None
+    parent_seq: int | None
     tasks: dict[str, int]
     workers: list[str]
     waiting: int
@@ -63,6 +64,7 @@ def _now(shown: Any) -> RunMoment:
         repo=shown.repo,
         branch=shown.branch,
         parent=shown.parent_run_id,
+        parent_seq=shown.parent_seq,
         tasks={state: shown.tasks[state] for state in STATES},
         workers=list(dict.fromkeys(str(task["worker"]) for task in shown.working_on)),
         waiting=shown.waiting,
@@ -88,6 +90,7 @@ def _past(picture: Any) -> RunMoment:
         repo=run.repo,
         branch=run.branch,
         parent=run.parent_run_id,
+        parent_seq=run.parent_seq,
         tasks={state: tallies[state] for state in STATES},
         workers=list(dict.fromkeys(one["worker"] for one in under_way)),
         waiting=picture.waiting,

@@ -6,7 +6,7 @@ from typing import Any
 from decklog import SpendKey
 from decklog.errors import Invalid
 from decklog.figures import dollars
-from decklog.web.pages.columns import Chart, chart_of
+from decklog.web.pages.charts.columns import Chart, chart_of
 from decklog.web.site import Asked, View
 
 SPANS = {7: "7 days", 30: "30 days", 90: "90 days", 365: "a year"}

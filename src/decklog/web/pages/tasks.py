@@ -30,8 +30,13 @@ def one(asked: Asked) -> View:
     """Read one task: how it stands and why, what it waits for, its attempts, and what was written of it."""
     log, task_id = asked.log, asked.path["task_id"]
     found = log.tasks.view(task_id)
-    why = log.tasks.why(task_id)
     entries = log.journal.find(found["task"]["run_id"], task_id=task_id, limit=ENTRIES)
-    shown = {"found": found, "task": found["task"], "why": why, "parts_of_rows": folded(entries[::-1]), "more": entries.next}
+    shown = {
+        "found": found,
+        "task": found["task"],
+        "why": found["why"],
+        "parts_of_rows": folded(entries[::-1]),
+        "more": entries.next,
+    }
     title = f"{found['task']['title']} · Task"
-    return View("task.html", title, f"decklog tasks view {task_id}", {**found, "why": why}, shown, place="more")
+    return View("task.html", title, f"decklog tasks view {task_id}", found, shown, place="more")

@@ -20,9 +20,9 @@ _LISTED = 10
 
 @dataclass(frozen=True)
 class Strip:
-    """Bars are x, y, width and height; marks and silences have their place, and what is said of them."""
+    """Bars are one path of rectangles; marks and silences have their place, and what is said of them."""
 
-    bars: list[tuple[float, float, float, float]]
+    bars: str
     marks: list[dict[str, Any]]
     listed: list[dict[str, Any]]
     silences: list[tuple[float, str]]
@@ -35,13 +35,14 @@ def strip_of(pulse: dict[str, Any]) -> Strip:
     size = max(1, pulse["last"] - pulse["first"] + 1)
     pauses = [(later[0], later[1] - earlier[1], later[0] - earlier[0]) for earlier, later in pairwise(steps)]
     rates = [count / (pause.total_seconds() + 1) for _, pause, count in pauses]
+    heights = [_LOWEST, *_heights(rates)]
     width = WIDTH / max(1, len(steps))
-    bars = [_bar(place, rate, width, rates) for place, rate in enumerate(rates, 1)]
+    bars = "".join(
+        f"M{place * width:.1f} {HEIGHT}v-{height:.1f}h{width * 0.7:.1f}v{height:.1f}z" for place, height in enumerate(heights)
+    )
     silences = [(_x(seq, pulse, size), span(pause)) for seq, pause, _ in pauses if pause >= _SILENCE]
     marks = [{**one, "shape": _SHAPES[one["what"]], "x": _x(one["seq"], pulse, size)} for one in pulse["marks"]]
-    return Strip(
-        [(0, HEIGHT - _LOWEST, round(width * 0.7, 2), _LOWEST), *bars], marks, marks[-_LISTED:], silences, pulse["left_out"]
-    )
+    return Strip(bars, marks, marks[-_LISTED:], silences, pulse["left_out"])
 
 
 def _x(seq: int, pulse: dict[str, Any], size: int) -> float:
@@ -49,8 +50,9 @@ def _x(seq: int, pulse: dict[str, Any], size: int) -> float:
     return round((seq - first) * WIDTH / size, 2)
 
 
-def _bar(place: int, rate: float, width: float, rates: list[float]) -> tuple[float, float, float, float]:
-    slowest, fastest = log(min(rates)), log(max(rates))
-    share = (log(rate) - slowest) / (fastest - slowest) if fastest > slowest else 0.5
-    height = round(_LOWEST + share * (HEIGHT - _LOWEST), 2)
-    return round(place * width, 2), round(HEIGHT - height, 2), round(width * 0.7, 2), height
+def _heights(rates: list[float]) -> list[float]:
+    """Give the height of each bar, between the slowest and the fastest, as a share of their logarithms."""
+    logs = [log(rate) for rate in rates]
+    slowest, fastest = min(logs, default=0.0), max(logs, default=0.0)
+    span = fastest - slowest
+    return [_LOWEST + ((one - slowest) / span if span else 0.5) * (HEIGHT - _LOWEST) for one in logs]

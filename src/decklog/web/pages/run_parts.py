@@ -1,0 +1,99 @@
+"""The tabs of a run that show its records: lanes, checks, money, plan, states, files and forks."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from decklog.figures import dollars
+from decklog.web.pages.charts.lanes import gantt_of
+from decklog.web.pages.charts.line import line_of
+from decklog.web.pages.pieces import pieces_of
+from decklog.web.pages.run_moment import RunMoment
+from decklog.web.site import Asked
+
+Part = tuple[dict[str, Any], dict[str, Any]]
+MOST_BARS, MOST_PIECES, POINTS, FORKS = 200, 200, 100, 50
+# What is asked of a run's picture for each tab.
+SIZES: dict[str, dict[str, Any]] = {
+    "lanes": {"lanes": MOST_BARS},
+    "checks": {"tasks": MOST_PIECES, "records": ["verdicts"]},
+    "spend": {"spent": POINTS, "records": ["charges"]},
+    "plan": {"records": ["plans", "phases", "criteria"]},
+    "states": {"records": ["state_versions", "checkpoints"]},
+    "artifacts": {"records": ["artifacts"]},
+    "forks": {},
+}
+_LONGEST_FILE = 200_000
+
+
+def lanes(_: Asked, head: RunMoment, picture: Any) -> Part:
+    return {"lanes": picture.lanes}, {"gantt": gantt_of(picture.lanes, head.moment)}
+
+
+def checks(_: Asked, __: RunMoment, picture: Any) -> Part:
+    found = picture.records["verdicts"]
+    return {"verdicts": found}, {"verdicts": found, "pieces": pieces_of(picture.tasks), "older": picture.older["verdicts"]}
+
+
+def spend(_: Asked, head: RunMoment, picture: Any) -> Part:
+    spent, charges = picture.spent, picture.records["charges"]
+    budget = next((one for one in spent.budgets if one.unit == "microdollars" and one.scope == "run"), None)
+    ceiling = budget.ceiling if budget else None
+    shown = {"by": spent.by, "charges": charges, "budget": budget, "older": picture.older["charges"]}
+    return {"spent": spent, "charges": charges}, {**shown, "line": line_of(spent.line, head.seq, head.cost, dollars, ceiling)}
+
+
+def plan(_: Asked, __: RunMoment, picture: Any) -> Part:
+    records = picture.records
+    by_number = {name: sorted(records[name], key=lambda one: one.number) for name in ("phases", "criteria")}
+    made = records["plans"][0] if records["plans"] else None
+    return {"plan": made, **by_number}, {"plan": made, **by_number}
+
+
+def states(asked: Asked, head: RunMoment, picture: Any) -> Part:
+    versions, name, version = picture.records["state_versions"], asked.word("name"), asked.number("version")
+    opened = None
+    if name and version:
+        group = asked.word("group") or "global"
+        opened = {"name": name, "group": group, "version": version, "changes": _changes(asked, head.id, name, group, version)}
+    shown = {"versions": versions, "checkpoints": picture.records["checkpoints"], "opened": opened}
+    return {"versions": versions, "opened": opened}, {**shown, "older": picture.older["state_versions"], "address": _address}
+
+
+def _changes(asked: Asked, run_id: str, name: str, group: str, version: int) -> list[dict[str, Any]]:
+    """List what a version changed; of the first, everything."""
+    store: Any = asked.log.states
+    if version > 1:
+        return list(store.diff(run_id, name, version - 1, version, group_id=group))
+    return [{"path": "", "change": "added", "before": None, "after": store.get(run_id, name, group_id=group, version=1).document}]
+
+
+def _address(run_id: str, one: Any, at: int | None) -> str:
+    asked = {"name": one.name, "group": one.group_id, "version": one.version} | ({} if at is None else {"at": at})
+    return f"/runs/{run_id}/states?{urlencode(asked)}"
+
+
+def artifacts(asked: Asked, _: RunMoment, picture: Any) -> Part:
+    found, wanted = picture.records["artifacts"], asked.word("artifact")
+    opened = asked.log.artifacts.content(wanted) if wanted else None
+    if opened is not None and opened["encoding"] == "utf-8":
+        text = str(opened["content"])
+        opened = {**opened, "content": text[:_LONGEST_FILE], "rest": max(0, len(text) - _LONGEST_FILE)}
+    return {"artifacts": found, "opened": opened}, {"artifacts": found, "opened": opened, "older": picture.older["artifacts"]}
+
+
+def forks(asked: Asked, head: RunMoment, _: Any) -> Part:
+    found = asked.log.runs.find(parent_run_id=head.id, limit=FORKS)
+    # How they stand is told as of now alone.
+    words = asked.log.overview.words(run_ids=[one.id for one in found])["runs"] if found and head.at is None else {}
+    return {"forks": found}, {"forks": found, "words": words, "is_cut": found.next is not None}
+
+
+TABS = {
+    "lanes": ("Lanes", lanes),
+    "checks": ("Checks", checks),
+    "spend": ("Spend", spend),
+    "plan": ("Plan", plan),
+    "states": ("States", states),
+    "artifacts": ("Artifacts", artifacts),
+    "forks": ("Forks", forks),
+}

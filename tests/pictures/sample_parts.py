@@ -1,0 +1,60 @@
+"""What else a run may have, beside the week of `sample_log`: a plan, documents, files, checks, pieces that land, and a fork."""
+
+from typing import Any
+
+from decklog import Decklog, ManualClock
+from tests.pictures import sample_log
+
+PIECES = "lexer-split"
+PAGE = b"<!doctype html><script>fetch('/now')</script>"
+PATCH = "--- a/lexer.py\n+++ b/lexer.py\n@@ -1 +1 @@\n-COMMA = None\n+COMMA = ','\n"
+
+
+def write(log: Decklog, clock: ManualClock) -> None:
+    """Write it into a log that has the week."""
+    _documents(log, clock)
+    _pieces(log, clock)
+    log.runs.fork(sample_log.RUN, at="30", new_run_id="commas-again", goal="Try it without a new token")
+
+
+def _documents(log: Any, clock: ManualClock) -> None:
+    run = sample_log.RUN
+    phases = [{"name": "Read", "status": "completed"}, {"name": "Change", "status": "in_progress"}, "Say so"]
+    log.plans.record(run, "Teach the parser trailing commas", "First the lexer, then the parser, then the manual.", phases=phases)
+    log.criteria.meet(run, "3", evidence="The manual has a page", evidence_files={"manual.md": "a" * 64})
+    log.criteria.observe(run, files={"manual.md": "b" * 64})
+    for number, known in enumerate((["lists"], ["lists", "calls"], ["lists", "calls", "imports"]), 1):
+        log.states.save(run, "grammar", {"rules": known, "round": number, "owner": "ada"})
+        clock.advance(minutes=1)
+    log.states.checkpoint(run, name="before the parser")
+    log.artifacts.add(run, "patch", "out/lexer.patch", content=PATCH, task_id="lexer")
+    log.artifacts.add_bytes(run, "report", "out/report.html", PAGE)
+    log.artifacts.add(run, "log", "build/pytest.log")
+
+
+def _pieces(log: Any, clock: ManualClock) -> None:
+    """Write what a conductor's run looks like: one piece has landed, one is red, one waits for its turn."""
+    log.runs.start("Split the lexer into a package of its own", run_id=PIECES, repo="parser")
+    for name in ("tokens", "errors", "tables"):
+        tags = [f"piece:{name}"]
+        log.tasks.add(PIECES, f"Work: {name}", task_id=f"{name}.w1", role="work", tags=tags)
+        log.tasks.add(PIECES, f"Land: {name}", task_id=name, role="land", tags=tags, depends_on=[f"{name}.w1"])
+    for name, outcome in (("tokens", "pass"), ("errors", "fail"), ("tables", "pass")):
+        _finish(log, clock, f"{name}.w1", "dev-1", 11)
+        log.tasks.add(PIECES, f"Check: {name}", task_id=f"{name}.c1", role="check", tags=[f"piece:{name}"])
+        log.tasks.depend(name, f"{name}.c1")
+        findings = [{"kind": "test", "text": f"test_{name} fails"}] if outcome == "fail" else []
+        tree = {"tree": name.encode().hex() * 3, "definition": "d" * 64, "environment": "e" * 64}
+        log.verdicts.record(PIECES, "tests", outcome, task_id=f"{name}.c1", findings=findings, duration_ms=8_400, **tree)
+        if outcome == "pass":
+            _finish(log, clock, f"{name}.c1", "checks", 2)
+    _finish(log, clock, "tokens", "lane", 1)
+    clock.advance(hours=5)
+    log.tasks.claim(PIECES, worker="checks", role="check", lease_seconds=3600)
+    clock.advance(minutes=4)
+
+
+def _finish(log: Any, clock: ManualClock, task_id: str, worker: str, minutes: int) -> None:
+    claim = log.tasks.claim(PIECES, worker=worker, task_id=task_id, lease_seconds=3600)
+    clock.advance(minutes=minutes)
+    claim.finish("It is there")

@@ -1,0 +1,191 @@
+"""Being reached from other machines: never without TLS on the way and a password, and under one name alone."""
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from decklog import Decklog
+from decklog.errors import Invalid, Unavailable
+from decklog.web.application import application
+from decklog.web.elsewhere import Elsewhere, Password
+from decklog.web.names import Names
+from decklog.web.server import listening
+from decklog.web.sessions import MOST_WRONG, PAUSE_SECONDS
+from tests.every import every
+from tests.programs import call
+from tests.web.asking import Browser, hand_on, made
+from tests.web.serving import Server, free_port
+
+WORDS = " ".join(("some", "words", "for", "a", "test"))
+PROXIED = Names("decklog.example", 8471, "proxy")
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """Make a certificate that vouches for itself."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    begin = datetime.now(UTC) - timedelta(days=1)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(begin).not_valid_after(begin + timedelta(days=9))
+    made_of = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    kind = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / "cert.pem").write_bytes(made_of)
+    (folder / "key.pem").write_bytes(key.private_bytes(*kind))
+    return folder / "cert.pem", folder / "key.pem"
+
+
+def password_file(folder: Path, text: str = WORDS, mode: int = 0o600) -> str:
+    path = folder / "password"
+    path.write_text(f"{text}\n")
+    path.chmod(mode)
+    return str(path)
+
+
+@pytest.fixture
+def proxied(log: Decklog) -> Iterator[Browser]:
+    """A dashboard behind a proxy, and a browser whose headers a test gives itself."""
+    browser = made(log, password=Password(WORDS))
+    site = replace(browser.site, names=PROXIED)
+    with browser.runner:
+        yield Browser(site, browser.seconds, application(site), runner=browser.runner)
+
+
+def asked(browser: Browser, method: str, url: str, body: str = "", **headers: str) -> Any:
+    given = {"host": "decklog.example", "sec-fetch-site": "same-origin", **headers}
+    given |= {"origin": "https://decklog.example", "content-type": "application/x-www-form-urlencoded"} if body else {}
+    pairs = [(name.replace("_", "-"), value) for name, value in given.items()]
+    return browser.runner.run(hand_on(browser.app, method, url, pairs, body.encode()))
+
+
+REFUSED: dict[str, dict[str, str]] = {
+    "nothing but an address": {"host": "0.0.0.0"},
+    "no password": {"host": "192.0.2.7", "proxy": "decklog.example", "password_file": ""},
+    "a certificate without its key": {"host": "192.0.2.7", "certificate": "cert.pem"},
+    "TLS and a proxy": {"host": "192.0.2.7", "certificate": "cert.pem", "certificate_key": "key.pem", "proxy": "decklog.example"},
+    "files that are none": {"host": "192.0.2.7", "certificate": "password", "certificate_key": "password"},
+    "files that are not there": {"host": "192.0.2.7", "certificate": "nothing.pem", "certificate_key": "nothing.pem"},
+    "an address that nobody can call": {"host": "0.0.0.0", "certificate": "cert.pem", "certificate_key": "key.pem"},
+    "a name with a path": {"host": "192.0.2.7", "proxy": "decklog.example/x"},
+    "a name with a user": {"host": "192.0.2.7", "proxy": "x@decklog.example"},
+    "two names": {"host": "192.0.2.7", "proxy": "a.example,b.example"},
+    "no name": {"host": "192.0.2.7", "proxy": " "},
+    "a password alone": {},
+}
+
+
+def test_nobody_is_served_elsewhere_without_tls_a_name_and_a_password(tmp_path: Path) -> None:
+    certificate(tmp_path)
+    kept = password_file(tmp_path)
+
+    @every("why", list(REFUSED))
+    def is_refused(why: str) -> None:
+        given = {name: str(tmp_path / value) if name.startswith("cert") else value for name, value in REFUSED[why].items()}
+        far = Elsewhere(**{"password_file": kept, **given})
+        with pytest.raises(Invalid):
+            far.names(8471), replace(far, password_file=far.password_file or None).password()
+
+    is_refused()
+
+
+def test_a_password_that_is_short_or_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    for text, mode in ((WORDS, 0o640), (WORDS, 0o604), ("short", 0o600), ("", 0o600)):
+        with pytest.raises(Invalid):
+            Elsewhere("h", password_file=password_file(tmp_path, text, mode)).password()
+    with pytest.raises(Invalid):
+        Elsewhere("h", password_file=str(tmp_path / "nothing")).password()
+    assert Elsewhere("h", password_file=password_file(tmp_path)).password().fits(WORDS)
+
+
+def test_the_names_follow_from_how_it_is_reached(tmp_path: Path) -> None:
+    files = dict(zip(("certificate", "certificate_key"), map(str, certificate(tmp_path)), strict=True))
+    assert Elsewhere("192.0.2.7", **files).names(8471).origin == "https://192.0.2.7:8471"
+    assert Elsewhere("2001:db8::7", **files).names(8471).origin == "https://[2001:db8::7]:8471"
+    assert Elsewhere("0.0.0.0", "Build.example", **files).names(8471).hosts == {"build.example:8471"}
+    assert Elsewhere(proxy="Decklog.example").names(8471).hosts == {"decklog.example"}
+    assert Elsewhere(proxy="decklog.example:8443").names(8471).origin == "https://decklog.example:8443"
+
+
+def test_no_option_leaves_the_login_out(tmp_path: Path) -> None:
+    help_text = call(["serve", "--help"], cwd=tmp_path, variables={}).out.decode()
+    assert not any(word in help_text.lower() for word in ("insecure", "no-login", "no-auth", "disable"))
+    Decklog.open(tmp_path / "log.db").close()
+    done = call(["serve", "--host", "0.0.0.0", "--json", "--db", str(tmp_path / "log.db")], cwd=tmp_path, variables={})
+    assert b"by TLS or behind a proxy" in done.out
+
+
+def test_an_address_that_is_none_of_this_machine_is_refused() -> None:
+    with pytest.raises(Unavailable):
+        listening(free_port(), "192.0.2.7")
+
+
+def test_whoever_comes_by_the_proxy_logs_in_with_the_password_and_gets_a_cookie_for_tls_alone(proxied: Browser) -> None:
+    assert asked(proxied, "GET", "/now").headers["location"] == "/login"
+    assert 'name="password"' in asked(proxied, "GET", "/login").text
+    assert asked(proxied, "POST", "/login", urlencode({"password": "wrong"})).status == 403
+    answer = asked(proxied, "POST", "/login", urlencode({"password": WORDS}))
+    cookie = answer.headers["set-cookie"]
+    assert answer.status == 303
+    assert cookie.endswith("; Secure")
+    assert asked(proxied, "GET", "/now", cookie=cookie.partition(";")[0]).status == 200
+
+
+def test_behind_a_proxy_no_other_name_is_answered_and_no_page_of_another_origin(proxied: Browser) -> None:
+    for host in ("127.0.0.1:8471", "localhost:8471", "decklog.example:8471", "DECKLOG.example", "attacker.example"):
+        assert asked(proxied, "GET", "/login", host=host).status == 421
+    body = urlencode({"password": WORDS})
+    for origin in ("http://decklog.example", "https://attacker.example", "null"):
+        pairs = [("host", "decklog.example"), ("origin", origin), ("content-type", "application/x-www-form-urlencoded")]
+        assert proxied.runner.run(hand_on(proxied.app, "POST", "/login", pairs, body.encode())).status == 403
+
+
+def test_who_guesses_waits_and_does_not_keep_the_manager_from_deciding(proxied: Browser) -> None:
+    for _ in range(MOST_WRONG):
+        assert asked(proxied, "POST", "/login", urlencode({"password": "wrong"})).status == 403
+    assert asked(proxied, "POST", "/login", urlencode({"password": WORDS})).status == 403
+    assert proxied.site.sessions.proofs.pause() == 0
+    proxied.seconds.now += PAUSE_SECONDS + 1
+    assert asked(proxied, "POST", "/login", urlencode({"password": WORDS})).status == 303
+
+
+def test_without_a_password_none_is_taken(log: Decklog) -> None:
+    browser = made(log)
+    with browser.runner:
+        assert 'name="password"' not in browser.get("/login").text
+        assert browser.post("/login", {"password": ""}).status == 403
+
+
+def test_a_server_with_a_certificate_speaks_tls_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    Decklog.open(path).close()
+    cert, key = certificate(tmp_path)
+    words = ("--host", "127.0.0.1", "--tls-cert", str(cert), "--tls-key", str(key), "--password-file", password_file(tmp_path))
+    server = Server(str(path), tmp_path, *words).start()
+    try:
+        assert server.origin == f"https://127.0.0.1:{server.port}"
+        trusting = ssl.create_default_context(cafile=str(cert))
+        trusting.check_hostname = False
+        with closing(http.client.HTTPSConnection("127.0.0.1", server.port, context=trusting, timeout=30)) as connection:
+            form = {"Origin": server.origin, "Content-Type": "application/x-www-form-urlencoded"}
+            connection.request("POST", "/login", urlencode({"password": WORDS}), form)
+            answer = connection.getresponse()
+            assert (answer.status, "Secure" in str(answer.getheader("set-cookie"))) == (303, True)
+        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as plain, pytest.raises(OSError):
+            plain.request("GET", "/login")
+            plain.getresponse()
+        assert WORDS not in Path(f"/proc/{server.pid}/cmdline").read_text()
+        assert WORDS not in json.dumps(server.printed)
+    finally:
+        server.stop()

@@ -1,0 +1,130 @@
+"""The tabs of a run that show its records: the same now and as of any entry, and files that no browser shows."""
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from decklog.web.pages.charts.lanes import WIDTH, gantt_of
+from decklog.web.pages.charts.line import line_of
+from decklog.web.pages.run import TABS
+from tests.every import every
+from tests.pictures import sample_log, sample_parts
+from tests.statements import statements
+from tests.web.asking import Browser
+from tests.web.test_pages import Read
+
+# What each tab has, and what it says before any of it was there.
+SAYS = {
+    "lanes": ("Change the lexer", "Nobody has worked on a task"),
+    "checks": ("No check has said anything yet", "No check has said anything up to here"),
+    "spend": ("By model and agent model agent spent calls a-model", "Nothing was charged up to here"),
+    "plan": ("First the lexer, then the parser", "Nothing is asked of it"),
+    "states": ("before the parser", "No document is kept up to here"),
+    "artifacts": ("out/lexer.patch patch lexer", "No file is kept up to here"),
+    "forks": ("Try it without a new token 30", "decklog runs fork commas --at 1"),
+}
+
+
+@pytest.fixture
+def filled(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
+    sample_log.write(log, clock)
+    sample_parts.write(log, clock)
+    return browser
+
+
+def read(browser: Browser, url: str) -> str:
+    answer = browser.get(url)
+    assert answer.status == 200, answer.text
+    return Read(answer.text).text
+
+
+def test_every_tab_shows_what_the_run_has_and_what_it_had(filled: Browser) -> None:
+    for tab, (now, past) in SAYS.items():
+        assert now in read(filled, f"/runs/commas/{tab}"), tab
+        assert past in read(filled, f"/runs/commas/{tab}?at=1"), tab
+        assert filled.get(f"/runs/commas/{tab}.json").data["ok"], tab
+
+
+def test_every_tab_takes_eight_statements_at_most(log: Decklog, filled: Browser) -> None:
+    places = [f"/runs/{run}/{tab}{at}" for run in ("commas", sample_parts.PIECES) for tab in TABS for at in ("", "?at=9")]
+    places += ["/runs/commas/states?name=grammar&version=2"]
+    for place in places:
+        filled.get(place)
+    counts = {}
+    for place in places:
+        with statements(log) as seen:
+            filled.get(place)
+        counts[place] = len(seen)
+    assert {place: count for place, count in counts.items() if count > 8} == {}
+
+
+def test_a_plan_strikes_out_what_is_no_longer_proven(filled: Browser) -> None:
+    page = filled.get("/runs/commas/plan").text
+    assert '<p class="stale">3. The manual says so' in page
+    assert "no longer proven: manual.md has changed since the evidence was taken" in page
+
+
+def test_a_version_of_a_document_tells_what_it_changed(filled: Browser) -> None:
+    shown = read(filled, "/runs/commas/states?name=grammar&group=global&version=3")
+    assert "what it changed" in shown
+    assert "/round 2 3" in shown
+    assert '/rules/2 "imports"' in shown
+    assert '"owner": "ada"' in read(filled, "/runs/commas/states?name=grammar&version=1")
+    assert filled.get("/runs/commas/states?name=grammar&version=9").status == 404
+
+
+def test_the_lane_of_the_conductor_is_told_piece_by_piece(filled: Browser) -> None:
+    shown = read(filled, f"/runs/{sample_parts.PIECES}/checks")
+    assert "tokens done done landed 1" in shown
+    assert "errors done running waits 1" in shown
+    assert "tables done done next to land 1" in shown
+    assert "fail tests errors.c1" in shown
+    assert "test_errors fails" in shown
+
+
+def test_an_artifact_is_shown_as_text_or_kept_as_a_file_and_never_as_a_page(log: Decklog, filled: Browser) -> None:
+    found = {one.path: one.id for one in log.artifacts.find("commas")}
+    shown = read(filled, f"/runs/commas/artifacts?artifact={found['out/report.html']}")
+    assert "<!doctype html><script>fetch('/now')</script>" in shown
+    answer = filled.get(f"/artifacts/{found['out/report.html']}")
+    assert (answer.status, answer.body) == (200, sample_parts.PAGE)
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''report.html"
+    assert [value for name, value in answer.pairs if name == "content-security-policy"] == ["sandbox; default-src 'none'"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert filled.get(f"/artifacts/{found['build/pytest.log']}").status == 404
+
+
+def test_whatever_a_file_is_called_its_answer_is_an_attachment(log: Decklog, filled: Browser) -> None:
+    names = ["a.html", "a.svg", "a.pdf", "a.xml", 'a".html', "a\r\nset-cookie: x", "ü.txt", "../../a", "x/"]
+    made = {name: log.artifacts.add_bytes("commas", "file", f"out/{name}", name.encode()).id for name in names}
+
+    @every("name", names)
+    def is_attached(name: str) -> None:
+        answer = filled.get(f"/artifacts/{made[name]}")
+        assert answer.headers["content-type"] == "application/octet-stream"
+        assert answer.headers["content-disposition"].startswith("attachment; filename*=UTF-8''")
+        assert answer.headers["content-disposition"].isprintable()
+        assert "set-cookie" not in answer.headers
+
+    is_attached()
+
+
+def test_hours_without_work_are_folded_and_no_bar_is_lost(log: Decklog, filled: Browser) -> None:
+    lanes = log.runs.lanes(sample_parts.PIECES)
+    drawn = gantt_of(lanes, log.clock.now())
+    bars = [bar for lane in drawn.lanes for bar in lane.bars]
+    assert len(bars) == len(lanes["attempts"])
+    assert [said for _, said in drawn.folds] == ["5 h"]
+    assert all(x >= 0 and x + width <= WIDTH + 0.2 for x, width, _, _ in bars)
+    assert drawn.lanes[-1].word == "under way"
+
+
+def test_a_line_ends_at_what_was_spent_and_shows_a_ceiling_that_is_near() -> None:
+    line = line_of([(10, 5), (20, 10)], 40, 10, str, 20)
+    assert line is not None
+    assert (line.top, line.ceiling) == ("20", 0)
+    assert line.area == "M0 120H225.0V90.0H450.0V60.0H900V120z"
+    assert line_of([], 40, 0, str) is None
+    far = line_of([(10, 5)], 40, 5, str, 500)
+    assert far is not None
+    assert far.ceiling is None
