@@ -14,7 +14,7 @@ from decklog.conductor.planning.from_tasks import plan_of
 from decklog.conductor.site import Site
 from decklog.conductor.standing import standing
 from decklog.conductor.starting import Wanted
-from tests.conductor.plans import landed_titles, piece, states, task_of
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, landed_titles, piece, settle, states, task_of
 from tests.conductor.scripts import script
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
@@ -62,6 +62,13 @@ def test_a_plan_that_needs_no_yes_is_worked_and_one_that_stays_bad_is_for_a_pers
     assert (task_of(lazy, "@plan").state, task_of(lazy, "@plan").blocker) == ("blocked", "bad-plan")
     assert standing(log, lazy.run_id).outcome == "blocked"
     assert "stuck: bad-plan" in str(log.approvals.find(lazy.run_id)[0].question)
+
+
+def test_a_goal_is_refused_where_nobody_plans(log: Decklog, checked: Path) -> None:
+    settle(checked, SETTINGS + NO_STRATEGIST)
+    with pytest.raises(Invalid, match="nobody plans here"):
+        worked(log, checked, Wanted("Make it better", b"goal"))
+    assert log.runs.find() == []
 
 
 BAD: dict[str, tuple[bytes | None, str, str]] = {

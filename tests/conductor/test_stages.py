@@ -11,7 +11,7 @@ from decklog import Conflict, Decklog, Invalid, NotFound
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.settings import configuration, plan
 from decklog.tools.sandbox.sandbox import Kind, best_kind
-from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, states, task_of
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states, task_of
 from tests.conductor.repositories import everything, git, write
 
 
@@ -53,6 +53,7 @@ def test_red_work_goes_back_with_what_was_found_and_lands_in_the_next_round(log:
 
 
 def test_what_is_red_in_the_last_round_is_held_and_never_lands(log: Decklog, checked: Path) -> None:
+    settle(checked, SETTINGS + NO_STRATEGIST)
     later = piece("later", GOOD, needs=["add"])
     site = Work(log, checked, piece("add", BAD, again=[["write", "notes.txt", "no\n"]]), later).run()
     assert states(site) == {
@@ -80,6 +81,7 @@ FAILURES: dict[str, tuple[list[list[Any]], dict[str, Any], str]] = {
 
 def test_an_attempt_that_is_not_done_fails_and_the_piece_is_blocked_after_the_last(sqlite_target: str, checked: Path) -> None:
     pieces = [piece(kind.replace(" ", "-"), *steps, **given) for kind, (steps, given, _) in FAILURES.items()]
+    settle(checked, SETTINGS + NO_STRATEGIST)
     with Decklog.open(sqlite_target) as log:
         site = Work(log, checked, *pieces).run()
         for kind, (*_, blocker) in FAILURES.items():
@@ -144,7 +146,7 @@ def test_money_is_reserved_for_a_piece_and_a_spender_is_ended(sqlite_target: str
         'commits = "conductor"\nstream = "jsonl"\n'
         'events = [{ when = { "/type" = "turn" }, as = "usage", take = { cost_usd = "/cost" } }]',
     )
-    write(checked, {"decklog.toml": priced + "\n[budget]\nrun_usd = 10.0\npiece_usd = 1.0\n"})
+    write(checked, {"decklog.toml": priced + "\n[budget]\nrun_usd = 10.0\npiece_usd = 1.0\n" + NO_STRATEGIST})
     git(checked, "commit", "-q", "-a", "-m", "Money")
     turns = ["repeat", 20, [["print", {"type": "turn", "cost": 1.5}], ["sleep", 3]]]
     cheap = piece("cheap", ["print", {"type": "turn", "cost": 0.25}], GOOD)

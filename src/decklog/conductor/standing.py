@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.stores.work.task import Task
 
-_DOING = {WORK: "work", CHECK: "check", LAND: "landing"}
+_DOING = {PLAN: "plan", WORK: "work", CHECK: "check", LAND: "landing"}
 # In the order in which they are counted out.
-STATES = ("landed", "landing", "queued", "check", "work", "ready", "waits", "needs you", "blocked", "given up")
+STATES = ("landed", "landing", "queued", "check", "work", "plan", "ready", "waits", "needs you", "blocked", "given up")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Standing:
         states = {piece.state for piece in self.pieces}
         if states <= {"landed"}:
             return "landed"
-        if states & {"work", "check", "landing", "queued", "ready"}:
+        if states & {"work", "check", "landing", "queued", "plan", "ready"}:
             return "open"
         return "needs you" if "needs you" in states else "blocked"
 
@@ -100,6 +100,10 @@ def _state(tasks: "list[Task]") -> tuple[str, str]:
     by_state = {task.state.value: task for task in tasks}
     if (task := by_state.get("running")) is not None:
         return _DOING[str(task.role)], ""
+    if land.state == "pending" and (parts := land.inputs.get("parts")) and land.open_dependencies:
+        return "waits", f"for what is in its place: {', '.join(str(part) for part in parts)}"  # type: ignore[attr-defined]
+    if any(task.role == PLAN and task.state == "pending" for task in tasks):
+        return "ready", "to be planned anew"
     for state, word in (("waiting", "needs you"), ("blocked", "blocked"), ("paused", "needs you"), ("abandoned", "given up")):
         if (task := by_state.get(state)) is not None:
             return word, " ".join(part for part in (task.blocker if state == "blocked" else "", task.reason) if part)

@@ -13,7 +13,7 @@ from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.conductor.settings import configuration, plan
 from decklog.conductor.settings.plan import Plan
 from decklog.conductor.site import Site
-from decklog.errors import Conflict, NotFound, Unavailable
+from decklog.errors import Conflict, Invalid, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
@@ -54,6 +54,8 @@ def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str
     first = starting_commit(repository, commit, cwd=cwd)
     settings = configuration.read(repository, first)
     check_agents(settings)
+    if wanted.plan is None and not settings.strategists:
+        raise Invalid("nobody plans here: [roles] strategist is empty", hint="Give a plan: decklog run --plan plan.toml")
     run = log.runs.start(
         plan.checked_goal(wanted.goal),
         key=f"{key}:{len(earlier) + 1}",
