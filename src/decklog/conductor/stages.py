@@ -309,9 +309,10 @@ class Stages:
         found = self._log.tasks.find(self._run_id, tag=piece_tag(task), state="blocked", limit=_PAGE)  # type: ignore[arg-type]
         return [one for one in found if one.id != task.id]
 
-    def names(self) -> set[str]:
-        """Name all pieces of the run."""
-        return {piece_tag(task).removeprefix("piece:") for task in all_tasks(self._log, self._run_id) if task.role == LAND}
+    def names(self, *, is_open: bool = False) -> set[str]:
+        """Name the pieces of the run, all of them or those that have not landed."""
+        landings = [task for task in all_tasks(self._log, self._run_id) if task.role == LAND]
+        return {piece_tag(task).removeprefix("piece:") for task in landings if not is_open or task.state != "done"}
 
     def _ask_whether_to_go_on(self, task: "Task", blocker: str) -> None:
         """Ask a person, once, about a piece for which everything was tried."""

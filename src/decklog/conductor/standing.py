@@ -1,8 +1,9 @@
 """How a run of the conductor stands, told from the log alone: by any process, about any run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from decklog.conductor import overlaps
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, piece_tag
 
 if TYPE_CHECKING:
@@ -23,11 +24,14 @@ class PieceStanding:
     detail: str
     round: int
     attempts: int
+    # Other pieces that it does not merge with as it is, and where.
+    meets: tuple[str, ...] = ()
 
     def told(self) -> str:
         """Say what there is to say of where it is."""
         more = f"round {self.round}, " if self.round > 1 else ""
-        return self.detail or f"{more}{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
+        words = self.detail or f"{more}{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
+        return f"{words}; meets {'; '.join(self.meets)}" if self.meets else words
 
     def line(self) -> str:
         """Tell it in one line."""
@@ -75,8 +79,19 @@ def standing(log: "Decklog", run_id: str) -> Standing:
         elif task.role == PLAN and task.state != "done":
             planning.append(_planning(task))
     total: Any = log.ledger.summary(run_id)["total"]
-    told = (*planning, *(_piece(name, tasks) for name, tasks in pieces.items()))
-    return Standing(run.id, run.goal, run.status.value, told, int(total["cost_microdollars"]))
+    told = _with_overlaps(log, run_id, [_piece(name, tasks) for name, tasks in pieces.items()])
+    return Standing(run.id, run.goal, run.status.value, (*planning, *told), int(total["cost_microdollars"]))
+
+
+def _with_overlaps(log: "Decklog", run_id: str, pieces: list[PieceStanding]) -> list[PieceStanding]:
+    """Say of each piece that is open which other open ones it meets."""
+    is_open = {one.name for one in pieces if one.state not in ("landed", "given up")}
+    found = overlaps.known(log, run_id) if len(is_open) > 1 else []
+    if not found:
+        return pieces
+    return [
+        replace(one, meets=tuple(overlaps.met_by(found, one.name, is_open))) if one.name in is_open else one for one in pieces
+    ]
 
 
 def _planning(task: "Task") -> PieceStanding:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor import commands
+from decklog.conductor import commands, overlaps
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, WEATHER, Description
 from decklog.conductor.agents.session import Outcome, Session, Terms
 from decklog.conductor.brief import brief
@@ -125,7 +125,10 @@ class Attempt:
         commands.start(self._command(text))
 
     def _brief(self) -> str:
-        return brief(self._task, commits=self._agent.commits == "agent")
+        site, piece = self._site, str(self._task.inputs["piece"])
+        found = overlaps.known(site.log, site.run_id)
+        meets = overlaps.met_by(found, piece, site.stages.names(is_open=True)) if found else []
+        return brief(self._task, commits=self._agent.commits == "agent", meets=meets)
 
     def _command(self, text: str) -> Command:
         agent = self._agent

@@ -195,7 +195,7 @@ class _Changes:
         self._call = call
         self._log = log
         self._run_id = run_id
-        self._told: dict[str, tuple[str, str, int]] = {}
+        self._told: dict[str, tuple[object, ...]] = {}
         self._trouble: str | None = None
         self._view = View() if not call.json and are_shown() else None
 
@@ -210,7 +210,7 @@ class _Changes:
             self._view.draw(stands)
             return stands
         for piece in stands.pieces:
-            now = (piece.state, piece.detail, piece.round)
+            now = (piece.state, piece.detail, piece.round, piece.meets)
             if self._told.get(piece.name) != now:
                 self._told[piece.name] = now
                 print_json({"run_id": self._run_id, **vars(piece)}) if self._call.json else say(piece.line())
