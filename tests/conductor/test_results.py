@@ -11,7 +11,7 @@ from decklog.conductor.results.cleaning import Cleaned, Cleaner
 from decklog.conductor.results.rescue import kept
 from decklog.conductor.site import Site
 from decklog.errors import Denied
-from tests.conductor.plans import Work, piece, target_of
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, piece, settle, target_of
 from tests.conductor.repositories import everything, git, write
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
@@ -98,6 +98,7 @@ def clean(log: Decklog, folder: Path, *, is_trial: bool = False, unlanded: bool 
 def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
     log: Decklog, checked: Path, clock: ManualClock
 ) -> None:
+    settle(checked, SETTINGS + NO_STRATEGIST)
     site = Work(log, checked, piece("triple", GOOD), piece("half", ["write", "half.txt", "1\n"], ["exit", 3])).run()
     told = kept(site.repository)
     assert {(one.task.removeprefix(f"{site.run_id}."), one.what) for one in told} >= {("", "target"), ("triple.w1", "tip")}

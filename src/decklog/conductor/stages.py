@@ -3,7 +3,7 @@
 The piece is a tag and the stage is the role: a fork of a run, whose tasks have other ids, finds its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ STUCK = "conductor.stuck"
 _SOURCE = "source:"
 _PART_OF = "part-of:"
 _PAGE = 200
+# So many are named on record; git has all.
+MOST_FILES = 200
 
 
 class Stages:
@@ -203,10 +205,11 @@ class Stages:
             self._log.tasks.depend(task.id, again.id)
             kill_points.reached("stages:rework")
 
-    def landed(self, claim: "Claim", commit: str, tree: str) -> None:
-        """Say that a piece is in the target."""
+    def landed(self, claim: "Claim", commit: str, tree: str, files: Sequence[str] = ()) -> None:
+        """Say that a piece is in the target, and which files it changed there."""
+        result: dict[str, object] = {"commit": commit, "tree": tree, "files": list(files[:MOST_FILES])}
         with self._log.transaction():
-            claim.finish(f"landed as {commit[:12]}", result={"commit": commit, "tree": tree})
+            claim.finish(f"landed as {commit[:12]}", result=result)
             for tag in claim.task.tags:
                 if tag.startswith(_SOURCE):
                     self._finish_source(tag.removeprefix(_SOURCE), commit)

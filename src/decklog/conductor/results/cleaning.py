@@ -78,7 +78,7 @@ class Cleaner:
         if folder.is_dir():
             self.cleaned.folders.append(str(folder))
             if not self._is_trial:
-                site = starting.resume(self._log, run.id, cwd=self._cwd, state=self._state)
+                site = starting.found(self._log, run.id, cwd=self._cwd, state=self._state)
                 Recovery(site, 60.0).pin_all()
                 places.remove_folder(folder)
         landed = self._landed(run)

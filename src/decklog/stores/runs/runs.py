@@ -405,11 +405,17 @@ class Runs(Store):
 
     @reads
     def diff(self, before: str, after: str) -> "list[dict[str, Any]]":
-        """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME."""
+        """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
+
+        Of two runs, such as two forks of one, it tells how each stands, what each spent, and then record by record, matched by
+        what they are called.
+        """
+        from decklog.stores.runs.comparison import compare
         from decklog.stores.runs.snapshot import difference
 
         past = self._past()
-        return difference(past.moment(before), past.moment(after))
+        old, new = past.moment(before), past.moment(after)
+        return difference(old, new) if old.run_id == new.run_id else compare(old, new)
 
     def _past(self) -> "Past":
         # Imported when it is needed: most calls about runs only look at the row.

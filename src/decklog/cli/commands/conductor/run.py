@@ -58,6 +58,7 @@ def run(ctx: click.Context, plan: str | None, commit: str, tasks: str | None, ch
     decklog run --tasks RUN       the plan is what is to be done in that run
     decklog run watch RUN         how it stands, from anywhere
     decklog run stop RUN          claim nothing more; agents finish theirs
+    decklog run fork RUN --at 120 work it again from there, beside it
     decklog run land RUN          bring what has landed there into your branch
     decklog run rescue            what every attempt left, even without a log
     decklog run gc                clean up after runs that are over
@@ -290,6 +291,28 @@ def stop(call: Call, run_id: str | None) -> int:
 
 
 @run.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--at", metavar="ENTRY", help="the entry, or the time, as of which it is forked, default now")
+@click.option("--as", "new_run", metavar="ID", help="the id of the fork; with that of one there is, go on with it")
+@click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="what it may spend, default run_usd of decklog.toml")
+@click.pass_obj
+def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: float | None) -> int:
+    """Work a run again from an entry on, beside it: from what had landed then, with money of its own and agents of its own.
+
+    What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` tells what came of each.
+    """
+    from decklog.conductor import forking, starting
+    from decklog.tools.toolbox.toolbox import state_home
+
+    money = None if budget is None else round(budget * 1_000_000)
+    with call.open() as log:
+        site = forking.fork(log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home())
+        starting.check_agents(site.configuration)
+        _say_aside(f"run {site.run_id} goes on from {site.target_commit()[:12]}")
+        return _conduct(call, site)
+
+
+@run.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--branch", metavar="NAME", help="the branch, default the one that is checked out here")
 @click.option("--by", metavar="NAME", help="who lands it, default your name in git, or the manager's where one is bound")
@@ -308,7 +331,7 @@ def land(call: Call, run_id: str | None, branch: str | None, by: str | None, key
     from decklog.tools.toolbox.toolbox import state_home
 
     with call.open() as log:
-        site = starting.resume(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
+        site = starting.found(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
         found = landing.prepare(site, branch, cwd=Path.cwd())
         if not found.is_done and not dry_run:
             landing.examine(site, found)
