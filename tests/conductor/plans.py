@@ -34,6 +34,13 @@ command = {json.dumps([sys.executable, "-I", "-S", str(RUNNER), "{report}"])}
 report = "junit"
 minutes = 0.5
 """
+# A second agent, which works after the first.
+STRONG = f"""
+[agents.strong]
+command = {json.dumps([*COMMAND, "strong"])}
+[roles]
+worker = ["fake", "strong"]
+"""
 # What is stuck is a person's at once.
 NO_STRATEGIST = "[roles]\nstrategist = []\n"
 FILES = {"calc.py": CALC, "tests/test_calc.py": TESTS, "decklog.toml": SETTINGS, "notes.txt": "one\ntwo\nthree\n"}

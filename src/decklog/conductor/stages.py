@@ -216,7 +216,10 @@ class Stages:
             kill_points.reached("stages:landed")
 
     def _finish_source(self, task_id: str, commit: str) -> None:
-        """Say of the task that a piece was made of that it is done, unless somebody else has it or ended it."""
+        """Say of the task that a piece was made of that it is done, unless somebody else has it or ended it.
+
+        So is what it was the last open part of.
+        """
         task = self._log.tasks.get(task_id)
         if task.state == "blocked":
             task = self._log.tasks.resume(task_id)
@@ -224,14 +227,18 @@ class Stages:
             taken = self._log.tasks.claim(task.run_id, worker="conductor", task_id=task_id, lease_seconds=60.0)
             if taken is not None:
                 taken.finish(f"landed as {commit[:12]} in run {self._run_id}")
+                for whole in self._log.tasks.dependencies(task_id, kind="parent"):  # type: ignore[arg-type]
+                    parts = self._log.tasks.subtasks(whole)
+                    if parts["done"] == parts["count"]:
+                        self._finish_source(whole, commit)
 
     # The ladder
 
-    def unfinished(self, claim: "Claim", blocker: str, summary: str) -> None:
+    def unfinished(self, claim: "Claim", blocker: str, summary: str, *, at_once: bool = False) -> None:
         """End an attempt that is not done: the next is by the same agent, by the next one, or for a person to allow."""
         task = claim.task
         with self._log.transaction():
-            climbed = ladder.climb(task.inputs, blocker, self._rungs)
+            climbed = ladder.climb(task.inputs, blocker, self._rungs, at_once=at_once)
             if climbed is None and task.failures + 1 < task.max_attempts:
                 ended = claim.block(blocker, summary)
             else:
