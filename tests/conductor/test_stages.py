@@ -10,6 +10,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, NotFound
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.settings import configuration, plan
+from decklog.conductor.standing import standing
 from decklog.tools.sandbox.sandbox import Kind, best_kind
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states, task_of
 from tests.conductor.repositories import everything, git, write
@@ -159,6 +160,30 @@ def test_money_is_reserved_for_a_piece_and_a_spender_is_ended(sqlite_target: str
             spent[str(charge.task_id).removeprefix(f"{site.run_id}.")] += charge.cost_microdollars or 0
         assert spent["cheap.w1"] == 250_000
         assert spent["dear.w1"] <= 2 * (1_000_000 + 1_500_000), "two attempts, each its piece and one turn"
+
+
+def test_eight_agents_at_once_spend_no_more_than_the_budget_and_a_turn_each(sqlite_target: str, checked: Path) -> None:
+    events = (
+        'stream = "jsonl"\nminutes = 0.05\n'
+        'events = [{ when = { "/type" = "turn" }, as = "usage", take = { cost_usd = "/cost" } }]'
+    )
+    settings = SETTINGS.replace('commits = "conductor"', f'commits = "conductor"\n{events}').replace("agents = 2", "agents = 8")
+    settle(
+        checked,
+        settings.replace("attempts = 2", "attempts = 1") + "\n[budget]\nrun_usd = 2.0\npiece_usd = 0.25\n" + NO_STRATEGIST,
+    )
+    turn = {"type": "turn", "cost": 0.2}
+    by_turn = [piece(f"turn{number}", ["repeat", 9, [["print", turn], ["sleep", 1]]]) for number in range(3)]
+    at_end = [piece(f"end{number}", ["write", f"end{number}.txt", "1\n"], ["print", turn]) for number in range(3)]
+    never = [piece(f"never{number}", ["write", f"never{number}.txt", "1\n"], ["sleep", 60]) for number in range(2)]
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, *by_turn, *at_end, *never).run()
+        stands = standing(log, site.run_id)
+        assert sorted(landed_titles(site)) == [f"Piece end{number}" for number in range(3)]
+        assert 600_000 <= stands.spent_microdollars <= 2_000_000 + 8 * 200_000
+        assert {task_of(site, f"{name}.w1").blocker for name in ("never0", "never1")} == {"time"}
+        assert {task_of(site, f"turn{number}.w1").blocker for number in range(3)} <= {"budget", "time"}
+        assert (stands.unpriced_calls, "2 calls of unknown price" in stands.spent()) == (2, True)
 
 
 def test_without_money_nothing_new_is_begun_and_the_run_ends(sqlite_target: str, checked: Path) -> None:

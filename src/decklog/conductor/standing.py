@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import overlaps
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, piece_tag
+from decklog.figures import dollars
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
@@ -47,6 +48,8 @@ class Standing:
     status: str
     pieces: tuple[PieceStanding, ...]
     spent_microdollars: int
+    # Attempts of agents that told of no price.
+    unpriced_calls: int = 0
 
     @property
     def outcome(self) -> str:
@@ -62,6 +65,11 @@ class Standing:
         """Count the pieces by where they are."""
         found = [(state, sum(piece.state == state for piece in self.pieces)) for state in STATES]
         return f"{len(self.pieces)} pieces: " + ", ".join(f"{count} {state}" for state, count in found if count)
+
+    def spent(self) -> str:
+        """Say what it has spent, as far as that is known."""
+        unknown = f" and {self.unpriced_calls} calls of unknown price" if self.unpriced_calls else ""
+        return f"spent {dollars(self.spent_microdollars)}{unknown}"
 
     def as_dict(self) -> dict[str, object]:
         pieces = [dict(vars(piece)) for piece in self.pieces]
@@ -80,7 +88,8 @@ def standing(log: "Decklog", run_id: str) -> Standing:
             planning.append(_planning(task))
     total: Any = log.ledger.summary(run_id)["total"]
     told = _with_overlaps(log, run_id, [_piece(name, tasks) for name, tasks in pieces.items()])
-    return Standing(run.id, run.goal, run.status.value, (*planning, *told), int(total["cost_microdollars"]))
+    spent, unknown = int(total["cost_microdollars"]), int(total["unpriced_calls"])
+    return Standing(run.id, run.goal, run.status.value, (*planning, *told), spent, unknown)
 
 
 def _with_overlaps(log: "Decklog", run_id: str, pieces: list[PieceStanding]) -> list[PieceStanding]:

@@ -14,7 +14,6 @@ from decklog.cli.screens.run import View
 from decklog.cli.show import show
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
-from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -222,7 +221,7 @@ def _say_what_next(call: Call, site: "Site", stands: "Standing") -> None:
     if call.json:
         print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": site.target_commit()})
         return
-    say(f"{stands.counts()}; spent {dollars(stands.spent_microdollars)}")
+    say(f"{stands.counts()}; {stands.spent()}")
     if stands.outcome == "needs you":
         say(f"Questions wait: decklog approvals find {site.run_id} --state open; then start it again.")
     say(f"What has landed: git log {site.target}; to take it: decklog run land {site.run_id}")
@@ -274,7 +273,7 @@ def _show(call: Call, stands: "Standing") -> None:
         show(stands.as_dict(), as_json=True)
         return
     say(f"{stands.run_id} · {stands.goal} · {stands.status}")
-    say(f"{stands.counts()}; spent {dollars(stands.spent_microdollars)}")
+    say(f"{stands.counts()}; {stands.spent()}")
     for piece in stands.pieces:
         say(piece.line())
 
