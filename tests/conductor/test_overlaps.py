@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
+from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.overlaps import Overlaps
 from decklog.conductor.standing import standing
 from tests.conductor.plans import Work, landed_titles, piece
 from tests.waiting import wait_until
@@ -53,7 +53,7 @@ def test_an_agent_that_still_works_is_seen_and_its_next_attempt_is_told(log: Dec
     try:
         wait_until((tmp_path / "first").exists)
         wait_until(lambda: len(log.tasks.find(site.run_id, state="waiting")) == 1)  # type: ignore[arg-type]
-        Overlaps(site).look()
+        OverlapProbe(site).look()
         assert {message.task_id for message in log.inbox.find(site.run_id)} == {
             f"{site.run_id}.kept.c1",
             f"{site.run_id}.slow.w1",

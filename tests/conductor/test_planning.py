@@ -11,7 +11,7 @@ from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.planning import proposal
 from decklog.conductor.planning.from_tasks import plan_of
-from decklog.conductor.planning.strategist import read_back
+from decklog.conductor.settings.plan import read_back
 from decklog.conductor.site import Site
 from decklog.conductor.standing import standing
 from decklog.conductor.starting import Wanted

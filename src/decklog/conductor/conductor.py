@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.lane import Lane
-from decklog.conductor.overlaps import Overlaps
 from decklog.conductor.planning.strategist import PlanningAttempt, go_on_with
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.site import Site
@@ -65,7 +65,7 @@ class Conductor:
         self._room = threading.Semaphore(site.configuration.agents_at_once)
         self._has_money = True
         self._weather = Weather(site)
-        self._overlaps = Overlaps(site)
+        self._overlaps = OverlapProbe(site)
         self.trouble: str | None = None
 
     @property

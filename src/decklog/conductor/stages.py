@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points, ladder
-from decklog.conductor.settings.plan import Plan, parse
 from decklog.errors import NotFound
-from decklog.values import to_json
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.conductor.settings.configuration import Configuration
+    from decklog.conductor.settings.plan import Plan
     from decklog.stores.desk.approval import Approval
     from decklog.stores.work.claim import Claim
     from decklog.stores.work.task import Task
@@ -41,7 +40,7 @@ class Stages:
         self._is_plan_asked = configuration.is_plan_asked
         self._has_strategist = bool(configuration.strategists)
 
-    def plan(self, plan: Plan, *, part_of: str | None = None) -> None:
+    def plan(self, plan: "Plan", *, part_of: str | None = None) -> None:
         """Put a plan on record as tasks; one that is there already stays as it is. `part_of` names the piece that it replaces."""
         tasks: list[dict[str, object]] = []
         for piece in plan.pieces:
@@ -92,11 +91,14 @@ class Stages:
 
     def proposed(self, claim: "Claim", proposed: dict[str, Any]) -> None:
         """Take a proposed plan: work it, or ask a person about exactly this plan first."""
+        # Whoever only looks at a run, such as the view, needs no plans.
+        from decklog.conductor.settings.plan import read_back
+
         task = claim.task
         with self._log.transaction():
             inputs = {**task.inputs, "plan": proposed}
             if not task.inputs["is_asked"]:
-                self.planned(claim, parse(to_json(proposed).encode(), is_json=True))
+                self.planned(claim, read_back(proposed))
                 return
             count, piece = len(proposed["pieces"]), task.inputs["piece"]
             instead = f" in place of {piece}, which is stuck" if is_cut_anew(task) else ""
@@ -105,7 +107,7 @@ class Stages:
             self._log.tasks.edit(task.id, reason="a plan is proposed", inputs=inputs)
             kill_points.reached("stages:proposed")
 
-    def planned(self, claim: "Claim", plan: Plan) -> None:
+    def planned(self, claim: "Claim", plan: "Plan") -> None:
         """Put the pieces of a plan that counts in place of planning it."""
         with self._log.transaction():
             claim.finish(f"{len(plan.pieces)} pieces")
@@ -295,7 +297,7 @@ class Stages:
             inputs=inputs,
         )
 
-    def _put_in_place(self, task: "Task", plan: Plan) -> None:
+    def _put_in_place(self, task: "Task", plan: "Plan") -> None:
         """Let a piece that was stuck be landed by others, within what it might change itself."""
         stuck, landing = self._stuck_of(task), self.landing_of(task)
         if not stuck:
@@ -304,7 +306,7 @@ class Stages:
             landing = self._log.tasks.resume(landing.id)
         bounds, priority = tuple(landing.allowed_paths), landing.priority
         parts = tuple(replace(part, paths=bounds or part.paths, priority=priority) for part in plan.pieces)
-        self.plan(Plan(plan.goal, parts), part_of=str(task.inputs["piece"]))
+        self.plan(replace(plan, pieces=parts), part_of=str(task.inputs["piece"]))
         for part in parts:
             self._log.tasks.depend(landing.id, self._name(part.name))
         for one in stuck:

@@ -1,12 +1,10 @@
 """The stage of planning: an agent proposes a plan in a place of its own; it is checked as data and shown before it is worked."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.session import Outcome
 from decklog.conductor.planning import proposal
-from decklog.conductor.settings import plan
-from decklog.conductor.settings.plan import Plan
+from decklog.conductor.settings.plan import read_back
 from decklog.conductor.stages import is_cut_anew
 from decklog.conductor.working import Attempt
 from decklog.errors import DecklogError
@@ -52,8 +50,3 @@ def go_on_with(site: "Site", claim: "Claim") -> bool:
         return False
     site.stages.planned(claim, read_back(kept))
     return True
-
-
-def read_back(kept: object) -> Plan:
-    """Read a plan as it was kept."""
-    return plan.parse(json.dumps(kept).encode(), is_json=True)

@@ -107,7 +107,7 @@ def parse(content: bytes) -> Configuration:
     run = _table(table, "run")
     return Configuration(
         digest=hashlib.sha256(content).hexdigest(),
-        agents_at_once=_whole(run, "agents", 4, 64),
+        agents_at_once=_whole(run, "agents", 4, 256),
         orphan_seconds=float(run.get("orphan_seconds", 60.0)),
         rounds=_whole(run, "rounds", 3, 20),
         attempts=_whole(run, "attempts", 3, 20),

@@ -241,10 +241,12 @@ def _check(call: Call, commit: str) -> int:
 
 def _meant(log: "Decklog", run_id: str | None) -> str:
     """Give the run that is meant: the one that is named, or the newest of this repository."""
+    if run_id is not None:
+        return run_id
     from decklog.conductor.starting import newest
     from decklog.tools.toolbox.toolbox import state_home
 
-    return run_id if run_id is not None else newest(log, cwd=Path.cwd(), state=state_home())
+    return newest(log, cwd=Path.cwd(), state=state_home())
 
 
 @run.command()
@@ -262,10 +264,19 @@ def watch(call: Call, run_id: str | None, no_follow: bool) -> int:
             _show(call, stands)
             return 0
         told = _Changes(call, log, run_id)
-        while (stands := told.tell()).status == "active" and stands.outcome == "open":
+        # Taken before it is told: what comes in between is told again.
+        seen = _newest_entry(log, log.runs.get(run_id).id)
+        stands = told.tell()
+        while stands.status == "active" and stands.outcome == "open":
             log.db.wait_for_change(5.0)
             time.sleep(0.2)
+            if (newest := _newest_entry(log, run_id)) != seen:
+                stands, seen = told.tell(), newest
         return _EXITS[stands.outcome]
+
+
+def _newest_entry(log: "Decklog", run_id: str) -> int:
+    return log.journal.find(run_id, limit=1)[0].seq
 
 
 def _show(call: Call, stands: "Standing") -> None:
