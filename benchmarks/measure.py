@@ -88,14 +88,16 @@ def meets(row: Row) -> bool | None:
 def write(name: str, title: str, rows: list[Row], notes: Sequence[str] = ()) -> None:
     """Write a table, a chart, and how the figures were taken, to docs/benchmarks."""
     DOCS.mkdir(parents=True, exist_ok=True)
-    lines = [
-        f"# {title}",
-        "",
-        f"![{title}]({name}.svg)",
-        "",
-        "| what | figure | floor or peer | ratio | target | met |",
-        "| --- | ---: | ---: | ---: | --- | --- |",
-    ]
+    lines = [f"# {title}", "", f"![{title}]({name}.svg)", "", *table(rows)]
+    if notes:
+        lines += ["", "How it was measured:", "", *(f"- {note}" for note in notes)]
+    (DOCS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (DOCS / f"{name}.svg").write_text(chart(title, rows), encoding="utf-8")
+
+
+def table(rows: list[Row]) -> list[str]:
+    """Write rows as a table."""
+    lines = ["| what | figure | floor or peer | ratio | target | met |", "| --- | ---: | ---: | ---: | --- | --- |"]
     for item in rows:
         floor = f"{item['floor']:,.1f}" if "floor" in item else ""
         ratio = f"{item['ratio']:.2f}" if "ratio" in item else ""
@@ -103,10 +105,16 @@ def write(name: str, title: str, rows: list[Row], notes: Sequence[str] = ()) -> 
         lines.append(
             f"| {item['name']} | {item['value']:,.1f} {item['unit']} | {floor} | {ratio} | {item.get('target', '')} | {met} |"
         )
-    if notes:
-        lines += ["", "How it was measured:", "", *(f"- {note}" for note in notes)]
-    (DOCS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (DOCS / f"{name}.svg").write_text(chart(title, rows), encoding="utf-8")
+    return lines
+
+
+def write_section(name: str, heading: str, lines: Sequence[str]) -> None:
+    """Put lines under a heading of a page, in place of what was there; the rest of the page stays."""
+    page = DOCS / f"{name}.md"
+    before, _, rest = page.read_text(encoding="utf-8").partition(f"## {heading}\n")
+    _, mark, after = rest.partition("\n## ")
+    text = before.rstrip() + f"\n\n## {heading}\n\n" + "\n".join(lines).strip() + "\n"
+    page.write_text(text + (f"\n## {after}" if mark else ""), encoding="utf-8")
 
 
 def chart(title: str, rows: list[Row]) -> str:

@@ -42,6 +42,9 @@ def replace(path: str, old: str, new: str) -> None:
     write(path, text.replace(old, new))
 
 
+told: list = []  # type: ignore[type-arg]
+
+
 def follow(step: list) -> None:  # type: ignore[type-arg]
     verb, *given = step
     match verb:
@@ -74,6 +77,8 @@ def follow(step: list) -> None:  # type: ignore[type-arg]
                 write(given[0], "")
                 for inner in given[1]:
                     follow(inner)
+        case "copy-brief":
+            write(given[0], "\n".join(told))
         case "deaf":
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)
@@ -89,7 +94,7 @@ def follow(step: list) -> None:  # type: ignore[type-arg]
 
 
 def main() -> None:
-    told = sys.stdin.read().splitlines()
+    told.extend(sys.stdin.read().splitlines())
     number = next((line.removeprefix("Round ") for line in told if line.startswith("Round ")), "1")
     scripts = dict(line.split(" ", 1) for line in told if line.startswith("SCRIPT"))
     names = [f"SCRIPT-{name}" for name in (*sys.argv[1:], number)]

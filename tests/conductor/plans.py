@@ -34,6 +34,15 @@ command = {json.dumps([sys.executable, "-I", "-S", str(RUNNER), "{report}"])}
 report = "junit"
 minutes = 0.5
 """
+# A second agent, which works after the first.
+STRONG = f"""
+[agents.strong]
+command = {json.dumps([*COMMAND, "strong"])}
+[roles]
+worker = ["fake", "strong"]
+"""
+# What is stuck is a person's at once.
+NO_STRATEGIST = "[roles]\nstrategist = []\n"
 FILES = {"calc.py": CALC, "tests/test_calc.py": TESTS, "decklog.toml": SETTINGS, "notes.txt": "one\ntwo\nthree\n"}
 
 
@@ -42,10 +51,15 @@ def make_checked_repository(folder: Path, **files: str) -> Path:
 
 
 def piece(
-    name: str, *steps: list[Any], again: list[list[Any]] | None = None, strong: list[list[Any]] | None = None, **given: Any
+    name: str,
+    *steps: list[Any],
+    again: list[list[Any]] | None = None,
+    strong: list[list[Any]] | None = None,
+    chief: list[list[Any]] | None = None,
+    **given: Any,
 ) -> dict[str, Any]:
-    """Plan a piece that follows a script, another in its second round, and another with an agent that is called `strong`."""
-    others = [("2", again), ("strong", strong)]
+    """Plan a piece that follows a script, another in its second round, and others with agents called `strong` and `chief`."""
+    others = [("2", again), ("strong", strong), ("chief", chief)]
     lines = ["SCRIPT " + json.dumps(steps)] + [f"SCRIPT-{key} {json.dumps(other)}" for key, other in others if other is not None]
     return {"name": name, "title": f"Piece {name}", "objective": "\n".join(lines), **given}
 

@@ -16,9 +16,10 @@ from decklog.conductor.site import Site
 from decklog.tools.shell import process_tree
 from decklog.tools.shell.process_identity import Identity
 from tests.conductor.plans import Work, landed, landed_titles, piece, states, target_of
-from tests.conductor.repositories import git
+from tests.conductor.repositories import everything, git, write
 from tests.waiting import wait_until
 
+FULL = "DECKLOG_TEST_FULL" in os.environ
 # In the order in which a piece comes to them: a run that is killed at each goes on from there to the next.
 POINTS = (
     *("place:intended", "git:read-tree:before", "place:made", "place:done", "spawn:intended", "spawn:done"),
@@ -166,7 +167,21 @@ def test_what_nobody_resumes_is_ended_and_its_files_are_kept(sqlite_target: str,
     assert (tree / "calc.py").exists()
 
 
-@pytest.mark.skipif("DECKLOG_TEST_FULL" not in os.environ, reason="hundreds of kills: DECKLOG_TEST_FULL=1")
+def test_a_dirty_working_tree_is_the_same_byte_for_byte_after_runs_and_kills(sqlite_target: str, checked: Path) -> None:
+    write(checked, {"calc.py": "half an idea\n", "mine.txt": "untracked\n", "staged.txt": "staged\n", "run.log": "ignored\n"})
+    git(checked, "add", "staged.txt")
+    git(checked, "rm", "-q", "--cached", "notes.txt")
+    before = everything(checked)
+    for number in range(1, 101 if FULL else 2):
+        steps = [["append", "calc.py", f"\n\ndef f{number}(a):\n    return a\n"], ["write", "mine.txt", "theirs\n"]]
+        pieces = (piece(f"p{number}", *steps),)
+        if number % 2:
+            conducted(sqlite_target, checked, pieces, POINTS[number // 2 % len(POINTS)])
+        assert conducted(sqlite_target, checked, pieces, None) == 0
+        assert everything(checked) == before, number
+
+
+@pytest.mark.skipif(not FULL, reason="hundreds of kills: DECKLOG_TEST_FULL=1")
 @pytest.mark.parametrize("with_supervisors", [False, True])
 def test_a_run_that_is_killed_at_random_ends_as_if_it_had_not_been(
     sqlite_target: str, checked: Path, with_supervisors: bool

@@ -1,5 +1,6 @@
 """Pieces that meet: each lands or says why not, and the target is never red."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor.conductor import Conductor
-from decklog.conductor.lane import Lane
 from decklog.conductor.site import Site
 from decklog.conductor.stages import LAND
-from tests.conductor.plans import Work, landed, landed_titles, piece, states, target_of
+from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of
 from tests.conductor.repositories import git
 
 FULL = "DECKLOG_TEST_FULL" in os.environ
@@ -73,27 +72,28 @@ def test_a_candidate_that_is_made_twice_is_the_same_commit(sqlite_target: str, c
         assert len(made) == 1
 
 
-def test_a_target_that_moved_meanwhile_is_merged_with_anew(sqlite_target: str, checked: Path) -> None:
+# Somebody else lands, once, while the second piece is being checked as it would land.
+RACE = """
+test -e one.txt && test -e two.txt && test ! -e {mark} || exit 0
+touch {mark}
+cd {folder}
+ref=$(git for-each-ref --format='%(refname)' 'refs/decklog/*/target')
+old=$(git rev-parse "$ref")
+git update-ref "$ref" "$(git commit-tree "$old^{{tree}}" -p "$old" -m "Another's")" "$old"
+"""
+
+
+def test_a_target_that_moved_meanwhile_is_merged_with_anew(sqlite_target: str, checked: Path, tmp_path: Path) -> None:
+    racing = ["sh", "-c", RACE.format(mark=tmp_path / "mark", folder=checked)]
+    settle(checked, f'{SETTINGS}[[checks]]\nname = "race"\ncommand = {json.dumps(racing)}\n')
+    # Both begin before either lands.
+    one = piece("one", ["write", str(tmp_path / "one"), ""], ["wait", str(tmp_path / "two")], ["write", "one.txt", "1\n"])
+    two = piece("two", ["write", str(tmp_path / "two"), ""], ["wait", str(tmp_path / "one")], ["write", "two.txt", "2\n"])
     with Decklog.open(sqlite_target) as log:
-        work = Work(log, checked, piece("one", ["write", "one.txt", "1\n"]), piece("two", ["write", "two.txt", "2\n"]))
-        site = work.site()
-
-        class Racing(Lane):
-            """A lane in whose way another one lands just before it would."""
-
-            raced = False
-
-            def _decided(self, claim: Any, target: str, candidate: str) -> bool:
-                if not Racing.raced:
-                    Racing.raced = True
-                    other = site.repository.commit(site.repository.tree(target), [target], "Another's\n", site.person, 9)
-                    assert site.repository.swap_ref(site.target, other, target)
-                return super()._decided(claim, target, candidate)
-
-        conductor = Conductor(site)
-        conductor._land = lambda claim: Racing(site, lambda: None).land(claim)  # type: ignore[method-assign]
-        conductor.run()
-        assert sorted(landed_titles(site)) == ["Another's", "Piece one", "Piece two"]
+        site = Work(log, checked, one, two).run()
+        first, *others = landed_titles(site)
+        assert {first, *others} == {"Another's", "Piece one", "Piece two"}
+        assert others[0] == "Another's"
         assert (landed(site, "one.txt"), landed(site, "two.txt")) == ("1", "2")
         advanced = log.effects.find(site.run_id, tool="conductor.advance")
         assert sorted(str(one.result) for one in advanced) == ["False", "True", "True"]

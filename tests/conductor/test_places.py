@@ -177,34 +177,6 @@ def test_what_an_agent_hides_from_its_own_index_is_seen(attempt: Attempt) -> Non
     assert not attempt.keep().is_clean
 
 
-HOSTILE = {
-    "hook": "[core]\n\thooksPath = {hooks}\n",
-    "monitor": "[core]\n\tfsmonitor = {program}\n",
-    "filter": '[filter "x"]\n\tclean = {program}\n\tsmudge = {program}\n\tprocess = {program}\n\trequired = true\n',
-    "pack hook": "[uploadpack]\n\tpackObjectsHook = {program}\n",
-    "alias": "[alias]\n\tadd = !{program}\n\tpack-objects = !{program}\n",
-    "worktree": "[core]\n\tworktree = /\n",
-    "borrowed refs": "[core]\n\talternateRefsCommand = {program}\n",
-}
-
-
-@pytest.mark.parametrize("setting", HOSTILE)
-def test_nothing_that_a_place_says_of_git_is_run(attempt: Attempt, tmp_path: Path, setting: str) -> None:
-    canary, program, hooks = tmp_path / "canary", tmp_path / "program", tmp_path / "hooks"
-    program.write_text(f"#!/bin/sh\ntouch {canary}\ncat\n", encoding="utf-8")
-    program.chmod(0o755)
-    hooks.mkdir()
-    for name in ("reference-transaction", "post-checkout", "post-index-change", "pre-commit"):
-        (hooks / name).symlink_to(program)
-    _commit(attempt)
-    with open(attempt.place.git / "config", "a", encoding="utf-8") as file:
-        file.write(HOSTILE[setting].format(hooks=hooks, program=program))
-    write(attempt.tree, {".gitattributes": "* filter=x\n", "more.py": "1\n"})
-    kept = attempt.keep()
-    assert kept.tip is not None
-    assert not canary.exists()
-
-
 def test_links_in_a_place_lead_the_conductor_nowhere(attempt: Attempt, tmp_path: Path) -> None:
     outside = make_repository(tmp_path / "outside", {"secret.txt": "hidden\n"})
     shutil.rmtree(attempt.place.git)

@@ -11,10 +11,11 @@ from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.planning import proposal
 from decklog.conductor.planning.from_tasks import plan_of
+from decklog.conductor.settings.plan import read_back
 from decklog.conductor.site import Site
 from decklog.conductor.standing import standing
 from decklog.conductor.starting import Wanted
-from tests.conductor.plans import landed_titles, piece, states, task_of
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, STRONG, landed_titles, piece, settle, states, task_of
 from tests.conductor.scripts import script
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
@@ -62,6 +63,13 @@ def test_a_plan_that_needs_no_yes_is_worked_and_one_that_stays_bad_is_for_a_pers
     assert (task_of(lazy, "@plan").state, task_of(lazy, "@plan").blocker) == ("blocked", "bad-plan")
     assert standing(log, lazy.run_id).outcome == "blocked"
     assert "stuck: bad-plan" in str(log.approvals.find(lazy.run_id)[0].question)
+
+
+def test_a_goal_is_refused_where_nobody_plans(log: Decklog, checked: Path) -> None:
+    settle(checked, SETTINGS + NO_STRATEGIST)
+    with pytest.raises(Invalid, match="nobody plans here"):
+        worked(log, checked, Wanted("Make it better", b"goal"))
+    assert log.runs.find() == []
 
 
 BAD: dict[str, tuple[bytes | None, str, str]] = {
@@ -115,3 +123,42 @@ def test_tasks_of_the_log_are_worked_as_pieces_and_are_done_when_those_have_land
     assert {task.id: task.state for task in log.tasks.find("board")} == {"BD-1": "done", "bd.1": "done", "no": "abandoned"}
     with pytest.raises(Conflict, match="no task that is still to be done"):
         plan_of(log, "board")
+
+
+def test_a_task_with_parts_is_done_with_its_last_part_and_what_waits_for_it_waits_for_them(log: Decklog, checked: Path) -> None:
+    log.runs.start("Imported", run_id="board")
+    log.tasks.add("board", "Epic", task_id="bd-1")
+    for number in (1, 2):
+        steps = piece("x", ["write", f"part{number}.txt", "1\n"])["objective"]
+        log.tasks.add("board", f"Part {number}", task_id=f"bd-1.{number}", objective=steps)
+        log.tasks.depend(f"bd-1.{number}", "bd-1", kind="parent")  # type: ignore[arg-type]
+    later = piece("y", ["run", ["cp", "part1.txt", "both.txt"]])["objective"]
+    log.tasks.add("board", "Later", task_id="bd-2", objective=later, depends_on=["bd-1"])
+    plan = plan_of(log, "board")
+    assert {one.name: set(one.needs) for one in plan.pieces} == {
+        "bd-1-1": set(),
+        "bd-1-2": set(),
+        "bd-2": {"bd-1-1", "bd-1-2"},
+    }
+    site = worked(log, checked, Wanted(plan.goal, b"epic", plan))
+    assert landed_titles(site)[-1] == "Later"
+    assert {task.state.value for task in log.tasks.find("board")} == {"done"}
+
+
+def test_an_agents_last_word_is_a_wish_that_the_workflow_reads_and_the_facts_decide(log: Decklog, checked: Path) -> None:
+    settle(checked, SETTINGS + STRONG + NO_STRATEGIST.removeprefix("[roles]\n"))
+    liar = piece("liar", ["print", "All green.\n**Status:** READY_FOR_QA"], strong=[["print", "Status: BLOCKED"]])
+    honest = piece("honest", ["print", "Too hard for me. STATUS: ESCALATE_SENIOR"], strong=[GOOD, ["print", "status: done"]])
+    modest = piece("modest", ["write", "m.txt", "1\n"], ["print", "Status: PARTIAL"])
+    site = worked(log, checked, Wanted("g", b"words", read_back({"goal": "g", "pieces": [liar, honest, modest]})))
+    assert sorted(landed_titles(site)) == ["Piece honest", "Piece modest"]
+    assert task_of(site, "liar.w1").blocker == "no-change"
+    assert task_of(site, "honest.w1").attempts == 2, "the stronger one came at once"
+    wishes = [entry.payload for entry in log.journal.find(site.run_id, subtype="conductor.wish")]
+    told = {(one["status"], one["next_agent"], one["facts"]) for one in wishes}  # type: ignore[index, call-overload]
+    assert told == {
+        ("READY_FOR_QA", "qa_expert", "no-change"),
+        ("BLOCKED", "tech_lead", "no-change"),
+        ("ESCALATE_SENIOR", "senior_software_engineer", "no-change"),
+        ("PARTIAL", "developer", "done"),
+    }

@@ -1,18 +1,24 @@
 """What has come of a run is brought into a branch by a person, found again without a log, and cleaned up once it is safe."""
 
+import json
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock, NotFound
+from decklog.conductor import starting
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.planning import proposal
 from decklog.conductor.results import landing
 from decklog.conductor.results.cleaning import Cleaned, Cleaner
 from decklog.conductor.results.rescue import kept
 from decklog.conductor.site import Site
+from decklog.conductor.starting import Wanted
 from decklog.errors import Denied
-from tests.conductor.plans import Work, piece, target_of
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, piece, settle, target_of
 from tests.conductor.repositories import everything, git, write
+from tests.conductor.scripts import script
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 PASSWORD = "correct horse " + "battery staple"
@@ -98,6 +104,7 @@ def clean(log: Decklog, folder: Path, *, is_trial: bool = False, unlanded: bool 
 def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
     log: Decklog, checked: Path, clock: ManualClock
 ) -> None:
+    settle(checked, SETTINGS + NO_STRATEGIST)
     site = Work(log, checked, piece("triple", GOOD), piece("half", ["write", "half.txt", "1\n"], ["exit", 3])).run()
     told = kept(site.repository)
     assert {(one.task.removeprefix(f"{site.run_id}."), one.what) for one in told} >= {("", "target"), ("triple.w1", "tip")}
@@ -118,3 +125,24 @@ def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
     assert not site.folder.exists()
     assert set(clean(log, checked, unlanded=True).refs) == set(trial.stays)
     assert site.repository.refs("refs/decklog") == {}
+
+
+def test_a_run_that_was_refused_and_what_a_strategist_left_are_cleaned_up_too(
+    log: Decklog, checked: Path, clock: ManualClock
+) -> None:
+    goal = "Better\n" + script(["write", proposal.FILE, json.dumps({"pieces": [piece("triple", GOOD)]})])
+    wanted = Wanted(goal, goal.encode(), is_plan_asked=False)
+    site = starting.begin(log, wanted, cwd=checked, state=checked.parent / "state", say=lambda _: None)
+    Conductor(site).run()
+    landed(site, checked)
+    log.runs.finish(site.run_id, summary="1 piece landed")
+    write(checked, {"calc.py": "def add(a, b):\n    return 0\n"})
+    git(checked, "commit", "-q", "-a", "-m", "Red")
+    with pytest.raises(Conflict, match="does not pass its own checks"):
+        Work(log, checked, piece("it")).run()
+    clock.advance(days=15)
+    cleaned = clean(log, checked)
+    assert (len(cleaned.folders), cleaned.stays) == (2, {})
+    assert site.repository.refs("refs/decklog") == {}
+    assert [path.name for path in site.repository.state.iterdir() if path.name.startswith("run_")] == []
+    assert clean(log, checked) == Cleaned()

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from decklog.tools.shell.process_identity import Identity
 from tests.conductor.scripts import COMMAND, script
 from tests.waiting import wait_until
 
+FULL = "DECKLOG_TEST_FULL" in os.environ
 NOTHING = Sandbox(kind="none")  # type: ignore[arg-type]
 EVENTS = [
     {"when": {"/type": "tool"}, "as": "tool"},
@@ -107,9 +109,17 @@ def test_an_agent_is_ended_when_it_makes_no_progress_and_not_when_it_does(
 
 
 def test_nothing_of_an_agent_is_alive_after_its_end(log: Decklog, task_id: str, tmp_path: Path) -> None:
-    running = started(tmp_path, ["deaf"], ["child", 60], ["child", 60], ["sleep", 0.1])
-    watch(log, running, agent())
-    wait_until(lambda: process_tree.carriers(running.mark) == [])
+    def one(number: int) -> bool:
+        folder, mark = tmp_path / str(number), f"run_1:lexer.w1:{number}"
+        folder.mkdir()
+        running = started(folder, ["deaf"], ["child", 60], ["child", 60], ["sleep", 0.1], mark=mark)
+        watch(log, running, agent())
+        wait_until(lambda: process_tree.carriers(mark) == [], seconds=10)
+        return True
+
+    count = 500 if FULL else 2
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(one, range(count))) == count
 
 
 def test_an_agent_over_its_time_is_ended_by_its_supervisor(log: Decklog, task_id: str, tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, NotFound
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.settings import configuration, plan
+from decklog.conductor.standing import standing
 from decklog.tools.sandbox.sandbox import Kind, best_kind
-from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, states, task_of
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states, task_of
 from tests.conductor.repositories import everything, git, write
 
 
@@ -53,6 +54,7 @@ def test_red_work_goes_back_with_what_was_found_and_lands_in_the_next_round(log:
 
 
 def test_what_is_red_in_the_last_round_is_held_and_never_lands(log: Decklog, checked: Path) -> None:
+    settle(checked, SETTINGS + NO_STRATEGIST)
     later = piece("later", GOOD, needs=["add"])
     site = Work(log, checked, piece("add", BAD, again=[["write", "notes.txt", "no\n"]]), later).run()
     assert states(site) == {
@@ -80,6 +82,7 @@ FAILURES: dict[str, tuple[list[list[Any]], dict[str, Any], str]] = {
 
 def test_an_attempt_that_is_not_done_fails_and_the_piece_is_blocked_after_the_last(sqlite_target: str, checked: Path) -> None:
     pieces = [piece(kind.replace(" ", "-"), *steps, **given) for kind, (steps, given, _) in FAILURES.items()]
+    settle(checked, SETTINGS + NO_STRATEGIST)
     with Decklog.open(sqlite_target) as log:
         site = Work(log, checked, *pieces).run()
         for kind, (*_, blocker) in FAILURES.items():
@@ -144,7 +147,7 @@ def test_money_is_reserved_for_a_piece_and_a_spender_is_ended(sqlite_target: str
         'commits = "conductor"\nstream = "jsonl"\n'
         'events = [{ when = { "/type" = "turn" }, as = "usage", take = { cost_usd = "/cost" } }]',
     )
-    write(checked, {"decklog.toml": priced + "\n[budget]\nrun_usd = 10.0\npiece_usd = 1.0\n"})
+    write(checked, {"decklog.toml": priced + "\n[budget]\nrun_usd = 10.0\npiece_usd = 1.0\n" + NO_STRATEGIST})
     git(checked, "commit", "-q", "-a", "-m", "Money")
     turns = ["repeat", 20, [["print", {"type": "turn", "cost": 1.5}], ["sleep", 3]]]
     cheap = piece("cheap", ["print", {"type": "turn", "cost": 0.25}], GOOD)
@@ -157,6 +160,30 @@ def test_money_is_reserved_for_a_piece_and_a_spender_is_ended(sqlite_target: str
             spent[str(charge.task_id).removeprefix(f"{site.run_id}.")] += charge.cost_microdollars or 0
         assert spent["cheap.w1"] == 250_000
         assert spent["dear.w1"] <= 2 * (1_000_000 + 1_500_000), "two attempts, each its piece and one turn"
+
+
+def test_eight_agents_at_once_spend_no_more_than_the_budget_and_a_turn_each(sqlite_target: str, checked: Path) -> None:
+    events = (
+        'stream = "jsonl"\nminutes = 0.05\n'
+        'events = [{ when = { "/type" = "turn" }, as = "usage", take = { cost_usd = "/cost" } }]'
+    )
+    settings = SETTINGS.replace('commits = "conductor"', f'commits = "conductor"\n{events}').replace("agents = 2", "agents = 8")
+    settle(
+        checked,
+        settings.replace("attempts = 2", "attempts = 1") + "\n[budget]\nrun_usd = 2.0\npiece_usd = 0.25\n" + NO_STRATEGIST,
+    )
+    turn = {"type": "turn", "cost": 0.2}
+    by_turn = [piece(f"turn{number}", ["repeat", 9, [["print", turn], ["sleep", 1]]]) for number in range(3)]
+    at_end = [piece(f"end{number}", ["write", f"end{number}.txt", "1\n"], ["print", turn]) for number in range(3)]
+    never = [piece(f"never{number}", ["write", f"never{number}.txt", "1\n"], ["sleep", 60]) for number in range(2)]
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, *by_turn, *at_end, *never).run()
+        stands = standing(log, site.run_id)
+        assert sorted(landed_titles(site)) == [f"Piece end{number}" for number in range(3)]
+        assert 600_000 <= stands.spent_microdollars <= 2_000_000 + 8 * 200_000
+        assert {task_of(site, f"{name}.w1").blocker for name in ("never0", "never1")} == {"time"}
+        assert {task_of(site, f"turn{number}.w1").blocker for number in range(3)} <= {"budget", "time"}
+        assert (stands.unpriced_calls, "2 calls of unknown price" in stands.spent()) == (2, True)
 
 
 def test_without_money_nothing_new_is_begun_and_the_run_ends(sqlite_target: str, checked: Path) -> None:

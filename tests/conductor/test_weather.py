@@ -1,6 +1,5 @@
 """Quota, login, overload and a full disk cost no attempt; the same trouble again climbs a ladder that ends with a person."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,20 +15,13 @@ from decklog.conductor.ladder import climb, trouble_of
 from decklog.conductor.settings import configuration
 from decklog.conductor.site import Site
 from decklog.conductor.weather import RETRY_SECONDS, Weather, gate_name
-from tests.conductor.plans import SETTINGS, Work, landed_titles, piece, settle, states, task_of
-from tests.conductor.scripts import COMMAND
+from tests.conductor.plans import SETTINGS, STRONG, Work, landed_titles, piece, settle, states, task_of
 
 LIMITS = """
 stream = "jsonl"
 account = "main"
 events = [{ when = { "/type" = "limit" }, as = "error", take = { text = "/text" } }]
 errors = [{ text = "429", class = "quota" }, { text = "401", class = "login" }]
-"""
-STRONG = f"""
-[agents.strong]
-command = {json.dumps([*COMMAND, "strong"])}
-[roles]
-worker = ["fake", "strong"]
 """
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.lane import Lane
 from decklog.conductor.planning.strategist import PlanningAttempt, go_on_with
 from decklog.conductor.recovery import Recovery
@@ -64,6 +65,7 @@ class Conductor:
         self._room = threading.Semaphore(site.configuration.agents_at_once)
         self._has_money = True
         self._weather = Weather(site)
+        self._overlaps = OverlapProbe(site)
         self.trouble: str | None = None
 
     @property
@@ -102,9 +104,10 @@ class Conductor:
             under_way += [pool.submit(self._claims, role, handle) for role, handle in lanes]
             try:
                 while not self._stopping.is_set() and not self._is_over():
-                    self._changed.wait(WAIT_SECONDS)
+                    is_changed = self._changed.wait(WAIT_SECONDS)
                     self._changed.clear()
                     self._on_change()
+                    self._overlaps.look_again(is_changed=is_changed)
                     self._weather.probe(self._everybody)
                     # Many changes at once are told together.
                     self._stopping.wait(SHORTEST_WAIT)
@@ -112,6 +115,7 @@ class Conductor:
                 self._end()
         for one in under_way:
             one.result()
+        self._overlaps.look(with_places=False)
 
     # Lanes
 

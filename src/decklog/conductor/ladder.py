@@ -13,13 +13,21 @@ _SAME = ("check", "kind", "tests", "paths")
 START: Mapping[str, object] = {"rung": 0, "trouble": "", "repeats": 0}
 
 
-def climb(inputs: Mapping[str, object], trouble: str, rungs: int) -> dict[str, object] | None:
-    """Say where a piece stands on the ladder after this trouble, as inputs of its next attempt; None above the last rung."""
+def climb(inputs: Mapping[str, object], trouble: str, rungs: int, *, at_once: bool = False) -> dict[str, object] | None:
+    """Say where a piece stands on the ladder after this trouble, as inputs of its next attempt; None above the last rung.
+
+    With `at_once` the next agent is wished for: it comes without a second try, if there is one.
+    """
     repeats = int(str(inputs.get("repeats", 0))) + 1 if trouble == inputs.get("trouble") else 1
-    if repeats < REPEATS:
+    rung = rung_of(inputs) + 1
+    if repeats < REPEATS and not (at_once and rung < rungs):
         return {"trouble": trouble, "repeats": repeats}
-    rung = int(str(inputs.get("rung", 0))) + 1
     return {**START, "rung": rung} if rung < rungs else None
+
+
+def rung_of(inputs: Mapping[str, object]) -> int:
+    """Say on which rung a piece stands."""
+    return int(str(inputs.get("rung", 0)))
 
 
 def trouble_of(findings: Sequence[Mapping[str, Any]]) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from decklog.conductor import kill_points
 from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.site import Site
 from decklog.tools.calls.tool import Finding
@@ -27,9 +28,14 @@ class Lane:
     def land(self, claim: "Claim") -> None:
         """Land a piece that is green, or hand it on to whom it is to go next."""
         task = claim.task
+        if task.inputs.get("parts"):
+            # Others were put in its place, and all of them are in the target.
+            target = self._site.target_commit()
+            self._site.stages.landed(claim, target, self._repository.tree(target))
+            return
         landed = self._landed_before(task)
         if landed is not None:
-            self._site.stages.landed(claim, landed, self._repository.tree(landed))
+            self._has_landed(claim, landed)
             return
         for _ in range(MOST_RACES):
             if self._tried(claim):
@@ -83,8 +89,12 @@ class Lane:
         step = f"advance:{task.id}:{candidate}:{target}"
         if not self._advance(step, task.id, candidate, target):
             return False
-        self._site.stages.landed(claim, candidate, self._repository.tree(candidate))
+        self._has_landed(claim, candidate)
         return True
+
+    def _has_landed(self, claim: "Claim", commit: str) -> None:
+        files = [one.path for one in changes(self._repository, f"{commit}^", commit)]
+        self._site.stages.landed(claim, commit, self._repository.tree(commit), files)
 
     def _advance(self, step: str, task_id: str, candidate: str, old: str) -> bool:
         facts: dict[str, object] = {"candidate": candidate, "old": old}

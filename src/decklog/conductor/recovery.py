@@ -136,7 +136,8 @@ class Recovery:
         after = None
         while True:
             page = self._log.effects.find(self._site.run_id, tool=tool, task_id=task_id, state=state, limit=_PAGE, after=after)
-            yield from page
+            # A fork has copies of steps that were another run's: their names are still that one's.
+            yield from (effect for effect in page if effect.step.partition(":")[2].startswith(f"{effect.task_id}:"))
             if (after := page.next) is None:
                 return
 

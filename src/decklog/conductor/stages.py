@@ -3,17 +3,17 @@
 The piece is a tag and the stage is the role: a fork of a run, whose tasks have other ids, finds its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points, ladder
-from decklog.conductor.settings.plan import Plan, parse
 from decklog.errors import NotFound
-from decklog.values import to_json
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.conductor.settings.configuration import Configuration
+    from decklog.conductor.settings.plan import Plan
     from decklog.stores.desk.approval import Approval
     from decklog.stores.work.claim import Claim
     from decklog.stores.work.task import Task
@@ -22,7 +22,10 @@ PLAN, WORK, CHECK, LAND = "plan", "work", "check", "land"
 _SHORT = {WORK: "w", CHECK: "c"}
 STUCK = "conductor.stuck"
 _SOURCE = "source:"
+_PART_OF = "part-of:"
 _PAGE = 200
+# So many are named on record; git has all.
+MOST_FILES = 200
 
 
 class Stages:
@@ -34,13 +37,15 @@ class Stages:
         self._rungs = len(configuration.workers)
         self._rounds = configuration.rounds * self._rungs
         self._attempts = configuration.attempts * self._rungs
+        self._is_plan_asked = configuration.is_plan_asked
+        self._has_strategist = bool(configuration.strategists)
 
-    def plan(self, plan: Plan) -> None:
-        """Put a plan on record as tasks; one that is there already stays as it is."""
+    def plan(self, plan: "Plan", *, part_of: str | None = None) -> None:
+        """Put a plan on record as tasks; one that is there already stays as it is. `part_of` names the piece that it replaces."""
         tasks: list[dict[str, object]] = []
         for piece in plan.pieces:
             common: dict[str, Any] = {
-                "tags": [f"piece:{piece.name}"],
+                "tags": [f"piece:{piece.name}", *([f"{_PART_OF}{part_of}"] if part_of else [])],
                 "priority": piece.priority,
                 "objective": piece.objective,
                 "acceptance": list(piece.acceptance),
@@ -86,22 +91,30 @@ class Stages:
 
     def proposed(self, claim: "Claim", proposed: dict[str, Any]) -> None:
         """Take a proposed plan: work it, or ask a person about exactly this plan first."""
+        # Whoever only looks at a run, such as the view, needs no plans.
+        from decklog.conductor.settings.plan import read_back
+
         task = claim.task
         with self._log.transaction():
             inputs = {**task.inputs, "plan": proposed}
             if not task.inputs["is_asked"]:
-                self.planned(claim, parse(to_json(proposed).encode(), is_json=True))
+                self.planned(claim, read_back(proposed))
                 return
-            question = f"Work this plan of {len(proposed['pieces'])} pieces?"
+            count, piece = len(proposed["pieces"]), task.inputs["piece"]
+            instead = f" in place of {piece}, which is stuck" if is_cut_anew(task) else ""
+            question = f"Work this plan of {count} piece{'s' if count != 1 else ''}{instead}?"
             self._set_aside(claim, question, proposed, "the plan", source="conductor.plan")
             self._log.tasks.edit(task.id, reason="a plan is proposed", inputs=inputs)
             kill_points.reached("stages:proposed")
 
-    def planned(self, claim: "Claim", plan: Plan) -> None:
+    def planned(self, claim: "Claim", plan: "Plan") -> None:
         """Put the pieces of a plan that counts in place of planning it."""
         with self._log.transaction():
             claim.finish(f"{len(plan.pieces)} pieces")
-            self.plan(plan)
+            if is_cut_anew(claim.task):
+                self._put_in_place(claim.task, plan)
+            else:
+                self.plan(plan)
             self._log.plans.record(self._run_id, plan.goal, plan.goal, [piece.title for piece in plan.pieces])
             kill_points.reached("stages:planned")
 
@@ -140,7 +153,7 @@ class Stages:
             climbed = self._climbed(task, findings)
             if climbed is None:
                 claim.block(_signature(findings), f"red in round {number}, and all is tried")
-                self._ask_whether_to_go_on(task, _signature(findings))
+                self._is_stuck(task, _signature(findings), findings)
                 return
             landing = self.landing_of(task)
             claim.finish("red", result={"findings": findings})
@@ -178,7 +191,7 @@ class Stages:
             climbed = self._climbed(task, findings)
             if climbed is None:
                 claim.block(_signature(findings), f"could not be merged in round {number}, and all is tried")
-                self._ask_whether_to_go_on(task, _signature(findings))
+                self._is_stuck(task, _signature(findings), findings)
                 return
             claim.release(f"worked on again: {_signature(findings)}")
             inputs = {
@@ -194,17 +207,21 @@ class Stages:
             self._log.tasks.depend(task.id, again.id)
             kill_points.reached("stages:rework")
 
-    def landed(self, claim: "Claim", commit: str, tree: str) -> None:
-        """Say that a piece is in the target."""
+    def landed(self, claim: "Claim", commit: str, tree: str, files: Sequence[str] = ()) -> None:
+        """Say that a piece is in the target, and which files it changed there."""
+        result: dict[str, object] = {"commit": commit, "tree": tree, "files": list(files[:MOST_FILES])}
         with self._log.transaction():
-            claim.finish(f"landed as {commit[:12]}", result={"commit": commit, "tree": tree})
+            claim.finish(f"landed as {commit[:12]}", result=result)
             for tag in claim.task.tags:
                 if tag.startswith(_SOURCE):
                     self._finish_source(tag.removeprefix(_SOURCE), commit)
             kill_points.reached("stages:landed")
 
     def _finish_source(self, task_id: str, commit: str) -> None:
-        """Say of the task that a piece was made of that it is done, unless somebody else has it or ended it."""
+        """Say of the task that a piece was made of that it is done, unless somebody else has it or ended it.
+
+        So is what it was the last open part of.
+        """
         task = self._log.tasks.get(task_id)
         if task.state == "blocked":
             task = self._log.tasks.resume(task_id)
@@ -212,20 +229,24 @@ class Stages:
             taken = self._log.tasks.claim(task.run_id, worker="conductor", task_id=task_id, lease_seconds=60.0)
             if taken is not None:
                 taken.finish(f"landed as {commit[:12]} in run {self._run_id}")
+                for whole in self._log.tasks.dependencies(task_id, kind="parent"):  # type: ignore[arg-type]
+                    parts = self._log.tasks.subtasks(whole)
+                    if parts["done"] == parts["count"]:
+                        self._finish_source(whole, commit)
 
     # The ladder
 
-    def unfinished(self, claim: "Claim", blocker: str, summary: str) -> None:
+    def unfinished(self, claim: "Claim", blocker: str, summary: str, *, at_once: bool = False) -> None:
         """End an attempt that is not done: the next is by the same agent, by the next one, or for a person to allow."""
         task = claim.task
         with self._log.transaction():
-            climbed = ladder.climb(task.inputs, blocker, self._rungs)
+            climbed = ladder.climb(task.inputs, blocker, self._rungs, at_once=at_once)
             if climbed is None and task.failures + 1 < task.max_attempts:
                 ended = claim.block(blocker, summary)
             else:
                 ended = claim.fail(summary, blocker=blocker)
             if ended.state == "blocked":
-                self._ask_whether_to_go_on(task, blocker)
+                self._is_stuck(task, blocker, [{"kind": blocker, "text": summary}])
             elif climbed is not None:
                 self._log.tasks.edit(task.id, reason=f"after {blocker}", inputs={**task.inputs, **climbed})
             kill_points.reached("stages:unfinished")
@@ -237,6 +258,73 @@ class Stages:
             return None
         climbed = ladder.climb(inputs, ladder.trouble_of(findings), self._rungs)
         return None if climbed is None else {**ladder.standing(inputs), **climbed}
+
+    def _is_stuck(self, task: "Task", blocker: str, findings: list[dict[str, Any]]) -> None:
+        """Have the strategist cut a piece anew that every agent has failed at; once, then it is for a person to say."""
+        if task.role == PLAN and is_cut_anew(task):
+            # There is no better cut: the question is what becomes of the piece.
+            self._log.tasks.abandon(task.id, reason=f"no other plan for {task.inputs['piece']}: {blocker}")
+            for stuck in self._stuck_of(task):
+                self._ask_whether_to_go_on(stuck, str(stuck.blocker))
+        elif task.role == PLAN or not self._has_strategist or self._was_cut(task):
+            self._ask_whether_to_go_on(task, blocker)
+        else:
+            self._cut_anew(task, blocker, findings)
+
+    def _was_cut(self, task: "Task") -> bool:
+        """Say whether a piece came of a plan for one that was stuck, or such a plan was made for it."""
+        is_part = any(tag.startswith(_PART_OF) for tag in task.tags)
+        return is_part or bool(self._log.tasks.find(self._run_id, role=PLAN, tag=piece_tag(task)))
+
+    def _cut_anew(self, task: "Task", blocker: str, findings: list[dict[str, Any]]) -> None:
+        landing = self.landing_of(task)
+        piece = str(task.inputs["piece"])
+        plans = [one for one in self._log.tasks.find(self._run_id, role=PLAN, limit=_PAGE) if not is_cut_anew(one)]
+        is_asked = plans[0].inputs["is_asked"] if plans else self._is_plan_asked
+        earlier = task.inputs.get("tip") or task.inputs.get("start")
+        inputs = {"round": 1, "piece": piece, "is_asked": is_asked, "blocker": blocker, "findings": findings, "earlier": earlier}
+        self._log.tasks.add(
+            self._run_id,
+            f"Plan anew: {landing.title.removeprefix('Land: ')}",
+            task_id=f"{self._name(piece)}.@plan",
+            role=PLAN,
+            tags=[piece_tag(task)],
+            priority=landing.priority,
+            objective=landing.objective,
+            acceptance=landing.acceptance,
+            allowed_paths=landing.allowed_paths,
+            max_attempts=2,
+            inputs=inputs,
+        )
+
+    def _put_in_place(self, task: "Task", plan: "Plan") -> None:
+        """Let a piece that was stuck be landed by others, within what it might change itself."""
+        stuck, landing = self._stuck_of(task), self.landing_of(task)
+        if not stuck:
+            return  # somebody has let it go on meanwhile
+        if landing.state == "blocked":
+            landing = self._log.tasks.resume(landing.id)
+        bounds, priority = tuple(landing.allowed_paths), landing.priority
+        parts = tuple(replace(part, paths=bounds or part.paths, priority=priority) for part in plan.pieces)
+        self.plan(replace(plan, pieces=parts), part_of=str(task.inputs["piece"]))
+        for part in parts:
+            self._log.tasks.depend(landing.id, self._name(part.name))
+        for one in stuck:
+            if one.id != landing.id:
+                self._log.tasks.undepend(landing.id, one.id)
+                self._log.tasks.abandon(one.id, reason="other pieces are in its place")
+        inputs: dict[str, object] = {"piece": task.inputs["piece"], "parts": [part.name for part in parts]}
+        self._log.tasks.edit(landing.id, reason="other pieces are in its place", inputs=inputs)
+
+    def _stuck_of(self, task: "Task") -> "list[Task]":
+        """List the tasks of the same piece that nobody goes on with."""
+        found = self._log.tasks.find(self._run_id, tag=piece_tag(task), state="blocked", limit=_PAGE)  # type: ignore[arg-type]
+        return [one for one in found if one.id != task.id]
+
+    def names(self, *, is_open: bool = False) -> set[str]:
+        """Name the pieces of the run, all of them or those that have not landed."""
+        landings = [task for task in all_tasks(self._log, self._run_id) if task.role == LAND]
+        return {piece_tag(task).removeprefix("piece:") for task in landings if not is_open or task.state != "done"}
 
     def _ask_whether_to_go_on(self, task: "Task", blocker: str) -> None:
         """Ask a person, once, about a piece for which everything was tried."""
@@ -334,6 +422,11 @@ def all_tasks(log: "Decklog", run_id: str) -> "Iterator[Task]":
         yield from page
         if (after := page.next) is None:
             return
+
+
+def is_cut_anew(task: "Task") -> bool:
+    """Say whether a task is to plan a piece anew that was stuck, and not a whole run."""
+    return task.role == PLAN and bool(task.tags)
 
 
 def piece_tag(task: "Task") -> str:

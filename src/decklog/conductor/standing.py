@@ -1,17 +1,19 @@
 """How a run of the conductor stands, told from the log alone: by any process, about any run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from decklog.conductor import overlaps
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, piece_tag
+from decklog.figures import dollars
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.stores.work.task import Task
 
-_DOING = {WORK: "work", CHECK: "check", LAND: "landing"}
+_DOING = {PLAN: "plan", WORK: "work", CHECK: "check", LAND: "landing"}
 # In the order in which they are counted out.
-STATES = ("landed", "landing", "queued", "check", "work", "ready", "waits", "needs you", "blocked", "given up")
+STATES = ("landed", "landing", "queued", "check", "work", "plan", "ready", "waits", "needs you", "blocked", "given up")
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,14 @@ class PieceStanding:
     detail: str
     round: int
     attempts: int
+    # Other pieces that it does not merge with as it is, and where.
+    meets: tuple[str, ...] = ()
 
     def told(self) -> str:
         """Say what there is to say of where it is."""
         more = f"round {self.round}, " if self.round > 1 else ""
-        return self.detail or f"{more}{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
+        words = self.detail or f"{more}{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
+        return f"{words}; meets {'; '.join(self.meets)}" if self.meets else words
 
     def line(self) -> str:
         """Tell it in one line."""
@@ -43,6 +48,8 @@ class Standing:
     status: str
     pieces: tuple[PieceStanding, ...]
     spent_microdollars: int
+    # Attempts of agents that told of no price.
+    unpriced_calls: int = 0
 
     @property
     def outcome(self) -> str:
@@ -50,7 +57,7 @@ class Standing:
         states = {piece.state for piece in self.pieces}
         if states <= {"landed"}:
             return "landed"
-        if states & {"work", "check", "landing", "queued", "ready"}:
+        if states & {"work", "check", "landing", "queued", "plan", "ready"}:
             return "open"
         return "needs you" if "needs you" in states else "blocked"
 
@@ -58,6 +65,11 @@ class Standing:
         """Count the pieces by where they are."""
         found = [(state, sum(piece.state == state for piece in self.pieces)) for state in STATES]
         return f"{len(self.pieces)} pieces: " + ", ".join(f"{count} {state}" for state, count in found if count)
+
+    def spent(self) -> str:
+        """Say what it has spent, as far as that is known."""
+        unknown = f" and {self.unpriced_calls} calls of unknown price" if self.unpriced_calls else ""
+        return f"spent {dollars(self.spent_microdollars)}{unknown}"
 
     def as_dict(self) -> dict[str, object]:
         pieces = [dict(vars(piece)) for piece in self.pieces]
@@ -75,8 +87,20 @@ def standing(log: "Decklog", run_id: str) -> Standing:
         elif task.role == PLAN and task.state != "done":
             planning.append(_planning(task))
     total: Any = log.ledger.summary(run_id)["total"]
-    told = (*planning, *(_piece(name, tasks) for name, tasks in pieces.items()))
-    return Standing(run.id, run.goal, run.status.value, told, int(total["cost_microdollars"]))
+    told = _with_overlaps(log, run_id, [_piece(name, tasks) for name, tasks in pieces.items()])
+    spent, unknown = int(total["cost_microdollars"]), int(total["unpriced_calls"])
+    return Standing(run.id, run.goal, run.status.value, (*planning, *told), spent, unknown)
+
+
+def _with_overlaps(log: "Decklog", run_id: str, pieces: list[PieceStanding]) -> list[PieceStanding]:
+    """Say of each piece that is open which other open ones it meets."""
+    is_open = {one.name for one in pieces if one.state not in ("landed", "given up")}
+    found = overlaps.known(log, run_id) if len(is_open) > 1 else []
+    if not found:
+        return pieces
+    return [
+        replace(one, meets=tuple(overlaps.met_by(found, one.name, is_open))) if one.name in is_open else one for one in pieces
+    ]
 
 
 def _planning(task: "Task") -> PieceStanding:
@@ -100,6 +124,10 @@ def _state(tasks: "list[Task]") -> tuple[str, str]:
     by_state = {task.state.value: task for task in tasks}
     if (task := by_state.get("running")) is not None:
         return _DOING[str(task.role)], ""
+    if land.state == "pending" and (parts := land.inputs.get("parts")) and land.open_dependencies:
+        return "waits", f"for what is in its place: {', '.join(str(part) for part in parts)}"  # type: ignore[attr-defined]
+    if any(task.role == PLAN and task.state == "pending" for task in tasks):
+        return "ready", "to be planned anew"
     for state, word in (("waiting", "needs you"), ("blocked", "blocked"), ("paused", "needs you"), ("abandoned", "given up")):
         if (task := by_state.get(state)) is not None:
             return word, " ".join(part for part in (task.blocker if state == "blocked" else "", task.reason) if part)

@@ -13,7 +13,7 @@ from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.conductor.settings import configuration, plan
 from decklog.conductor.settings.plan import Plan
 from decklog.conductor.site import Site
-from decklog.errors import Conflict, NotFound, Unavailable
+from decklog.errors import Conflict, Invalid, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
@@ -50,10 +50,12 @@ def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str
     for run in (one for one in earlier if one.status.value in ("planning", "active", "paused")):
         say(f"goes on with run {run.id}")
         site = resume(log, run.id, cwd=cwd, state=state)
-        return _prepared(site, wanted, _first(run), say) if run.status.value == "planning" else site
+        return _prepared(site, wanted, first_commit(run), say) if run.status.value == "planning" else site
     first = starting_commit(repository, commit, cwd=cwd)
     settings = configuration.read(repository, first)
     check_agents(settings)
+    if wanted.plan is None and not settings.strategists:
+        raise Invalid("nobody plans here: [roles] strategist is empty", hint="Give a plan: decklog run --plan plan.toml")
     run = log.runs.start(
         plan.checked_goal(wanted.goal),
         key=f"{key}:{len(earlier) + 1}",
@@ -95,7 +97,15 @@ def base_findings(site: Site, commit: str) -> list[dict[str, object]]:
 
 
 def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
-    """Find a run again that was started in this repository."""
+    """Find a run again that was started in this repository, and let one go on that was stopped."""
+    site = found(log, run_id, cwd=cwd, state=state)
+    if log.runs.get(run_id).status.value == "paused":
+        log.runs.update(run_id, status="active")  # type: ignore[arg-type]
+    return site
+
+
+def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
+    """Find a run that was started in this repository, and leave it as it is."""
     run = log.runs.get(run_id)
     facts = run.metadata.get("conductor")
     if not isinstance(facts, dict):
@@ -104,10 +114,7 @@ def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
     if str(repository.folder) != run.repo:
         raise Conflict(f"run {run_id} works on {run.repo}", hint=f"Go there: cd {run.repo}", repo=run.repo)
     settings = configuration.read(repository, str(facts["commit"]))
-    site = Site(log=log, run_id=run.id, repository=repository, configuration=settings, person=repository.person())
-    if run.status.value == "paused":
-        log.runs.update(run.id, status="active")  # type: ignore[arg-type]
-    return site
+    return Site(log=log, run_id=run.id, repository=repository, configuration=settings, person=repository.person())
 
 
 def newest(log: "Decklog", *, cwd: Path, state: Path) -> str:
@@ -128,7 +135,7 @@ def _all_runs(log: "Decklog") -> "Iterator[Run]":
             return
 
 
-def _first(run: "Run") -> str:
+def first_commit(run: "Run") -> str:
     """Give the commit that a run starts from."""
     facts = run.metadata["conductor"]
     assert isinstance(facts, dict)

@@ -5,14 +5,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor import commands
+from decklog.conductor import commands, overlaps
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, WEATHER, Description
 from decklog.conductor.agents.session import Outcome, Session, Terms
+from decklog.conductor.agents.status_words import Wish, wish_of
 from decklog.conductor.brief import brief
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.changes import faults
 from decklog.conductor.git.places import Place, place_of
+from decklog.conductor.ladder import rung_of
 from decklog.conductor.site import Site
 from decklog.conductor.weather import Weather
 from decklog.errors import Invalid, Unavailable
@@ -125,7 +127,10 @@ class Attempt:
         commands.start(self._command(text))
 
     def _brief(self) -> str:
-        return brief(self._task, commits=self._agent.commits == "agent")
+        site, piece = self._site, str(self._task.inputs["piece"])
+        found = overlaps.known(site.log, site.run_id)
+        meets = overlaps.met_by(found, piece, site.stages.names(is_open=True)) if found else []
+        return brief(self._task, commits=self._agent.commits == "agent", meets=meets)
 
     def _command(self, text: str) -> Command:
         agent = self._agent
@@ -196,11 +201,31 @@ class Attempt:
     def _judge(self, outcome: Outcome, kept: dict[str, Any]) -> None:
         """Hand on what an agent left that ended by itself, or say why that is not done."""
         blocker, summary = self._why_not_done(kept)
+        wish = self._wish(outcome, blocker)
         if blocker is not None:
-            self._site.stages.unfinished(self._claim, blocker, summary)
+            at_once = wish is not None and wish.is_for_stronger
+            self._site.stages.unfinished(self._claim, blocker, summary, at_once=at_once)
             return
         result = {**self._facts, "tip": self._tip(kept), "cost": outcome.microdollars}
         self._site.stages.worked(self._claim, result)
+
+    def _wish(self, outcome: Outcome, blocker: str | None) -> Wish | None:
+        """Put on record what the agent's last word asks for beside what the facts say; only the facts make a piece done."""
+        log, task = self._site.log, self._task
+        wish = wish_of(log, outcome.text, rung_of(task.inputs))
+        if wish is not None:
+            facts = blocker or "done"
+            log.journal.append(
+                self._site.run_id,
+                f"{self._agent.name} says {wish.status}, which asks for {wish.next_agent}; the facts say: {facts}",
+                kind="event",  # type: ignore[arg-type]
+                subtype="conductor.wish",
+                agent=self._agent.name,
+                task_id=task.id,
+                payload={**wish.as_dict(), "facts": facts},
+                key=self._mark,
+            )
+        return wish
 
     def _sit_out(self, outcome: Outcome) -> None:
         """Give the task back with no attempt used, until an agent can be started that may work on it."""

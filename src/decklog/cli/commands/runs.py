@@ -85,7 +85,11 @@ def _brief(rows: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
 @click.argument("after")
 @click.pass_obj
 def diff(call: Call, before: str, after: str) -> int:
-    """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME."""
+    """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
+
+    Of two runs, such as two forks of one, it tells how each stands, what each spent, and then record by record, matched by what
+    they are called.
+    """
     with call.open(writing=False) as log:
         changes = log.runs.diff(before, after)
     if call.json:

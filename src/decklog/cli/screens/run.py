@@ -5,7 +5,6 @@ import sys
 
 from decklog.cli.screens.lines import Line, Piece, clipped, fit, written
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown
-from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _LINES_AROUND = 6
 def frame(stands: "Standing", places: int, height: int) -> list[Line]:
     """Make the lines of a run: how it stands as a whole, then its pieces, those that are under way before those that are over."""
     head: Line = [Piece(fit(stands.goal, max(places - 30, 20)), STRONG), Piece(f"  {stands.status}  ", DIM)]
-    head.append(Piece(f"spent {dollars(stands.spent_microdollars)}"))
+    head.append(Piece(stands.spent()))
     room = max(height - _LINES_AROUND, 3)
     pieces = sorted(stands.pieces, key=lambda piece: (piece.state in ("landed", "waits"), piece.state == "waits"))
     lines = [head, [Piece(stands.counts())], *(_line(piece) for piece in pieces[:room])]

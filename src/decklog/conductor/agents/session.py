@@ -102,6 +102,9 @@ class Session:
             self._running.wait(wait)
         self._take(self._follower.rest())
         self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
+        if "charged" not in self.outcome.counts and self.outcome.error_class not in WEATHER:
+            # It told of no price: that something was spent is on record all the same, as a call of unknown price.
+            self._charge({})
         return self.outcome
 
     def end(self) -> None:

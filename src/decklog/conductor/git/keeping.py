@@ -53,6 +53,12 @@ def keep(repository: Repository, place: Place, start: str, person: Person, at: i
     return Kept(tip, changed, folder, changed == (tip or start), tuple(left), (*found.notes, *notes))
 
 
+def snapshot(repository: Repository, place: Place, start: str, person: Person, at: int) -> str:
+    """Make a commit of a place's files as they are now, ignored ones left out, while an agent works there; nothing holds it."""
+    tree = _tree_of(repository, place.tree, place.index, is_all=False, scratch="index.looking")
+    return start if tree == repository.tree(start) else repository.commit(tree, [start], "So far\n", person, at)
+
+
 class _Found:
     """The commits that a place names, read from its files."""
 
@@ -117,18 +123,18 @@ def _as_commit(repository: Repository, place: Place, parent: str, person: Person
     return repository.commit(tree, [parent], "What an attempt left\n", person, at)
 
 
-def _tree_of(repository: Repository, folder: Path, index: Path | None, *, is_all: bool) -> str:
-    scratch = folder.parent / "index.keeping"
-    scratch.unlink(missing_ok=True)
+def _tree_of(repository: Repository, folder: Path, index: Path | None, *, is_all: bool, scratch: str = "index.keeping") -> str:
+    own = folder.parent / scratch
+    own.unlink(missing_ok=True)
     if index is not None and index.is_file():
         # With its time: git tells by it which files may have changed in the second in which they were written.
-        shutil.copy2(index, scratch)
-    variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(scratch)}
+        shutil.copy2(index, own)
+    variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(own)}
     words = ("add", "--all", "--force", ".") if is_all else ("add", "--all", ".")
     # A nested repository is added as a link to its commit, with advice on standard error; its files are kept apart.
     repository.on_objects("-C", str(folder), *words, variables=variables)
     tree = repository.on_objects("write-tree", variables=variables).text
-    scratch.unlink()
+    own.unlink()
     return tree
 
 

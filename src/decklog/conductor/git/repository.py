@@ -184,6 +184,11 @@ class Repository:
         """Say whether one commit is in the history of another."""
         return self.on_objects("merge-base", "--is-ancestor", ancestor, commit, accepted=(0, 1)).code == 0
 
+    def newest(self, commits: Sequence[str]) -> str:
+        """Give the one of several commits of one line that has all others in its history."""
+        (found,) = self.on_objects("merge-base", "--independent", *dict.fromkeys(commits)).text.split()
+        return found
+
     def read(self, commit: str, path: str) -> bytes | None:
         """Read a file of a commit; none is null."""
         found = self.on_objects("cat-file", "blob", f"{commit}:{path}", accepted=(0, 128))

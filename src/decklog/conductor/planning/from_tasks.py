@@ -14,21 +14,26 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 
 
 def plan_of(log: "Decklog", run_id: str) -> Plan:
-    """Make a plan of a run's tasks that are still to be done; what they wait for and is to be done too comes first."""
+    """Make a plan of a run's tasks that are still to be done; what they wait for and is to be done too comes first.
+
+    A task that has parts is no piece itself: it is done with its last part, and whoever waits for it waits for all of them.
+    """
     run = log.runs.get(run_id)
-    tasks = [task for task in all_tasks(log, run_id) if task.state.value in ("pending", "blocked")]
+    still_open = [task for task in all_tasks(log, run_id) if task.state.value in ("pending", "blocked")]
+    links = _Links(log, run_id, {task.id for task in still_open})
+    tasks = [task for task in still_open if task.id not in links.parts]
     if not tasks:
         raise Conflict(f"run {run_id} has no task that is still to be done", hint=f"See: decklog tasks find {run_id}")
     if len(tasks) > MOST_PIECES:
         raise Conflict(f"run {run_id} has {len(tasks)} tasks to be done; a plan has at most {MOST_PIECES}")
-    names, needs = _names([task.id for task in tasks]), _needs(log, run_id)
+    names = _names([task.id for task in tasks])
     pieces = tuple(
         Piece(
             name=names[task.id],
             title=task.title,
             objective=task.objective,
             paths=tuple(task.allowed_paths),
-            needs=tuple(names[needed] for needed in needs.get(task.id, ()) if needed in names),
+            needs=tuple(names[needed] for needed in links.needs(task.id)),
             acceptance=tuple(task.acceptance),
             priority=task.priority,
             source=task.id,
@@ -38,13 +43,36 @@ def plan_of(log: "Decklog", run_id: str) -> Plan:
     return Plan(run.goal[:LONGEST_GOAL], pieces)
 
 
-def _needs(log: "Decklog", run_id: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for link in log.runs.snapshot(run_id).records.get("dependencies", []):
-        one: Any = link
-        if one.kind == "blocks":
-            found.setdefault(one.task_id, []).append(one.depends_on)
-    return found
+class _Links:
+    """How the open tasks of a run hang together: which wait for which, and which are parts of which."""
+
+    def __init__(self, log: "Decklog", run_id: str, still_open: set[str]) -> None:
+        self._waits: dict[str, list[str]] = {}
+        self._wholes: dict[str, list[str]] = {}
+        self.parts: dict[str, list[str]] = {}
+        for link in log.runs.snapshot(run_id).records.get("dependencies", []):
+            one: Any = link
+            if one.task_id not in still_open or one.depends_on not in still_open:
+                continue
+            if one.kind == "blocks":
+                self._waits.setdefault(one.task_id, []).append(one.depends_on)
+            elif one.kind == "parent":
+                self.parts.setdefault(one.depends_on, []).append(one.task_id)
+                self._wholes.setdefault(one.task_id, []).append(one.depends_on)
+
+    def needs(self, task_id: str) -> list[str]:
+        """List the tasks without parts that one waits for, by itself or as a part of something that waits."""
+        own, left = [], [task_id]
+        while left:
+            one = left.pop()
+            own += [leaf for needed in self._waits.get(one, ()) for leaf in self._leaves(needed)]
+            left += self._wholes.get(one, ())
+        return list(dict.fromkeys(own))
+
+    def _leaves(self, task_id: str) -> list[str]:
+        if task_id not in self.parts:
+            return [task_id]
+        return [leaf for part in self.parts[task_id] for leaf in self._leaves(part)]
 
 
 def _names(task_ids: list[str]) -> dict[str, str]:

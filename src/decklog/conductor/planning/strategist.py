@@ -1,12 +1,11 @@
 """The stage of planning: an agent proposes a plan in a place of its own; it is checked as data and shown before it is worked."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.session import Outcome
 from decklog.conductor.planning import proposal
-from decklog.conductor.settings import plan
-from decklog.conductor.settings.plan import Plan
+from decklog.conductor.settings.plan import read_back
+from decklog.conductor.stages import is_cut_anew
 from decklog.conductor.working import Attempt
 from decklog.errors import DecklogError
 
@@ -24,12 +23,19 @@ class PlanningAttempt(Attempt):
         files = [name.decode(errors="replace") for name in listed.split(b"\0") if name]
         checks = [f"{check.name} ({' '.join(check.command)})" for check in site.configuration.gates]
         refused = site.stages.was_denied(self._task) or (self._task.reason if self._task.failures else None)
-        return proposal.brief(self._task.objective, files, checks, refused=refused)
+        goal = site.log.runs.get(site.run_id).goal
+        what = proposal.of_a_stuck_piece(self._task, goal) if self._is_anew else proposal.of_a_goal(self._task.objective)
+        return proposal.brief(what, files, checks, refused=refused)
+
+    @property
+    def _is_anew(self) -> bool:
+        return is_cut_anew(self._task)
 
     def _judge(self, outcome: Outcome, kept: dict[str, Any]) -> None:
         content = self._site.repository.read(str(kept["folder"]), proposal.FILE)
         try:
-            proposed = proposal.read(content, outcome.text, self._task.objective)
+            goal = self._task.title if self._is_anew else self._task.objective
+            proposed = proposal.read(content, outcome.text, goal, self._site.stages.names())
         except DecklogError as problem:
             words = " ".join(part for part in (problem.message + ".", problem.hint) if part)
             self._site.stages.unfinished(self._claim, "bad-plan", words)
@@ -44,8 +50,3 @@ def go_on_with(site: "Site", claim: "Claim") -> bool:
         return False
     site.stages.planned(claim, read_back(kept))
     return True
-
-
-def read_back(kept: object) -> Plan:
-    """Read a plan as it was kept."""
-    return plan.parse(json.dumps(kept).encode(), is_json=True)

@@ -9,8 +9,8 @@ from decklog.conductor import starting
 from decklog.conductor.git import places
 from decklog.conductor.git.repository import HOME, Repository, ref_part
 from decklog.conductor.recovery import Recovery
-from decklog.conductor.results.rescue import KeptRef, kept
-from decklog.conductor.stages import LAND, all_tasks, piece_tag
+from decklog.conductor.results.rescue import kept
+from decklog.conductor.stages import LAND, PLAN, all_tasks, piece_tag
 from decklog.errors import NotFound
 
 if TYPE_CHECKING:
@@ -47,17 +47,19 @@ class Cleaner:
 
     def clean(self) -> Cleaned:
         """Clean up after every run of this repository that is over for long enough."""
-        by_run: dict[str, list[KeptRef]] = {}
-        for one in kept(self._repository):
-            by_run.setdefault(one.run, []).append(one)
-        for name in by_run:
+        held = {one.run for one in kept(self._repository)}
+        for name in sorted(held | self._folders()):
             run = self._run(name)
             why = self._why_it_stays(run)
-            if run is None or why is not None:
-                self.cleaned.stays[f"{HOME}/{name}"] = str(why)
-            else:
+            if run is not None and why is None:
                 self._clean_run(run, name)
+            elif name in held:
+                self.cleaned.stays[f"{HOME}/{name}"] = str(why)
         return self.cleaned
+
+    def _folders(self) -> set[str]:
+        """Name the runs that have a folder here: one that never came to have a target has nothing else."""
+        return {path.name for path in self._repository.state.iterdir() if path.is_dir()}
 
     def _run(self, name: str) -> "Run | None":
         try:
@@ -78,7 +80,7 @@ class Cleaner:
         if folder.is_dir():
             self.cleaned.folders.append(str(folder))
             if not self._is_trial:
-                site = starting.resume(self._log, run.id, cwd=self._cwd, state=self._state)
+                site = starting.found(self._log, run.id, cwd=self._cwd, state=self._state)
                 Recovery(site, 60.0).pin_all()
                 places.remove_folder(folder)
         landed = self._landed(run)
@@ -103,6 +105,7 @@ class Cleaner:
             return set()
         tasks_of_run = list(all_tasks(self._log, run.id))
         done = {piece_tag(task) for task in tasks_of_run if task.role == LAND and task.state == "done"}
-        of_done = {ref_part(task.id) for task in tasks_of_run if set(task.tags) & done}
+        # What an agent that plans left beside its plan is used for nothing.
+        of_done = {ref_part(task.id) for task in tasks_of_run if set(task.tags) & done or (task.role == PLAN and not task.tags)}
         tasks = f"{HOME}/{name}/tasks/"
         return {ref for ref in refs if not ref.startswith(tasks) or ref.removeprefix(tasks).split("/")[0] in of_done}

@@ -107,7 +107,7 @@ def parse(content: bytes) -> Configuration:
     run = _table(table, "run")
     return Configuration(
         digest=hashlib.sha256(content).hexdigest(),
-        agents_at_once=_whole(run, "agents", 4, 64),
+        agents_at_once=_whole(run, "agents", 4, 256),
         orphan_seconds=float(run.get("orphan_seconds", 60.0)),
         rounds=_whole(run, "rounds", 3, 20),
         attempts=_whole(run, "attempts", 3, 20),
@@ -116,7 +116,7 @@ def parse(content: bytes) -> Configuration:
         agents=agents,
         workers=(workers := _named("worker", _table(table, "roles"), agents, list(agents)[:1])),
         # The last of the ladder is the strongest that there is.
-        strategists=_named("strategist", _table(table, "roles"), agents, list(workers[-1:])),
+        strategists=_strategists(_table(table, "roles"), agents, list(workers[-1:])),
         is_plan_asked=_word(run, "plan", ("ask", "auto")) == "ask",
         checks=_checks(table.get("checks", [])),
         tests=tuple(_table(table, "tests").get("paths", TESTS)),
@@ -174,6 +174,11 @@ def _named(role: str, roles: Mapping[str, Any], agents: Mapping[str, Description
             field=role,
         )
     return named
+
+
+def _strategists(roles: Mapping[str, Any], agents: Mapping[str, Description], otherwise: Sequence[str]) -> tuple[str, ...]:
+    """Name who plans. Nobody does where the list is empty: goals need a plan, and what is stuck is a person's at once."""
+    return () if roles.get("strategist") == [] else _named("strategist", roles, agents, otherwise)
 
 
 def _checks(tables: Any) -> tuple[Check, ...]:

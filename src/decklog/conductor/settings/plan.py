@@ -60,6 +60,11 @@ def parse(content: bytes, *, is_json: bool) -> Plan:
     return plan
 
 
+def read_back(kept: object) -> Plan:
+    """Read a plan as it is kept."""
+    return parse(json.dumps(kept).encode(), is_json=True)
+
+
 def checked_goal(goal: object) -> str:
     """Refuse a goal that says nothing, or that is no text for people."""
     if not isinstance(goal, str) or not goal.strip():

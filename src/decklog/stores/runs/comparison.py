@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from decklog.stores.runs.difference import differing
 from decklog.stores.runs.history import History, Place
-from decklog.stores.runs.snapshot import RunSnapshot, difference
+from decklog.stores.runs.snapshot import RunSnapshot
 from decklog.stores.runs.timeline import Story
 from decklog.values import from_json
 
@@ -59,7 +60,7 @@ def look(
         return Beside([Side(*end, history.tally(end[0], stories[end[0].run_id], end[2])) for end in ends], None)
     rows = _images(db, [(place.start, place.start + seq) for place, _, seq in ends])
     both = [_added_up(classes, *end, [row[1:] for row in rows if row[0] == side]) for side, end in enumerate(ends)]
-    return Beside([side for side, _ in both], difference(*(snapshot for _, snapshot in both)))
+    return Beside([side for side, _ in both], differing(*(snapshot for _, snapshot in both)))
 
 
 def _images(db: "Database", spans: "list[tuple[int, int]]") -> "list[Row]":

@@ -421,11 +421,15 @@ class Runs(Store):
 
     @reads
     def diff(self, before: str, after: str) -> "list[dict[str, Any]]":
-        """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME."""
-        from decklog.stores.runs.snapshot import difference
+        """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
+
+        Of two runs, such as two forks of one, it tells how each stands, what each spent, and then record by record, matched by
+        what they are called.
+        """
+        from decklog.stores.runs.difference import differing
 
         past = self._past()
-        return difference(past.moment(before), past.moment(after))
+        return differing(past.moment(before), past.moment(after))
 
     def _past(self) -> "Past":
         # Imported when it is needed: most calls about runs only look at the row.

@@ -14,7 +14,6 @@ from decklog.cli.screens.run import View
 from decklog.cli.show import show
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
-from decklog.figures import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +57,7 @@ def run(ctx: click.Context, plan: str | None, commit: str, tasks: str | None, ch
     decklog run --tasks RUN       the plan is what is to be done in that run
     decklog run watch RUN         how it stands, from anywhere
     decklog run stop RUN          claim nothing more; agents finish theirs
+    decklog run fork RUN --at 120 work it again from there, beside it
     decklog run land RUN          bring what has landed there into your branch
     decklog run rescue            what every attempt left, even without a log
     decklog run gc                clean up after runs that are over
@@ -195,7 +195,7 @@ class _Changes:
         self._call = call
         self._log = log
         self._run_id = run_id
-        self._told: dict[str, tuple[str, str, int]] = {}
+        self._told: dict[str, tuple[object, ...]] = {}
         self._trouble: str | None = None
         self._view = View() if not call.json and are_shown() else None
 
@@ -210,7 +210,7 @@ class _Changes:
             self._view.draw(stands)
             return stands
         for piece in stands.pieces:
-            now = (piece.state, piece.detail, piece.round)
+            now = (piece.state, piece.detail, piece.round, piece.meets)
             if self._told.get(piece.name) != now:
                 self._told[piece.name] = now
                 print_json({"run_id": self._run_id, **vars(piece)}) if self._call.json else say(piece.line())
@@ -221,7 +221,7 @@ def _say_what_next(call: Call, site: "Site", stands: "Standing") -> None:
     if call.json:
         print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": site.target_commit()})
         return
-    say(f"{stands.counts()}; spent {dollars(stands.spent_microdollars)}")
+    say(f"{stands.counts()}; {stands.spent()}")
     if stands.outcome == "needs you":
         say(f"Questions wait: decklog approvals find {site.run_id} --state open; then start it again.")
     say(f"What has landed: git log {site.target}; to take it: decklog run land {site.run_id}")
@@ -241,10 +241,12 @@ def _check(call: Call, commit: str) -> int:
 
 def _meant(log: "Decklog", run_id: str | None) -> str:
     """Give the run that is meant: the one that is named, or the newest of this repository."""
+    if run_id is not None:
+        return run_id
     from decklog.conductor.starting import newest
     from decklog.tools.toolbox.toolbox import state_home
 
-    return run_id if run_id is not None else newest(log, cwd=Path.cwd(), state=state_home())
+    return newest(log, cwd=Path.cwd(), state=state_home())
 
 
 @run.command()
@@ -262,10 +264,19 @@ def watch(call: Call, run_id: str | None, no_follow: bool) -> int:
             _show(call, stands)
             return 0
         told = _Changes(call, log, run_id)
-        while (stands := told.tell()).status == "active" and stands.outcome == "open":
+        # Taken before it is told: what comes in between is told again.
+        seen = _newest_entry(log, log.runs.get(run_id).id)
+        stands = told.tell()
+        while stands.status == "active" and stands.outcome == "open":
             log.db.wait_for_change(5.0)
             time.sleep(0.2)
+            if (newest := _newest_entry(log, run_id)) != seen:
+                stands, seen = told.tell(), newest
         return _EXITS[stands.outcome]
+
+
+def _newest_entry(log: "Decklog", run_id: str) -> int:
+    return log.journal.find(run_id, limit=1)[0].seq
 
 
 def _show(call: Call, stands: "Standing") -> None:
@@ -273,7 +284,7 @@ def _show(call: Call, stands: "Standing") -> None:
         show(stands.as_dict(), as_json=True)
         return
     say(f"{stands.run_id} · {stands.goal} · {stands.status}")
-    say(f"{stands.counts()}; spent {dollars(stands.spent_microdollars)}")
+    say(f"{stands.counts()}; {stands.spent()}")
     for piece in stands.pieces:
         say(piece.line())
 
@@ -287,6 +298,28 @@ def stop(call: Call, run_id: str | None) -> int:
         stopped = log.runs.update(_meant(log, run_id), status="paused")  # type: ignore[arg-type]
         show(stopped, as_json=call.json)
     return 0
+
+
+@run.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--at", metavar="ENTRY", help="the entry, or the time, as of which it is forked, default now")
+@click.option("--as", "new_run", metavar="ID", help="the id of the fork; with that of one there is, go on with it")
+@click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="what it may spend, default run_usd of decklog.toml")
+@click.pass_obj
+def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: float | None) -> int:
+    """Work a run again from an entry on, beside it: from what had landed then, with money of its own and agents of its own.
+
+    What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` tells what came of each.
+    """
+    from decklog.conductor import forking, starting
+    from decklog.tools.toolbox.toolbox import state_home
+
+    money = None if budget is None else round(budget * 1_000_000)
+    with call.open() as log:
+        site = forking.fork(log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home())
+        starting.check_agents(site.configuration)
+        _say_aside(f"run {site.run_id} goes on from {site.target_commit()[:12]}")
+        return _conduct(call, site)
 
 
 @run.command()
@@ -308,7 +341,7 @@ def land(call: Call, run_id: str | None, branch: str | None, by: str | None, key
     from decklog.tools.toolbox.toolbox import state_home
 
     with call.open() as log:
-        site = starting.resume(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
+        site = starting.found(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
         found = landing.prepare(site, branch, cwd=Path.cwd())
         if not found.is_done and not dry_run:
             landing.examine(site, found)

@@ -1,0 +1,102 @@
+"""A fork of a run: from what had landed at an entry, with money of its own, and nobody's leases."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decklog.conductor import starting
+from decklog.conductor.git.repository import HOME, Repository, ref_part
+from decklog.conductor.stages import LAND, all_tasks
+from decklog.errors import Conflict, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from decklog.app import Decklog
+    from decklog.conductor.site import Site
+    from decklog.stores.effects.effects import Effect
+    from decklog.stores.runs.run import Run
+
+# The commits that a task's inputs may name.
+_NAMED = ("base", "start", "tip", "earlier")
+_PAGE = 200
+
+
+def fork(
+    log: "Decklog",
+    run_id: str,
+    *,
+    cwd: Path,
+    state: Path,
+    at: str | None = None,
+    new_run_id: str | None = None,
+    budget_microdollars: int | None = None,
+) -> "Site":
+    """Fork a run of this repository as it was at an entry or a time; with the id of a fork that there is, go on with it."""
+    if new_run_id is not None and (known := _known(log, new_run_id)) is not None:
+        if known.parent_run_id != run_id:
+            raise Conflict(f"there is a run {new_run_id} already, and it is no fork of {run_id}", hint="Choose another id.")
+        return starting.resume(log, new_run_id, cwd=cwd, state=state)
+    site = starting.found(log, run_id, cwd=cwd, state=state)
+    limit = budget_microdollars if budget_microdollars is not None else site.configuration.run_microdollars
+    with log.transaction():
+        made = log.runs.fork(run_id, at=at, new_run_id=new_run_id)
+        _refuse_useless(made, run_id)
+        _disown_steps(log, made.id)
+        if limit is not None:
+            log.budgets.set("run", scope_id=made.id, limit_microdollars=limit)  # type: ignore[arg-type]
+        # Inside of the transaction: a fork that is on record has its commits.
+        site.repository.set_refs(_refs(log, made, site.repository))
+    return starting.resume(log, made.id, cwd=cwd, state=state)
+
+
+def _known(log: "Decklog", run_id: str) -> "Run | None":
+    try:
+        return log.runs.get(run_id)
+    except NotFound:
+        return None
+
+
+def _refuse_useless(made: "Run", run_id: str) -> None:
+    """Refuse a fork in which there is nothing to do yet, or any more."""
+    status, when = made.status.value, f"run {run_id} at entry {made.parent_seq}"
+    if status == "planning":
+        raise Conflict(f"{when} had no plan yet", hint="Name a later entry with --at; see: decklog journal find", status=status)
+    if status not in ("active", "paused"):
+        raise Conflict(
+            f"{when} was over: {status}", hint="Name an earlier entry with --at; see: decklog journal find", status=status
+        )
+
+
+def _disown_steps(log: "Decklog", run_id: str) -> None:
+    """Close the copies of steps that were under way: they are done, or not, for the run that they were copied from."""
+    error: dict[str, object] = {"code": "forked", "message": "it was being done for the run that this one was forked from"}
+    for effect in list(_open_steps(log, run_id)):
+        if effect.state == "unknown":
+            effect = log.effects.take_up(effect.id, actor=str(effect.actor), attempts=effect.attempts)
+        log.effects.settle(effect.id, actor=str(effect.actor), error=error)
+
+
+def _open_steps(log: "Decklog", run_id: str) -> "Iterator[Effect]":
+    after = None
+    while True:
+        page = log.effects.open(run_id, limit=_PAGE, after=after)
+        yield from (effect for effect in page if effect.tool.startswith("conductor."))
+        if (after := page.next) is None:
+            return
+
+
+def _refs(log: "Decklog", made: "Run", repository: Repository) -> dict[str, str]:
+    """Name the refs of a fork: its target, and what its open tasks go on from, so that the first run's may go."""
+    tasks = list(all_tasks(log, made.id))
+    landed = [str(task.result["commit"]) for task in tasks if task.role == LAND and isinstance(task.result, dict)]
+    still_open = [task.inputs for task in tasks if task.state not in ("done", "abandoned")]
+    named = dict.fromkeys(str(inputs[name]) for inputs in still_open for name in _NAMED if inputs.get(name))
+    for commit in (*landed, *named):
+        if repository.resolve(commit) is None:
+            raise NotFound(
+                f"commit {commit[:12]}, which the run had at that entry, is gone", hint="Name a later entry with --at."
+            )
+    home = f"{HOME}/{ref_part(made.id)}"
+    first = starting.first_commit(made)
+    target = repository.newest(landed) if landed else first
+    return {f"{home}/target": target, **{f"{home}/from/{number}": commit for number, commit in enumerate(named, 1)}}

@@ -1,0 +1,116 @@
+"""A fork of a run goes on from what had landed at an entry, with money of its own and nobody's leases."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Conflict, Decklog
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.forking import fork
+from decklog.conductor.site import Site
+from decklog.conductor.standing import standing
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed_titles, piece, settle, target_of
+from tests.conductor.repositories import everything, git
+
+GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+
+
+@pytest.fixture
+def target(sqlite_target: str) -> str:
+    """One engine is enough: forks of records are tested on both."""
+    return sqlite_target
+
+
+def forked(site: Site, at: int | None, **given: Any) -> Site:
+    folder = site.repository.folder
+    moment = None if at is None else str(at)
+    return fork(site.log, site.run_id, at=moment, cwd=folder, state=folder.parent / "state", **given)
+
+
+def entry_of(site: Site, name: str, state: str) -> int:
+    """Give the number of the entry that first told of a task in a state."""
+    for entry in site.log.journal.history("tasks", f"{site.run_id}.{name}"):
+        image: Any = entry.payload
+        if image["state"] == state:
+            return int(entry.seq)
+    raise AssertionError(name)
+
+
+def test_a_fork_begins_with_what_had_landed_at_its_entry_and_ends_by_itself(log: Decklog, checked: Path, tmp_path: Path) -> None:
+    settle(checked, SETTINGS.replace("agents = 2", "agents = 1") + "\n[budget]\nrun_usd = 2.0\npiece_usd = 0.5\n")
+    first = piece("first", GOOD, priority=90)
+    # Another result each time, as agents have.
+    other = ["once", str(tmp_path / "tried"), [["write", "tried.txt", "1\n"]]]
+    second = piece("second", ["append", "notes.txt", "four\n"], other, needs=["first"])
+    site = Work(log, checked, first, second).run()
+    assert landed_titles(site) == ["Piece first", "Piece second"]
+    before, commits = everything(checked), git(checked, "log", "--format=%H", target_of(site)).split()
+    at = entry_of(site, "second.w1", "running")
+    there = forked(site, at, new_run_id="again", budget_microdollars=750_000)
+    assert there.target_commit() == commits[1], "the commit of the first piece"
+    tasks = {task.title: task for task in log.tasks.find("again")}
+    assert (tasks["Piece second"].state, tasks["Piece second"].worker, tasks["Piece second"].reservation_id) == (
+        "pending",
+        None,
+        None,
+    )
+    (budget,) = [one for one in log.budgets.find() if one.scope_id == "again"]
+    assert budget.ceiling == 750_000
+    assert log.effects.open("again") == []
+    Conductor(there).run()
+    assert standing(log, "again").outcome == "landed"
+    assert landed_titles(there) == ["Piece first", "Piece second"]
+    assert git(checked, "log", "--format=%H", target_of(site)).split() == commits, "the first run is as it was"
+    assert everything(checked) == before
+    assert log.journal.verify("again").ok
+    assert forked(site, None, new_run_id="again").run_id == "again", "the same again goes on with it"
+
+
+def test_two_forks_tell_outcome_money_and_files(log: Decklog, checked: Path, tmp_path: Path) -> None:
+    priced = (
+        'commits = "conductor"\nstream = "jsonl"\n'
+        'events = [{ when = { "/type" = "turn" }, as = "usage", take = { cost_usd = "/cost" } }]'
+    )
+    settle(checked, SETTINGS.replace('commits = "conductor"', priced) + NO_STRATEGIST)
+    turns = [["print", {"type": "turn", "cost": 0.5}], ["write", "other.txt", "1\n"]]
+    it = piece("it", ["once", str(tmp_path / "tried"), turns], ["append", "notes.txt", "four\n"])
+    lost = piece("lost", ["once", str(tmp_path / "lost"), [GOOD]])
+    site = Work(log, checked, it, lost).site()
+    one, other = forked(site, None, new_run_id="one"), forked(site, None, new_run_id="other")
+    Conductor(one).run()
+    Conductor(other).run()
+    told = {(row["table"], row["record_id"]): row["fields"] for row in log.runs.diff("one", "other")}
+    assert told["tasks", "Land: Piece it"]["result.files"] == [["notes.txt", "other.txt"], ["notes.txt"]]
+    assert told["tasks", "Land: Piece lost"]["state"] == ["done", "pending"]
+    assert told["tasks", "Piece lost"]["state"] == ["done", "blocked"]
+    assert told["charges", "spent"]["microdollars"] == [500_000, 0]
+    assert ("tasks", "Check: Piece it") not in told, "it went the same way in both"
+    assert all(row["change"] != "changed" or row["fields"] for row in log.runs.diff("one", "other"))
+
+
+def test_a_fork_of_what_is_not_planned_or_is_over_is_refused_and_leaves_nothing(log: Decklog, checked: Path) -> None:
+    site = Work(log, checked, piece("it", GOOD)).run()
+    with pytest.raises(Conflict, match="at entry 1 had no plan yet"):
+        forked(site, 1)
+    log.runs.finish(site.run_id, summary="1 piece landed")
+    with pytest.raises(Conflict, match="was over: completed"):
+        forked(site, None)
+    log.runs.start("Another", run_id="other")
+    with pytest.raises(Conflict, match="is no fork of"):
+        forked(site, 3, new_run_id="other")
+    assert {run.id for run in log.runs.find()} == {site.run_id, "other"}
+    assert all(name.split("/")[2] == site.run_id for name in site.repository.refs("refs/decklog"))
+
+
+def test_what_waits_in_a_fork_has_its_commits_even_when_the_first_run_is_cleaned_up(log: Decklog, checked: Path) -> None:
+    held = piece("held", ["write", "setup.cfg", ""], GOOD)
+    site = Work(log, checked, held).run()
+    there = forked(site, None, new_run_id="later")
+    site.repository.drop_refs(list(site.repository.refs(f"refs/decklog/{site.run_id}")))
+    (tip,) = {str(task.inputs["tip"]) for task in log.tasks.find("later", role="check")}
+    assert tip in site.repository.refs("refs/decklog/later").values()
+    (question,) = log.approvals.find("later", state="open")  # type: ignore[arg-type]
+    log.approvals.decide(question.id, "granted", by="ana")  # type: ignore[arg-type]
+    Conductor(there).run()
+    assert landed_titles(there) == ["Piece held"]

@@ -1,0 +1,65 @@
+"""Pieces that are in each other's way are told so while both are still open."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.conductor.checks.overlap_probe import OverlapProbe
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.standing import standing
+from tests.conductor.plans import Work, landed_titles, piece
+from tests.waiting import wait_until
+
+# Settings of a test runner are for a person to allow: the piece waits with its change.
+HELD = ["write", "setup.cfg", ""]
+
+
+@pytest.fixture
+def target(sqlite_target: str) -> str:
+    """One engine is enough: the verbs are tested on both."""
+    return sqlite_target
+
+
+def changing(word: str) -> list[Any]:
+    return ["replace", "notes.txt", "two", word]
+
+
+def test_two_open_pieces_that_do_not_merge_are_told_of_each_other_and_others_are_not(log: Decklog, checked: Path) -> None:
+    own = piece("own", ["write", "own.txt", "1\n"], ["append", "notes.txt", "four\n"], HELD)
+    work = Work(log, checked, piece("one", changing("TWO"), HELD), piece("other", changing("zwei"), HELD), own)
+    site = work.run()
+    (entry,) = log.journal.find(site.run_id, subtype="conductor.overlap")
+    payload: Any = entry.payload
+    assert (payload["pieces"], payload["paths"]) == (["one", "other"], ["notes.txt"])
+    told = {str(message.task_id).split(".")[1]: message.body for message in log.inbox.find(site.run_id)}
+    assert set(told) == {"one", "other"}
+    assert "one meets others that are not landed yet: other in notes.txt" in told["one"]
+    meets = {one.name: one.meets for one in standing(log, site.run_id).pieces}
+    assert meets == {"one": ("other in notes.txt",), "other": ("one in notes.txt",), "own": ()}
+    work.run()
+    assert len(log.inbox.find(site.run_id)) == 2, "the same again is not told again"
+
+
+def test_an_agent_that_still_works_is_seen_and_its_next_attempt_is_told(log: Decklog, checked: Path, tmp_path: Path) -> None:
+    go, told = tmp_path / "go", tmp_path / "told"
+    first = ["once", str(tmp_path / "first"), [["wait", str(go)], ["exit", 3]]]
+    slow = piece("slow", changing("TWO"), first, ["copy-brief", str(told)])
+    site = Work(log, checked, slow, piece("kept", changing("zwei"), HELD)).site()
+    thread = threading.Thread(target=Conductor(site).run)
+    thread.start()
+    try:
+        wait_until((tmp_path / "first").exists)
+        wait_until(lambda: len(log.tasks.find(site.run_id, state="waiting")) == 1)  # type: ignore[arg-type]
+        OverlapProbe(site).look()
+        assert {message.task_id for message in log.inbox.find(site.run_id)} == {
+            f"{site.run_id}.kept.c1",
+            f"{site.run_id}.slow.w1",
+        }
+    finally:
+        go.touch()
+        thread.join()
+    assert landed_titles(site) == ["Piece slow"]
+    assert "- kept in notes.txt" in told.read_text()
