@@ -1,11 +1,10 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
-from decklog.redact.finder import find_all, find_as_written, find_joined, find_marked
+from decklog.redact.finder import FINDERS, find_all, find_as_written, find_joined, find_marked
 from decklog.redact.rules.table import RULES
 from decklog.redact.view import Found, View, looked_through, plain
 
@@ -18,7 +17,7 @@ _SHORT = 65_536
 _SHORTEST_AGAIN, _LONGEST_AGAIN = 8, 256
 # Each is looked for once in the whole text, so their number bounds the work.
 _MOST_AGAIN = 64
-_WRITTEN = re.compile(r"(?i)net us(?:e|er)[ \t]")
+_WRITTEN = ("net use ", "net use\t", "net user ", "net user\t")
 
 
 def scan(text: str) -> tuple[str, bool]:
@@ -33,9 +32,21 @@ def scan(text: str) -> tuple[str, bool]:
     return redacted, changed
 
 
+def clean_ones(texts: Iterable[str]) -> list[str]:
+    """Give those of many texts in which nothing is to be replaced.
+
+    Each rule is run over all of them before the next one is: its tables are then at hand, where from one text to the next they
+    would have to make room for those of the others.
+    """
+    left = [(text, looked_through(text)) for text in texts if not _as_written(text)[1]]
+    for find in (*FINDERS, encoded.find, _find_across_lines):
+        left = [(text, view) for text, view in left if not any(find(view))]
+    return [text for text, _ in left]
+
+
 def _as_written(text: str) -> tuple[str, bool]:
     """Replace what stands in commands whose backslashes are no escapes, before escapes are undone."""
-    if not _WRITTEN.search(text):
+    if "net us" not in (low := text.lower()) or not any(map(low.__contains__, _WRITTEN)):
         return text, False
     view = plain(text)
     found = find_as_written(view)
@@ -49,9 +60,7 @@ def _scan_once(text: str) -> tuple[str, bool | None]:
     if "\n" in view.text:
         starts = {secret.start for secret in found}
         found = _unwrapped(view.text, found)
-        together = line_wraps.joined(view)
-        if together is not None:
-            found += [secret for secret in _across_lines(view.text, together) if secret.start not in starts]
+        found += [secret for secret in _find_across_lines(view) if secret.start not in starts]
     if not found:
         return text, None
     found += _repeated(view.text, found)
@@ -93,8 +102,14 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
     return result
 
 
-def _across_lines(text: str, together: View) -> Iterator[Found]:
+def _find_across_lines(view: View) -> Iterator[Found]:
     """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
+    together = line_wraps.joined(view) if "\n" in view.text else None
+    if together is not None:
+        yield from _across_lines(view.text, together)
+
+
+def _across_lines(text: str, together: View) -> Iterator[Found]:
     marked = find_marked(together)
     others = encoded.find(together) if together.is_whole else [*find_joined(together), *encoded.find(together)]
     for index, secret in enumerate([*marked, *others]):

@@ -47,6 +47,10 @@ class RuleSet:
         """Find the next place where one of the rules could match."""
         return self._starts.find(data, position)
 
+    def may_match(self, data: bytes) -> bool:
+        """Tell whether one of the rules could match somewhere."""
+        return self._starts.find(data, 0) is not None
+
     def find(self, view: View) -> Iterator[Found]:
         """Find every secret these rules describe."""
         data, position = view.data, 0
@@ -240,9 +244,20 @@ _TOOLS = RuleSet(TOOLS, _start)
 _AS_WRITTEN = RuleSet(AS_WRITTEN, _start)
 
 
+# All that are run over a view, in the order in which they name what several of them find.
+FINDERS: tuple[Callable[[View], Iterator[Found]], ...] = (
+    _PREFIXED.find,
+    _SHAPED.find,
+    _PLACED.find,
+    assignments.find,
+    told.find,
+    _TOOLS.find,
+)
+
+
 def find_all(view: View) -> list[Found]:
     """Find every secret in a view."""
-    return [*find_marked(view), *find_placed(view)]
+    return [secret for find in FINDERS for secret in find(view)]
 
 
 def find_as_written(view: View) -> list[Found]:
@@ -255,11 +270,11 @@ def find_marked(view: View) -> list[Found]:
     return [*_PREFIXED.find(view), *_SHAPED.find(view)]
 
 
-def find_placed(view: View) -> list[Found]:
-    """Find the secrets that only their surroundings give away."""
-    return [*find_joined(view), *_TOOLS.find(view)]
+def may_be_marked(data: bytes) -> bool:
+    """Tell whether there could be a secret that carries a provider's mark."""
+    return _PREFIXED.may_match(data) or _SHAPED.may_match(data)
 
 
 def find_joined(view: View) -> list[Found]:
-    """Find those of them that show across a line break too; an argument of a program stands in one line."""
+    """Find the secrets that only their surroundings give away, across a line break too: no argument of a program does."""
     return [*_PLACED.find(view), *assignments.find(view), *told.find(view)]
