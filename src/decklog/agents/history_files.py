@@ -149,10 +149,10 @@ class _Files:
             kept=mark.get("kept"),
             below=lambda: self._below(path, marks),
         )
-        reader = self._program.reader(reading)
+        reader, seen = self._program.reader(reading), self._seen.setdefault(os.path.dirname(path), set())
         last: Event | None = None
         for line, end in lines_of(path, place, self._count_unread, self._may_tell):
-            for event in () if self._is_copied(path, line, reading) else reader.events(line):
+            for event in () if _is_copied(line, seen, reading) else reader.events(line):
                 yield event
                 last = event
             place = end
@@ -169,33 +169,33 @@ class _Files:
             kept = marks[below]["kept"] or {}
             yield kept.get("answers") or {}
 
-    def _is_copied(self, path: str, line: dict[str, Any], reading: Reading) -> bool:
-        """Say whether a line is known from another file; remember it otherwise."""
-        uuid = line.get("uuid")
-        if not isinstance(uuid, str):
-            return False
-        seen = self._seen.setdefault(os.path.dirname(path), set())
-        if (number := hash(uuid)) in seen:
-            reading.is_fork = True
-            return True
-        seen.add(number)
-        return False
-
     def _remember_folder(self, folder: str) -> None:
         """Know the lines of files that an earlier import has read: a new file may begin with them."""
         if folder in self._seen:
             return
-        self._seen[folder] = set()
+        seen = self._seen[folder] = set()
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
             if name.endswith(".jsonl") and (end := self._mark(path).get("place")):
                 for line, place in lines_of(path):
-                    self._is_copied(path, line, Reading())
+                    _is_copied(line, seen, Reading())
                     if place >= end:
                         break
 
     def _count_unread(self) -> None:
         self._part.unread += 1
+
+
+def _is_copied(line: dict[str, Any], seen: set[int], reading: Reading) -> bool:
+    """Say whether a line is known from another file of the folder; remember it otherwise."""
+    uuid = line.get("uuid")
+    if not isinstance(uuid, str):
+        return False
+    if (number := hash(uuid)) in seen:
+        reading.is_fork = True
+        return True
+    seen.add(number)
+    return False
 
 
 def _files(source: str) -> "Iterator[str]":
