@@ -144,6 +144,7 @@ class _Files:
     def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> "Iterator[Event]":
         place = int(mark.get("place") or 0)
         reading = Reading(
+            path=path,
             session_id=_session_above(path),
             agent_id=_agent_of(path),
             kept=mark.get("kept"),

@@ -207,7 +207,7 @@ class Recorder:
         goal = " ".join(storable(event.text).split())[:_GOAL_CHARACTERS]
         run_id = self._ensure(event, goal=goal)
         run = self._log.runs.get(run_id)
-        if self._run_id is None and goal and event.by == "person" and _is_unnamed(run):
+        if self._run_id is None and goal and (event.by == "person" or event.agent_id) and _is_unnamed(run):
             self._flush()
             self._log.runs.update(run_id, goal=goal)
         key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
@@ -345,7 +345,7 @@ class Recorder:
 
 
 def _is_unnamed(run: "Run") -> bool:
-    return run.goal.startswith("Session of ")
+    return run.goal.startswith(("Session of ", "Sub-agent of "))
 
 
 def _follow(calls: "dict[str, Any]", key: str, payload: "Any") -> None:
