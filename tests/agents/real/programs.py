@@ -200,3 +200,33 @@ class Gemini(Desk):
         assert program.returncode == 0, err + out[-2000:]
         self.settle()
         return [json.loads(line) for line in out.splitlines()]
+
+
+class Opencode(Desk):
+    """opencode with a plugin that it finds in the repository."""
+
+    def configure(self) -> None:
+        """Name the model, and have it give up at once what it would fetch."""
+        models = {"m1": {"name": "m1", "tool_call": True, "limit": {"context": 200_000, "output": 8_000}}}
+        options = {"baseURL": f"{self.model.address}/v1", "apiKey": "dummy"}
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": options, "models": models}
+        own = {"model": "fake/m1", "small_model": "fake/m1", "autoupdate": False, "share": "disabled"}
+        (self.repository / "opencode.json").write_text(json.dumps({**own, "provider": {"fake": provider}}))
+        (self.home / ".npmrc").write_text("fetch-retries=0\n")
+
+    def run(self, prompt: str) -> list[dict[str, Any]]:
+        """Run a prompt to its end, wait for its events, and give what the program printed."""
+        off = ("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD")
+        done = subprocess.run(
+            [str(OPENCODE), "run", "--format", "json", "--auto", prompt],
+            cwd=self.repository,
+            env={**self.environment, **dict.fromkeys(off, "1")},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr + done.stdout[-2000:]
+        self.settle()
+        return [json.loads(line) for line in done.stdout.splitlines()]
