@@ -101,3 +101,14 @@ def test_a_long_text_is_looked_through_once_where_there_is_room_to_remember_it()
         found, changed = values.text("body", secret)
         assert changed
         assert found != secret
+
+
+def test_what_is_looked_through_together_is_checked_and_redacted_as_one_by_one() -> None:
+    values, filler = Values(4096, remembered_characters=100_000), "plain words " * 30
+    secret = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
+    values.look_through([filler, filler + secret, filler + "\x00", filler + "\ud800", filler * 20])
+    assert values.text("body", filler) == (filler, False)
+    assert values.text("body", filler + secret) == (filler + "[redacted:github-token]", True)
+    for refused in (filler + "\x00", filler + "\ud800", filler * 20):
+        with pytest.raises(Invalid):
+            values.text("body", refused)

@@ -12,7 +12,7 @@ from decklog.ids import MARK_PLACE, MOST_THEIRS, OURS, THEIRS, THEIRS_QUOTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 DEFAULT_LIMIT_BYTES = 16 * 1024 * 1024
@@ -134,6 +134,16 @@ class Values:
             self._remember(value)
         return value, False
 
+    def look_through(self, texts: "Iterable[str]") -> None:
+        """Remember which of many long texts hold no secret: whoever binds them next need not look again."""
+        unknown = {text for text in texts if _SHORT_TEXT < len(text) <= self._longest_remembered and text not in self._clean}
+        for text in redact.clean_ones(filter(_is_storable, unknown)):
+            self._remember(text)
+
+    @property
+    def _longest_remembered(self) -> int:
+        return min(self._remembered_characters, self.limit_bytes // 4)
+
     def _remember(self, text: str) -> None:
         """Remember that a long text holds no secret, for as long as there is room."""
         self._room -= len(text)
@@ -204,3 +214,14 @@ class Values:
                 size=size,
                 limit=self.limit_bytes,
             )
+
+
+def _is_storable(text: str) -> bool:
+    """Tell whether any database takes a text as it is."""
+    if "\x00" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

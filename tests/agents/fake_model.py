@@ -1,5 +1,7 @@
 """A model on loopback that answers by script, for the real agent programs: Anthropic's messages and OpenAI's responses, streamed.
 
+What others speak is in `fake_wires`.
+
 A script names lanes; a conversation is in the lane whose name was said last (`lane=NAME`), and gets the lane's answers one after
 the other, counted by what the conversation itself holds. So retries, resumes and sub-agents get the right one.
 """
@@ -11,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.agents import fake_wires
 
 _LANE = re.compile(r"lane=([\w-]+)")
 
@@ -100,8 +104,7 @@ class FakeModel:
 
     def answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         path = handler.path.partition("?")[0]
-        is_messages = path == "/v1/messages"
-        if not is_messages and path != "/v1/responses":
+        if path not in ("/v1/messages", "/v1/responses", fake_wires.CHAT) and not fake_wires.is_google(path):
             handler.send_error(404)
             return
         with self._lock:
@@ -115,10 +118,9 @@ class FakeModel:
         if given.step.status != 200:
             _error(handler, given.step.status)
             return
-        events = _messages(given) if is_messages else _responses(given)
-        content = b"".join(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode() for name, data in events)
+        content = _streamed(path, given)
         handler.send_response(200)
-        handler.send_header("content-type", "text/event-stream")
+        handler.send_header("content-type", "application/json" if path.endswith(":generateContent") else "text/event-stream")
         handler.send_header("content-length", str(len(content)))
         handler.send_header("request-id", f"req_{given.answer_id}")
         handler.end_headers()
@@ -126,15 +128,29 @@ class FakeModel:
         handler.close_connection = not trouble
 
     def _next(self, path: str, body: dict[str, Any]) -> Given:
-        lane, number = _place(_said(body))
+        is_google = fake_wires.is_google(path)
+        lane, number = _place(fake_wires.said_to_google(body) if is_google else _said(body))
+        model = path.rpartition("/")[2].partition(":")[0] if is_google else str(body.get("model"))
         with self._lock:
             self.requests.append((path, body))
             steps = self.script.get(lane) or [Step("There is nothing to do.")]
             step = steps[min(number, len(steps) - 1)]
-            given = Given(f"msg_{len(self.given):04d}", str(body.get("model")), lane, number, step)
+            given = Given(f"msg_{len(self.given):04d}", model, lane, number, step)
             if step.status == 200:
                 self.given.append(given)
             return given
+
+
+def _streamed(path: str, given: Given) -> bytes:
+    """Write an answer as the one who asked at a path reads it."""
+    if path.endswith(":generateContent"):
+        return json.dumps(next(fake_wires.google(given))).encode()
+    if fake_wires.is_google(path):
+        return b"".join(f"data: {json.dumps(data)}\r\n\r\n".encode() for data in fake_wires.google(given))
+    if path == fake_wires.CHAT:
+        return b"".join(f"data: {json.dumps(data)}\n\n".encode() for data in fake_wires.chat(given)) + b"data: [DONE]\n\n"
+    events = _messages(given) if path == "/v1/messages" else _responses(given)
+    return b"".join(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode() for name, data in events)
 
 
 def _said(body: dict[str, Any]) -> list[tuple[str, str]]:

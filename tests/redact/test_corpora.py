@@ -1,8 +1,10 @@
 """The corpora, scored as a whole and through every obstacle."""
 
+from random import Random
+
 import pytest
 
-from decklog.redact import redact
+from decklog.redact import clean_ones, redact, scan_by_rules
 from tests.every import every
 from tests.redact import scoring
 from tests.redact.obstacles import OBSTACLES
@@ -39,3 +41,10 @@ def test_redaction_is_idempotent_and_keeps_what_surrounds_the_secret(sample: Sec
     assert redact(once) == once
     assert once.startswith("before ")
     assert once.endswith("\nafter it all")
+
+
+def test_of_many_texts_those_are_clean_that_one_after_the_other_are() -> None:
+    samples = [*tokens(7), *placed(7), *blocks(7)]
+    shown = [OBSTACLES[name](sample, Random(3)) for name in ("plain", "line break", "base64") for sample in samples]
+    texts = [*shown, *scoring.benign()]
+    assert clean_ones(texts) == [text for text in texts if not scan_by_rules(text)[1]]

@@ -62,7 +62,8 @@ class HistoryImport:
         self._program = program
         self._spool = spool
         self._progress = progress
-        self._recorder = Recorder(log, program, values=many_values(log.db.values.limit_bytes))
+        self._recorder = Recorder(log, program)
+        self._values = many_values(log.db.values.limit_bytes)
         self.result = Imported(source, dry_run)
 
     def run(self) -> Imported:
@@ -79,7 +80,7 @@ class HistoryImport:
             return
         if part.told:
             with self._log.transaction():
-                self._recorder.record(part.told)
+                self._recorder.record_read(part.told, self._values)
             self.result.new = self._recorder.written
         # After the last commit: one who is killed before this reads the file again, and adds nothing twice.
         for path, mark in part.marks.items():

@@ -14,7 +14,7 @@ from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
 from decklog.errors import DecklogError
-from decklog.stores.journal.preparing import prepared
+from decklog.stores.journal.preparing import look_through, prepared
 from decklog.values import Values
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from decklog.agents.events import Event
     from decklog.agents.reading import Sums
-    from decklog.agents.recorder import Prepared
+    from decklog.agents.recorder import Described, Prepared
     from decklog.importers.engine.reading_ahead import Balance
 
 # So many events are written together.
@@ -46,7 +46,7 @@ class Asked:
 class Part:
     """Some events in their order, and how far their files are read with them."""
 
-    told: "list[Event | Prepared]" = field(default_factory=list)
+    told: "list[Event | Described | Prepared]" = field(default_factory=list)
     marks: dict[str, dict[str, Any]] = field(default_factory=dict)
     files: int = 0
     unchanged: int = 0
@@ -87,6 +87,7 @@ class _Files:
         self._values = many_values(asked.limit_bytes)
         self._balance = balance
         self._part = Part()
+        self._read: list[Event | Described] = []
         # Of what was read just now; whoever writes it remembers it later.
         self._marks: dict[str, dict[str, Any]] = {}
         # The lines that a fork begins with are those of the session it was made of, in the same folder.
@@ -96,7 +97,7 @@ class _Files:
         for number, path in enumerate(self._paths, 1):
             yield from self._take_in(path)
             self._part.files_done = number
-        yield self._part
+        yield self._handed_on()
 
     def _take_in(self, path: str) -> "Iterator[Part]":
         mark, size = self._mark(path), os.stat(path).st_size
@@ -109,42 +110,50 @@ class _Files:
         marks: dict[str, dict[str, Any]] = {}
         for event in self._events(path, mark, marks):
             self._part.events[type(event).__name__.lower()] += 1
-            self._part.told.append(self._prepared(event))
-            if len(self._part.told) >= _BATCH:
+            self._read.append(self._described(event))
+            if len(self._read) >= _BATCH:
                 yield self._handed_on()
         self._part.marks.update(marks)
 
     def _handed_on(self) -> Part:
-        part = self._part
-        self._part = Part(files_done=part.files_done)
+        part, read = self._part, self._read
+        self._part, self._read = Part(files_done=part.files_done), []
+        if self._balance.is_mine():
+            look_through(self._values, (one[2] for one in read if isinstance(one, tuple)))
+            part.told = [self._prepared(one) if isinstance(one, tuple) else one for one in read]
+        else:
+            part.told = [*read]
         return part
 
     def _mark(self, path: str) -> dict[str, Any]:
         return self._marks.get(path) or self._spool.mark(path)
 
-    def _prepared(self, event: "Event") -> "Event | Prepared":
-        """Check and redact what an event becomes, if that is this process's to do."""
-        if not self._balance.is_mine():
-            return event
+    def _described(self, event: "Event") -> "Event | Described":
         entry = entry_of(self._name, run_of(self._name, event), event)
+        return event if entry is None else (event.session_id, event.agent_id, entry)
+
+    def _prepared(self, described: "Described") -> "Described | Prepared":
+        """Check and redact what an event becomes."""
+        session_id, agent_id, entry = described
         try:
-            return event if entry is None else (event.session_id, event.agent_id, prepared(self._values, entry))
+            return session_id, agent_id, prepared(self._values, dict(entry))
         except DecklogError:
             # Whoever writes finds the same, and says so in its place.
-            return event
+            return described
 
     def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> "Iterator[Event]":
         place = int(mark.get("place") or 0)
         reading = Reading(
+            path=path,
             session_id=_session_above(path),
             agent_id=_agent_of(path),
             kept=mark.get("kept"),
             below=lambda: self._below(path, marks),
         )
-        reader = self._program.reader(reading)
+        reader, seen = self._program.reader(reading), self._seen.setdefault(os.path.dirname(path), set())
         last: Event | None = None
         for line, end in lines_of(path, place, self._count_unread, self._may_tell):
-            for event in () if self._is_copied(path, line, reading) else reader.events(line):
+            for event in () if _is_copied(line, seen, reading) else reader.events(line):
                 yield event
                 last = event
             place = end
@@ -161,33 +170,33 @@ class _Files:
             kept = marks[below]["kept"] or {}
             yield kept.get("answers") or {}
 
-    def _is_copied(self, path: str, line: dict[str, Any], reading: Reading) -> bool:
-        """Say whether a line is known from another file; remember it otherwise."""
-        uuid = line.get("uuid")
-        if not isinstance(uuid, str):
-            return False
-        seen = self._seen.setdefault(os.path.dirname(path), set())
-        if (number := hash(uuid)) in seen:
-            reading.is_fork = True
-            return True
-        seen.add(number)
-        return False
-
     def _remember_folder(self, folder: str) -> None:
         """Know the lines of files that an earlier import has read: a new file may begin with them."""
         if folder in self._seen:
             return
-        self._seen[folder] = set()
+        seen = self._seen[folder] = set()
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
             if name.endswith(".jsonl") and (end := self._mark(path).get("place")):
                 for line, place in lines_of(path):
-                    self._is_copied(path, line, Reading())
+                    _is_copied(line, seen, Reading())
                     if place >= end:
                         break
 
     def _count_unread(self) -> None:
         self._part.unread += 1
+
+
+def _is_copied(line: dict[str, Any], seen: set[int], reading: Reading) -> bool:
+    """Say whether a line is known from another file of the folder; remember it otherwise."""
+    uuid = line.get("uuid")
+    if not isinstance(uuid, str):
+        return False
+    if (number := hash(uuid)) in seen:
+        reading.is_fork = True
+        return True
+    seen.add(number)
+    return False
 
 
 def _files(source: str) -> "Iterator[str]":

@@ -165,6 +165,7 @@ class _File:
         """Read on in a transcript: what hooks tell too is known by its ids; what was said and spent is told only here."""
         kept = self._marks.get(path) or self._spool.mark(path)
         reading = Reading(
+            path=path,
             session_id=session_id,
             agent_id=agent_id,
             kept=kept.get("kept"),

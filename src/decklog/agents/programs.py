@@ -13,4 +13,8 @@ def program(name: str) -> "Program":
         from decklog.agents import gemini
 
         return gemini
+    if name == "opencode":
+        from decklog.agents import opencode
+
+        return opencode
     return codex if name == "codex" else claude

@@ -54,6 +54,7 @@ class Reading:
     def __init__(
         self,
         *,
+        path: str | None = None,
         session_id: str | None = None,
         agent_id: str | None = None,
         kept: dict[str, Any] | None = None,
@@ -61,6 +62,7 @@ class Reading:
         forked_at: float | None = None,
         below: "Callable[[], Iterator[Event | Sums]] | None" = None,
     ) -> None:
+        self.path = path
         self.session_id = session_id
         self.agent_id = agent_id
         self.kept = kept or {}

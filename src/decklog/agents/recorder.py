@@ -22,7 +22,7 @@ from decklog.agents.texts import storable
 from decklog.clock import from_text
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
-from decklog.stores.journal.preparing import prepared
+from decklog.stores.journal.preparing import look_through, prepared
 from decklog.stores.journal.rows import COLUMNS
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import ENDED, RunStatus
@@ -30,7 +30,7 @@ from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from decklog.stores.runs.run import Run
     from decklog.values import Values
 
-    # An entry's columns, ready to be written, with the session and the sub-agent that it is of.
+    # An entry's arguments, and its columns ready to be written, with the session and the sub-agent that it is of.
+    Described = tuple[str, str | None, dict[str, Any]]
     Prepared = tuple[str, str | None, tuple[Any, ...]]
 
 _STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "subtype", "key", "payload"))
@@ -57,14 +58,11 @@ class Recorder:
         *,
         run_id: str | None = None,
         task_id: str | None = None,
-        values: "Values | None" = None,
     ) -> None:
         self._log = log
         self._program = program
         self._run_id = run_id
         self._task_id = task_id
-        # Checks and redacts in the place of the log's own, where there is much to do.
-        self._values = values
         self._known: set[str] = set()
         self._bulk = Bulk(log.parts)
         self._told: list[Told] = []
@@ -77,17 +75,25 @@ class Recorder:
         # How many entries and charges were new.
         self.written = 0
 
-    def record(self, events: "Iterable[Event | Prepared]") -> int:
+    def record(self, events: "Iterable[Event]") -> int:
         """Write events in their order; give how many there were."""
         count = 0
         for event in events:
-            if isinstance(event, Event):
-                self._write(event)
-            else:
-                self._take(*event)
+            self._write(event)
             count += 1
         self._flush()
         return count
+
+    def record_read(self, told: "Sequence[Event | Described | Prepared]", values: "Values") -> None:
+        """Write what was read of many events; `values` checks and redacts what is not prepared yet."""
+        look_through(values, (one[2] for one in told if isinstance(one, tuple) and isinstance(one[2], dict)))
+        for one in told:
+            if isinstance(one, Event):
+                self._write(one)
+            else:
+                session_id, agent_id, given = one
+                self._take(session_id, agent_id, prepared(values, given) if isinstance(given, dict) else given)
+        self._flush()
 
     def run_of(self, event: Event) -> str:
         """Name the run that an event belongs to."""
@@ -113,7 +119,7 @@ class Recorder:
             self._ensure(event)
             if self._task_id is not None:
                 entry["task_id"] = self._task_id
-            self._told.append(entry if self._values is None else prepared(self._values, dict(entry)))
+            self._told.append(entry)
             if (calls := self._calls.get(entry["stream"])) is not None and entry["subtype"] in ("call", "result"):
                 _follow(calls, entry["key"], entry["payload"])
             return
@@ -201,7 +207,7 @@ class Recorder:
         goal = " ".join(storable(event.text).split())[:_GOAL_CHARACTERS]
         run_id = self._ensure(event, goal=goal)
         run = self._log.runs.get(run_id)
-        if self._run_id is None and goal and event.by == "person" and _is_unnamed(run):
+        if self._run_id is None and goal and (event.by == "person" or event.agent_id) and _is_unnamed(run):
             self._flush()
             self._log.runs.update(run_id, goal=goal)
         key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
@@ -339,7 +345,7 @@ class Recorder:
 
 
 def _is_unnamed(run: "Run") -> bool:
-    return run.goal.startswith("Session of ")
+    return run.goal.startswith(("Session of ", "Sub-agent of "))
 
 
 def _follow(calls: "dict[str, Any]", key: str, payload: "Any") -> None:

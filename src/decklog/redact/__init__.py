@@ -4,14 +4,14 @@ from decklog.redact.patterns.prefilter import may_hold_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from decklog.redact.rules.rule import Rule
 
     RULES: tuple[Rule, ...]
 
-__all__ = ["RULES", "is_warm", "may_hold_secret", "redact", "scan", "scan_by_rules", "scan_value"]
+__all__ = ["RULES", "clean_ones", "is_warm", "may_hold_secret", "redact", "scan", "scan_by_rules", "scan_value"]
 
 
 class _Rules:
@@ -48,6 +48,13 @@ def scan_by_rules(text: str) -> "tuple[str, bool]":
 def is_warm() -> bool:
     """Tell whether the rules are loaded: asking them then costs less than a look whether they need be asked."""
     return _Rules.scan is not None
+
+
+def clean_ones(texts: "Iterable[str]") -> list[str]:
+    """Give those of many texts in which nothing is to be replaced, sooner than one after the other would be looked through."""
+    from decklog.redact import engine
+
+    return engine.clean_ones(texts)
 
 
 def scan_value(value: "Any") -> "tuple[Any, bool]":

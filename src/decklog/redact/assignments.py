@@ -143,7 +143,7 @@ def find(view: View) -> Iterator[Found]:
             yield from cookies.find_in_line(view, position)
             position = max(cookies.line_end(view, position), span[1])
             continue
-        if given := _COOKIES.match(text, start, position):
+        if text[start] in " \t-" and (given := _COOKIES.match(text, start, position)):
             yield from cookies.find_in_line(view, given.end())
             continue
         head = _head_at(text, start, position)

@@ -1,10 +1,10 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps, told
-from decklog.redact.finder import SIGNS, TOLD_NUMBER, find_all, find_as_written, find_joined, find_marked
+from decklog.redact.finder import FINDERS, SIGNS, TOLD_NUMBER, find_all, find_as_written, find_joined, find_marked
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.patterns.presence import Presence
 from decklog.redact.rules.table import RULES
@@ -78,6 +78,18 @@ def _is_clean_across_lines(view: View) -> bool:
     return together is None or not _signs(together)
 
 
+def clean_ones(texts: Iterable[str]) -> list[str]:
+    """Give those of many texts in which nothing is to be replaced.
+
+    Each rule is run over all of them before the next one is: its tables are then at hand, where from one text to the next they
+    would have to make room for those of the others.
+    """
+    left = [(text, looked_through(text)) for text in texts if not _as_written(text)[1]]
+    for find in (*FINDERS, encoded.find, _find_across_lines):
+        left = [(text, view) for text, view in left if not any(find(view))]
+    return [text for text, _ in left]
+
+
 def _as_written(text: str) -> tuple[str, bool]:
     """Replace what stands in commands whose backslashes are no escapes, before escapes are undone."""
     view = plain(text)
@@ -93,9 +105,7 @@ def _scan_once(text: str, view: View, signs: Collection[int]) -> tuple[str, bool
     if "\n" in view.text:
         starts = {secret.start for secret in found}
         found = _unwrapped(view.text, found)
-        together = line_wraps.joined(view)
-        if together is not None:
-            found += [secret for secret in _across_lines(view.text, together) if secret.start not in starts]
+        found += [secret for secret in _find_across_lines(view) if secret.start not in starts]
     if not found:
         return text, None
     found += _repeated(view.text, found)
@@ -141,8 +151,14 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
     return result
 
 
-def _across_lines(text: str, together: View) -> Iterator[Found]:
+def _find_across_lines(view: View) -> Iterator[Found]:
     """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
+    together = line_wraps.joined(view) if "\n" in view.text else None
+    if together is not None:
+        yield from _across_lines(view.text, together)
+
+
+def _across_lines(text: str, together: View) -> Iterator[Found]:
     signs = _signs(together)
     marked = find_marked(together, signs)
     others = [] if together.is_whole else find_joined(together, signs)

@@ -49,6 +49,10 @@ class RuleSet:
         """Find the next place where one of the rules could match."""
         return self._starts.find(data, position)
 
+    def may_match(self, data: bytes) -> bool:
+        """Tell whether one of the rules could match somewhere."""
+        return self._starts.find(data, 0) is not None
+
     def find(self, view: View) -> Iterator[Found]:
         """Find every secret these rules describe."""
         data, position = view.data, 0
@@ -257,6 +261,7 @@ _MARKED = (_Family(_PREFIXED.sign, _PREFIXED.find), _Family(_SHAPED.sign, _SHAPE
 _JOINED = (_Family(_PLACED.sign, _PLACED.find), _Family(assignments.SIGN, assignments.find), _Family(told.SIGN, told.find))
 # An argument of a program stands in one line.
 _FAMILIES = (*_MARKED, *_JOINED, _Family(_TOOLS.sign, _TOOLS.find))
+FINDERS = tuple(family.find for family in _FAMILIES)
 SIGNS = tuple(family.sign for family in _FAMILIES)
 TOLD_NUMBER = SIGNS.index(told.SIGN)
 _EVERY = range(len(_FAMILIES))
@@ -280,3 +285,8 @@ def find_joined(view: View, signs: Collection[int]) -> list[Found]:
 def find_as_written(view: View) -> list[Found]:
     """Find the secrets beside names in which a backslash is no escape."""
     return list(_AS_WRITTEN.find(view))
+
+
+def may_be_marked(data: bytes) -> bool:
+    """Tell whether there could be a secret that carries a provider's mark."""
+    return _PREFIXED.may_match(data) or _SHAPED.may_match(data)

@@ -1,10 +1,11 @@
 """Tokens that a terminal or an editor broke across lines."""
 
 from decklog.redact import values
-from decklog.redact.patterns.pattern import Pattern, Span
+from decklog.redact.finder import may_be_marked
+from decklog.redact.patterns.pattern import Span
 from decklog.redact.patterns.prepared import prepared
 from decklog.redact.rules.table import RULES
-from decklog.redact.view import View, pieced
+from decklog.redact.view import View, pieced, to_bytes
 
 _PREFIXES = tuple(
     sorted(
@@ -14,12 +15,16 @@ _PREFIXES = tuple(
 )
 _BEGINNINGS = frozenset(word[:3] for word in _PREFIXES)
 _TOKEN = r"[A-Za-z0-9_+/=.~$-]"
+_NEAR = "|".join(rf"(?<=[A-Z0-9]{_TOKEN}{{{count}}}\n)" for count in range(10))
 # Inside a token a break has digits or capitals near it and characters on each side; between words rarely.
-_BREAK = Pattern(rf"[A-Z0-9]{_TOKEN}{{0,9}}\n[ \t]*{_TOKEN}{{3}}|{_TOKEN}{{5}}\n[ \t]*{_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}")
+_BREAK = prepared(
+    rf"\n(?<={_TOKEN}\n)(?:(?:{_NEAR})[ \t]*(?={_TOKEN}{{3}})|(?<={_TOKEN}{{5}}\n)[ \t]*(?={_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}))"
+)
+# How a line begins that `goes_on` could say yes to.
+_GOING_ON = prepared(rf"(?!\d{{4}}-\d\d){_TOKEN}{{8}}|{_TOKEN}+(?:[\n\r\"'`\\&,;)]|\Z)")
 _RUN = prepared(rf"{_TOKEN}+")
 _BREAK_HERE = prepared(r"\n[ \t]*")
 _ANY_BREAK = prepared(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})")
-_INDENT = prepared(r"[ \t]*")
 _MOST_LINES = 200
 _REACH = 600
 SHORTEST = 6
@@ -32,12 +37,26 @@ _MOST_BREAKS = 8_000
 
 def joined(view: View) -> View | None:
     """View the wrapped tokens of a text put together again, and nothing else; None if there can't be any."""
-    breaks = _breaks(view)
+    text = view.text
+    breaks = _breaks(text)
     if not breaks:
         return None
     if len(breaks) > _MOST_BREAKS:
-        return _joined_whole(view.text)
-    return pieced(*_around(view.text, breaks))
+        return _joined_whole(text)
+    going_on = [end for _, end in breaks if _GOING_ON.match(text, end)]
+    if any(_may_go_on(text, place) for place in going_on) or may_be_marked(to_bytes(_without(text, breaks))):
+        return pieced(*_around(text, breaks))
+    return None
+
+
+def _may_go_on(text: str, place: int) -> bool:
+    """Tell whether a line starts with the rest of a token, whatever comes before it."""
+    return goes_on(text, place, is_long=True) or goes_on(text, place, is_long=False)
+
+
+def _without(text: str, breaks: list[Span]) -> str:
+    starts, ends = zip(*breaks, strict=True)
+    return "".join([text[end:start] for end, start in zip((0, *ends), (*starts, len(text)), strict=True)])
 
 
 def _joined_whole(text: str) -> View:
@@ -54,18 +73,10 @@ def _starts_token(line: str) -> bool:
     return line[:3] in _BEGINNINGS and line.startswith(_PREFIXES)
 
 
-def _breaks(view: View) -> list[Span]:
+def _breaks(text: str) -> list[Span]:
     """Find the line breaks that could be inside a token, each with the indentation after it."""
-    text, position = view.text, 0
-    found: list[Span] = []
-    while (span := _BREAK.find(view.data, position)) and len(found) <= _MOST_BREAKS:
-        start = text.index("\n", span[0])
-        end = position = start + 1
-        if text[end] in " \t":
-            end = position = _INDENT.match(text, end).end()  # type: ignore[union-attr]
-        if not _starts_token(text[end : end + 16].lower()):
-            found.append((start, end))
-    return found
+    found = [match.span() for match in _BREAK.finditer(text)]
+    return [span for span in found if not _starts_token(text[span[1] : span[1] + 16].lower())]
 
 
 def _around(text: str, breaks: list[Span]) -> tuple[list[str], list[str]]:

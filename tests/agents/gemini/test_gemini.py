@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, EntryKind, RunStatus
+from decklog.agents.events import Returned
+from decklog.agents.gemini.chat import Chat
 from decklog.agents.history import HistoryImport, Imported
 from decklog.agents.intake import take_in
+from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
+from tests.every import every
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RUN = "gemini-g1"
@@ -24,8 +28,18 @@ def message(second: int, kind: str, content: Any, **fields: Any) -> dict[str, An
     return {"id": f"m{second}", "timestamp": stamp(second), "type": kind, "content": content, **fields}
 
 
-def use(status: str | None, output: str = "a.py", tool: str = "run_shell_command") -> dict[str, Any]:
-    result = [{"functionResponse": {"id": "c1", "name": tool, "response": {"output": output}}}] if status else None
+def answered(output: str, tool: str = "run_shell_command", way: str = "output") -> list[dict[str, Any]]:
+    return [{"functionResponse": {"id": "c1", "name": tool, "response": {way: output}}}]
+
+
+def printed(text: str, *behind: str) -> str:
+    """What the model is told of a command."""
+    inside = "\n".join([f"Output: {text}", *behind, "Process Group PGID: 4041"])
+    return f"<untrusted_context>\n{inside}\n</untrusted_context>"
+
+
+def use(status: str | None, output: str = "a.py", tool: str = "run_shell_command", way: str = "output") -> dict[str, Any]:
+    result = answered(output, tool, way) if status else None
     return {"id": "c1", "name": tool, "args": {"command": "ls"}, "status": status or "executing", "result": result}
 
 
@@ -42,10 +56,12 @@ LINES = [
         "gemini",
         "Let me look.",
         model="gemini-x",
-        toolCalls=[use("success")],
+        toolCalls=[use("success", printed("a.py"))],
         tokens=TOKENS,
         thoughts=[{"subject": "Where", "description": "in the parser"}],
     ),
+    # What a tool answered goes to the model in a person's place.
+    message(4, "user", answered(printed("a.py"))),
     message(5, "info", "something of its own"),
     message(6, "gemini", "Done.", model="gemini-x", tokens={**TOKENS, "cached": 0}),
 ]
@@ -153,3 +169,57 @@ def test_hooks_tell_of_tools_where_there_is_no_chat_file(log: Decklog, tmp_path:
 def test_a_call_that_was_held_is_on_record_with_the_reason(log: Decklog, chat: Path, tmp_path: Path) -> None:
     hooks(log, tmp_path, payload("BeforeTool", chat, **USE), denied="not this")
     assert ("denied", "not this") in told(log)
+
+
+@every(
+    ("call", "outcome", "body"),
+    [
+        (use("success", printed("a.py")), "ok", "a.py"),
+        (use("success", printed("(empty)")), "ok", "ok"),
+        (use("success", printed("two\nlines", "Exit Code: 3")), "failed", "two\nlines"),
+        (use("success", printed("(empty)", "Signal: SIGTERM", "Background PIDs: 7")), "failed", "failed"),
+        (use("success", "Exit Code: 3", tool="read_file"), "ok", "Exit Code: 3"),
+        (use("error", "File not found: x", tool="read_file", way="error"), "failed", "File not found: x"),
+        (use("error", "Tool execution blocked: not this", way="error"), "denied", "Tool execution blocked: not this"),
+        (use("cancelled", "the person said no", way="error"), "denied", "the person said no"),
+    ],
+)
+def test_what_became_of_a_call_is_read_from_what_the_model_was_told(call: dict[str, Any], outcome: str, body: str) -> None:
+    reader = Chat(Reading(session_id="g1"))
+    assert list(reader.events(message(2, "gemini", "", toolCalls=[call]))) == []
+    found = [event for event in reader.rest() if isinstance(event, Returned)]
+    assert [(event.outcome, event.output or event.outcome) for event in found] == [(outcome, body)]
+
+
+def test_what_comes_before_every_request_is_no_compaction(log: Decklog, chat: Path, tmp_path: Path) -> None:
+    hooks(log, tmp_path, payload("SessionStart", chat, source="startup"), payload("PreCompress", chat, trigger="auto"))
+    assert not log.journal.find(RUN, subtype="compacting")
+    hooks(log, tmp_path, payload("PreCompress", chat, trigger="manual"))
+    assert log.journal.find(RUN, subtype="compacting")
+
+
+BELOW = [
+    {**HEADER, "sessionId": "sub1", "kind": "subagent", "directories": ["/repo"]},
+    message(3, "user", [{"text": "Look into it"}]),
+    message(4, "gemini", "Found.", model="gemini-x", tokens={**TOKENS, "cached": 0}),
+]
+
+
+@pytest.mark.parametrize("way", ["hooks", "import", "both"])
+def test_a_sub_agent_is_a_run_below_its_session_with_what_it_spent(log: Decklog, chat: Path, tmp_path: Path, way: str) -> None:
+    (chat.parent / "g1").mkdir()
+    write(chat.parent / "g1" / "sub1.jsonl", BELOW)
+    if way != "import":
+        hooks(log, tmp_path, payload("SessionStart", chat, source="startup"), payload("AfterAgent", chat))
+    if way != "hooks":
+        imported(log, tmp_path)
+    below = log.runs.get(f"{RUN}-sub1")
+    assert (below.parent_run_id, below.goal, below.status) == (RUN, "Look into it", RunStatus.COMPLETED)
+    assert [charge.input_tokens for charge in log.ledger.find(below.id)] == [100]
+    assert spent(log) == [(40, 60, 12), (100, 0, 12)]
+
+
+def test_an_imported_chat_is_of_the_folder_that_the_program_notes_beside_it(log: Decklog, chat: Path, tmp_path: Path) -> None:
+    (chat.parents[1] / ".project_root").write_text("/srv/app")
+    imported(log, tmp_path)
+    assert log.runs.get(RUN).worktree == "/srv/app"

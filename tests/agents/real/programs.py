@@ -20,6 +20,9 @@ INSTALLED = Path(os.environ.get("DECKLOG_AGENTS") or Path(__file__).parents[3] /
 MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 CLAUDE = INSTALLED / "@anthropic-ai" / f"claude-code-linux-{MACHINE}" / "claude"
 CODEX = next(INSTALLED.glob(f"@openai/codex-linux-{MACHINE}/vendor/*/bin/codex"), INSTALLED / "codex")
+# It is a script, which Node runs.
+GEMINI = INSTALLED / "@google" / "gemini-cli" / "bundle" / "gemini.js"
+OPENCODE = INSTALLED / f"opencode-linux-{MACHINE}" / "bin" / "opencode"
 DECKLOG = Path(__file__).parents[3] / ".venv" / "bin" / "decklog"
 EVENTS = (
     "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure PermissionDenied SubagentStart SubagentStop "
@@ -29,6 +32,8 @@ CODEX_EVENTS = (
     "SessionStart UserPromptSubmit PreToolUse PostToolUse SubagentStart SubagentStop PreCompact PostCompact Stop Interrupt "
     "SessionEnd"
 )
+# Held by the policy, and harmless should it run after all.
+HELD = "echo alias ls=true >> ~/.bashrc"
 TOOLS = "Bash,Write,Edit,Read,Agent,Task"
 
 
@@ -84,6 +89,14 @@ class Desk:
     def settle(self) -> None:
         """Wait until everything that was told is in the log."""
         wait_until(lambda: Spool(str(self.repository / ".decklog" / "decklog.db-spool")).is_empty)
+
+
+def decklog(desk: Desk, *words: str) -> str:
+    """Call our own command line as whoever sits at the desk does, and give what it prints."""
+    path = f"{desk.folder / 'bin'}:{desk.environment['PATH']}"
+    done = call(list(words), cwd=desk.repository, variables={"HOME": str(desk.home), "PATH": path}, timeout=90)
+    assert done.code == 0, done
+    return done.out.decode()
 
 
 def entries(log: Decklog, run_id: str) -> list[tuple[str | None, str | None]]:
@@ -157,3 +170,63 @@ class Claude(Desk):
         assert program.returncode == 0, err + out[-2000:]
         self.settle()
         return [json.loads(line) for line in out.splitlines()]
+
+
+class Gemini(Desk):
+    """Gemini CLI with the settings that it finds."""
+
+    def start(self, prompt: str, *options: str) -> "subprocess.Popen[str]":
+        words = ["-p", prompt, "-m", "gemini-2.5-pro", "--output-format", "stream-json", "--approval-mode", "yolo"]
+        return subprocess.Popen(
+            ["node", str(GEMINI), *words, "--skip-trust", *options],
+            cwd=self.repository,
+            env={**self.environment, "GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": self.model.address},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def configure(self) -> None:
+        """Say how it logs in; what else stands in its settings stays."""
+        path = self.home / ".gemini" / "settings.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}))
+
+    def run(self, prompt: str, *options: str) -> list[dict[str, Any]]:
+        """Run a prompt to its end, wait for its events, and give what the program printed."""
+        with self.start(prompt, *options) as program:
+            out, err = program.communicate(timeout=120)
+        assert program.returncode == 0, err + out[-2000:]
+        self.settle()
+        return [json.loads(line) for line in out.splitlines()]
+
+
+class Opencode(Desk):
+    """opencode with a plugin that it finds in the repository."""
+
+    def configure(self) -> None:
+        """Name the model, and have it give up at once what it would fetch."""
+        models = {"m1": {"name": "m1", "tool_call": True, "limit": {"context": 200_000, "output": 8_000}}}
+        options = {"baseURL": f"{self.model.address}/v1", "apiKey": "dummy"}
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": options, "models": models}
+        own = {"model": "fake/m1", "small_model": "fake/m1", "autoupdate": False, "share": "disabled"}
+        (self.repository / "opencode.json").write_text(json.dumps({**own, "provider": {"fake": provider}}))
+        (self.home / ".npmrc").write_text("fetch-retries=0\n")
+
+    def run(self, prompt: str) -> list[dict[str, Any]]:
+        """Run a prompt to its end, wait for its events, and give what the program printed."""
+        off = ("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD")
+        done = subprocess.run(
+            [str(OPENCODE), "run", "--format", "json", "--auto", prompt],
+            cwd=self.repository,
+            env={**self.environment, **dict.fromkeys(off, "1")},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr + done.stdout[-2000:]
+        self.settle()
+        return [json.loads(line) for line in done.stdout.splitlines()]

@@ -9,11 +9,8 @@ import pytest
 
 from decklog import Decklog, EntryKind
 from tests.agents.fake_model import FakeModel, Step, Use
-from tests.agents.real.programs import CLAUDE, CODEX, TOOLS, Claude, Codex, Desk, entries, needs
-from tests.programs import call
+from tests.agents.real.programs import CLAUDE, CODEX, HELD, TOOLS, Claude, Codex, Desk, decklog, entries, needs
 
-# Held by the policy, and harmless should it run after all.
-HELD = "echo alias ls=true >> ~/.bashrc"
 SCRIPT = {
     "claude": [Step(uses=(Use("Bash", {"command": HELD, "description": "do it"}),)), Step("It was held.")],
     "codex": [Step(uses=(Use("exec_command", {"cmd": HELD}),)), Step("It was held.")],
@@ -24,13 +21,6 @@ SCRIPT = {
 def model() -> Iterator[FakeModel]:
     with FakeModel(SCRIPT) as model:
         yield model
-
-
-def decklog(desk: Desk, *words: str) -> str:
-    path = f"{desk.folder / 'bin'}:{desk.environment['PATH']}"
-    done = call(list(words), cwd=desk.repository, variables={"HOME": str(desk.home), "PATH": path}, timeout=90)
-    assert done.code == 0, done
-    return done.out.decode()
 
 
 def on_path(desk: Desk, program: Path) -> None:

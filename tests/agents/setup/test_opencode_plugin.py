@@ -3,10 +3,13 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from decklog import Decklog, EntryKind
+from decklog import Charge, Decklog, EntryKind, RunStatus
+from decklog.agents.intake import take_in
+from decklog.agents.setup.opencode_plugin import opencode_plugin
 from decklog.agents.spool import Spool
 from tests.agents.setup.places import Here, Places
 from tests.db.processes import environment
@@ -31,8 +34,70 @@ await hooks.event({ event: { type: "session.created", properties: { info: { id: 
 console.log(JSON.stringify({ held }))
 """
 
+# As opencode 1.18 was seen to tell it.
+EVENTS = """
+const { Decklog } = await import(process.argv[2])
+const hooks = await Decklog({ directory: process.cwd() })
+const happens = (type, properties) => hooks.event({ event: { type, properties } })
+const grown = (part) => happens("message.part.updated", { sessionID: part.sessionID, part })
+const updated = (info) => happens("message.updated", { sessionID: info.sessionID, info })
+const call = { sessionID: "s1", callID: "c1", tool: "bash" }
+await happens("session.created", { sessionID: "s1", info: { id: "s1" } })
+await hooks["tool.execute.before"](call, { args: { command: "false" } })
+await hooks["tool.execute.after"]({ ...call, args: { command: "false" } }, { output: "no", metadata: { exit: 1 } })
+await grown({ ...call, type: "tool", callID: "c2", tool: "read", state: { status: "error", input: {}, error: "none" } })
+const part = { type: "text", sessionID: "s1", messageID: "a1" }
+await grown({ ...part, id: "p1", text: "", time: { start: 1 } })
+await grown({ ...part, id: "p1", text: "One.", time: { start: 1, end: 2 } })
+await grown({ ...part, id: "p2", text: "Two.", time: { start: 2, end: 3 } })
+const tokens = { total: 28, input: 9, output: 5, reasoning: 7, cache: { read: 4, write: 3 } }
+const info = { id: "a1", role: "assistant", sessionID: "s1", modelID: "m", tokens, time: { created: 1 } }
+await updated(info)
+for (const _ of [1, 2]) await updated({ ...info, time: { created: 1, completed: 2 } })
+await happens("session.created", { sessionID: "s2", info: { id: "s2", parentID: "s1", agent: "general", title: "look" } })
+await hooks["chat.message"]({ sessionID: "s2" }, { message: { id: "m2" }, parts: [{ type: "text", text: "Look" }] })
+await updated({ ...info, id: "a2", sessionID: "s2", time: { created: 1, completed: 2 } })
+await happens("session.idle", { sessionID: "s2" })
+await happens("session.idle", { sessionID: "s1" })
+await hooks.dispose()
+"""
+needs_node = pytest.mark.skipif(
+    shutil.which("node") is None, reason="opencode's plugins are JavaScript, and there is no node here"
+)
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="opencode's plugins are JavaScript, and there is no node here")
+
+@needs_node
+def test_what_was_said_failed_and_spent_is_told_and_a_sub_agent_is_a_run_of_its_own(log: Decklog, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    text = opencode_plugin("decklog.js", ("sh", "-c", f"cat >> {told}; echo >> {told}")).content
+    (tmp_path / "plugin.mjs").write_text(text)
+    (tmp_path / "events.mjs").write_text(EVENTS)
+    subprocess.run(["node", "events.mjs", "./plugin.mjs"], cwd=tmp_path, timeout=60, check=True)
+    spool = Spool(str(tmp_path / "spool"))
+    for line in told.read_bytes().splitlines():
+        spool.put("opencode", "s1", {"session": "s1", "program": "opencode"}, line)
+    assert take_in(log, spool).unread == 0
+    found = log.journal.find("opencode-s1", oldest_first=True, limit=100)
+    said = [(entry.subtype, entry.body) for entry in found if entry.kind != EntryKind.CHANGE]
+    assert said[2:] == [
+        ("result", "Exit code 1\nno"),
+        ("result", "none"),
+        ("said", "One."),
+        ("said", "Two."),
+        ("turn", "turn ended"),
+    ]
+    below = log.runs.get("opencode-s1-s2")
+    assert (below.goal, below.parent_run_id, below.status) == ("look", "opencode-s1", RunStatus.COMPLETED)
+    assert log.runs.get("opencode-s1").status == RunStatus.COMPLETED
+    assert sorted(map(paid, log.ledger.find())) == [(run, "m", 9, 4, 3, 12) for run in ("opencode-s1", "opencode-s1-s2")]
+
+
+def paid(charge: Charge) -> tuple[str | None, str, int, int, int, int]:
+    tokens = (charge.input_tokens, charge.cache_read_tokens, charge.cache_create_tokens, charge.output_tokens)
+    return (charge.run_id, charge.model, *tokens)
+
+
+@needs_node
 def test_a_session_of_opencode_is_on_record_and_a_denied_call_does_not_run(places: Places, here: Here) -> None:
     assert here("init").code == 0
     assert here("setup", "opencode", "--project").code == 0

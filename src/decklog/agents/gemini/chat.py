@@ -1,5 +1,7 @@
 """Gemini CLI's chat files, line by line, as events. A message is written again whenever it has grown: the last one holds."""
 
+import os
+
 from decklog.agents.events import IMPORTED, Answered, Begun, Called, Event, Outcome, Prompted, Returned, Said, Thought
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, as_time, text_or_none, whole
@@ -15,6 +17,15 @@ if TYPE_CHECKING:
 # A message grows for as long as its tools run; after so many others it is over.
 _MOST_HELD = 100
 _DENIED = frozenset(["cancelled", "denied"])
+# What the program answers the model in the place of a tool that a hook held.
+_HELD = "Tool execution blocked: "
+# What the program says to the model by itself, in a person's place.
+_OWN = "System: Potential loop detected"
+_LONGEST_PATH = 4096
+# What it puts around texts that the model should not trust, and after what a command printed.
+_AROUND = ("<untrusted_context>\n", "\n</untrusted_context>")
+_PRINTED, _NOTHING = "Output: ", "(empty)"
+_BEHIND = frozenset(["Exit Code", "Signal", "Background PIDs", "Process Group PGID"])
 
 
 class Chat:
@@ -24,13 +35,15 @@ class Chat:
         kept = reading.kept
         self._is_backstop = reading.is_backstop
         self._session_id: str | None = reading.session_id or kept.get("session")
+        self._agent_id: str | None = reading.agent_id or kept.get("agent")
+        self._path = reading.path
         self._has_begun = bool(kept)
         self.answers: Sums = kept.get("answers") or {}
         self._held: dict[str, Line] = {}
 
     def kept(self) -> "dict[str, Any]":
         """Give what reading on from here needs to know."""
-        return {"session": self._session_id, "answers": self.answers}
+        return {"session": self._session_id, "agent": self._agent_id, "answers": self.answers}
 
     def events(self, line: "Line") -> "Iterator[Event]":
         """Give what a line tells; kinds of lines that are not known tell nothing."""
@@ -40,6 +53,9 @@ class Chat:
             if len(self._held) > _MOST_HELD:
                 yield from self._message(self._held.pop(next(iter(self._held))))
         elif isinstance(session := line.get("sessionId"), str):
+            if line.get("kind") == "subagent" and self._path:
+                # Its file stands in a folder that is named after the session.
+                self._session_id, self._agent_id = self._session_id or os.path.basename(os.path.dirname(self._path)), session
             self._session_id = self._session_id or session
             yield from self._begun(line, as_time(line.get("startTime")))
 
@@ -55,16 +71,19 @@ class Chat:
         self._has_begun = True
         folders = line.get("directories")
         cwd = folders[0] if isinstance(folders, list) and folders else None
-        yield Begun(session_id=self._session_id, at=at, source=IMPORTED, cwd=text_or_none(cwd))
+        place: dict[str, Any] = {"session_id": self._session_id, "agent_id": self._agent_id, "at": at}
+        yield Begun(**place, source=IMPORTED, cwd=text_or_none(cwd) or _project_of(self._path))
 
     def _message(self, line: "Line") -> "Iterator[Event]":
         if self._session_id is None:
             return
-        place: dict[str, Any] = {"session_id": self._session_id, "at": as_time(line.get("timestamp"))}
-        name, text = str(line["id"]), as_text(line.get("content"))
+        at = as_time(line.get("timestamp"))
+        place: dict[str, Any] = {"session_id": self._session_id, "agent_id": self._agent_id, "at": at}
+        name, text = str(line["id"]), _said(line.get("content"))
         if line["type"] == "user":
             if text.strip():
-                yield Prompted(**place, prompt_id=name, text=text)
+                by = "program" if self._agent_id or text.startswith(_OWN) else "person"
+                yield Prompted(**place, prompt_id=name, text=text, by=by)
             return
         if thoughts := _thoughts(line):
             yield Thought(**place, text=thoughts, message_id=name)
@@ -98,6 +117,25 @@ class Chat:
         )
 
 
+def _project_of(path: str | None) -> str | None:
+    """Give the folder that a chat was about, which a file beside the folder of the chats names."""
+    if path is None:
+        return None
+    try:
+        with open(os.path.join(os.path.dirname(os.path.dirname(path)), ".project_root"), encoding="utf-8") as file:
+            return file.read(_LONGEST_PATH).strip() or None
+    except (OSError, ValueError):
+        return None
+
+
+def _said(content: "Any") -> str:
+    """Give the texts of a message; results of tools are handed to the model in a person's place, and are none."""
+    if not isinstance(content, list):
+        return as_text(content)
+    texts = (part.get("text") for part in content if isinstance(part, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
 def _thoughts(line: "Line") -> str:
     thoughts = line.get("thoughts")
     found = [each for each in thoughts if isinstance(each, dict)] if isinstance(thoughts, list) else []
@@ -113,8 +151,31 @@ def _used(call: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[Event]":
     yield Called(**{**place, "at": at}, call_id=name, tool=_TOOLS.get(tool, tool), arguments=given)
     status = call.get("status")
     if status in ("success", "error", *_DENIED):
-        outcome = Outcome.OK if status == "success" else Outcome.FAILED if status == "error" else Outcome.DENIED
-        yield Returned(**{**place, "at": at}, call_id=name, tool=_TOOLS.get(tool, tool), outcome=outcome, output=_output(call))
+        output, facts = _printed(_output(call)) if tool in _TOOLS else (_output(call), {})
+        outcome = _outcome(str(status), output, facts)
+        yield Returned(
+            **{**place, "at": at}, call_id=name, tool=_TOOLS.get(tool, tool), outcome=outcome, output=output, facts=facts
+        )
+
+
+def _outcome(status: str, output: str, facts: "dict[str, Any]") -> Outcome:
+    if status in _DENIED or (status == "error" and output.startswith(_HELD)):
+        return Outcome.DENIED
+    # A command that failed is a success to the program: it did run.
+    return Outcome.FAILED if status == "error" or facts else Outcome.OK
+
+
+def _printed(told: str) -> "tuple[str, dict[str, Any]]":
+    """Take what a command printed from what the model is told of it; give it with what tells that it failed."""
+    if not told.startswith(_PRINTED):
+        return told, {}
+    lines, behind = told.rsplit("\n", len(_BEHIND)), dict[str, str]()
+    while len(lines) > 1 and (name := lines[-1].partition(": ")[0]) in _BEHIND and name not in behind:
+        behind[name] = lines.pop().partition(": ")[2]
+    output = "\n".join(lines).removeprefix(_PRINTED)
+    code, signal = behind.get("Exit Code", ""), behind.get("Signal")
+    facts = {"exit_code": int(code) if code.isdecimal() else None, "signal": signal}
+    return "" if output == _NOTHING else output, {name: value for name, value in facts.items() if value is not None}
 
 
 # What others call Bash, under its name.
@@ -126,5 +187,6 @@ def _output(call: "dict[str, Any]") -> str:
     parts = call.get("result")
     responses = [each.get("functionResponse") for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
     answers = [each.get("response") for each in responses if isinstance(each, dict)]
-    texts = [as_text(each.get("output") or each.get("error") or each) for each in answers if isinstance(each, dict)]
+    told = (as_text(each.get("output") or each.get("error") or each) for each in answers if isinstance(each, dict))
+    texts = [each.removeprefix(_AROUND[0]).removesuffix(_AROUND[1]) for each in told]
     return "\n".join(filter(None, texts)) or as_text(call.get("resultDisplay") or (parts if not answers else None))

@@ -3,8 +3,8 @@
 import os
 
 from decklog.agents.claude import payloads as claude
-from decklog.agents.events import Called, Compacted, Event, Outcome, Prompted, Rested, Returned
-from decklog.agents.texts import as_text
+from decklog.agents.events import Called, Compacted, Event, Joined, Outcome, Prompted, Rested, Returned
+from decklog.agents.texts import as_name, as_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +25,21 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
         case "BeforeAgent":
             return [Prompted(**place, prompt_id=None, text=as_text(told.get("prompt")))]
         case "AfterAgent":
-            return [Rested(**place)]
+            return [*_joined(told, place), Rested(**place)]
+        case "SessionEnd":
+            return [*_joined(told, place), *claude.events_of(told, at)]
         case "PreCompress":
-            return [Compacted(**place, trigger=str(told.get("trigger") or "auto"), is_over=False)]
+            # By itself it says so before every request, whether there is anything to cut down or not.
+            return [Compacted(**place, trigger="manual", is_over=False)] if told.get("trigger") == "manual" else []
         case "BeforeTool" | "AfterTool":
             return [_used(event, told, place)]
         case _:
             return claude.events_of(told, at)
+
+
+def _joined(told: "dict[str, Any]", place: "dict[str, Any]") -> list[Event]:
+    """Tell that the sub-agents are done: no turn ends before they are, and nobody else says so."""
+    return [Joined(**place, agent_id=agent) for _, agent in transcripts_named(told) if agent is not None]
 
 
 def _used(event: str, told: "dict[str, Any]", place: "dict[str, Any]") -> Event:
@@ -48,9 +56,14 @@ def _used(event: str, told: "dict[str, Any]", place: "dict[str, Any]") -> Event:
 
 
 def transcripts_named(told: "dict[str, Any]") -> "list[tuple[str, str | None]]":
-    """Name the chat file of a payload's session, if it is there."""
-    path = told.get("transcript_path")
-    return [(path, None)] if isinstance(path, str) and os.path.isfile(path) else []
+    """Name the chat file of a payload's session, if it is there, and those of its sub-agents."""
+    path, session = told.get("transcript_path"), as_name(str(told.get("session_id")))
+    if not isinstance(path, str) or not os.path.isfile(path):
+        return []
+    below = os.path.join(os.path.dirname(path), session)
+    names = sorted(os.listdir(below)) if os.path.isdir(below) else []
+    agents = (name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl"))
+    return [(path, None), *((os.path.join(below, f"{agent}.jsonl"), agent) for agent in agents)]
 
 
 def transcripts_of(told: "dict[str, Any]") -> "list[tuple[str, str | None]]":

@@ -34,17 +34,53 @@ function call(input, args) {
 
 export const Decklog = async ({ directory }) => {
   const known = new Set()
-  const event = (session, name, fields) => tell({ session_id: session, cwd: directory, hook_event_name: name, ...fields })
+  const parents = new Map()
+  const answers = new Set()
+  const texts = new Map()
+  // An editor's connection is told what a turn cost.
+  const isPaidOnTheWire = process.argv.includes("acp")
+  const root = (session) => (parents.has(session) ? root(parents.get(session)) : session)
+  const event = (session, name, fields) => {
+    const agent = parents.has(session) ? { agent_id: session } : {}
+    return tell({ session_id: root(session), ...agent, cwd: directory, hook_event_name: name, ...fields })
+  }
   const begun = async (session) => {
     if (known.has(session)) return
     known.add(session)
-    await event(session, "SessionStart", { source: "startup" })
+    if (!parents.has(session)) await event(session, "SessionStart", { source: "startup" })
+  }
+  const created = async ({ id, parentID, agent, title }) => {
+    if (!parentID) return begun(id)
+    parents.set(id, parentID)
+    known.add(id)
+    await event(id, "SubagentStart", { agent_type: agent ?? "agent", description: title })
+  }
+  const answered = async ({ id, role, sessionID, modelID, tokens, time }) => {
+    if (role !== "assistant" || !time?.completed || answers.has(id) || isPaidOnTheWire) return
+    answers.add(id)
+    await event(sessionID, "ModelAnswer", { message_id: id, model: modelID, tokens })
+  }
+  // The texts of an answer are told apart by their number in it.
+  const named = (message, part) => {
+    const parts = texts.get(message) ?? []
+    if (!parts.includes(part)) texts.set(message, [...parts, part])
+    const place = texts.get(message).indexOf(part)
+    return place ? `${message}:${place + 1}` : message
+  }
+  const grown = async ({ type, sessionID, messageID, text, time, state, ...part }) => {
+    if (type === "text" && time?.end)
+      await event(sessionID, "AssistantText", { message_id: named(messageID, part.id), text })
+    if (type === "tool" && state.status === "error")
+      await event(sessionID, "PostToolUseFailure", { ...call(part, state.input), error: state.error })
   }
   return {
     event: async ({ event: { type, properties } }) => {
       const session = properties?.sessionID ?? properties?.info?.id
       if (!session) return
-      if (type === "session.created") await begun(session)
+      if (type === "session.created") await created(properties.info)
+      else if (type === "message.updated") await answered(properties.info)
+      else if (type === "message.part.updated") await grown(properties.part)
+      else if (type === "session.idle" && parents.has(session)) await event(session, "SubagentStop", { agent_type: "agent" })
       else if (type === "session.idle") await event(session, "Stop", {})
       else if (type === "session.compacted") await event(session, "PostCompact", { trigger: "auto" })
       else if (type === "session.error") await event(session, "StopFailure", { error: properties.error?.name ?? "error" })
@@ -52,15 +88,22 @@ export const Decklog = async ({ directory }) => {
     },
     "chat.message": async (input, output) => {
       await begun(input.sessionID)
-      const texts = output.parts.filter((part) => part.type === "text").map((part) => part.text)
-      await event(input.sessionID, "UserPromptSubmit", { prompt: texts.join("\\n"), prompt_id: output.message?.id })
+      const said = output.parts.filter((part) => part.type === "text").map((part) => part.text)
+      const source = parents.has(input.sessionID) ? "system" : "user"
+      const fields = { prompt: said.join("\\n"), prompt_id: output.message?.id, source }
+      await event(input.sessionID, "UserPromptSubmit", fields)
     },
     "tool.execute.before": async (input, output) => {
       const answer = await event(input.sessionID, "PreToolUse", call(input, output.args))
       if (answer.code === HELD) throw new Error(answer.said)
     },
     "tool.execute.after": async (input, output) => {
-      await event(input.sessionID, "PostToolUse", { ...call(input, input.args), tool_response: output.output })
+      const code = output.metadata?.exit
+      const ended = code ? { error: `Exit code ${code}\\n${output.output}` } : { tool_response: output.output }
+      await event(input.sessionID, code ? "PostToolUseFailure" : "PostToolUse", { ...call(input, input.args), ...ended })
+    },
+    dispose: async () => {
+      for (const session of known) if (!parents.has(session)) await event(session, "SessionEnd", { reason: "other" })
     },
   }
 }

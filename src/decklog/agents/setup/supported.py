@@ -125,7 +125,6 @@ _GEMINI = {
     "BeforeTool": 20,
     "AfterTool": 20,
     "AfterAgent": 20,
-    "PreCompress": 20,
     "SessionEnd": 20,
 }
 _MILLISECONDS = 1000

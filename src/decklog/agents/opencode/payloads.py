@@ -1,0 +1,52 @@
+"""What our plugin in opencode tells, as events: the words of Claude Code's hooks, and what those leave to a transcript."""
+
+from decklog.agents.claude import payloads as claude
+from decklog.agents.events import Answered, Event, Said, Spawned
+from decklog.agents.texts import as_text, text_or_none, whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+
+def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
+    """Give what a payload tells."""
+    session, name = told.get("session_id"), told.get("message_id")
+    if not isinstance(session, str) or not session:
+        return []
+    place: dict[str, Any] = {"session_id": session, "at": at, "agent_id": text_or_none(told.get("agent_id"))}
+    match told.get("hook_event_name"):
+        case "AssistantText" if isinstance(name, str):
+            text = as_text(told.get("text"))
+            return [Said(**place, text=text, message_id=name)] if text.strip() else []
+        case "ModelAnswer" if isinstance(name, str):
+            return _answered(told, name, place)
+        case "SubagentStart":
+            return [Spawned(**place, role=as_text(told.get("agent_type")), task=text_or_none(told.get("description")))]
+        case _:
+            return claude.events_of(told, at)
+
+
+def _answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list[Event]:
+    tokens = told.get("tokens")
+    if not isinstance(tokens, dict):
+        return []
+    kept = tokens.get("cache")
+    cache = kept if isinstance(kept, dict) else {}
+    given, read, created = whole(tokens.get("input")), whole(cache.get("read")), whole(cache.get("write"))
+    # What was thought is paid for as what was said; whether that holds it already, the sum of all tells.
+    output = max(whole(tokens.get("output")), whole(tokens.get("total")) - given - read - created)
+    if not (given or read or created or output):
+        return []
+    return [
+        Answered(
+            **place,
+            answer_id=name,
+            model=str(told.get("model") or "unknown"),
+            input_tokens=given,
+            cache_read_tokens=read,
+            cache_create_tokens=created,
+            output_tokens=output,
+        )
+    ]
