@@ -11,7 +11,7 @@ from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.indexing import LessonIndex, essence_term
 from decklog.stores.memory.lesson import Lesson, Sighting, Topic
-from decklog.stores.memory.settling import Contradiction, LessonSettler
+from decklog.stores.memory.settling import LessonSettler
 from decklog.stores.memory.tokens import words_of
 
 TYPE_CHECKING = False
@@ -30,9 +30,6 @@ _REF = re.compile(r"(\S{1,200}):([1-9]\d*)")
 
 class LessonWriter(LessonSettler):
     """Keeps lessons apart that differ and together that do not."""
-
-    records = (Topic, Lesson, Sighting, Contradiction)
-    derived = ("lesson_text", "lesson_places", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "lesson_desk")
 
     @writes_in_steps
     def remember(
@@ -148,18 +145,18 @@ class LessonWriter(LessonSettler):
     def _contradicted(self, lesson: Lesson) -> list[str]:
         """Find what says otherwise than a new lesson; keep it as contradictions, and tell of them."""
         told: list[str] = []
-        for other in self._near(lesson):
+        for other in self._near(lesson.body, lesson.project):
             about = similarity.contradiction(lesson.body, other.body)
             if about is not None and len(told) < _MOST_CONTRADICTIONS:
                 found = self._oppose(lesson, other, about)
                 told.append(f"contradicts {other.id} ({about}): {other.body!r}; settle it: decklog memory settle {found.id} KEEP")
         return told
 
-    def _near(self, lesson: Lesson) -> list[Lesson]:
-        """Find lessons of the same project, of whatever topic, that have most of the terms of one."""
+    def _near(self, body: str, project: str | None) -> list[Lesson]:
+        """Find lessons of a project, of whatever topic, that have most of the terms of a text."""
         search = lesson_search(self._db)
-        groups = similarity.groups_of(lesson.body, search.weights)
-        found = search.containing(groups, topic=None, project=lesson.project, limit=_CANDIDATES) if groups else []
+        groups = similarity.groups_of(body, search.weights)
+        found = search.containing(groups, topic=None, project=project, limit=_CANDIDATES) if groups else []
         return [other for other in self._lessons(found) if other.holds]
 
     def _check_topic(self, name: str) -> None:
