@@ -9,6 +9,8 @@ from collections import Counter
 from hashlib import sha256
 from math import log
 
+from decklog.db.where import placed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,8 +135,9 @@ class SqliteLessons(LessonSearch):
         self._db.count("delete from lesson_places", {})
 
     def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
-        found = ((term, self._db.one("select doc from lesson_terms where term = :term", {"term": term})) for term in terms)
-        return {term: row[0] if row else 0 for term, row in found}
+        marks, bound = placed(list(terms))
+        found: dict[str, int] = dict(self._db.rows(f"select term, doc from lesson_terms where term in ({marks})", bound)[1])
+        return {term: found.get(term, 0) for term in terms}
 
     def ranked(
         self, weights: "Mapping[str, float]", *, topic: str | None, project: str | None, limit: int

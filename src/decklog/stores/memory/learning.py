@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST_BODY = 4000
+# How many of the lessons that share most words with a new one are compared with it, word by word.
+_COMPARED = 12
 _CANDIDATES = 50
 _MOST_CONTRADICTIONS = 5
 # Who says again what was recalled within this time has most likely just read it.
@@ -157,7 +159,7 @@ class LessonWriter(LessonSettler):
         search = lesson_search(self._db)
         groups = similarity.groups_of(body, search.weights)
         found = search.containing(groups, topic=None, project=project, limit=_CANDIDATES) if groups else []
-        return [other for other in self._lessons(found) if other.holds]
+        return _nearest(body, [other for other in self._lessons(found) if other.holds])
 
     def _check_topic(self, name: str) -> None:
         if name not in topics.TOPICS and self._seek(Topic, name) is None:
@@ -243,3 +245,9 @@ class LessonWriter(LessonSettler):
             key=key,
             seen_at=lesson.last_seen_at,
         )
+
+
+def _nearest(body: str, lessons: "list[Lesson]") -> "list[Lesson]":
+    """Choose the lessons that share most words with a text: to compare each of them word by word would take too long."""
+    words = set(body.casefold().split())
+    return sorted(lessons, key=lambda lesson: -len(words.intersection(lesson.body.casefold().split())))[:_COMPARED]
