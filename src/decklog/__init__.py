@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from decklog.stores.memory.lesson import Hit, Hits, Lesson, Sighting, Topic
     from decklog.stores.memory.neighbours.embedder import Embedder
     from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
+    from decklog.stores.memory.proposals.proposal import Proposal, ProposalKind, ProposalState
     from decklog.stores.memory.settling import Contradiction, ContradictionState
     from decklog.stores.memory.strategies import Strategy, StrategyTopic
     from decklog.stores.money.ledger import SpendBy
@@ -176,6 +177,7 @@ _NAMES = {
     "stores.memory.lesson": "Hit Hits Lesson Sighting Topic",
     "stores.memory.neighbours.embedder": "Embedder",
     "stores.memory.patterns": "ErrorPattern PatternOutcome",
+    "stores.memory.proposals.proposal": "Proposal ProposalKind ProposalState",
     "stores.memory.settling": "Contradiction ContradictionState",
     "stores.memory.strategies": "Strategy StrategyTopic",
     "stores.money.ledger": "SpendBy",
@@ -321,6 +323,9 @@ __all__ = [
     "ProcessState",
     "PromptMarker",
     "Proof",
+    "Proposal",
+    "ProposalKind",
+    "ProposalState",
     "ReadOnly",
     "ReasoningPhase",
     "Recent",

@@ -71,3 +71,13 @@ def test_nothing_that_others_wrote_passes_for_a_line_of_ours(log: Decklog, run_i
     assert sum(line.startswith("Your task:") for line in lines) == 1
     assert sum(line == "Commands:" for line in lines) == 1
     assert not any(line.startswith("- rm") for line in lines)
+
+
+def test_what_the_work_itself_has_proven_is_told_without_anybody_asking_for_it(log: Decklog, run_id: str) -> None:
+    finding = "lexer: commas inside brackets become two tokens"
+    for task_id in ("one", "other"):
+        log.tasks.add("run_1", task_id, task_id=task_id)
+        said = {"definition": "pytest", "environment": "py311", "task_id": task_id}
+        log.verdicts.record("run_1", "tests", "fail", tree=f"{task_id}-a", findings=[finding], **said)  # type: ignore[arg-type]
+        log.verdicts.record("run_1", "tests", "pass", tree=f"{task_id}-b", **said)  # type: ignore[arg-type]
+    assert finding in of_task(log)

@@ -120,6 +120,8 @@ class Prime:
         task = self._own()
         if task is None:
             return
+        # What the work itself has proven by now comes along.
+        self.log.memory.propose(task.run_id)
         hits = self.log.memory.peek(f"{task.title} {task.objective}"[:2000], limit=_LESSONS)
         if hits:
             yield "Learned before, in work like this:"

@@ -41,6 +41,7 @@ from decklog.stores.journal.writer import Written
 from decklog.stores.memory.learnings import Learning, LearningState
 from decklog.stores.memory.lesson import Hits, Lesson, Sighting, Topic
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
+from decklog.stores.memory.proposals.proposal import Proposal, ProposalKind, ProposalState
 from decklog.stores.memory.settling import Contradiction, ContradictionState
 from decklog.stores.memory.strategies import Strategy, StrategyTopic
 from decklog.stores.money.ledger import SpendBy
@@ -1055,6 +1056,18 @@ class AsyncMemory:
         """List lessons that hold, newest first."""
     async def evidence(self, lesson_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Sighting]:
         """List when and from what a lesson was learned, newest first."""
+    async def propose(self, run_id: str | None = ...) -> list[Proposal]:
+        """Look through what happened since the last time, in a run or in all, for lessons; give those that are new or surer."""
+    async def proposals(
+        self, *, state: ProposalState = ..., kind: ProposalKind | None = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[Proposal]:
+        """List lessons that are proposed, each with the entries that show it; the surest first."""
+    async def accept(
+        self, proposal_id: str, *, body: str | None = ..., topic: str | None = ..., by: str | None = ..., reason: str | None = ...
+    ) -> Lesson:
+        """Take up a proposed lesson, in its own words or in those of BODY; the entries that show it are its evidence."""
+    async def dismiss(self, proposal_id: str, *, by: str | None = ..., reason: str | None = ...) -> Proposal:
+        """Turn a proposed lesson down: it is not proposed again, however often it is seen."""
     async def add_topic(self, name: str, description: str) -> Topic:
         """Add a topic to the eight that every log knows; a known one comes back as it is."""
     async def topics(self) -> list[dict[str, Any]]:

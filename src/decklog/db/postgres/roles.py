@@ -20,7 +20,7 @@ _OF_THE_MANAGER = (
 _TAKEN_OUT = (
     *("phases", "patterns", "criteria", "dependencies", "schedules", "ready_tags", "budget_days", "listeners"),
     "spend_open",
-    *("lesson_text", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors"),
+    *("lesson_text", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "proposal_marks"),
 )
 # A row can be locked only by who may change a column of it: one that decides nothing, and that `verify` compares.
 _LOCKED_BY = {"streams": "in_order", "budgets": "set_at", "trust_contract": "updated_at"}

@@ -141,7 +141,7 @@ class SqliteLessons(LessonSearch):
         self._db.count("delete from lesson_places", {})
 
     def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
-        marks, bound = placed(terms)
+        marks, bound = placed(list(terms))
         found: dict[str, int] = dict(self._db.rows(f"select term, doc from lesson_terms where term in ({marks})", bound)[1])
         return {term: found.get(term, 0) for term in terms}
 

@@ -11,7 +11,7 @@ from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.indexing import LessonIndex, essence_term
 from decklog.stores.memory.lesson import Lesson, Sighting, Topic
-from decklog.stores.memory.settling import Contradiction, LessonSettler
+from decklog.stores.memory.settling import LessonSettler
 from decklog.stores.memory.tokens import words_of
 
 TYPE_CHECKING = False
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST_BODY = 4000
+# How many of the lessons that share most words with a new one are compared with it, word by word.
+_COMPARED = 12
 _CANDIDATES = 50
 _MOST_CONTRADICTIONS = 5
 # Who says again what was recalled within this time has most likely just read it.
@@ -30,9 +32,6 @@ _REF = re.compile(r"(\S{1,200}):([1-9]\d*)")
 
 class LessonWriter(LessonSettler):
     """Keeps lessons apart that differ and together that do not."""
-
-    records = (Topic, Lesson, Sighting, Contradiction)
-    derived = ("lesson_text", "lesson_places", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "lesson_desk")
 
     @writes_in_steps
     def remember(
@@ -148,19 +147,19 @@ class LessonWriter(LessonSettler):
     def _contradicted(self, lesson: Lesson) -> list[str]:
         """Find what says otherwise than a new lesson; keep it as contradictions, and tell of them."""
         told: list[str] = []
-        for other in self._near(lesson):
+        for other in self._near(lesson.body, lesson.project):
             about = similarity.contradiction(lesson.body, other.body)
             if about is not None and len(told) < _MOST_CONTRADICTIONS:
                 found = self._oppose(lesson, other, about)
                 told.append(f"contradicts {other.id} ({about}): {other.body!r}; settle it: decklog memory settle {found.id} KEEP")
         return told
 
-    def _near(self, lesson: Lesson) -> list[Lesson]:
-        """Find lessons of the same project, of whatever topic, that have most of the terms of one."""
+    def _near(self, body: str, project: str | None) -> list[Lesson]:
+        """Find lessons of a project, of whatever topic, that have most of the terms of a text."""
         search = lesson_search(self._db)
-        groups = similarity.groups_of(lesson.body, search.weights)
-        found = search.containing(groups, topic=None, project=lesson.project, limit=_CANDIDATES) if groups else []
-        return [other for other in self._lessons(found) if other.holds]
+        groups = similarity.groups_of(body, search.weights)
+        found = search.containing(groups, topic=None, project=project, limit=_CANDIDATES) if groups else []
+        return _nearest(body, [other for other in self._lessons(found) if other.holds])
 
     def _check_topic(self, name: str) -> None:
         if name not in topics.TOPICS and self._seek(Topic, name) is None:
@@ -246,3 +245,9 @@ class LessonWriter(LessonSettler):
             key=key,
             seen_at=lesson.last_seen_at,
         )
+
+
+def _nearest(body: str, lessons: "list[Lesson]") -> "list[Lesson]":
+    """Choose the lessons that share most words with a text: to compare each of them word by word would take too long."""
+    words = set(body.casefold().split())
+    return sorted(lessons, key=lambda lesson: -len(words.intersection(lesson.body.casefold().split())))[:_COMPARED]

@@ -11,8 +11,10 @@ from decklog.records import Page
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.indexing import LessonIndex
-from decklog.stores.memory.lesson import HOLDS, Hit, Hits, Lesson, Sighting
-from decklog.stores.memory.upkeep import LessonUpkeep
+from decklog.stores.memory.lesson import HOLDS, Hit, Hits, Lesson, Sighting, Topic
+from decklog.stores.memory.proposals.proposal import Proposal
+from decklog.stores.memory.proposals.proposing import LessonProposals
+from decklog.stores.memory.settling import Contradiction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +33,14 @@ select * from (
 """
 
 
-class Memory(LessonUpkeep):
+class Memory(LessonProposals):
     """Learns lessons, recalls the ones that fit a question, and hears which of them helped."""
+
+    records = (Topic, Lesson, Sighting, Contradiction, Proposal)
+    derived = (
+        *("lesson_text", "lesson_places", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "lesson_desk"),
+        "proposal_marks",
+    )
 
     @writes_in_steps
     def recall(

@@ -135,6 +135,7 @@ class LessonUpkeep(LessonEmbedding):
     def _findings(self, limit: int) -> "Iterator[dict[str, Any]]":
         """Say what is wrong, with which lessons, and what to do about it."""
         yield self._contradictory(limit)
+        yield self._proposed_lessons(limit)
         for name, condition, what, do in _WRONG:
             yield self._wrong(name, condition, what, do, limit)
         yield self._near_equal(limit)
@@ -148,6 +149,19 @@ class LessonUpkeep(LessonEmbedding):
             "what": "two lessons that can't both be followed",
             "do": "decklog memory settle ID LESSON, or: decklog memory settle ID both",
             "found": [{"id": one.id, "about": one.about, "lessons": [one.lesson_id, one.other_id]} for one in found],
+        }
+
+    def _proposed_lessons(self, limit: int) -> "dict[str, Any]":
+        row = self._db.one("select count(*) from proposals where state = 'open'", {})
+        _, rows = self._db.rows(
+            f"select id, body from proposals where state = 'open' order by confidence desc, id limit {limit}", {}
+        )
+        return {
+            "kind": "proposals",
+            "count": row[0] if row else 0,
+            "what": "lessons that what happened speaks for, and nobody has taken up",
+            "do": "decklog memory accept ID, or: decklog memory dismiss ID",
+            "found": [{"id": proposal_id, "body": body} for proposal_id, body in rows],
         }
 
     def _wrong(self, name: str, condition: str, what: str, do: str, limit: int) -> "dict[str, Any]":
@@ -164,7 +178,7 @@ class LessonUpkeep(LessonEmbedding):
         newest = self._select(Lesson, f"select * from lessons where {HOLDS} order by created_at desc, id desc limit {_LOOKED_AT}")
         pairs: dict[frozenset[str], dict[str, Any]] = {}
         for lesson in newest:
-            for other in self._near(lesson):
+            for other in self._near(lesson.body, lesson.project):
                 pair = frozenset((lesson.id, other.id))
                 if other.id != lesson.id and pair not in pairs and similarity.nearness(lesson.body, other.body) >= _NEARLY_EQUAL:
                     pairs[pair] = {"lessons": [lesson.id, other.id], "bodies": [lesson.body, other.body]}

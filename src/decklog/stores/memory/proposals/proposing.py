@@ -1,0 +1,330 @@
+"""Proposing: lessons are found in what happened, kept with their proof, and taken up or dismissed.
+
+Every stream has a mark up to which it was looked through, so that no write waits for it: whoever looks, moves the marks.
+"""
+
+from hashlib import sha256
+
+from decklog.db.where import Where, enum_of
+from decklog.errors import Conflict
+from decklog.operations import reads_in_steps, writes, writes_in_steps
+from decklog.records import Page
+from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.stores.memory import similarity
+from decklog.stores.memory.error_signatures import signature
+from decklog.stores.memory.indexing import LessonIndex
+from decklog.stores.memory.lesson import Lesson
+from decklog.stores.memory.proposals.proposal import (
+    ENOUGH,
+    MOST_EVIDENCE,
+    Observation,
+    Proposal,
+    ProposalKind,
+    ProposalState,
+    because,
+    confidence_of,
+    is_computed,
+)
+from decklog.stores.memory.upkeep import LessonUpkeep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.records import Record
+
+MARKS = "proposal_marks"
+# So many entries are looked through in one transaction.
+_BATCH = 2000
+# Whoever accepts what has a computed proof.
+BY_PROOF = "proof"
+_SAYS_THE_SAME = 0.8
+_COMPARED = 200
+_NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
+_BEHIND = f"""
+select s.name, s.no, case when at.hash = m.hash then m.seq else 0 end as mark, {_NEWEST} - s.no * {STREAM_SIZE} as newest
+  from streams s
+  left join {MARKS} m on m.stream = s.name
+  left join entries at on at.pos = s.no * {STREAM_SIZE} + m.seq
+ where s.name not in ('@memory', '@ledger', '@workflow')
+"""
+
+
+class LessonProposals(LessonUpkeep):
+    """Proposes lessons that what happened speaks for, and takes them up."""
+
+    @writes_in_steps
+    def propose(self, run_id: str | None = None) -> list[Proposal]:
+        """Look through what happened since the last time, in a run or in all, for lessons; give those that are new or surer.
+
+        They come from checks that were red and then green, attempts that failed and then succeeded, blockers that came again,
+        fixes that a test holds, reviews that turned something down, and what people wrote. What one agent alone said is none.
+        """
+        if self._db.read_only or self._db.is_reading:
+            return []
+        changed: dict[str, Proposal] = {}
+        while self._db.read(lambda: self._behind(run_id)):
+            for proposal in self._db.write(lambda: self._step(run_id)):
+                changed[proposal.id] = proposal
+        shown = (ProposalState.OPEN, ProposalState.ACCEPTED)
+        return [proposal for proposal in changed.values() if proposal.state in shown]
+
+    @reads_in_steps
+    def proposals(
+        self,
+        *,
+        state: ProposalState = ProposalState.OPEN,
+        kind: ProposalKind | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Proposal]:
+        """List lessons that are proposed, each with the entries that show it; the surest first."""
+        self.propose()
+        where = Where(Proposal)
+        where.equal(state=enum_of(ProposalState, state, "state"), kind=kind and enum_of(ProposalKind, kind, "kind"))
+        order = ("confidence", "proposed_at", "id")
+        return self._db.read(lambda: self._page(Proposal, where, order=order, limit=limit, after=after, descending=True))
+
+    @writes
+    def accept(
+        self,
+        proposal_id: str,
+        *,
+        body: str | None = None,
+        topic: str | None = None,
+        by: str | None = None,
+        reason: str | None = None,
+    ) -> Lesson:
+        """Take up a proposed lesson, in its own words or in those of BODY; the entries that show it are its evidence."""
+        self._alone()
+        proposal = self._fetch(Proposal, proposal_id)
+        if proposal.state is ProposalState.ACCEPTED and proposal.lesson_id is not None:
+            return self._fetch(Lesson, proposal.lesson_id).marked_already()
+        lesson = self._learn(proposal, body or proposal.body, topic or proposal.topic)
+        self._decide_proposal(proposal, ProposalState.ACCEPTED, by, reason, lesson.id)
+        return lesson
+
+    @writes
+    def dismiss(self, proposal_id: str, *, by: str | None = None, reason: str | None = None) -> Proposal:
+        """Turn a proposed lesson down: it is not proposed again, however often it is seen."""
+        self._alone()
+        proposal = self._fetch(Proposal, proposal_id)
+        if proposal.state is ProposalState.DISMISSED:
+            return proposal.marked_already()
+        if proposal.state is ProposalState.ACCEPTED:
+            raise Conflict(
+                f"proposal {proposal_id} is lesson {proposal.lesson_id} already",
+                hint=f"Put the lesson aside: decklog memory retire {proposal.lesson_id}",
+                id=proposal_id,
+                state=proposal.state,
+            )
+        return self._decide_proposal(proposal, ProposalState.DISMISSED, by, reason, None)
+
+    # Looking through what happened
+
+    def _behind(self, run_id: str | None) -> "list[tuple[str, int, int, int]]":
+        """List the streams that have entries after their mark: name, number, mark and newest entry."""
+        some, bound = (" and s.name in (:run_id, '@desk')", {"run_id": run_id}) if run_id is not None else ("", {})
+        _, rows = self._db.rows(f"select * from ({_BEHIND}{some}) b where b.newest > b.mark order by b.no", bound)
+        return [(name, number, mark, newest) for name, number, mark, newest in rows]
+
+    def _step(self, run_id: str | None) -> list[Proposal]:
+        """Look through so many entries, of however many streams."""
+        from decklog.stores.memory.proposals.sources import Sources
+
+        self._alone()
+        changed, left, sources = [], _BATCH, Sources(self._db)
+        with LessonIndex(self._db).following():
+            for stream, number, mark, newest in self._behind(run_id):
+                end, start = min(newest, mark + left), number * STREAM_SIZE
+                seen = list(sources.between(start + mark, start + end))
+                changed += [proposal for one in seen if (proposal := self._take_in(one)) is not None]
+                self._move_mark(stream, start + end)
+                left -= end - mark
+                if left <= 0:
+                    break
+        return changed
+
+    def _move_mark(self, stream: str, position: int) -> None:
+        self._db.count(
+            f"""
+            insert into {MARKS} (stream, seq, hash)
+            select :stream, e.seq, e.hash from entries e where e.pos = :position
+            on conflict (stream) do update set seq = excluded.seq, hash = excluded.hash
+            """,
+            {"stream": stream, "position": position},
+        )
+
+    def _take_in(self, seen: Observation) -> Proposal | None:
+        """Add what was seen to the proposal that it shows, or make one of it; None where that was known."""
+        known = self._proposed(seen)
+        if known is None:
+            proposal = self._add_proposal(seen)
+        elif len(known.evidence) >= MOST_EVIDENCE or any(one["refs"] == list(seen.refs) for one in known.evidence):
+            return None
+        else:
+            proposal = self._seen_again(known, seen)
+        evidence: Any = proposal.evidence
+        if proposal.state is ProposalState.OPEN and is_computed(evidence) and not self._is_contradicted(proposal):
+            lesson = self._learn(proposal, proposal.body, proposal.topic)
+            return self._decide_proposal(proposal, ProposalState.ACCEPTED, BY_PROOF, because(evidence), lesson.id)
+        return proposal
+
+    def _proposed(self, seen: Observation) -> Proposal | None:
+        """Find the proposal that says this already, in whatever words."""
+        found = self._select(Proposal, "select * from proposals where subject = :subject", subject=_subject(seen))
+        if found:
+            return found[0]
+        near = self._select(
+            Proposal,
+            f"""
+            select * from proposals
+             where kind = :kind and state in ('gathering', 'open')
+             order by seen_at desc, id desc
+             limit {_COMPARED}
+            """,
+            kind=seen.kind,
+        )
+        return next((one for one in near if _say_the_same(one.body, seen.body)), None)
+
+    def _add_proposal(self, seen: Observation) -> Proposal:
+        evidence, now = [seen.evidence()], self._now()
+        known = self._known_lesson(seen)
+        confidence = confidence_of(evidence)
+        proposed = ProposalState.OPEN if confidence >= ENOUGH else ProposalState.GATHERING
+        return self._add(
+            Proposal,
+            note=seen.body,
+            id=self._ids.new("proposal"),
+            kind=seen.kind,
+            subject=_subject(seen),
+            topic=seen.topic,
+            body=seen.body,
+            payload=seen.payload,
+            state=proposed if known is None else ProposalState.KNOWN,
+            confidence=confidence,
+            because=because(evidence),
+            evidence=evidence,
+            run_id=seen.run_id,
+            task_id=seen.task_id,
+            lesson_id=known and known.id,
+            proposed_at=now,
+            seen_at=now,
+        )
+
+    def _known_lesson(self, seen: Observation) -> Lesson | None:
+        """Find the lesson that says this already, whether it holds or was put aside."""
+        body, _ = self._db.values.text("body", seen.body)
+        same = self._same(seen.topic, None, body)
+        near = () if same else (one for one in self._near(body, None) if _say_the_same(one.body, body))
+        return same or next(iter(near), None)
+
+    def _seen_again(self, known: Proposal, seen: Observation) -> Proposal:
+        evidence: list[Any] = [*known.evidence, seen.evidence()]
+        confidence = confidence_of(evidence)
+        is_shown = known.state is ProposalState.GATHERING and confidence >= ENOUGH
+        if known.state is ProposalState.ACCEPTED and known.lesson_id is not None:
+            self._confirm(self._fetch(Lesson, known.lesson_id), seen)
+        return self._change(
+            Proposal,
+            known.id,
+            """
+            update proposals
+               set evidence = :evidence, confidence = :confidence, because = :because, seen_at = :now, state = :state
+             where id = :id and state = :was
+            returning *
+            """,
+            note="seen again",
+            evidence=evidence,
+            confidence=confidence,
+            because=because(evidence),
+            now=self._now(),
+            state=ProposalState.OPEN if is_shown else known.state,
+            was=known.state,
+        )
+
+    # Taking up
+
+    def _learn(self, proposal: Proposal, body: str, topic: str) -> Lesson:
+        """Learn what a proposal says, with the entries that show it."""
+        payload = proposal.payload if topic == proposal.topic else {}
+        return self.remember(
+            topic,
+            body,
+            payload=payload,
+            confidence=proposal.confidence,
+            source_kind="proposal",
+            source_id=proposal.id,
+            run_id=proposal.run_id,
+            task_id=proposal.task_id,
+            refs=proposal.refs,
+            key=f"proposal:{proposal.id}",
+        )
+
+    def _confirm(self, lesson: Lesson, seen: Observation) -> None:
+        """Count a lesson as seen once more; one that was put aside stays so."""
+        given = {
+            "body": lesson.body,
+            "payload": {},
+            "scope": {},
+            "confidence": lesson.confidence,
+            "source_kind": "proposal",
+            "source_id": None,
+            "run_id": seen.run_id,
+            "task_id": seen.task_id,
+        }
+        self._see(self._count(lesson, given), given, list(seen.refs), None, again=True)
+
+    def _is_contradicted(self, proposal: Proposal) -> bool:
+        return any(similarity.contradiction(proposal.body, other.body) for other in self._near(proposal.body, None))
+
+    def _decide_proposal(
+        self, proposal: Proposal, state: ProposalState, by: str | None, reason: str | None, lesson_id: str | None
+    ) -> Proposal:
+        return self._change(
+            Proposal,
+            proposal.id,
+            """
+            update proposals set state = :state, decided_at = :now, decided_by = :by, reason = :reason, lesson_id = :lesson_id
+             where id = :id and state = :was
+            returning *
+            """,
+            note=reason or f"{state}",
+            state=state,
+            now=self._now(),
+            by=by,
+            reason=reason,
+            lesson_id=lesson_id,
+            was=proposal.state,
+        )
+
+    # What is derived
+
+    def audit(self, record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+        """Name marks that stand at no entry of the journal, and whatever is wrong with the lessons."""
+        yield from super().audit(record_classes)
+        strange = f"""
+            select m.stream from {MARKS} m
+             where not exists (select 1 from streams s join entries e on e.pos = s.no * {STREAM_SIZE} + m.seq
+                                where s.name = m.stream and e.hash = m.hash)
+             order by m.stream
+        """
+        for (stream,) in self._db.each_as_is(strange, {}):
+            what = f"{stream} was looked through for lessons up to an entry that is not in the journal"
+            yield {"what": what, "table": MARKS, "record_id": str(stream), "column": "seq, hash"}
+
+    def _derive_anew(self) -> None:
+        super()._derive_anew()
+        # What was seen before is known by its entries, so that nothing is proposed twice.
+        self._db.count(f"delete from {MARKS}", {})
+
+
+def _subject(seen: Observation) -> str:
+    """Name what an observation is about, so that it is known again."""
+    about = signature(seen.about).casefold() if seen.topic == "failure_patterns" else " ".join(similarity.essence_of(seen.about))
+    return f"{seen.kind}:{sha256(about.encode(errors='surrogatepass')).hexdigest()[:32]}"
+
+
+def _say_the_same(one: str, other: str) -> bool:
+    return similarity.nearness(one, other) >= _SAYS_THE_SAME and similarity.contradiction(one, other) is None

@@ -1,0 +1,288 @@
+"""Where proposals come from: checks, attempts, blockers, fixes, reviews and what people said, read from entries."""
+
+import re
+
+from decklog.stores.journal.rows import COLUMNS, load
+from decklog.stores.memory.error_signatures import signature
+from decklog.stores.memory.proposals.proposal import Observation, ProposalKind, ShownBy
+from decklog.stores.memory.tokens import words_of
+from decklog.values import from_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeGuard
+
+    from decklog.db.base import Database
+    from decklog.stores.journal.entry import Entry
+
+_LONGEST = 400
+_MOST_LOOKED_AT = 50
+# Fewer words than these say nothing that anybody could follow.
+_LEAST_TOLD = 3
+_ADVICE = re.compile(
+    r"\b(always|never|do not|don['’]t|must|should|instead|rather than|prefer|avoid|make sure|stop|only|use|keep"
+    r"|needs? to|ha(?:s|ve) to)\b",
+    re.IGNORECASE,
+)
+# Of tasks, what ended badly or ended well after it had not; what is kept beside its entry is looked at too. Nothing here is
+# indexed by the table's name alone: so both engines read the entries between the positions.
+_TELLING = f"""
+select {", ".join(f"e.{name}" for name in COLUMNS)}
+  from entries e
+ where e.pos > :start and e.pos <= :end
+   and (e.record_table || '' in ('verdicts', 'approvals', 'messages', 'feedback')
+        or (e.record_table || '' = 'tasks'
+            and (e.payload is null or e.payload like '%"outcome":"failed"%' or e.payload like '%"outcome":"blocked"%'
+                 or (e.payload like '%"outcome":"done"%' and e.payload not like '%"attempts":1,%'))))
+ order by e.pos
+"""
+
+
+class Sources:
+    """Reads what happened for what shows a lesson."""
+
+    def __init__(self, db: "Database") -> None:
+        self._db = db
+        self._read: dict[str, Callable[[Entry, dict[str, Any], dict[str, Any]], Observation | None]] = {
+            "verdicts": self._of_verdict,
+            "tasks": self._of_task,
+            "approvals": self._of_approval,
+            "messages": self._of_message,
+            "feedback": self._of_feedback,
+        }
+
+    def between(self, start: int, end: int) -> "Iterator[Observation]":
+        """Give what the entries after one position up to another show."""
+        for row in self._db.rows(_TELLING, {"start": start, "end": end})[1]:
+            entry = load(self._db, row)
+            image: Any = entry.payload
+            if isinstance(image, dict) and not image.get("removed"):
+                seen = self._read[str(entry.record_table)](entry, image, self._before(entry))
+                if seen is not None:
+                    yield seen
+
+    def _before(self, entry: "Entry") -> "dict[str, Any]":
+        """Give what a record was before an entry; nothing where the entry is its first, or what was before is gone."""
+        found = self._entries(str(entry.record_table), str(entry.record_id), "and e.seq < :seq", {"seq": entry.seq}, 1)
+        before: Any = found[0].payload if found else None
+        return before if isinstance(before, dict) else {}
+
+    def _entries(self, table: str, record_id: str, also: str, bound: "dict[str, Any]", limit: int) -> "list[Entry]":
+        """List entries of a record, the newest first."""
+        _, rows = self._db.rows(
+            f"""
+            select {", ".join(f"e.{name}" for name in COLUMNS)}
+              from entries e
+             where e.record_table = :record_table and e.record_id = :record_id {also}
+             order by e.seq desc
+             limit {limit}
+            """,
+            {"record_table": table, "record_id": record_id, **bound},
+        )
+        return [load(self._db, row) for row in rows]
+
+    # What checks saw
+
+    def _of_verdict(self, entry: "Entry", verdict: "dict[str, Any]", _before: "dict[str, Any]") -> Observation | None:
+        """Tell what was red in the same piece of work before a check was green."""
+        if verdict["outcome"] != "pass" or (work := self._work_of(verdict.get("task_id"))) is None:
+            return None
+        red = self._red_before(verdict, work)
+        if red is None:
+            return None
+        verdict_id, finding = red
+        first = self._entries("verdicts", verdict_id, "", {}, 1)
+        name = verdict["name"]
+        return Observation(
+            ProposalKind.CHECK,
+            "failure_patterns",
+            f"{name}: {signature(finding)}",
+            f"The check {name} fails on this, look before you end: {_line(finding)}",
+            ShownBy.RED_THEN_GREEN,
+            (*(one.id for one in first), entry.id),
+            work,
+            payload={"error_signature": finding},
+            run_id=verdict["run_id"],
+            task_id=verdict["task_id"],
+        )
+
+    def _red_before(self, verdict: "dict[str, Any]", work: str) -> "tuple[str, str] | None":
+        """Find the last time that a check was red in a piece of work, and what it said first."""
+        _, rows = self._db.rows(
+            f"""
+            select v.id, v.task_id, v.findings from verdicts v
+             where v.run_id = :run_id and v.created_at <= :at and v.name = :name and v.environment = :environment
+               and v.outcome = 'fail'
+             order by v.created_at desc, v.id desc
+             limit {_MOST_LOOKED_AT}
+            """,
+            {
+                "run_id": verdict["run_id"],
+                "at": verdict["created_at"],
+                "name": verdict["name"],
+                "environment": verdict["environment"],
+            },
+        )
+        for verdict_id, task_id, findings in rows:
+            said = [one for one in from_json(findings) if isinstance(one, str) and words_of(one)]
+            if said and self._work_of(task_id) == work:
+                return verdict_id, said[0]
+        return None
+
+    def _work_of(self, task_id: str | None) -> str | None:
+        """Name the piece of work that a task is part of: its rounds are tasks of their own."""
+        row = None if task_id is None else self._db.one("select run_id, inputs from tasks where id = :id", {"id": task_id})
+        if row is None:
+            return None
+        inputs = from_json(row[1])
+        piece = inputs.get("piece") if isinstance(inputs, dict) else None
+        return f"{row[0]}/{piece}" if piece else task_id
+
+    # What attempts showed
+
+    def _of_task(self, entry: "Entry", task: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+        if before.get("state") != "running":
+            return None
+        worker = before.get("worker")
+        if task.get("outcome") == "done":
+            return self._overcome(entry, task, worker)
+        why = task.get("blocker") or task.get("summary")
+        if task.get("outcome") not in ("failed", "blocked") or not _is_telling(why):
+            return None
+        return self._observed(
+            ProposalKind.BLOCKER, entry, task, worker, why, f"Work like this was stopped by: {_line(why)}", ShownBy.STOPPED, ()
+        )
+
+    def _overcome(self, entry: "Entry", task: "dict[str, Any]", worker: str | None) -> Observation | None:
+        """Tell what got a task done that had failed before, where whoever did it said what."""
+        also = """and e.seq < :seq and (e.payload like '%"outcome":"failed"%' or e.payload like '%"outcome":"blocked"%')"""
+        failed = self._entries("tasks", task["id"], also, {"seq": entry.seq}, 1)
+        last: Any = failed[0].payload if failed else {}
+        why, how = last.get("blocker") or last.get("summary"), task.get("summary")
+        if not _is_telling(why) or not _is_telling(how):
+            return None
+        passed = self._db.one(
+            """
+            select v.id from verdicts v
+             where v.run_id = :run_id and v.created_at >= :failed_at and v.task_id = :task_id and v.outcome = 'pass'
+             order by v.created_at, v.id
+             limit 1
+            """,
+            {"run_id": task["run_id"], "failed_at": last["updated_at"], "task_id": task["id"]},
+        )
+        refs = [failed[0].id, *(one.id for one in self._entries("verdicts", passed[0], "", {}, 1))] if passed else [failed[0].id]
+        body = f"{_line(why)}. What got past it: {_line(how)}"
+        proof = ShownBy.CHECKED if passed else ShownBy.SAID
+        return self._observed(ProposalKind.ATTEMPT, entry, task, worker, why, body, proof, refs)
+
+    def _observed(
+        self,
+        kind: ProposalKind,
+        entry: "Entry",
+        task: "dict[str, Any]",
+        worker: str | None,
+        why: str,
+        body: str,
+        proof: ShownBy,
+        refs: "list[str] | tuple[str, ...]",
+    ) -> Observation:
+        return Observation(
+            kind,
+            "failure_patterns",
+            signature(why),
+            body,
+            proof,
+            (*refs, entry.id),
+            self._work_of(task["id"]) or task["id"],
+            worker,
+            {"error_signature": why},
+            task["run_id"],
+            task["id"],
+        )
+
+    # What people said
+
+    def _of_approval(self, entry: "Entry", asked: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+        why = asked.get("rationale")
+        is_turned_down = asked["state"] == "denied" and before.get("state") != "denied" and asked.get("decided_by")
+        if not is_turned_down or not _is_telling(why):
+            return None
+        question = asked.get("question")
+        return Observation(
+            ProposalKind.REVIEW,
+            "review_patterns",
+            why,
+            f"Turned down in a review: {_line(why)}" + (f" (asked: {_line(question)})" if question else ""),
+            ShownBy.SIGNED if asked.get("proof") else self._whose(False),
+            (entry.id,),
+            asked["id"],
+            asked["decided_by"],
+            {"verdict": "rejected", "em_comment": why},
+            asked["run_id"],
+            asked.get("task_id"),
+        )
+
+    def _of_message(self, entry: "Entry", message: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+        if before or message["severity"] == "question":
+            return None
+        return self._correction(entry, message, self._whose(bool(message["is_authorised"])))
+
+    def _of_feedback(self, entry: "Entry", feedback: "dict[str, Any]", before: "dict[str, Any]") -> Observation | None:
+        if not before and feedback.get("message_id") is None:
+            return self._correction(entry, feedback, self._whose(False))
+        cause, test = feedback.get("root_cause"), feedback.get("regression_test_path")
+        if feedback["state"] != "verified" or before.get("state") == "verified" or not _is_telling(cause):
+            return None
+        filed = self._entries("feedback", feedback["id"], "and e.subtype = 'added'", {}, 1)
+        return Observation(
+            ProposalKind.FIX,
+            "failure_patterns",
+            feedback["body"],
+            f"{_line(feedback['body'])}. The cause: {_line(cause)}. The test that holds it: {test}",
+            ShownBy.TESTED,
+            (*(one.id for one in filed), entry.id),
+            feedback["id"],
+            feedback["from_handle"],
+            {
+                "error_signature": feedback["body"],
+                "root_cause": cause,
+                "regression_test_path": test,
+                "feedback_body": feedback["body"],
+            },
+        )
+
+    def _correction(self, entry: "Entry", said: "dict[str, Any]", proof: ShownBy) -> Observation | None:
+        body = said["body"]
+        if not _is_telling(body) or not _ADVICE.search(body) or len(body) > _LONGEST:
+            return None
+        return Observation(
+            ProposalKind.CORRECTION,
+            "em_preferences",
+            body,
+            body,
+            proof,
+            (entry.id,),
+            said["id"],
+            said["from_handle"],
+            {"preference": body},
+            said.get("run_id"),
+            said.get("task_id"),
+        )
+
+    def _whose(self, is_recognised: bool) -> ShownBy:
+        """Say what somebody's word is worth: where a manager is bound, that of others is one more claim."""
+        if is_recognised:
+            return ShownBy.RECOGNISED
+        return ShownBy.SAID if self._db.one("select id from trust_contract", {}) else ShownBy.UNPROVEN
+
+
+def _is_telling(text: str | None) -> "TypeGuard[str]":
+    """Tell whether a text says enough to be followed."""
+    return text is not None and len(set(words_of(text))) >= _LEAST_TOLD
+
+
+def _line(text: str) -> str:
+    """Give a text as one line of bounded length, without the stop at its end."""
+    line = " ".join(text.split()).rstrip(".")
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
