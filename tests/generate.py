@@ -13,6 +13,7 @@ from tests.reference import errors_md, python_md
 DOCS = Path(__file__).parent.parent / "docs"
 POLICY = DOCS.parent / "src/decklog/tools/policy"
 SHIPPED = POLICY / "shipped.json"
+CHECKSUMS = DOCS.parent / "src/decklog/db/checksums.py"
 ASYNC_TYPES = DOCS.parent / "src/decklog/aio/typed.pyi"
 
 
@@ -50,6 +51,18 @@ def _postgres_steps() -> list[str]:
     from decklog.db import schema
 
     return [f"-- {step.name}\n\n{schema.text_of(step, 'postgres')}" for step in schema.steps("postgres")]
+
+
+def checksums_py() -> str:
+    """Give the digest of each shipped migration, by engine and name."""
+    from decklog.db import schema
+
+    parts = ['"""The digests of the shipped migrations, by engine and name. Written by `make docs`; a test keeps them true."""']
+    lines = ["CHECKSUMS = {"]
+    for engine in ("sqlite", "postgres"):
+        rows = [f'        "{step.name}": "{schema.digested(step, engine)}",' for step in schema.steps(engine)]
+        lines += [f'    "{engine}": {{', *rows, "    },"]
+    return "\n\n".join([*parts, "\n".join([*lines, "}"])]) + "\n"
 
 
 def cli_md() -> str:
@@ -162,6 +175,7 @@ def documents() -> dict[Path, str]:
         DOCS / "cli.md": cli_md(),
         DOCS / "reference/errors.md": errors_md(),
         DOCS / "reference/python.md": python_md(),
+        CHECKSUMS: checksums_py(),
         SHIPPED: shipped_json(),
         ASYNC_TYPES: async_types(),
     }

@@ -7,7 +7,18 @@ import pytest
 
 from decklog.operations import Operation
 from tests.every import every
-from tests.generate import ASYNC_TYPES, DOCS, SHIPPED, async_types, cli_md, documents, schema_sql, shipped_json
+from tests.generate import (
+    ASYNC_TYPES,
+    CHECKSUMS,
+    DOCS,
+    SHIPPED,
+    async_types,
+    checksums_py,
+    cli_md,
+    documents,
+    schema_sql,
+    shipped_json,
+)
 from tests.reference import errors_md, python_md
 from tests.registry import named, operations
 
@@ -20,6 +31,7 @@ from tests.registry import named, operations
         (errors_md, DOCS / "reference/errors.md"),
         (python_md, DOCS / "reference/python.md"),
         (shipped_json, SHIPPED),
+        (checksums_py, CHECKSUMS),
         (async_types, ASYNC_TYPES),
     ],
 )

@@ -1,10 +1,10 @@
 """Identifiers: a typed prefix and a time-ordered part, growing within a process."""
 
 import os
-import re
 from _thread import allocate_lock
 
 from decklog.clock import Clock
+from decklog.prepared import prepared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,40 +13,54 @@ if TYPE_CHECKING:
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _RANDOM_BITS = 80
-_KINDS = (
-    *(
-        "apr",
-        "art",
-        "budget",
-        "charge",
-        "chk",
-        "comment",
-        "contradiction",
-        "edit",
-        "eff",
-        "fb",
-        "learning",
-        "lesson",
-        "log",
-        "msg",
-        "note",
-        "out",
-        "pkg",
-        "proc",
-    ),
-    *("reservation", "rule", "run", "sched", "sighting", "task", "tc", "use", "verdict", "wf"),
+_KINDS = frozenset(
+    (
+        *(
+            "apr",
+            "art",
+            "budget",
+            "charge",
+            "chk",
+            "comment",
+            "contradiction",
+            "edit",
+            "eff",
+            "fb",
+            "learning",
+            "lesson",
+            "log",
+            "msg",
+            "note",
+            "out",
+            "pkg",
+            "proc",
+            "proposal",
+        ),
+        *("reservation", "rule", "run", "sched", "sighting", "task", "tc", "use", "verdict", "wf"),
+    )
 )
-# An id that was made here, in this process or another one: it holds no secret, and need not be looked through for one.
-OURS = re.compile(rf"(?:{'|'.join(_KINDS)})_[0-7][{_ALPHABET}]{{25}}")
 # What model providers and agents call their answers, calls and sessions, and the keys that entries have by them: a plain word, a
 # number that nobody chose. Long as they are, none of them is a secret, and there are three in every entry of a session.
 _THEIR_NUMBER = r"(?:(?:toolu|msg|req|call|resp)_[0-9A-Za-z]{8,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
-THEIRS = re.compile(rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?")
-MOST_THEIRS = 160
+_theirs = prepared(rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?")
+_MOST_THEIRS = 160
 # One of them as a whole string of a JSON text.
-THEIRS_QUOTED = re.compile(rf'"{_THEIR_NUMBER}"')
-# Where the mark between an id's kind and its number stands.
-MARK_PLACE = slice(-27, -26)
+_theirs_quoted = prepared(rf'"{_THEIR_NUMBER}"')
+
+
+def is_ours(text: str) -> bool:
+    """Tell whether a text is an id that was made here, in this process or another one: it holds no secret."""
+    return text[-27:-26] == "_" and text[:-27] in _KINDS and text[-26] in "01234567" and not text[-25:].strip(_ALPHABET)
+
+
+def is_theirs(text: str) -> bool:
+    """Tell whether a text is what a provider or an agent calls an answer, a call or a session."""
+    return len(text) <= _MOST_THEIRS and " " not in text and ("_" in text or "-" in text) and bool(_theirs.fullmatch(text))
+
+
+def without_theirs(text: str) -> str:
+    """Give a JSON text with the word `id` for each such name that is a whole string of it."""
+    return _theirs_quoted.sub('"id"', text)
 
 
 def _base32(number: int) -> str:

@@ -1,7 +1,6 @@
 """Marks a store's methods as operations; every surface is derived from what is marked here."""
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial, wraps
 
 from decklog.errors import Denied, Invalid, LeaseLost
@@ -28,18 +27,29 @@ _late: "ContextVar[bool]" = ContextVar("decklog_late", default=False)
 _TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS, without importing inspect for it
 
 
-@dataclass(frozen=True)
 class Operation:
     """One verb of one store: what it is called, whether it writes, and who may call it."""
 
-    name: str
-    writes: bool
-    manager_only: bool
-    function: "Callable[..., Any]"
-    # How it runs: in one `read` or `write`, in transactions of its own (`none`), or step by step (`answer`, `follow`).
-    through: str = "none"
-    # Begins a verb that runs step by step, for callers who take the steps themselves.
-    steps: "Callable[..., Generator[Any, Any, Any]] | None" = None
+    __slots__ = ("function", "manager_only", "name", "steps", "through", "writes")
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        writes: bool,
+        manager_only: bool,
+        function: "Callable[..., Any]",
+        through: str = "none",
+        steps: "Callable[..., Generator[Any, Any, Any]] | None" = None,
+    ) -> None:
+        self.name = name
+        self.writes = writes
+        self.manager_only = manager_only
+        self.function = function
+        # How it runs: in one `read` or `write`, in transactions of its own (`none`), or step by step (`answer`, `follow`).
+        self.through = through
+        # Begins a verb that runs step by step, for callers who take the steps themselves.
+        self.steps = steps
 
     @property
     def summary(self) -> str:

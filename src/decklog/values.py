@@ -1,14 +1,14 @@
 """Values on their way to a column: checked, redacted, and written as text or JSON. The one place where that is done."""
 
 import json
-import re
 from datetime import datetime
 from enum import Enum
 
 from decklog import redact
 from decklog.clock import to_text
 from decklog.errors import Invalid, TooLarge
-from decklog.ids import MARK_PLACE, MOST_THEIRS, OURS, THEIRS, THEIRS_QUOTED
+from decklog.ids import is_ours, is_theirs, without_theirs
+from decklog.prepared import prepared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 200
 # An escaped NUL, but not an escaped backslash before the letters u0000.
-_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_NUL = prepared(r"(?<!\\)(?:\\\\)*\\u0000")
 _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
 _SHORT_JSON = 2048
@@ -114,9 +114,7 @@ class Values:
         """Check and redact one text."""
         if type(value) is not str:
             value = str.__str__(value)  # a member of an enumeration is kept as its plain text
-        if value in self._clean or (value[MARK_PLACE] == "_" and OURS.fullmatch(value)):
-            return value, False
-        if len(value) <= MOST_THEIRS and THEIRS.fullmatch(value):
+        if value in self._clean or is_ours(value) or is_theirs(value):
             return value, False
         if not value.isascii():
             self._unicode(name, value)
@@ -181,7 +179,7 @@ class Values:
         if len(text) > _SHORT_JSON:
             return redact.may_hold_secret(text)
         # The names stay, and a name decides whatever the value looks like.
-        text = THEIRS_QUOTED.sub('"id"', text)
+        text = without_theirs(text)
         if text in self._clean:
             return False
         if redact.may_hold_secret(text):

@@ -7,9 +7,9 @@ import fcntl
 import json
 import os
 import time
-from hashlib import sha256
 
 from decklog.caller.worker import Process
+from decklog.digests import sha256
 from decklog.errors import Busy, Denied
 
 TYPE_CHECKING = False

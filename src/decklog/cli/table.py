@@ -1,9 +1,8 @@
 """Tables for people. On a terminal: the columns that tell most, as many as fit."""
 
-import re
-
 from decklog.cli import terminal
 from decklog.cli.styles import DIM, of_word, painted
+from decklog.prepared import prepared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
 _WIDEST = 60
 _NARROW = 24
 _GAP = 2
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{6}Z")
+_TIME = prepared(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{6}Z")
 
 # What a person looks for first; the other columns follow in the order of the record.
 _FIRST = (

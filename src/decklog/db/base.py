@@ -1,8 +1,8 @@
 """What the stores know of a database: statements with named parameters, inside one transaction."""
 
-import re
 from abc import ABC, abstractmethod
 
+from decklog.prepared import prepared
 from decklog.values import Values
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Row = tuple[Any, ...]
 
 
-PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+PARAMETER = prepared(r"(?<![:\w]):([a-z_]\w*)")
 
 
 class Database(ABC):

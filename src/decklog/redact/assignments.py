@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from decklog.prepared import prepared
 from decklog.redact import cookies, phrases, sections, values
 from decklog.redact.names import kind_of
 from decklog.redact.patterns.pattern import Pattern
-from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import STOP_WORDS
 from decklog.redact.verdicts import Head, is_secret
 from decklog.redact.view import Found, View

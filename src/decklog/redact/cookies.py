@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from decklog.prepared import prepared
 from decklog.redact import values
 from decklog.redact.patterns.pattern import Pattern
-from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import word_set
 from decklog.redact.view import Found, View
 

@@ -3,9 +3,9 @@
 from binascii import Error, a2b_base64
 from bisect import bisect_right
 
+from decklog.prepared import prepared
 from decklog.redact.finder import find_all
 from decklog.redact.patterns.pattern import Pattern, Span
-from decklog.redact.patterns.prepared import prepared
 from decklog.redact.view import Found, View, looked_through
 
 # Four characters that decode to three bytes of ASCII text: almost nothing else has this shape by chance.

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from decklog.prepared import prepared
 from decklog.redact import assignments, phrases, told, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
-from decklog.redact.patterns.prepared import prepared
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED, TOOLS
 from decklog.redact.view import Found, View

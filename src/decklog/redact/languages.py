@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from decklog.prepared import prepared
 from decklog.redact import lookalikes, phrases, values
 from decklog.redact.patterns.pattern import Span
-from decklog.redact.patterns.prepared import prepared
 from decklog.redact.view import Found, View
 
 # The bytes that the matcher reads have a question mark for every letter that one alphabet lacks.

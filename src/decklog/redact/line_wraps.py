@@ -1,9 +1,9 @@
 """Tokens that a terminal or an editor broke across lines."""
 
+from decklog.prepared import prepared
 from decklog.redact import values
 from decklog.redact.finder import may_be_marked
 from decklog.redact.patterns.pattern import Span
-from decklog.redact.patterns.prepared import prepared
 from decklog.redact.rules.table import RULES
 from decklog.redact.view import View, pieced, to_bytes
 

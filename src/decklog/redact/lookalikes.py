@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from decklog.redact.patterns.prepared import prepared
+from decklog.prepared import prepared
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 _BRACKETED_WORD = prepared(r"[\[(]([a-z]{4,})[\])]")

@@ -1,6 +1,6 @@
 """Which names announce a secret: `DB_PASSWORD`, `accessToken`, but not `max_tokens` or `primary_key`."""
 
-from decklog.redact.patterns.prepared import prepared
+from decklog.prepared import prepared
 from decklog.redact.placeholders import word_set
 
 _CAMEL = prepared(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])")

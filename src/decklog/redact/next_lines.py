@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from decklog.prepared import prepared
 from decklog.redact import lookalikes, phrases, values
 from decklog.redact.names import kind_of
-from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import BENIGN_WORDS, word_set
 from decklog.redact.view import Found, View
 

@@ -1,6 +1,6 @@
 """Values of several words: a phrase to get in by, or a sentence, a label or a message about one."""
 
-from decklog.redact.patterns.prepared import prepared
+from decklog.prepared import prepared
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 # Words of English that talk about a secret, or of what a program prints instead of one.

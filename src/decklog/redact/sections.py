@@ -1,6 +1,6 @@
 """The section that a setting stands in: a key under one that is about signing is a secret."""
 
-from decklog.redact.patterns.prepared import prepared
+from decklog.prepared import prepared
 
 _REACH = 320
 _ABOUT_SIGNING = prepared(r"(?i)jwt|token|auth|sign|hmac|encrypt|crypto|cipher|cookie|session|security|aes")

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from decklog.prepared import prepared
 from decklog.redact import lookalikes, phrases, values
-from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 _QUOTE = r"[\"'`]?"

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from decklog.prepared import prepared
 from decklog.redact import languages, lookalikes, next_lines, values
 from decklog.redact.patterns.pattern import Pattern, Span
-from decklog.redact.patterns.prepared import prepared
 from decklog.redact.tellings import TELLINGS
 from decklog.redact.view import Found, View
 

@@ -3,9 +3,9 @@
 import re
 from binascii import a2b_base64
 
+from decklog.prepared import prepared
 from decklog.redact.lookalikes import is_foreign_label
 from decklog.redact.names import kind_of
-from decklog.redact.patterns.prepared import prepared
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 _MASK = frozenset("*xX.•-_#?0…●•· ")

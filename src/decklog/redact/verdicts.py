@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from decklog.prepared import prepared
 from decklog.redact import lookalikes, phrases, values
-from decklog.redact.patterns.prepared import prepared
 
 _DOUBTFUL = ("key", "credential", "auth")
 _VERBS = ("auth", "pat", "key")

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import NamedTuple
 
-from decklog.redact.patterns.prepared import prepared
+from decklog.prepared import prepared
 
 # Each alternative starts with a literal, which is what lets `re` skip quickly to the next candidate.
 # The runs of backslashes are taken whole: whatever the depth of the JSON, what remains stays balanced.

@@ -1,7 +1,8 @@
 """What an agent asks a person about: a question, or the exact content of a file."""
 
 import os
-from hashlib import sha256
+
+from decklog.digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Who is acting: the agent, task and group that entries are attributed to when a call does not say, and under which proof."""
 
 from contextvars import ContextVar
-from hashlib import sha256
+
+from decklog.digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

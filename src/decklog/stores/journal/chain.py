@@ -1,10 +1,9 @@
 """The hash chain of a stream: how an entry is written down to be hashed. `docs/journal.md` is this file in words."""
 
-from dataclasses import dataclass
-from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 
+from decklog.digests import sha256
 from decklog.errors import Damaged
 from decklog.stores.journal.rows import COLUMNS
 from decklog.values import from_json
@@ -160,15 +159,15 @@ def flawed(row: "Row", what: str) -> Damaged:
     return unusable(row, why)
 
 
-@dataclass(frozen=True)
 class Stretch:
     """Rows of one stream, each of which follows from the one before it, and the hash that the first follows from."""
 
-    stream: str
-    previous: str
-    rows: "list[Row]"
-    # What records became, by the numbers of the entries that tell so. Read here, since whoever writes them has more to do.
-    images: "dict[int, Any]"
+    def __init__(self, stream: str, previous: str, rows: "list[Row]", images: "dict[int, Any]") -> None:
+        self.stream = stream
+        self.previous = previous
+        self.rows = rows
+        # What records became, by the numbers of the entries that tell so. Read here, since whoever writes them has more to do.
+        self.images = images
 
     @classmethod
     def checked(cls, stream: str, previous: str, rows: "list[Row]") -> "Stretch":

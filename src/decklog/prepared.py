@@ -1,17 +1,19 @@
-"""Patterns of the standard library that are compiled when they are first asked for.
+"""Patterns that are compiled when they are first asked for.
 
-Redaction has well over a hundred of them, and a call of the command line needs a few: compiling them all costs more than the
-rest of such a call.
+A call of the command line needs few of the hundreds that there are, and compiling them costs more than the rest of such a call.
 """
 
 import re
-from typing import AnyStr, cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import AnyStr
 
 _ASKED = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub")
 
 
 class _Prepared:
-    def __init__(self, source: str | bytes, flags: int) -> None:
+    def __init__(self, source: "str | bytes", flags: int) -> None:
         self._source, self._flags = source, flags
 
     def __getattr__(self, name: str) -> object:
@@ -21,6 +23,6 @@ class _Prepared:
         return getattr(compiled, name)
 
 
-def prepared(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+def prepared(source: "AnyStr", flags: int = 0) -> "re.Pattern[AnyStr]":
     """Give what can be asked like the compiled pattern."""
-    return cast("re.Pattern[AnyStr]", _Prepared(source, flags))
+    return _Prepared(source, flags)  # type: ignore[return-value]

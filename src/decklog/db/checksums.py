@@ -1,0 +1,36 @@
+"""The digests of the shipped migrations, by engine and name. Written by `make docs`; a test keeps them true."""
+
+CHECKSUMS = {
+    "sqlite": {
+        "0001_first": "cf1cdc82170adc9de5fef9137523352d60dcf994c41be1ebb6f3393288337acb",
+        "0002_exact": "45207a5393dae89552caf167b20bc572ef25a88451057864da408657a2011a45",
+        "0003_ready": "9432a0c55dd09962d043d4c6d222622eacbf1a50706d84e85a4d65e680e01372",
+        "0004_recall": "dd4b1ccf5660bf6290de81ce15b2a923c56c4900e931118d8b37ae6a6e201c02",
+        "0005_task_entries": "6ccd78dd4081438d265517308258fc5a5d9e0dc4ce706eac378826004196d8df",
+        "0006_overview": "01b5e6f568ee195d38c0e0d65600dc531eaf8e2b8318badf180e7e2271235bb4",
+        "0007_answers": "f62df43ea5617671cf4e13ba92b033bd16d11356e4f2927186acc69078e9b0e1",
+        "0008_planning": "5ef63193848950ac247953009e0183f53cc3959316b0f5a0905ea3c9b4b3f169",
+        "0009_views": "40cacc218c970391d71d09efcc7d42411c2dec76e6c47e99e15d8e32cce3718c",
+        "0010_verdicts": "0136df14937d76188bac4b9214b7d184c374a01f96a1502d62a44f1793ed4c8f",
+        "0011_days": "7bbcc6083fd9b63ad1def3cfeb5df12cdf1b5ce6a2be723ce989f2a7b0bbd6d0",
+        "0012_assigned": "7b224c4a071fd5f20a1e61cac2a04797af1d8ee60e3ac2955606047061b71d33",
+        "0013_gates": "f1a356c1a716815010864f7950331a73232e9cc413d0de3f46f13062b230a63c",
+        "0016_proposals": "850fe60a2b18f47d67cb7ca99637edbc3cc256ad3e13ad74930b82ee81dacbf4",
+    },
+    "postgres": {
+        "0001_first": "1f355fe4ab5a16cab9dbd0c4b635bcb78b281112b22476bb2764d28bf27a7550",
+        "0002_exact": "45207a5393dae89552caf167b20bc572ef25a88451057864da408657a2011a45",
+        "0003_ready": "35ac6fa9d6a7c9558f87c67537d58f833df46ebc04251e10e13c0493b5fb00bd",
+        "0004_recall": "54fe17ea734ec0e372f4e70d0cdb3d983864b413d0c090dce78c772a2d7f3f80",
+        "0005_task_entries": "6ccd78dd4081438d265517308258fc5a5d9e0dc4ce706eac378826004196d8df",
+        "0006_overview": "31cc08ac7850b936b4c449d61c247d45f800a5a0b663ea24cad7935920fcdf20",
+        "0007_answers": "d4d684a9dc67e340082acd9a5ae22c8d16c2a6cf10fcadaeb70df4cbf0886330",
+        "0008_planning": "b47eca3ac898c3fa5ac2fa25c9c9ba6380156ea6426f9efc8951cbfb5045048a",
+        "0009_views": "f8ea8b705cb5e9f9f67911202f9867a978cacb278a07f59ee2c83f74d16e9bfd",
+        "0010_verdicts": "6c72c3f79c579d4975bcc4bdcee0976a4fc15c9b8c6274fa892bc9844dd582d1",
+        "0011_days": "477fc8efc2fefa333cdbf847fa614404f82eca450e3bcddacd511a84b620ac15",
+        "0012_assigned": "bb39d0a30e21beded77535c3997f0754edf94c5ed2087891808519bf643354b1",
+        "0013_gates": "ab0b217f7bab63704cbbd9e48f48716e8c57b96d6d4cf2abf6829712e95c24c8",
+        "0016_proposals": "ed21a9418a40dd8062d3acf6739f8597c76a5302646e3e0b111a7bcf6e602f85",
+    },
+}

@@ -1,0 +1,27 @@
+"""SHA-256, without loading a cryptographic library for the few digests of a short call."""
+
+try:
+    from _sha2 import sha256 as _plain  # type: ignore[import-not-found]
+except ImportError:  # before Python 3.12
+    try:
+        from _sha256 import sha256 as _plain  # type: ignore[import-not-found]
+    except ImportError:
+        from hashlib import sha256 as _plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+# The library is twice as fast on short texts and ten times on long ones, and takes as long to load as a thousand short digests.
+_LONG = 65_536
+_few = iter(range(500))
+
+
+def sha256(data: bytes) -> "_Hash":
+    """Hash some bytes."""
+    if len(data) < _LONG and next(_few, None) is not None:
+        found: _Hash = _plain(data)
+        return found
+    from hashlib import sha256 as fast
+
+    return fast(data)
