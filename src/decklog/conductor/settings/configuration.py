@@ -32,6 +32,8 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "tests": ("paths",),
     "protect": ("paths",),
 }
+# What others read in the same file: models and who asks them, prompts, and the review of changes.
+_OF_OTHERS = ("models", "calls", "prompt", "review")
 # Enough for a repository in Python, and what others change is easy to see.
 _SMALLEST = """
   [agents.worker]
@@ -100,7 +102,7 @@ def parse(content: bytes) -> Configuration:
         table = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise Invalid(f"{NAME} is not TOML: {problem}", hint="Mend it and commit it.") from problem
-    _check_names(NAME, table, (*_SECTIONS, "agents", "checks"))
+    _check_names(NAME, table, (*_SECTIONS, "agents", "checks", *_OF_OTHERS))
     for section, names in _SECTIONS.items():
         _check_names(f"[{section}]", _table(table, section), names)
     agents = {name: describe(name, given) for name, given in _table(table, "agents").items()}

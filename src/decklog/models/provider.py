@@ -1,0 +1,44 @@
+"""What the seam needs of whoever answers: one reply to one prompt, with the provider's own figures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from decklog.models.prompt import Prompt
+
+# What is nobody's fault and may be over in a while.
+PASSING = ("quota", "overload")
+# What is nobody's fault either, and needs a person.
+WEATHER = (*PASSING, "login")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What is asked besides the prompt: the form of the answer, and what it may take."""
+
+    schema: Mapping[str, Any]
+    most_output_tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What came back: a text, or the class of error that was met.
+
+    `usage` has the four kinds of tokens, and the cost where the provider tells it; empty where it tells nothing.
+    `retry_seconds` is how long a limit lasts, if that was stated.
+    """
+
+    text: str = ""
+    model: str | None = None
+    usage: Mapping[str, int] = field(default_factory=dict)
+    answer_id: str | None = None
+    error_class: str | None = None
+    error: str = ""
+    retry_seconds: float | None = None
+
+
+class Provider(Protocol):
+    """Answers one prompt at a time. What goes wrong on the way is told in the reply."""
+
+    def reply(self, prompt: Prompt, wish: Wish) -> Reply: ...

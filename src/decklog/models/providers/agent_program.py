@@ -1,0 +1,141 @@
+"""An agent's program as a model: started without a terminal in an empty folder, told everything, asked for JSON."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor import commands
+from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description
+from decklog.conductor.agents.reset_times import stated
+from decklog.conductor.agents.stream import Event, Follower, Reader
+from decklog.conductor.commands import Command, Running
+from decklog.conductor.git.places import remove_folder
+from decklog.errors import DecklogError
+from decklog.models.prompt import Prompt
+from decklog.models.provider import Reply, Wish
+from decklog.tools.sandbox.sandbox import Kind, Sandbox
+
+if TYPE_CHECKING:
+    from decklog.clock import Clock
+
+_LONGEST_WAIT = 0.5
+# The one who asked is gone: nobody would hear the answer.
+_GRACE_SECONDS = 5.0
+_ENDINGS = {"timed_out": "timeout", "lost": "killed", "abandoned": "killed"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentModel:
+    """Answers by a program that a description tells of.
+
+    It sees no file of the repository, and so none of the settings that a change could bring along.
+    """
+
+    description: Description
+    folder: Path
+    clock: "Clock"
+    sandbox: Kind = Kind.AUTO
+    log_file: str | None = None
+
+    def reply(self, prompt: Prompt, wish: Wish) -> Reply:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        scratch = Path(tempfile.mkdtemp(prefix="call-", dir=self.folder))
+        try:
+            return self._reply_in(scratch, f"{prompt.text}\n{_form(wish)}\n", wish)
+        finally:
+            remove_folder(scratch)
+
+    def _reply_in(self, scratch: Path, text: str, wish: Wish) -> Reply:
+        agent, told = self.description, scratch / "prompt.md"
+        told.write_text(text, encoding="utf-8", errors="replace")
+        (scratch / "tree").mkdir()
+        if agent.prompt == "argument" and len(text.encode(errors="replace")) > LONGEST_ARGUMENT:
+            return Reply(error_class="context", error='the prompt is too long for an argument; use prompt = "file"')
+        mark = hashlib.sha256(os.fsencode(scratch)).hexdigest()[:32]
+        try:
+            commands.start(self._command(scratch, told, text, mark, wish))
+        except (DecklogError, OSError) as problem:
+            return Reply(error_class="failed", error=f"{agent.name} can't be started: {problem}")
+        running = Running.find(mark, scratch / "command")
+        assert running is not None
+        while (ended := running.ending()) is None:
+            running.wait(_LONGEST_WAIT)
+        reader = Reader(agent)
+        lines = Follower(scratch / "command").rest()
+        return self._told([event for line in lines if (event := reader.read(line)) is not None], ended)
+
+    def _command(self, scratch: Path, told: Path, text: str, mark: str, wish: Wish) -> Command:
+        agent = self.description
+        values = {"prompt": text, "prompt_file": told, "model": agent.model, "turns": agent.turns, "place": scratch / "tree"}
+        return Command(
+            argv=agent.arguments(values),
+            mark=mark,
+            root=scratch / "tree",
+            folder=scratch / "command",
+            sandbox=Sandbox(
+                kind=self.sandbox,
+                network=agent.network,
+                readable=_expanded((str(told), *agent.readable)),
+                writable=_expanded(agent.writable),
+            ),
+            log_file=self.log_file,
+            env=agent.env,
+            pass_env=agent.pass_env,
+            keeps_home=agent.keeps_home,
+            input=told if agent.prompt == "stdin" else None,
+            timeout_seconds=wish.seconds,
+            grace_seconds=_GRACE_SECONDS,
+        )
+
+    def _told(self, events: Sequence[Event], ended: dict[str, Any]) -> Reply:
+        error = next((event for event in reversed(events) if event.error_class is not None), None)
+        model = next((event.taken["model"] for event in events if event.taken.get("model")), None)
+        common: dict[str, Any] = {"model": self.description.model or model, "usage": _usage(events)}
+        if error is not None and error is _last_word(events):
+            return Reply(error_class=error.error_class, error=_text(error)[-500:], retry_seconds=self._seconds(error), **common)
+        if ended["reason"] != "exited" or ended["exit_code"] != 0:
+            said = _ENDINGS.get(str(ended["reason"]), "failed")
+            return Reply(error_class=said, error=f"it ended: {ended['reason']}, exit code {ended['exit_code']}", **common)
+        return Reply(text=self._answer(events), **common)
+
+    def _answer(self, events: Sequence[Event]) -> str:
+        """Give what it said last; a program without a stream of events says only its answer."""
+        if self.description.stream == "none":
+            return "\n".join(_text(event) for event in events)
+        return next((text for event in reversed(events) if event.kind != "noise" and (text := _text(event))), "")
+
+    def _seconds(self, error: Event) -> float | None:
+        now = self.clock.now()
+        until = stated(error.taken.get("until") or error.taken.get("text"), now)
+        return None if until is None else (until - now).total_seconds()
+
+
+def _form(wish: Wish) -> str:
+    schema = json.dumps(wish.schema, sort_keys=True, ensure_ascii=False)
+    return f"Answer with one JSON object of this JSON Schema, and with nothing else; use no tools:\n{schema}"
+
+
+def _last_word(events: Sequence[Event]) -> Event | None:
+    """Give the last event that says how it ended: an error that was got over is none."""
+    return next((event for event in reversed(events) if event.kind in ("error", "end")), None)
+
+
+def _text(event: Event) -> str:
+    return str(event.taken.get("text") or "")
+
+
+def _usage(events: Sequence[Event]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for event in events:
+        for name, value in (event.usage or {}).items():
+            total[name] = total.get(name, 0) + value
+    return total
+
+
+def _expanded(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(os.path.expanduser(path) for path in paths)

@@ -1,0 +1,77 @@
+"""Anthropic's Messages API, through Anthropic's own library."""
+
+import json
+import os
+from typing import Any
+
+from decklog.errors import Unavailable
+from decklog.models.prompt import Part, Prompt, joined
+from decklog.models.provider import Reply, Wish
+from decklog.models.providers.statuses import failed
+
+# The provider takes no more marks in one request; a mark covers everything before it.
+MOST_MARKS = 4
+_MARK = {"type": "ephemeral"}
+_TOOL = "answer"
+
+
+class AnthropicModel:
+    """Answers by Anthropic's API, or by a server that speaks the same."""
+
+    def __init__(self, model: str, *, base_url: str | None = None, key_env: str = "ANTHROPIC_API_KEY") -> None:
+        self._model = model
+        self._base_url = base_url
+        self._key_env = key_env
+
+    def reply(self, prompt: Prompt, wish: Wish) -> Reply:
+        try:
+            import anthropic
+        except ImportError as problem:
+            raise Unavailable("the package anthropic is not installed", hint="Run: pip install 'decklog[anthropic]'") from problem
+        key = os.environ.get(self._key_env)
+        if not key:
+            return Reply(error_class="login", error=f"{self._key_env} is not set")
+        client = anthropic.Anthropic(api_key=key, base_url=self._base_url, timeout=wish.seconds, max_retries=0)
+        try:
+            with client:
+                said: Any = client.messages.create(**request(self._model, prompt, wish))
+        except anthropic.APIError as problem:
+            return failed(problem)
+        return _told(said)
+
+
+def request(model: str, prompt: Prompt, wish: Wish) -> dict[str, Any]:
+    """Spell a call in the provider's form: stable parts as system blocks with marks, the answer as the input of one tool."""
+    stable = [{"type": "text", "text": part.text} for part in prompt.stable]
+    for number in _marked(prompt.stable):
+        stable[number]["cache_control"] = dict(_MARK)  # type: ignore[assignment]
+    tool = {"name": _TOOL, "description": "Give the answer.", "input_schema": dict(wish.schema)}
+    return {
+        "model": model,
+        "max_tokens": wish.most_output_tokens,
+        "system": stable,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": joined(prompt.varying)}]}],
+        "tools": [tool],
+        "tool_choice": {"type": "tool", "name": _TOOL},
+    }
+
+
+def _marked(stable: tuple[Part, ...]) -> list[int]:
+    """Choose the blocks that carry a mark: the first three, and the last, which covers all before it."""
+    numbers = list(range(len(stable)))
+    return numbers if len(numbers) <= MOST_MARKS else [*numbers[: MOST_MARKS - 1], numbers[-1]]
+
+
+def _told(said: Any) -> Reply:
+    inputs = [block.input for block in said.content if block.type == "tool_use" and block.name == _TOOL]
+    words = "".join(block.text for block in said.content if block.type == "text")
+    usage = said.usage
+    figures = {
+        "input_tokens": usage.input_tokens,
+        "cache_read_tokens": usage.cache_read_input_tokens or 0,
+        "cache_create_tokens": usage.cache_creation_input_tokens or 0,
+        "output_tokens": usage.output_tokens,
+    }
+    # An answer given in words beside the tool is judged as the text that it is.
+    text = json.dumps(inputs[0]) if len(inputs) == 1 else words
+    return Reply(text=text, model=said.model, usage=figures, answer_id=said.id)

@@ -1,0 +1,48 @@
+"""Makes who answers of what the settings say."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decklog.models.provider import Provider
+from decklog.tools.sandbox.sandbox import Kind
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.models.settings import ModelChoice, ModelSettings
+
+
+def maker(
+    log: "Decklog", settings: "ModelSettings", folder: Path, *, root: Path, sandbox: Kind = Kind.AUTO
+) -> "Callable[[ModelChoice], Provider]":
+    """Give what makes a provider: programs run beneath `folder`, scripts are files beneath `root`."""
+
+    def make(choice: "ModelChoice") -> Provider:
+        match choice.provider:
+            case "anthropic":
+                from decklog.models.providers.anthropic_api import AnthropicModel
+
+                return AnthropicModel(choice.model, base_url=choice.base_url, key_env=choice.key_env or "ANTHROPIC_API_KEY")
+            case "openai":
+                from decklog.models.providers.openai_api import OpenAIModel
+
+                return OpenAIModel(choice.model, base_url=choice.base_url, key_env=choice.key_env or "OPENAI_API_KEY")
+            case "scripted":
+                from decklog.models.providers.scripted import Scripted
+
+                return Scripted.from_file(root / choice.script)
+            case _:
+                return _program(log, settings, choice, folder, sandbox)
+
+    return make
+
+
+def _program(log: "Decklog", settings: "ModelSettings", choice: "ModelChoice", folder: Path, sandbox: Kind) -> Provider:
+    from decklog.conductor.agents.description import describe
+    from decklog.models.providers.agent_program import AgentModel
+
+    found = settings.agents.get(choice.agent) or describe(choice.agent, {"extends": choice.agent})
+    agent = replace(found, model=choice.model) if choice.model else found
+    log_file = log.db.target if log.db.engine == "sqlite" else None
+    return AgentModel(description=agent, folder=folder, clock=log.clock, sandbox=sandbox, log_file=log_file)

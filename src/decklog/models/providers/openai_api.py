@@ -1,0 +1,66 @@
+"""OpenAI's chat completions, through OpenAI's own library, and every server that speaks the same, local ones too."""
+
+import os
+from typing import Any
+
+from decklog.errors import Unavailable
+from decklog.models.prompt import Prompt, joined
+from decklog.models.provider import Reply, Wish
+from decklog.models.providers.statuses import failed
+
+
+class OpenAIModel:
+    """Answers by OpenAI's API, or by a compatible server under `base_url`."""
+
+    def __init__(self, model: str, *, base_url: str | None = None, key_env: str = "OPENAI_API_KEY") -> None:
+        self._model = model
+        self._base_url = base_url
+        self._key_env = key_env
+
+    def reply(self, prompt: Prompt, wish: Wish) -> Reply:
+        try:
+            import openai
+        except ImportError as problem:
+            raise Unavailable("the package openai is not installed", hint="Run: pip install 'decklog[openai]'") from problem
+        # A server of one's own asks for no key, and the library for any.
+        key = os.environ.get(self._key_env) or ("none" if self._base_url else "")
+        if not key:
+            return Reply(error_class="login", error=f"{self._key_env} is not set")
+        client = openai.OpenAI(api_key=key, base_url=self._base_url, timeout=wish.seconds, max_retries=0)
+        try:
+            with client:
+                said: Any = client.chat.completions.create(**request(self._model, prompt, wish))
+        except openai.APIError as problem:
+            return failed(problem)
+        return _told(said)
+
+
+def request(model: str, prompt: Prompt, wish: Wish) -> dict[str, Any]:
+    """Spell a call in the provider's form: it keeps the longest beginning that it has seen before, without marks."""
+    shape = {"name": "answer", "schema": dict(wish.schema)}
+    return {
+        "model": model,
+        "max_completion_tokens": wish.most_output_tokens,
+        "messages": [
+            {"role": "system", "content": joined(prompt.stable)},
+            {"role": "user", "content": joined(prompt.varying)},
+        ],
+        "response_format": {"type": "json_schema", "json_schema": shape},
+    }
+
+
+def _told(said: Any) -> Reply:
+    usage = said.usage
+    cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None) or 0
+    figures = (
+        {}
+        if usage is None
+        else {
+            # Here what was kept is counted within the input.
+            "input_tokens": max(0, usage.prompt_tokens - cached),
+            "cache_read_tokens": cached,
+            "output_tokens": usage.completion_tokens,
+        }
+    )
+    text = said.choices[0].message.content if said.choices else None
+    return Reply(text=text or "", model=said.model, usage=figures, answer_id=said.id)

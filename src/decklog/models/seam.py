@@ -1,0 +1,251 @@
+"""The seam: every call to a model goes through here, with money held before it and its answer on record after it."""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from decklog.errors import BudgetExceeded, DecklogError, NotFound
+from decklog.models import answer
+from decklog.models.answer import NotAnAnswer
+from decklog.models.prompt import Part, Prompt
+from decklog.models.provider import PASSING, Provider, Reply, Wish
+from decklog.stores.journal.entry import EntryKind
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.models.settings import ModelChoice, ModelSettings
+
+MOST_TRIES = 3
+# Where nobody says how long a limit lasts; twice as long each time.
+FIRST_WAIT_SECONDS = 2.0
+LONGEST_TEXT = 20_000
+_MICRO = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """What is asked: where in the program, of what prompt, for an answer of which form."""
+
+    site: str
+    prompt: Prompt
+    schema: Mapping[str, Any]
+    most_output_tokens: int = 1500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What came of a call. Without `data` nothing was answered, and `why` says so: whatever rests on it is unproven."""
+
+    site: str
+    prompt_digest: str
+    data: Mapping[str, Any] | None = None
+    why: str = ""
+    model: str | None = None
+    microdollars: int = 0
+    entries: list[str] = field(default_factory=list)
+
+    @property
+    def is_given(self) -> bool:
+        return self.data is not None
+
+
+class Models:
+    """Asks models for one run, and for one task of it if there is one."""
+
+    def __init__(
+        self,
+        log: "Decklog",
+        settings: "ModelSettings",
+        make: "Callable[[ModelChoice], Provider]",
+        *,
+        run_id: str,
+        task_id: str | None = None,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._log = log
+        self._settings = settings
+        self._make = make
+        self._run_id = run_id
+        self._task_id = task_id
+        self._wait = wait
+
+    def name_for(self, site: str) -> str | None:
+        """Name the model that answers a call; none is null."""
+        choice = self._settings.choice_for(site)
+        return None if choice is None else choice.name
+
+    def ask(self, call: Call) -> Answer:
+        """Ask the model of a call site. Whatever goes wrong on the way is told in the answer, which then has no data."""
+        choice = self._settings.choice_for(call.site)
+        if choice is None:
+            return Answer(site=call.site, prompt_digest=call.prompt.digest, why=f"no model is configured for {call.site}")
+        asking = _Asking(self._log, call, choice, self._run_id, self._task_id, self._wait)
+        try:
+            return asking.answered(self._make(choice))
+        except BudgetExceeded as problem:
+            return asking.unanswered(f"no money for {call.site}: {problem.message}")
+        except DecklogError as problem:
+            return asking.unanswered(f"{choice.name} can't be asked: {problem.message}")
+
+
+class _Asking:
+    """One call from its reservation to its record. A repair and a wait for the weather belong to it."""
+
+    def __init__(
+        self,
+        log: "Decklog",
+        call: Call,
+        choice: "ModelChoice",
+        run_id: str,
+        task_id: str | None,
+        wait: Callable[[float], None],
+    ) -> None:
+        self._log = log
+        self._call = call
+        self._choice = choice
+        self._run_id = run_id
+        self._task_id = task_id
+        self._wait = wait
+        self._id = log.parts.ids.new("call")
+        self._number = 0
+        self._microdollars = 0
+        self._entries: list[str] = []
+        self._deadline = time.monotonic() + choice.seconds
+
+    def unanswered(self, why: str) -> Answer:
+        return self._answer(why=why)
+
+    def _answer(self, *, why: str = "", data: Mapping[str, Any] | None = None, model: str | None = None) -> Answer:
+        return Answer(
+            site=self._call.site,
+            prompt_digest=self._call.prompt.digest,
+            data=data,
+            why=why,
+            model=model or self._choice.model or self._choice.name,
+            microdollars=self._microdollars,
+            entries=self._entries,
+        )
+
+    def answered(self, provider: Provider) -> Answer:
+        """Ask until there is an answer, or a reason why there is none."""
+        reservation = self._reserve()
+        try:
+            return self._asked(provider, reservation)
+        finally:
+            self._log.reservations.settle(reservation)
+
+    def _asked(self, provider: Provider, reservation: str) -> Answer:
+        prompt, repaired = self._call.prompt, False
+        while True:
+            reply = self._sent(provider, prompt, reservation)
+            if reply.error_class is not None:
+                return self._answer(why=f"{self._choice.name} met {reply.error_class}: {reply.error}", model=reply.model)
+            try:
+                return self._answer(data=answer.read(reply.text, self._call.schema), model=reply.model)
+            except NotAnAnswer as problem:
+                if repaired:
+                    return self._answer(why=f"{self._choice.name} gave no answer that can be read: {problem}", model=reply.model)
+                repaired = True
+                prompt = self._call.prompt.with_part(_repair(str(problem)))
+
+    def _sent(self, provider: Provider, prompt: Prompt, reservation: str) -> Reply:
+        """Send a prompt; weather that will be over within the time of the call is waited for."""
+        wait = FIRST_WAIT_SECONDS
+        for left in range(MOST_TRIES - 1, -1, -1):
+            reply = self._tried(provider, prompt, reservation)
+            pause = reply.retry_seconds if reply.retry_seconds is not None else wait
+            is_over_soon = reply.error_class in PASSING and time.monotonic() + pause < self._deadline
+            if not left or not is_over_soon:
+                return reply
+            self._wait(pause)
+            wait *= 2
+        raise AssertionError("the last try is answered")
+
+    def _tried(self, provider: Provider, prompt: Prompt, reservation: str) -> Reply:
+        self._number += 1
+        seconds = self._deadline - time.monotonic()
+        if seconds <= 0:
+            return Reply(error_class="timeout", error=f"{self._choice.seconds:g} seconds are over")
+        wish = Wish(schema=self._call.schema, most_output_tokens=self._call.most_output_tokens, seconds=seconds)
+        reply = provider.reply(prompt, wish)
+        # What is paid and what was said are one fact: a crash leaves both or neither on record.
+        with self._log.transaction():
+            self._charge(reply, reservation)
+            self._record(prompt, reply)
+        return reply
+
+    # Money
+
+    def _reserve(self) -> str:
+        expires = self._log.clock.now() + timedelta(seconds=self._choice.seconds + 60)
+        # The answer may have to be asked for twice.
+        tokens = 2 * (self._call.prompt.tokens + self._call.most_output_tokens)
+        held = self._log.reservations.reserve(
+            expires,
+            amount_microdollars=self._estimate(),
+            tokens=tokens,
+            run_id=self._run_id,
+            task_id=self._task_id,
+            holder=self._call.site,
+            key=self._id,
+        )
+        return held.id
+
+    def _estimate(self) -> int:
+        if self._choice.reserve_usd is not None:
+            return round(self._choice.reserve_usd * _MICRO)
+        try:
+            return 2 * self._log.prices.quote(
+                self._choice.model, input_tokens=self._call.prompt.tokens, output_tokens=self._call.most_output_tokens
+            )
+        except NotFound:
+            # Nobody knows its price; tokens are held all the same.
+            return 0
+
+    def _charge(self, reply: Reply, reservation: str) -> None:
+        if not reply.usage:
+            return
+        figures: dict[str, Any] = dict(reply.usage)
+        charge = self._log.ledger.charge(
+            reply.model or self._choice.model or self._choice.name,
+            **figures,
+            run_id=self._run_id,
+            task_id=self._task_id,
+            call_site=self._call.site,
+            reservation_id=reservation,
+            enforce=False,
+            key=f"{self._id}:{self._number}",
+            answer_id=reply.answer_id,
+        )
+        self._microdollars += charge.cost_microdollars or 0
+
+    # The record
+
+    def _record(self, prompt: Prompt, reply: Reply) -> None:
+        parts = [{"name": part.name, "digest": part.digest, "stable": part.is_stable} for part in prompt.parts]
+        entry = self._log.journal.append(
+            self._run_id,
+            (reply.text or reply.error)[:LONGEST_TEXT],
+            kind=EntryKind.INTERACTION,
+            subtype="model.call",
+            task_id=self._task_id,
+            payload={
+                "call_site": self._call.site,
+                "model": reply.model or self._choice.model or self._choice.name,
+                "prompt": prompt.digest,
+                "parts": parts,
+                "answer": hashlib.sha256(reply.text.encode(errors="surrogatepass")).hexdigest(),
+                "error": reply.error_class,
+                "usage": dict(reply.usage),
+            },
+            key=f"{self._id}:{self._number}",
+        )
+        self._entries.append(entry.id)
+
+
+def _repair(problem: str) -> Part:
+    text = f"Your answer was not accepted: {problem}. Give it again as one JSON object of the form asked for, and nothing else."
+    return Part("repair", text)

@@ -1,0 +1,88 @@
+"""Which model answers which call, as `decklog.toml` says it. None for a call is a state that is told, and no error."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from decklog.conductor.agents.description import Description, describe
+from decklog.errors import Invalid
+
+PROVIDERS = ("agent", "anthropic", "openai", "scripted")
+SECTIONS = ("models", "calls")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelChoice:
+    """One model as a repository names it."""
+
+    name: str
+    provider: str
+    agent: str = ""
+    model: str = ""
+    base_url: str | None = None
+    key_env: str | None = None
+    script: str = ""
+    seconds: float = 300.0
+    reserve_usd: float | None = None
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The models of a repository, and the calls that each answers."""
+
+    models: Mapping[str, ModelChoice] = field(default_factory=dict)
+    calls: Mapping[str, str] = field(default_factory=dict)
+    agents: Mapping[str, Description] = field(default_factory=dict)
+
+    def choice_for(self, site: str) -> ModelChoice | None:
+        """Choose the model for a call site: by its own name, by what stands before its dots, or the default."""
+        parts = site.split(".")
+        names = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+        found = next((self.calls[name] for name in (*names, "default") if name in self.calls), None)
+        return None if found is None else self.models[found]
+
+
+def read(content: bytes) -> ModelSettings:
+    """Read the models of a `decklog.toml`; refuse what is not known, naming it."""
+    table = tomllib.loads(content.decode())
+    agents = {name: describe(name, given) for name, given in table.get("agents", {}).items()}
+    models = {name: _choice(name, given, agents) for name, given in table.get("models", {}).items()}
+    calls = _flat(table.get("calls", {}))
+    for site, name in calls.items():
+        if name not in models:
+            raise Invalid(
+                f"the call {site} is for the model {name!r}, which is not described", hint=f"[models.{name}]", field=site
+            )
+    return ModelSettings(models, calls, agents)
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """Read names of calls whether their dots are quoted or make tables; a call that has others beneath it is `default` there."""
+    found: dict[str, str] = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{before}{name}.")
+        else:
+            found[before.rstrip(".") if before and name == "default" else f"{before}{name}"] = str(value)
+    return found
+
+
+def _choice(name: str, given: Any, agents: Mapping[str, Description]) -> ModelChoice:
+    known = [one.name for one in fields(ModelChoice) if one.name != "name"]
+    for key in given:
+        if key not in known:
+            raise Invalid(f"model {name}: there is no setting {key!r}", hint=f"There are {', '.join(known)}.", field=key)
+    choice = ModelChoice(name=name, **{"provider": "agent", **given})
+    if choice.provider not in PROVIDERS:
+        raise Invalid(
+            f"model {name}: provider is {choice.provider!r}", hint=f"Use one of {', '.join(PROVIDERS)}.", field="provider"
+        )
+    needed = {"agent": "agent", "scripted": "script"}.get(choice.provider, "model")
+    if not getattr(choice, needed):
+        raise Invalid(f"model {name} needs its {needed}", hint=f'{needed} = "…"', field=needed)
+    if choice.provider == "agent" and choice.agent not in agents:
+        describe(choice.agent, {"extends": choice.agent})
+    if not isinstance(choice.seconds, (int, float)) or not 0 < choice.seconds <= 3600:
+        raise Invalid(f"model {name}: seconds is {choice.seconds!r}; it goes up to 3600", field="seconds")
+    return choice

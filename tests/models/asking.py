@@ -1,0 +1,40 @@
+"""What the tests of models share: a call, and a seam to a scripted model."""
+
+from collections.abc import Callable
+from typing import Any
+
+from decklog import Decklog
+from decklog.models.prompt import Part, Prompt
+from decklog.models.provider import Provider, Reply
+from decklog.models.providers.scripted import Scripted
+from decklog.models.seam import Call, Models
+from decklog.models.settings import ModelChoice, ModelSettings
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "verdict": {"type": "string", "enum": ["pass", "fail"]},
+        "score": {"type": "integer", "minimum": 0, "maximum": 100},
+        "findings": {"type": "array", "items": {"type": "object", "required": ["text"]}, "maxItems": 3},
+    },
+    "required": ["verdict", "score"],
+    "additionalProperties": False,
+}
+PROMPT = Prompt((Part("identity", "You are a reviewer.", True), Part("task", "Look at this change.")))
+CALL = Call(site="review.6", prompt=PROMPT, schema=SCHEMA)
+GOOD = '{"verdict": "pass", "score": 90}'
+
+
+def models(
+    log: Decklog,
+    script: "Callable[[Prompt], str | Reply]",
+    *,
+    waits: list[float] | None = None,
+    provider: Provider | None = None,
+    **choice: Any,
+) -> Models:
+    """Give a seam whose only model follows a script."""
+    chosen = ModelChoice(name="mine", provider="scripted", script="-", **{"model": "scripted", **choice})
+    settings = ModelSettings({"mine": chosen}, {"review": "mine"})
+    told = [] if waits is None else waits
+    return Models(log, settings, lambda _: provider or Scripted(script), run_id="run_1", wait=told.append)

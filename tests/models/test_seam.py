@@ -1,0 +1,103 @@
+"""One call to a model, from the money held before it to what is on record after it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from decklog import Decklog
+from decklog.models.prompt import Prompt
+from decklog.models.provider import Reply
+from decklog.models.providers.scripted import Scripted
+from decklog.models.seam import Models
+from decklog.models.settings import ModelSettings
+from tests.models.asking import CALL, GOOD, PROMPT, models
+
+pytestmark = pytest.mark.usefixtures("run_id")
+FIGURES = {"input_tokens": 100, "cache_read_tokens": 900, "cache_create_tokens": 50, "output_tokens": 20}
+
+
+def test_a_call_is_paid_for_by_the_providers_own_figures_and_is_on_record(log: Decklog) -> None:
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    log.prices.set("scripted", 1_000_000, 5_000_000, cache_read_price=100_000, cache_create_price=2_000_000, valid_from=long_ago)
+    said = models(log, lambda _: Reply(text=GOOD, model="scripted", usage=FIGURES, answer_id="msg_1")).ask(CALL)
+    assert (said.data, said.why) == ({"verdict": "pass", "score": 90}, "")
+    (charge,) = log.ledger.find("run_1")
+    assert {name: getattr(charge, name) for name in FIGURES} == FIGURES
+    assert (charge.call_site, charge.answer_id, charge.cost_microdollars) == ("review.6", "msg_1", 390)
+    assert said.microdollars == 390
+    (held,) = log.reservations.find("run_1")
+    assert (held.state, held.microdollars > 0, held.holder) == ("settled", True, "review.6")
+    (entry,) = log.journal.find("run_1", subtype="model.call")
+    assert (entry.body, entry.payload["prompt"], entry.id) == (GOOD, PROMPT.digest, said.entries[0])  # type: ignore[index]
+
+
+def test_no_model_is_a_state_that_is_told_and_costs_nothing(log: Decklog) -> None:
+    said = Models(log, ModelSettings(), lambda _: Scripted(lambda _: GOOD), run_id="run_1").ask(CALL)
+    assert (said.is_given, said.why) == (False, "no model is configured for review.6")
+    assert (list(log.reservations.find("run_1")), list(log.ledger.find("run_1"))) == ([], [])
+
+
+def test_an_answer_that_can_not_be_read_is_asked_for_once_more_and_then_given_up(log: Decklog) -> None:
+    asked: list[str] = []
+
+    def garbled(prompt: Prompt) -> str:
+        asked.append(prompt.digest)
+        return "The change is fine, I say pass."
+
+    said = models(log, garbled).ask(CALL)
+    assert not said.is_given
+    assert "no answer that can be read: it is not JSON alone" in said.why
+    assert (len(asked), len(set(asked)), len(list(log.ledger.find("run_1")))) == (2, 2, 2)
+    mended = models(log, lambda prompt: GOOD if prompt.parts[-1].name == "repair" else "{").ask(CALL)
+    assert mended.data == {"verdict": "pass", "score": 90}
+
+
+def test_weather_that_will_be_over_in_time_is_waited_for_and_no_other(log: Decklog) -> None:
+    waits: list[float] = []
+    replies = iter([Reply(error_class="quota", retry_seconds=7.0), Reply(error_class="overload"), Reply(text=GOOD)])
+    assert models(log, lambda _: next(replies), waits=waits).ask(CALL).is_given
+    assert waits == [7.0, 4.0]
+    for error_class, stated in (("quota", 3600.0), ("login", None), ("refused", None), ("timeout", None)):
+        waits.clear()
+        reply = Reply(error_class=error_class, error="words of the provider", retry_seconds=stated)
+        said = models(log, lambda _, reply=reply: reply, waits=waits).ask(CALL)  # type: ignore[misc]
+        assert (said.is_given, waits) == (False, []), error_class
+        assert f"met {error_class}: words of the provider" in said.why
+
+
+def test_weather_that_goes_on_is_given_up_after_three_tries(log: Decklog) -> None:
+    waits: list[float] = []
+    said = models(log, lambda _: Reply(error_class="overload", usage={"input_tokens": 5}), waits=waits).ask(CALL)
+    assert (said.is_given, waits) == (False, [2.0, 4.0])
+    assert [charge.input_tokens for charge in log.ledger.find("run_1")] == [5, 5, 5]
+
+
+def test_without_money_nobody_is_asked(log: Decklog) -> None:
+    log.budgets.set("run", scope_id="run_1", limit_microdollars=100)  # type: ignore[arg-type]
+
+    def never(_: Prompt) -> str:
+        raise AssertionError("asked")
+
+    said = models(log, never, reserve_usd=0.5).ask(CALL)
+    assert not said.is_given
+    assert "no money for review.6" in said.why
+
+
+def test_what_a_model_says_is_redacted_on_its_way_to_the_record(log: Decklog) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    models(log, lambda _: f'{{"verdict": "pass", "score": 1, "findings": [{{"text": "{secret}"}}]}}').ask(CALL)
+    (entry,) = log.journal.find("run_1", subtype="model.call")
+    assert secret not in str(entry.body)
+    assert entry.redacted
+
+
+def test_a_call_that_no_provider_can_take_is_told_as_unanswered(log: Decklog) -> None:
+    from decklog.errors import Unavailable
+
+    class Missing:
+        def reply(self, *_: object) -> Reply:
+            raise Unavailable("the package is not installed")
+
+    said = models(log, lambda _: GOOD, provider=Missing()).ask(CALL)
+    assert said.why == "mine can't be asked: the package is not installed"
+    assert [held.state.value for held in log.reservations.find("run_1")] == ["settled"]
