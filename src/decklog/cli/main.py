@@ -50,6 +50,7 @@ COMMANDS = {
         "conductor.run",
         "Take a goal or a plan through this repository: agents work side by side, code checks, one lane merges what is green.",
     ),
+    "prompt": ("gate.prompt", "Show what a model is told at a call site: its parts, their order, and about how many tokens."),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),
     "import": ("transfer", "Take another form of a log into this one."),

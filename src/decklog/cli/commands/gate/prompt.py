@@ -1,0 +1,85 @@
+"""Prompts on the command line: what a model is told, to the byte."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from decklog.cli.call import Call
+from decklog.cli.show import show
+from decklog.cli.terminal import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.models.composer import Composed
+
+
+@click.group()
+def prompt() -> None:
+    """Show what a model is told at a call site: its parts, their order, and about how many tokens."""
+
+
+@prompt.command("list")
+@click.pass_obj
+def list_(call: Call) -> int:
+    """List the call sites whose prompts come with Decklog."""
+    from decklog.models.composer import known_sites
+
+    return show([{"site": site} for site in known_sites()], as_json=call.json)
+
+
+@prompt.command("show")
+@click.argument("site")
+@click.option(
+    "--from", "commit", metavar="COMMIT", default="HEAD", help="the commit whose documents and settings are used, default HEAD"
+)
+@click.option("--task", "task_id", metavar="TASK", help="with what an agent is told of this task")
+@click.pass_obj
+def show_(call: Call, site: str, commit: str, task_id: str | None) -> int:
+    """Print the prompt of a call site, such as review.6; the parts and their tokens go to stderr.
+
+    Documents, skills and prompts of the repository's own are those of the commit, as [prompt] in its decklog.toml names them.
+    """
+    from decklog.conductor.git.repository import Repository, starting_commit
+    from decklog.models.composer import Composer, read_settings
+    from decklog.tools.toolbox.toolbox import state_home
+
+    repository = Repository.find(Path.cwd(), state_home())
+    first = starting_commit(repository, commit, cwd=Path.cwd())
+    settings = read_settings(repository.read(first, "decklog.toml") or b"")
+    composer = Composer(settings, lambda path: repository.read(first, path))
+    task, prime = _told_of(call, task_id) if task_id else ("", "")
+    return _shown(call, composer.compose(site, task=task, prime=prime))
+
+
+def _told_of(call: Call, task_id: str) -> tuple[str, str]:
+    from decklog.agents.prime import Prime
+
+    with call.open(writing=False) as log:
+        task = log.tasks.get(task_id)
+        return "\n".join((task.title, task.objective)).strip(), Prime(log, run_id=task.run_id, task_id=task.id).text()
+
+
+def _shown(call: Call, composed: "Composed") -> int:
+    prompt = composed.prompt
+    parts: list[dict[str, Any]] = [
+        {"name": part.name, "stable": part.is_stable, "tokens": -(-len(part.text) // 4), "digest": part.digest}
+        for part in prompt.parts
+    ]
+    whole = {"digest": prompt.digest, "tokens": prompt.tokens, "fits": composed.fits, "left_out": list(composed.left_out)}
+    if call.json:
+        return show({**whole, "parts": parts, "text": prompt.text}, as_json=True)
+    sys.stdout.write(visible(prompt.text))
+    for part in parts:
+        _tell(f"{part['name']}: about {part['tokens']} tokens{', stable' if part['stable'] else ''}, {part['digest'][:12]}")
+    _tell(f"about {prompt.tokens} of {composed.most_tokens} tokens, {prompt.digest[:12]}")
+    for name in composed.left_out:
+        _tell(f"left out: {name}")
+    return 0 if composed.fits else 1
+
+
+def _tell(text: str) -> None:
+    """Say something that is not the prompt itself."""
+    sys.stderr.write(visible(text, sys.stderr) + "\n")

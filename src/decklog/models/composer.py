@@ -1,0 +1,119 @@
+"""Puts prompts together: who the agent is, what it can do, what this call is for, and then what differs from call to call.
+
+The same inputs give the same bytes. What is read comes from one commit, so that a change can't bring its own instructions along.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib import resources
+from typing import Any
+
+from decklog.errors import Invalid, NotFound
+from decklog.models.prompt import Part, Prompt, as_data, marked
+from decklog.redact import redact
+
+Reader = Callable[[str], "bytes | None"]
+DEFAULT_IDENTITY = ("AGENTS.md",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptSettings:
+    """What prompts are made of besides what comes with Decklog.
+
+    `folder` has Markdown files that stand in for those of the package, by their names.
+    """
+
+    identity: tuple[str, ...] = DEFAULT_IDENTITY
+    skills: tuple[str, ...] = ()
+    folder: str = ""
+    most_tokens: int = 60_000
+
+
+def read_settings(content: bytes) -> PromptSettings:
+    """Read `[prompt]` of a `decklog.toml`; refuse what is not known, naming it."""
+    table: Mapping[str, Any] = tomllib.loads(content.decode()).get("prompt", {})
+    known = [one.name for one in fields(PromptSettings)]
+    for key, value in table.items():
+        if key not in known:
+            raise Invalid(f"[prompt] has no {key!r}", hint=f"There are {', '.join(known)}.", field=key)
+        if key in ("identity", "skills") and not isinstance(value, list):
+            raise Invalid(f"{key} in [prompt] is a list of files", field=key)
+    most = table.get("most_tokens", PromptSettings.most_tokens)
+    if type(most) is not int or most < 1:
+        raise Invalid(f"most_tokens is {most!r}; it is a number of tokens", field="most_tokens")
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    return PromptSettings(**given)
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A prompt, and what had to be left out of it. One that does not fit even so must not be sent."""
+
+    prompt: Prompt
+    left_out: tuple[str, ...]
+    most_tokens: int
+
+    @property
+    def fits(self) -> bool:
+        return self.prompt.tokens <= self.most_tokens
+
+
+class Composer:
+    """Composes prompts from the files of one commit; `read` gives a file's content, and null where there is none."""
+
+    def __init__(self, settings: PromptSettings, read: Reader) -> None:
+        self._settings = settings
+        self._read = read
+
+    def instructions(self, site: str) -> str:
+        """Give what a call site is told to do: the repository's own words, or those that come with Decklog."""
+        name = f"{site}.md"
+        own = self._read(f"{self._settings.folder.rstrip('/')}/{name}") if self._settings.folder else None
+        if own is not None:
+            return own.decode(errors="replace")
+        found = resources.files(__package__).joinpath("prompts", name)
+        if not found.is_file():
+            raise NotFound(f"there is no prompt for {site!r}", hint=f"There are {', '.join(known_sites())}.", name=site)
+        return found.read_text(encoding="utf-8")
+
+    def compose(self, site: str, *, task: str = "", data: Sequence[tuple[str, str]] = (), prime: str = "") -> Composed:
+        """Compose the prompt of a call.
+
+        What is too much is left out in this order: what was primed, the skills from the last to the first, the documents of
+        identity likewise. Instructions, task and data are never cut: a part of a change is not the change.
+        """
+        identity = [Part(path, marked(path, text), True) for path, text in self._documents(self._settings.identity)]
+        skills = [Part(path, marked(path, text), True) for path, text in self._documents(self._settings.skills)]
+        # A secret goes to no model, whoever wrote it where.
+        kept = [
+            *identity,
+            *skills,
+            Part(f"instructions {site}", self.instructions(site), True),
+            *([Part("prime", marked("prime", redact(prime)))] if prime else []),
+            *([Part("task", marked("task", redact(task)))] if task else []),
+            *(Part(name, as_data(name, redact(text))) for name, text in data),
+        ]
+        first = [part for part in kept if part.name == "prime"] + skills[::-1] + identity[::-1]
+        return self._fitted(kept, first)
+
+    def _fitted(self, kept: list[Part], first: list[Part]) -> Composed:
+        left_out: list[str] = []
+        while Prompt(tuple(kept)).tokens > self._settings.most_tokens and first:
+            gone = first.pop(0)
+            kept.remove(gone)
+            left_out.append(gone.name)
+        return Composed(Prompt(tuple(kept)), tuple(left_out), self._settings.most_tokens)
+
+    def _documents(self, paths: Sequence[str]) -> list[tuple[str, str]]:
+        found = [(path, self._read(path)) for path in paths]
+        missing = [path for path, content in found if content is None and path not in DEFAULT_IDENTITY]
+        if missing:
+            raise NotFound(f"[prompt] names {missing[0]}, which this commit does not have", name=missing[0])
+        return [(path, content.decode(errors="replace")) for path, content in found if content is not None]
+
+
+def known_sites() -> list[str]:
+    """Name the calls whose prompts come with Decklog."""
+    names = (found.name for found in resources.files(__package__).joinpath("prompts").iterdir())
+    return sorted(name.removesuffix(".md") for name in names if name.endswith(".md"))
