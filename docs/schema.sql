@@ -1317,36 +1317,29 @@ CREATE TABLE gates (
   updated_at text not null
 ) strict;
 
-CREATE TABLE proposals (
+CREATE TABLE reviews (
   id          text not null primary key,
-  kind        text not null check (kind in ('check', 'attempt', 'blocker', 'fix', 'review', 'correction')),
-  subject     text not null unique,
-  topic       text not null,
-  body        text not null,
-  payload     text not null,
-  state       text not null check (state in ('gathering', 'open', 'known', 'accepted', 'dismissed')),
-  confidence  integer not null check (confidence between 0 and 100),
-  because     text not null,
-  evidence    text not null,
-  run_id      text references runs (id),
+  run_id      text not null references runs (id),
   task_id     text,
-  lesson_id   text references lessons (id),
-  proposed_at text not null,
-  seen_at     text not null,
-  decided_at  text,
-  decided_by  text,
-  reason      text,
-  check ((lesson_id is not null) = (state in ('known', 'accepted'))),
-  check ((decided_at is not null) = (state in ('accepted', 'dismissed')))
+  base        text not null,
+  head        text not null,
+  tree        text not null,
+  patch       text not null,
+  settings    text not null,
+  verdict     text not null check (
+    verdict = 'pass' or verdict = 'request-changes' or verdict = 'block' or verdict = 'unproven'
+  ),
+  confidence  integer check (confidence >= 0 and confidence <= 100),
+  reasons     text not null,
+  passes      text not null,
+  findings    text not null,
+  feedback_id text,
+  created_at  text not null
 ) strict;
 
-CREATE INDEX proposals_by_state on proposals (state, confidence, proposed_at, id);
+CREATE INDEX reviews_by_tree on reviews (tree, patch, created_at, id);
 
-CREATE TABLE proposal_marks (
-  stream text not null primary key,
-  seq    integer not null check (seq >= 1),
-  hash   text not null
-) strict;
+CREATE INDEX reviews_by_run on reviews (run_id, created_at, id);
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -2943,38 +2936,28 @@ create table gates (
   updated_at text collate "C" not null
 );
 
--- 0016_proposals
+-- 0017_reviews
 
--- Lessons that what happened speaks for, until someone takes them up. `subject` is what each is about: seen again, it is the same one.
-create table proposals (
+-- What the gate said of a change. It counts for exactly this tree and this patch, examined by these settings.
+create table reviews (
   id          text collate "C" not null primary key,
-  kind        text collate "C" not null check (kind in ('check', 'attempt', 'blocker', 'fix', 'review', 'correction')),
-  subject     text collate "C" not null unique,
-  topic       text collate "C" not null,
-  body        text collate "C" not null,
-  payload     text collate "C" not null,
-  state       text collate "C" not null check (state in ('gathering', 'open', 'known', 'accepted', 'dismissed')),
-  confidence  bigint not null check (confidence between 0 and 100),
-  because     text collate "C" not null,
-  evidence    text collate "C" not null,
-  run_id      text collate "C" references runs (id),
+  run_id      text collate "C" not null references runs (id),
   task_id     text collate "C",
-  lesson_id   text collate "C" references lessons (id),
-  proposed_at text collate "C" not null,
-  seen_at     text collate "C" not null,
-  decided_at  text collate "C",
-  decided_by  text collate "C",
-  reason      text collate "C",
-  check ((lesson_id is not null) = (state in ('known', 'accepted'))),
-  check ((decided_at is not null) = (state in ('accepted', 'dismissed')))
+  base        text collate "C" not null,
+  head        text collate "C" not null,
+  tree        text collate "C" not null,
+  patch       text collate "C" not null,
+  settings    text collate "C" not null,
+  verdict     text collate "C" not null check (
+    verdict = 'pass' or verdict = 'request-changes' or verdict = 'block' or verdict = 'unproven'
+  ),
+  confidence  bigint check (confidence >= 0 and confidence <= 100),
+  reasons     text collate "C" not null,
+  passes      text collate "C" not null,
+  findings    text collate "C" not null,
+  feedback_id text collate "C",
+  created_at  text collate "C" not null
 );
 
-create index proposals_by_state on proposals (state, confidence, proposed_at, id);
-
--- How far each stream was looked through for what may be proposed. The hash is that of the entry, so that the place is held against the
--- journal.
-create table proposal_marks (
-  stream text collate "C" not null primary key,
-  seq    bigint not null check (seq >= 1),
-  hash   text collate "C" not null
-);
+create index reviews_by_tree on reviews (tree, patch, created_at, id);
+create index reviews_by_run on reviews (run_id, created_at, id);

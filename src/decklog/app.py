@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from decklog.stores.flow.ci import Ci
     from decklog.stores.flow.context import Context
     from decklog.stores.flow.gates import Gates
+    from decklog.stores.flow.reviews import Reviews
     from decklog.stores.flow.verdicts import Verdicts
     from decklog.stores.flow.workflow import Workflow
     from decklog.stores.journal.journal import Journal
@@ -326,6 +327,13 @@ class Decklog:
         return Verdicts(self.parts)
 
     @cached_property
+    def reviews(self) -> "Reviews":
+        """Keeps what the gate said of changes; `decklog review` has it say so."""
+        from decklog.stores.flow.reviews import Reviews
+
+        return Reviews(self.parts)
+
+    @cached_property
     def gates(self) -> "Gates":
         """Closes what many workers share, lets one at a time try again when its time has come, and opens it for all."""
         from decklog.stores.flow.gates import Gates
@@ -402,13 +410,7 @@ class Decklog:
         """
         from decklog.stores.journal.attribution import acting
 
-        given = {
-            "agent": agent,
-            "agent_id": agent_id,
-            "group_id": group_id,
-            "task_id": task_id,
-            "iteration": iteration,
-        }
+        given = {"agent": agent, "agent_id": agent_id, "group_id": group_id, "task_id": task_id, "iteration": iteration}
         outer = acting.get() or {}
         who = {**outer, **{name: value for name, value in given.items() if value is not None}}
         check = lease.get() if fence is None else self._held(who.get("task_id"), fence)

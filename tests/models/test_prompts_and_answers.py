@@ -1,7 +1,6 @@
 """Prompts that are the same bytes for the same inputs, and answers that are JSON of the agreed form or nothing."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -53,14 +52,15 @@ def test_openai_gets_the_stable_parts_as_the_beginning() -> None:
     assert asked["response_format"]["json_schema"]["schema"] == SCHEMA
 
 
-def test_a_script_answers_by_the_whole_conversation_in_whatever_order(tmp_path: Path) -> None:
+def test_a_script_answers_by_the_whole_conversation_in_whatever_order() -> None:
     other = PROMPT.with_part(Part("more", "x"))
-    path = tmp_path / "script.json"
-    path.write_text(json.dumps({PROMPT.digest: "one", other.digest: "two"}), encoding="utf-8")
-    model = Scripted.from_file(path)
+    model = Scripted.from_json(json.dumps({PROMPT.digest: "one", other.digest: "two"}).encode(), "script.json")
     assert [model.reply(prompt, WISH).text for prompt in (other, PROMPT, other)] == ["two", "one", "two"]
     unknown = model.reply(other.with_part(Part("again", "y")), WISH)
     assert (unknown.error_class, unknown.text) == ("unscripted", "")
+    for content in (None, b"[]", b"{", b'{"a": 1}'):
+        with pytest.raises(Invalid, match=r"the script script\.json"):
+            Scripted.from_json(content, "script.json")
 
 
 def test_an_answer_is_json_alone_or_in_one_fence() -> None:

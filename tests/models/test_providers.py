@@ -1,6 +1,7 @@
 """Those who answer: an agent's program as a real process, and the providers' libraries against a server on loopback."""
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -74,7 +75,9 @@ def test_a_programs_own_words_for_weather_are_weather(tmp_path: Path) -> None:
     assert (reply.error_class, reply.retry_seconds) == ("quota", 90.0)
 
 
-# The providers' libraries
+# The providers' libraries, which take seconds to be imported.
+
+needs_time = pytest.mark.skipif("DECKLOG_TEST_FULL" not in os.environ, reason="imports providers' libraries: DECKLOG_TEST_FULL=1")
 
 
 class _Server:
@@ -114,10 +117,10 @@ def server() -> Iterator[_Server]:
     made.http.server_close()
 
 
+@needs_time
 def test_anthropics_library_asks_for_a_tool_and_tells_four_kinds_of_tokens(
     server: _Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("anthropic", reason="the package anthropic is not installed")
     from decklog.models.providers.anthropic_api import AnthropicModel
 
     model = AnthropicModel("m", base_url=server.url, key_env="SOME_KEY")
@@ -136,8 +139,8 @@ def test_anthropics_library_asks_for_a_tool_and_tells_four_kinds_of_tokens(
     assert len(server.asked) == 3, "the library must not try again by itself"
 
 
+@needs_time
 def test_openais_library_serves_a_compatible_server_without_a_key(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("openai", reason="the package openai is not installed")
     from decklog.models.providers.openai_api import OpenAIModel
 
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -31,6 +31,7 @@ from decklog.stores.flow.context_package import (
 )
 from decklog.stores.flow.gates import Gate, GateState
 from decklog.stores.flow.records import ModelAssignment, PromptMarker, WorkflowRule, WorkflowTransition, WorkflowVersion
+from decklog.stores.flow.reviews import Review, ReviewVerdict
 from decklog.stores.flow.router import TestingMode
 from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
 from decklog.stores.flow.workflow import WorkflowDrawing
@@ -1611,6 +1612,24 @@ class AsyncVerdicts:
     ) -> Page[CheckVerdict]:
         """List a run's verdicts, newest first."""
 
+class AsyncReviews:
+    async def latest(self, tree: str, patch: str) -> Review | None:
+        """Get the newest review of exactly this tree and this patch, in whatever run; none is null."""
+    async def get(self, review_id: str) -> Review:
+        """Get a review."""
+    async def find(
+        self,
+        run_id: str | None = ...,
+        *,
+        tree: str | None = ...,
+        patch: str | None = ...,
+        verdict: ReviewVerdict | None = ...,
+        task_id: str | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Review]:
+        """List reviews, newest first."""
+
 class AsyncGates:
     async def close(
         self,
@@ -1857,6 +1876,7 @@ class Stores:
     workflow: AsyncWorkflow
     ci: AsyncCi
     verdicts: AsyncVerdicts
+    reviews: AsyncReviews
     gates: AsyncGates
     effects: AsyncEffects
     processes: AsyncProcesses

@@ -148,11 +148,11 @@ class Examiner:
 
     def _by_old_tests(self, base: str, tip: str, old: Sequence[Change], paths: Sequence[str]) -> list[dict[str, Any]]:
         """Grade the new code with the test files that it changed as they were; red there is for a person to judge."""
-        commit = self._with_files_of(base, tip, [one.path for one in old])
+        commit = self.with_files_of(base, tip, [one.path for one in old])
         findings = [finding for check in self._configuration.gates for finding in self._graded(check, base, commit, paths)]
         return [{**finding, "kind": "old-tests", "changed": [one.path for one in old]} for finding in findings]
 
-    def _with_files_of(self, base: str, tip: str, paths: Sequence[str]) -> str:
+    def with_files_of(self, base: str, tip: str, paths: Sequence[str]) -> str:
         """Make a commit of a tip's tree with some files as they are in the base."""
         index = self._runner.folder / f"index.{self._task_id or 'base'}.{self._fence}".replace("/", "_")
         variables = {"GIT_INDEX_FILE": str(index)}

@@ -14,9 +14,14 @@ if TYPE_CHECKING:
 
 
 def maker(
-    log: "Decklog", settings: "ModelSettings", folder: Path, *, root: Path, sandbox: Kind = Kind.AUTO
+    log: "Decklog",
+    settings: "ModelSettings",
+    folder: Path,
+    *,
+    read: "Callable[[str], bytes | None]",
+    sandbox: Kind = Kind.AUTO,
 ) -> "Callable[[ModelChoice], Provider]":
-    """Give what makes a provider: programs run beneath `folder`, scripts are files beneath `root`."""
+    """Give what makes a provider: programs run beneath `folder`, scripts come by `read`."""
 
     def make(choice: "ModelChoice") -> Provider:
         match choice.provider:
@@ -31,7 +36,7 @@ def maker(
             case "scripted":
                 from decklog.models.providers.scripted import Scripted
 
-                return Scripted.from_file(root / choice.script)
+                return Scripted.from_json(read(choice.script), choice.script)
             case _:
                 return _program(log, settings, choice, folder, sandbox)
 

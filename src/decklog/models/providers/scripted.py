@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from decklog.errors import Invalid
 from decklog.models.prompt import Prompt
@@ -30,14 +29,14 @@ class Scripted:
         return cls(script, model=model)
 
     @classmethod
-    def from_file(cls, path: Path, *, model: str = "scripted") -> "Scripted":
+    def from_json(cls, content: bytes | None, name: str, *, model: str = "scripted") -> "Scripted":
         """Read recorded conversations: a JSON object of digests and answers."""
         try:
-            answers = json.loads(path.read_bytes())
-        except (OSError, ValueError) as problem:
-            raise Invalid(f"the script {path} can't be read: {problem}", field="script") from problem
+            answers = json.loads(content or b"null")
+        except ValueError as problem:
+            raise Invalid(f"the script {name} is not JSON: {problem}", field="script") from problem
         if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
-            raise Invalid(f"the script {path} is no object of digests and answers", field="script")
+            raise Invalid(f"the script {name} is no object of digests and answers", field="script")
         return cls.by_digest(answers, model=model)
 
     def reply(self, prompt: Prompt, wish: Wish) -> Reply:  # noqa: ARG002

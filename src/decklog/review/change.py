@@ -1,0 +1,172 @@
+"""A change that is reviewed: two commits, the tree it leads to, git's stable id of the patch, and its lines."""
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from decklog.conductor.git import changes
+from decklog.conductor.git.changes import Change as ChangedPath
+from decklog.conductor.git.repository import Repository
+from decklog.errors import Conflict, Invalid, NotFound
+
+_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+# Against which a branch is published, if nobody says.
+_USUAL_BASES = ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "main", "master")
+LARGEST_FILE = 2 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class AddedLine:
+    """One line that a change adds."""
+
+    file: str
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """What leads from one commit to another. `message` is what its commits say, the newest last."""
+
+    repository: Repository
+    base: str
+    head: str
+    messages: tuple[str, ...] = ()
+
+    @property
+    def tree(self) -> str:
+        return self.repository.tree(self.head)
+
+    @cached_property
+    def diff(self) -> str:
+        """The change as git writes it; names that are no UTF-8, and bytes that are no text, are replaced."""
+        return self.repository.on_objects("diff-tree", "-r", "-p", *_PLAIN, self.base, self.head).out.decode(errors="replace")
+
+    @cached_property
+    def patch(self) -> str:
+        """Git's stable id of the patch, which a rebase onto other lines elsewhere leaves as it is."""
+        raw = self.repository.on_objects("diff-tree", "-r", "-p", *_PLAIN, self.base, self.head).out
+        return self.repository.on_objects("patch-id", "--stable", given=raw).text.partition(" ")[0]
+
+    @cached_property
+    def paths(self) -> Sequence[ChangedPath]:
+        return changes.changes(self.repository, self.base, self.head)
+
+    @cached_property
+    def added(self) -> Sequence[AddedLine]:
+        """The lines that it adds, each with its place in the new file."""
+        raw = self.repository.on_objects("diff-tree", "-r", "-p", "-U0", *_PLAIN, self.base, self.head).out
+        return _added(raw.decode(errors="replace"))
+
+    @cached_property
+    def added_by_file(self) -> Mapping[str, list[AddedLine]]:
+        found: dict[str, list[AddedLine]] = {}
+        for line in self.added:
+            found.setdefault(line.file, []).append(line)
+        return found
+
+    @property
+    def message(self) -> str:
+        return "\n\n".join(self.messages)
+
+    def content(self, path: str, *, at_base: bool = False) -> bytes | None:
+        """Read a file as it is after the change, or before it; none, or one that is too large to look at, is null."""
+        found = self.repository.read(self.base if at_base else self.head, path)
+        return None if found is None or len(found) > LARGEST_FILE else found
+
+
+def _added(diff: str) -> list[AddedLine]:
+    found: list[AddedLine] = []
+    path, number, is_head = "", 0, True
+    # Not by splitlines: a form feed or another sign of the kind is within a line to git.
+    for line in diff.split("\n"):
+        if line.startswith("diff --git "):
+            is_head = True
+        elif is_head and line.startswith("+++ "):
+            path = _named(line[4:])
+        elif (hunk := _HUNK.match(line)) is not None:
+            is_head, number = False, int(hunk[1])
+        elif not is_head and line.startswith("+"):
+            found.append(AddedLine(path, number, line[1:].rstrip("\r")))
+            number += 1
+    return found
+
+
+def _named(text: str) -> str:
+    """Read the name of a file as a head of a diff has it: quoted, where it has odd signs."""
+    name = text.rstrip("\t\r")
+    if name.startswith('"') and name.endswith('"'):
+        name = name[1:-1].encode(errors="replace").decode("unicode_escape").encode("latin-1", "replace").decode(errors="replace")
+    return name.removeprefix("b/")
+
+
+# Which change is meant
+
+
+def between(repository: Repository, words: str | None, *, base: str = "", cwd: Path) -> Change:
+    """Find the change that is meant by `BASE..HEAD`, by a head alone, or by nothing: what HEAD has beyond its base."""
+    first, dots, last = (words or "").replace("...", "..").partition("..")
+    named_base = (first if dots else "") or base
+    head = _commit(repository, (last if dots else first) or "HEAD", cwd)
+    start = _commit(repository, named_base, cwd) if named_base else _usual_base(repository, cwd)
+    return _change(repository, start, head)
+
+
+def of_worktree(repository: Repository, *, base: str = "", cwd: Path) -> Change:
+    """Make a change of the files as they are, those that are not committed too; the user's index stays as it is."""
+    top = _commit(repository, "HEAD", cwd)
+    tree = _tree_of(repository)
+    person = repository.person()
+    same = tree == repository.tree(top)
+    head = top if same else repository.commit(tree, [top], "The files as they are\n", person, repository.time_of(top))
+    start = _commit(repository, base, cwd) if base else top
+    return _change(repository, start, head, own_messages=same)
+
+
+def _tree_of(repository: Repository) -> str:
+    handle, scratch = tempfile.mkstemp(prefix="index.", dir=repository.state)
+    os.close(handle)
+    os.unlink(scratch)
+    variables = {"GIT_WORK_TREE": str(repository.folder), "GIT_INDEX_FILE": scratch}
+    try:
+        repository.on_objects("-C", str(repository.folder), "add", "--all", ".", variables=variables)
+        return repository.on_objects("write-tree", variables=variables).text
+    finally:
+        Path(scratch).unlink(missing_ok=True)
+
+
+def _change(repository: Repository, start: str, head: str, *, own_messages: bool = True) -> Change:
+    found = repository.on_objects("merge-base", start, head, accepted=(0, 1))
+    if found.code:
+        raise Invalid(f"{start[:12]} and {head[:12]} have no commit in common", hint="Name a base that the change began with.")
+    base = found.text.splitlines()[0]
+    change = Change(repository, base, head, _messages(repository, base, head) if own_messages else ())
+    if repository.tree(base) == change.tree:
+        raise Conflict(
+            f"nothing differs between {base[:12]} and {head[:12]}", hint="Name the change: decklog review BASE..HEAD", base=base
+        )
+    return change
+
+
+def _messages(repository: Repository, base: str, head: str) -> tuple[str, ...]:
+    listed = repository.on_objects("log", "--reverse", "--no-merges", "-z", "--format=%B", f"{base}..{head}").out
+    return tuple(text.strip() for text in listed.decode(errors="replace").split("\0") if text.strip())
+
+
+def _commit(repository: Repository, name: str, cwd: Path) -> str:
+    found = repository.resolve(name, cwd=cwd)
+    if found is None:
+        raise NotFound(f"there is no commit {name!r}", hint="Name a branch, a tag or a commit; see: git log", name=name)
+    return found
+
+
+def _usual_base(repository: Repository, cwd: Path) -> str:
+    found = next((commit for name in _USUAL_BASES if (commit := repository.resolve(name, cwd=cwd)) is not None), None)
+    if found is None:
+        raise Invalid("which branch is this published against?", hint="Say so: decklog review BASE..HEAD", field="base")
+    return found

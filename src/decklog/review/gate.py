@@ -1,0 +1,140 @@
+"""The gate: seven passes over one change, the free ones first, and one verdict that is bound to its tree and its patch."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.checks.running import Runner
+from decklog.review.asking import Asked
+from decklog.review.change import Change
+from decklog.review.passes.adversarial import adversarial
+from decklog.review.passes.architectural import architectural
+from decklog.review.passes.feedback_binding import feedback_binding
+from decklog.review.passes.functional import functional
+from decklog.review.passes.prose import prose
+from decklog.review.passes.security import security
+from decklog.review.passes.static import static
+from decklog.review.result import ENDING, NAMES, ORDER, PassResult, Status, from_dict, judge, skipped
+from decklog.review.settings import ReviewSettings
+from decklog.stores.journal.entry import EntryKind
+from decklog.values import to_json
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.conductor.settings.check import Check
+    from decklog.stores.flow.reviews import Review
+
+_PAGE = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """Reviews one change for one run. `only` narrows it to some passes, whose results then make no verdict."""
+
+    log: "Decklog"
+    change: Change
+    settings: ReviewSettings
+    runner: Runner
+    ask: Asked
+    run_id: str
+    task_id: str | None = None
+    fence: int = 0
+    feedback_id: str | None = None
+    is_mending: bool = False
+    say: Callable[[PassResult], object] = lambda _: None
+
+    def review(self) -> "Review":
+        """Take the change through the passes, and put the verdict on record."""
+        results = list(self._results())
+        rules = self.settings.rules
+        judged = judge(results, block_below=rules.block_below, change_below=rules.change_below)
+        change = self.change
+        kept = [one.as_dict() for one in judged.results]
+        findings: list[object] = [{"pass": one["pass"], **finding} for one in kept for finding in one["findings"]]
+        return self.log.reviews.record(
+            self.run_id,
+            judged.verdict,
+            base=change.base,
+            head=change.head,
+            tree=change.tree,
+            patch=change.patch,
+            settings=self.settings.digest,
+            confidence=judged.confidence,
+            reasons=list(judged.reasons),
+            passes=list(kept),
+            findings=findings,
+            task_id=self.task_id,
+            feedback_id=self.feedback_id,
+        )
+
+    def one(self, number: int) -> PassResult:
+        """Run one pass alone; it makes no verdict."""
+        result = self._passes()[number]()
+        self._keep(result)
+        return result
+
+    # The passes
+
+    def _results(self) -> Iterator[PassResult]:
+        passes, known = self._passes(), self._known()
+        ended = ""
+        for number in ORDER:
+            result = skipped(number, ended) if ended else known.get(number) or passes[number]()
+            if not ended and number not in known:
+                self._keep(result)
+            self.say(result)
+            if number in ENDING and result.status is Status.FAIL:
+                ended = f"pass {number} {result.name} failed"
+            yield result
+
+    def _passes(self) -> dict[int, Callable[[], PassResult]]:
+        change, settings, ask = self.change, self.settings, self.ask
+        rules = settings.rules
+        return {
+            1: lambda: static(change, settings, self._examiner(settings.static_checks)),
+            2: lambda: functional(change, settings, self._examiner(settings.functional_checks)),
+            3: lambda: architectural(change, settings, ask),
+            4: lambda: security(change),
+            5: lambda: prose(change, rules, ask),
+            6: lambda: adversarial(change, rules, ask),
+            7: self._bound,
+        }
+
+    def _bound(self) -> PassResult:
+        examiner = self._examiner(self.settings.functional_checks)
+        given = {"feedback_id": self.feedback_id, "is_mending": self.is_mending}
+        return feedback_binding(self.log, self.change, self.settings, examiner, self.ask, **given)  # type: ignore[arg-type]
+
+    def _examiner(self, checks: "tuple[Check, ...]") -> Examiner:
+        configuration = self.settings.configuration(checks)
+        return Examiner(self.log, self.run_id, configuration, self.runner, task_id=self.task_id, fence=self.fence)
+
+    # What is on record already
+
+    @property
+    def _identity(self) -> str:
+        """Name what a result counts for: the same change by the same rules, about the same feedback."""
+        facts = [self.change.base, self.change.tree, self.change.patch, self.change.message, self.settings.digest]
+        return hashlib.sha256(to_json([*facts, self.feedback_id, self.is_mending]).encode()).hexdigest()
+
+    def _keep(self, result: PassResult) -> None:
+        self.log.journal.append(
+            self.run_id,
+            f"pass {result.number} {NAMES[result.number - 1]}: {result.status}{f' ({result.why})' if result.why else ''}",
+            kind=EntryKind.EVENT,
+            subtype="review.pass",
+            task_id=self.task_id,
+            payload={"of": self._identity, "result": result.as_dict()},
+        )
+
+    def _known(self) -> dict[int, PassResult]:
+        """Find the results that a gate which was killed came to: what said something has said it, and is not paid for again."""
+        found: dict[int, PassResult] = {}
+        for entry in self.log.journal.find(self.run_id, subtype="review.pass", task_id=self.task_id, limit=_PAGE):
+            payload: Any = entry.payload
+            if payload["of"] == self._identity:
+                result = from_dict(payload["result"])
+                found.setdefault(result.number, result)
+        return {number: one for number, one in found.items() if one.status in (Status.PASS, Status.FAIL)}

@@ -1,0 +1,69 @@
+"""Pass 2: the tests of the tree, those of the base among them, and whether new ones would fail without the change."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.checks.report import PASSED
+from decklog.conductor.settings.check import Check
+from decklog.review.change import Change
+from decklog.review.result import Finding, PassResult, Severity, passed
+from decklog.review.settings import ReviewSettings
+from decklog.tools.files.gitignore import Patterns
+
+# What an examination says that only a person can decide.
+_QUESTIONS = ("protected", "knows-its-tests", "old-tests")
+_MOST = 20
+
+
+def functional(change: Change, settings: ReviewSettings, examiner: Examiner) -> PassResult:
+    """Run the checks of the base on the change."""
+    checks = settings.functional_checks
+    by = [check.name for check in checks]
+    if not checks:
+        return passed(2, unproven="no check that runs tests is defined in the commit that the change starts from", by=by)
+    found = examiner.examine(change.base, change.head)
+    findings = [finding for one in found.findings for finding in _told(one, is_held=found.outcome == "held")]
+    could_not_say = [str(one["check"]) for one in found.findings if one["kind"] in ("error", "inherited", "flaky")]
+    unsaid = f"{', '.join(dict.fromkeys(could_not_say))} could not say" if could_not_say else ""
+    if not any(one.severity is Severity.BLOCKING for one in findings) and not unsaid:
+        findings += [one for check in checks for one in _vacuous(check, change, settings, examiner)]
+    return passed(2, findings, unproven=unsaid, by=by)
+
+
+def _told(one: Mapping[str, Any], *, is_held: bool) -> Iterator[Finding]:
+    """Tell what an examination found as findings of a review."""
+    kind = str(one["kind"])
+    if kind in ("error", "inherited", "flaky"):
+        text = f"{one['check']}: {one['text'] or kind}"
+        yield Finding(severity=Severity.INFO, kind=kind, text=text, remedy=str(one.get("output", ""))[-1500:].strip())
+        return
+    is_question = is_held and kind in _QUESTIONS
+    severity = Severity.QUESTION if is_question else Severity.BLOCKING
+    names = [str(name) for name in (*one.get("tests", ()), *one.get("lines", ()))][:_MOST]
+    text = ": ".join(part for part in (str(one.get("check", "")), str(one["text"]), ", ".join(names)) if part)
+    remedy = str(one.get("output", ""))[-1500:].strip()
+    for path in (one.get("paths") or one.get("changed") or [None])[:_MOST]:
+        yield Finding(severity=severity, kind=kind, text=text, file=path, remedy=remedy)
+
+
+def _vacuous(check: Check, change: Change, settings: ReviewSettings, examiner: Examiner) -> Iterator[Finding]:
+    """Say when a change of the source brings tests of which every one passes without it."""
+    tests = Patterns(settings.tests)
+    paths = [one.path for one in change.paths if one.status != "D"]
+    new_tests = [path for path in paths if tests.covers(path)]
+    if check.report != "junit" or not new_tests or all(tests.covers(one.path) for one in change.paths):
+        return
+    after, before = (examiner.verdict(check, commit, given)[1] for commit, given in ((change.head, paths), (change.base, ())))
+    added = [name for name in after.tests or {} if name not in (before.tests or {})]
+    if not added:
+        return
+    without = examiner.verdict(check, examiner.with_files_of(change.head, change.base, new_tests), paths)[1]
+    if without.tests is not None and all(without.tests.get(name) == PASSED for name in added):
+        yield Finding(
+            severity=Severity.SIGNIFICANT,
+            kind="vacuous-test",
+            text=f"every new test passes without the change: {', '.join(sorted(added)[:_MOST])}",
+            file=new_tests[0],
+            remedy="Have a test that fails where the change is taken back.",
+        )

@@ -1,0 +1,157 @@
+"""Calls in Python that run what others wrote: found in its syntax tree, by whatever name they were imported."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_SHELLS = (
+    "os.system",
+    "os.popen",
+    "os.popen2",
+    "os.popen3",
+    "subprocess.getoutput",
+    "subprocess.getstatusoutput",
+    "commands.getoutput",
+)
+_LOADERS = (
+    "pickle.load",
+    "pickle.loads",
+    "pickle.Unpickler",
+    "cPickle.load",
+    "cPickle.loads",
+    "dill.load",
+    "dill.loads",
+    "marshal.load",
+    "marshal.loads",
+    "shelve.open",
+    "jsonpickle.decode",
+    "torch.load",
+)
+_YAML = ("yaml.load", "yaml.load_all", "yaml.unsafe_load", "yaml.unsafe_load_all", "yaml.full_load")
+_SAFE_LOADERS = ("SafeLoader", "CSafeLoader", "BaseLoader")
+_STATEMENTS = ("execute", "executemany", "executescript", "raw", "text")
+_BUILTINS = ("eval", "exec", "__import__")
+_SQL_WORDS = ("select ", "insert ", "update ", "delete ", "drop ", "alter ", "create ", "replace into", "with ", "where ")
+
+
+@dataclass(frozen=True)
+class Danger:
+    """A dangerous call, with the lines that it stands on."""
+
+    kind: str
+    text: str
+    remedy: str
+    first: int
+    last: int
+
+
+def dangers(tree: ast.Module) -> Iterator[Danger]:
+    """Find the dangerous calls of a module."""
+    names = _names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            found = _danger(node, names)
+            if found is not None:
+                yield Danger(*found, node.lineno, node.end_lineno or node.lineno)
+
+
+def _names(tree: ast.Module) -> dict[str, str]:
+    """Give what each name of a module stands for: what was imported under it, or what it was set to be another name of."""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {
+                one.asname or one.name.partition(".")[0]: one.name if one.asname else one.name.partition(".")[0]
+                for one in node.names
+            }
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    # A function of the module's own is not the one that comes with Python.
+    names |= {name: f".{name}" for name in defined & set(_BUILTINS)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            said = dotted(node.value, names)
+            if said is not None and said != node.targets[0].id:
+                names[node.targets[0].id] = said
+    return names
+
+
+def dotted(node: ast.expr, names: dict[str, str]) -> str | None:
+    """Give the full name that an expression stands for; None when it is not a name."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id, node.id)
+    if isinstance(node, ast.Attribute):
+        inner = dotted(node.value, names)
+        return None if inner is None else f"{inner}.{node.attr}"
+    if isinstance(node, ast.Call):
+        return _fetched(node, names)
+    return None
+
+
+def _fetched(node: ast.Call, names: dict[str, str]) -> str | None:
+    """Give what `__import__("os")`, `import_module("os")` and `getattr(os, "system")` stand for."""
+    called = dotted(node.func, names)
+    texts = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    if called in ("__import__", "builtins.__import__", "importlib.import_module") and texts:
+        return texts[0]
+    if called in ("getattr", "builtins.getattr") and len(node.args) >= 2 and texts:
+        inner = dotted(node.args[0], names)
+        return None if inner is None else f"{inner}.{texts[0]}"
+    return None
+
+
+def _danger(node: ast.Call, names: dict[str, str]) -> tuple[str, str, str] | None:
+    called = (dotted(node.func, names) or "").removeprefix("builtins.")
+    if called in ("eval", "exec"):
+        return (
+            "eval",
+            f"{called} runs a text as code",
+            "Read the text by what it may be: ast.literal_eval, json, a table of functions.",
+        )
+    if called in _SHELLS:
+        return "shell", f"{called} gives a text to a shell", "Give a list of arguments to subprocess.run."
+    if called.startswith(("subprocess.", "asyncio.create_subprocess_shell")) and (
+        called.endswith("_shell") or _is_true(node, "shell")
+    ):
+        return "shell", f"{called} gives a text to a shell", "Leave shell=True away, and give a list of arguments."
+    if called in _LOADERS and not _is_true(node, "weights_only"):
+        return "unpickling", f"{called} runs whatever the data says", "Keep data as JSON, or in a table."
+    if called in _YAML and not _has_safe_loader(node):
+        return "unpickling", f"{called} makes any object that the text names", "Use yaml.safe_load."
+    if called.rpartition(".")[2] in _STATEMENTS and "." in called and node.args and _is_put_together(node.args[0]):
+        return "sql", f"{called} gets a statement that is put together from values", "Bind the values as parameters."
+    return None
+
+
+def _is_true(node: ast.Call, name: str) -> bool:
+    """Say whether a keyword is given as anything that is not plainly false."""
+    given = [word.value for word in node.keywords if word.arg == name]
+    return any(not (isinstance(value, ast.Constant) and not value.value) for value in given)
+
+
+def _has_safe_loader(node: ast.Call) -> bool:
+    given = [*node.args[1:2], *(word.value for word in node.keywords if word.arg == "Loader")]
+    return any((dotted(one, {}) or "").rpartition(".")[2] in _SAFE_LOADERS for one in given)
+
+
+def _is_put_together(node: ast.expr) -> bool:
+    """Say whether a text is SQL that has values written into it."""
+    match node:
+        case ast.JoinedStr(values=values):
+            return any(isinstance(one, ast.FormattedValue) for one in values) and _is_sql(node)
+        case ast.BinOp(op=ast.Add() | ast.Mod()):
+            return _is_sql(node) and not _is_constant(node)
+        case ast.Call(func=ast.Attribute(value=inner, attr="format")):
+            return _is_sql(inner)
+        case _:
+            return False
+
+
+def _is_sql(node: ast.AST) -> bool:
+    texts = (one.value.lower() for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    return any(word in f"{text} " for text in texts for word in _SQL_WORDS)
+
+
+def _is_constant(node: ast.expr) -> bool:
+    return all(isinstance(one, ast.BinOp | ast.Constant | ast.operator) for one in ast.walk(node))

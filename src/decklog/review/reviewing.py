@@ -1,0 +1,127 @@
+"""Reviews a change for whoever asks: finds what is on record of it already, or takes it through the gate in a run of its own."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.checks.running import Runner
+from decklog.conductor.git.places import remove_folder
+from decklog.conductor.git.repository import ref_part
+from decklog.models.composer import Composer
+from decklog.models.provider import Provider
+from decklog.models.providers.making import maker
+from decklog.models.seam import Models
+from decklog.review import settings as review_settings
+from decklog.review.asking import asker
+from decklog.review.change import Change
+from decklog.review.gate import Gate
+from decklog.review.result import PassResult
+from decklog.stores.flow.reviews import Review, ReviewVerdict
+from decklog.values import to_json
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.models.settings import ModelChoice
+    from decklog.review.settings import ReviewSettings
+
+NAME = "decklog.toml"
+_LONGEST_TITLE = 100
+
+
+def settings_of(change: Change) -> "ReviewSettings":
+    """Read the rules of a change: those of the commit that it starts from, whatever it makes of them itself."""
+    return review_settings.read(change.repository.read(change.base, NAME))
+
+
+def gate_of(
+    log: "Decklog",
+    change: Change,
+    settings: "ReviewSettings",
+    folder: Path,
+    *,
+    run_id: str,
+    make: "Callable[[ModelChoice], Provider] | None" = None,
+    wanted_end: Callable[[], str | None] = lambda: None,
+    **given: Any,
+) -> Gate:
+    """Set a gate up: checks and models run beneath `folder`, prompts are those of the commit that the change starts from."""
+    repository, models = change.repository, settings.models
+
+    def read(path: str) -> bytes | None:
+        return repository.read(change.base, path)
+
+    runner = Runner(
+        repository=repository,
+        person=repository.person(),
+        sandbox=settings.sandbox,
+        log_file=log.db.target if log.db.engine == "sqlite" else None,
+        folder=folder / "checks",
+        wanted_end=wanted_end,
+    )
+    made = make or maker(log, models, folder / "calls", read=read, sandbox=settings.sandbox)
+    seam = Models(log, models, made, run_id=run_id, task_id=given.get("task_id"))
+    ask = asker(seam, Composer(settings.prompt, read))
+    return Gate(log=log, change=change, settings=settings, runner=runner, ask=ask, run_id=run_id, **given)
+
+
+def known_review(log: "Decklog", change: Change, settings: "ReviewSettings", feedback_id: str | None) -> Review | None:
+    """Find what the gate said of exactly this commit by these rules; what was unproven may be proven now."""
+    found = log.reviews.latest(change.tree, change.patch)
+    if found is None or found.verdict is ReviewVerdict.UNPROVEN:
+        return None
+    is_same = (found.head, found.settings, found.feedback_id) == (change.head, settings.digest, feedback_id)
+    return found.marked_already() if is_same else None
+
+
+def review(
+    log: "Decklog",
+    change: Change,
+    *,
+    again: bool = False,
+    make: "Callable[[ModelChoice], Provider] | None" = None,
+    say: Callable[[PassResult], object] = lambda _: None,
+    feedback_id: str | None = None,
+    is_mending: bool = False,
+) -> Review:
+    """Review a change in a run of its own; one that was killed in the middle goes on where it was."""
+    settings = settings_of(change)
+    known = None if again else known_review(log, change, settings, feedback_id)
+    if known is not None:
+        return known
+    run_id = _run_of(log, change, settings, feedback_id)
+    folder = change.repository.state / "reviews" / ref_part(run_id)
+    _clear(folder)
+    given = {"make": make, "say": say, "feedback_id": feedback_id, "is_mending": is_mending}
+    try:
+        found = gate_of(log, change, settings, folder, run_id=run_id, **given).review()  # type: ignore[arg-type]
+    finally:
+        _clear(folder)
+    log.runs.finish(run_id, status="completed", summary=f"{found.verdict} on tree {found.tree[:12]}")  # type: ignore[arg-type]
+    return found
+
+
+def one_pass(log: "Decklog", change: Change, number: int, **given: Any) -> PassResult:
+    """Run one pass of the gate alone, in the run of the change; it makes no verdict."""
+    settings = settings_of(change)
+    run_id = _run_of(log, change, settings, given.get("feedback_id"))
+    folder = change.repository.state / "reviews" / ref_part(run_id)
+    _clear(folder)
+    try:
+        return gate_of(log, change, settings, folder, run_id=run_id, **given).one(number)
+    finally:
+        _clear(folder)
+
+
+def _run_of(log: "Decklog", change: Change, settings: "ReviewSettings", feedback_id: str | None) -> str:
+    """Start the run of a review, or find the one that was started and did not come to its end."""
+    facts = [str(change.repository.common), change.base, change.head, settings.digest, feedback_id]
+    identity = hashlib.sha256(to_json(facts).encode()).hexdigest()
+    ended = len(log.reviews.find(tree=change.tree, patch=change.patch, limit=200))
+    title = (change.messages[-1].partition("\n")[0] if change.messages else "the files as they are")[:_LONGEST_TITLE]
+    return log.runs.start(f"Review: {title}", key=f"review:{identity}:{ended}", repo=str(change.repository.folder)).id
+
+
+def _clear(folder: Path) -> None:
+    if folder.exists():
+        remove_folder(folder)

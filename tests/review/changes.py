@@ -1,0 +1,119 @@
+"""Changes to a small repository with a gate, and models that follow a script."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from decklog import Decklog, Review
+from decklog.conductor.git.repository import Repository
+from decklog.models.prompt import Prompt
+from decklog.models.provider import Provider, Reply
+from decklog.models.providers.scripted import Scripted
+from decklog.review import reviewing
+from decklog.review.change import Change, between, of_worktree
+from tests.conductor.plans import CALC, RUNNER, TESTS
+from tests.conductor.repositories import git, make_repository, write
+
+SETTINGS = f"""
+[run]
+sandbox = "none"
+[models.mine]
+provider = "scripted"
+script = "unused.json"
+[calls]
+review = "mine"
+[review]
+base = "main"
+[[checks]]
+name = "tests"
+command = {json.dumps([sys.executable, "-I", "-S", str(RUNNER), "{report}"])}
+report = "junit"
+minutes = 0.5
+"""
+FILES = {"calc.py": CALC, "tests/test_calc.py": TESTS, "decklog.toml": SETTINGS}
+GOOD = {
+    "calc.py": CALC + "\n\ndef triple(a):\n    return 3 * a\n",
+    "tests/test_calc.py": TESTS + "\n\ndef test_triple():\n    assert calc.triple(2) == 6\n",
+}
+MESSAGE = "Multiply by three\n\nCallers did so by hand, each in its own way."
+PASS = {"verdict": "pass", "findings": []}
+ANSWERS: Mapping[str, Any] = {
+    "review.3": PASS,
+    "review.5": PASS,
+    "review.6": {"findings": [], "score": 92, "reasoning": "Nothing was found."},
+    "review.7": {"checks": [{"name": name, "verdict": "pass", "evidence": "-"} for name in ("cause", "test", "words", "scope")]},
+}
+Script = Callable[[str, Prompt], "str | Reply"]
+
+
+def site_of(prompt: Prompt) -> str:
+    """Say which call a prompt is of."""
+    return next(part.name for part in prompt.parts if part.name.startswith("instructions")).removeprefix("instructions ")
+
+
+def good(site: str, _: Prompt) -> str:
+    return json.dumps(ANSWERS[site])
+
+
+def answering(**answers: Any) -> Script:
+    """Answer some calls otherwise: review_6=… with JSON, a text, or a reply."""
+
+    def script(site: str, prompt: Prompt) -> "str | Reply":
+        said = answers.get(site.replace(".", "_"), ANSWERS[site])
+        return said if isinstance(said, (str, Reply)) else json.dumps(said)
+
+    return script
+
+
+def make_gated_repository(folder: Path, **files: str) -> Path:
+    return make_repository(folder, {**FILES, **files})
+
+
+class Desk:
+    """Somebody who changes a repository and has it reviewed."""
+
+    def __init__(self, log: Decklog, folder: Path) -> None:
+        self.log = log
+        self.folder = folder
+        self.repository = Repository.find(folder, folder.parent / "state")
+        self.asked: list[str] = []
+
+    def settle(self, settings: str) -> None:
+        """Commit other settings to the base."""
+        write(self.folder, {"decklog.toml": settings})
+        git(self.folder, "commit", "-q", "-a", "-m", "Settings")
+
+    def commit(self, files: Mapping[str, str | None], message: str = MESSAGE) -> Change:
+        """Commit a change to a branch of its own; a file that is None goes."""
+        git(self.folder, "checkout", "-q", "-B", "change", "main")
+        write(self.folder, {name: text for name, text in files.items() if text is not None})
+        for name in (name for name, text in files.items() if text is None):
+            (self.folder / name).unlink()
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-q", "-m", message)
+        return between(self.repository, "main..change", cwd=self.folder)
+
+    def worktree(self) -> Change:
+        return of_worktree(self.repository, cwd=self.folder)
+
+    def provider(self, script: Script = good) -> Callable[[object], Provider]:
+        def tell(prompt: Prompt) -> "str | Reply":
+            self.asked.append(site_of(prompt))
+            return script(site_of(prompt), prompt)
+
+        return lambda _: Scripted(tell)
+
+    def review(self, change: Change, script: Script = good, **given: Any) -> Review:
+        return reviewing.review(self.log, change, make=self.provider(script), **given)
+
+
+def statuses(review: Review) -> str:
+    """Give how the seven passes ended, by their first letters."""
+    return "".join(str(one["status"])[0] for one in review.passes)  # type: ignore[index]
+
+
+def kinds(review: Review, number: int | None = None) -> list[str]:
+    found: list[Any] = review.findings
+    return [one["kind"] for one in found if number in (None, one["pass"]) and one["severity"] != "info"]

@@ -1,0 +1,35 @@
+"""Repositories with a gate, and changes to them."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from tests.cli.conftest import decklog as decklog
+from tests.review.changes import Desk, make_gated_repository
+
+
+@pytest.fixture(scope="session")
+def first_gated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository that each test copies."""
+    return make_gated_repository(tmp_path_factory.mktemp("gated") / "repository")
+
+
+@pytest.fixture
+def gated(first_gated: Path, tmp_path: Path) -> Path:
+    shutil.copytree(first_gated, tmp_path / "repository")
+    return tmp_path / "repository"
+
+
+@pytest.fixture
+def sqlite_target(empty_log_file: Path, tmp_path: Path) -> str:
+    return str(shutil.copy(empty_log_file, tmp_path / "decklog.db"))
+
+
+@pytest.fixture
+def desk(gated: Path, sqlite_target: str) -> Iterator[Desk]:
+    """Somebody who changes a repository and has it reviewed."""
+    with Decklog.open(sqlite_target) as log:
+        yield Desk(log, gated)
