@@ -50,6 +50,10 @@ COMMANDS = {
         "conductor.run",
         "Take a goal or a plan through this repository: agents work side by side, code checks, one lane merges what is green.",
     ),
+    "review": (
+        "gate.review",
+        "Review a change in seven passes, the free ones first: pass, request-changes, block or unproven (exit 0, 1, 6, 7).",
+    ),
     "prompt": ("gate.prompt", "Show what a model is told at a call site: its parts, their order, and about how many tokens."),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),

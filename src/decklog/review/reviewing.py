@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.places import remove_folder
-from decklog.conductor.git.repository import ref_part
+from decklog.conductor.git.repository import Repository, ref_part
 from decklog.models.composer import Composer
 from decklog.models.provider import Provider
 from decklog.models.providers.making import maker
 from decklog.models.seam import Models
 from decklog.review import settings as review_settings
 from decklog.review.asking import asker
-from decklog.review.change import Change
+from decklog.review.change import Change, between
 from decklog.review.gate import Gate
 from decklog.review.result import PassResult
 from decklog.stores.flow.reviews import Review, ReviewVerdict
@@ -32,6 +32,18 @@ _LONGEST_TITLE = 100
 def settings_of(change: Change) -> "ReviewSettings":
     """Read the rules of a change: those of the commit that it starts from, whatever it makes of them itself."""
     return review_settings.read(change.repository.read(change.base, NAME))
+
+
+def meant(repository: Repository, words: str | None, *, base: str = "", cwd: Path) -> Change:
+    """Find the change that somebody means; where no base is named, it is what the repository's rules publish against."""
+    change = between(repository, words, base=base, cwd=cwd)
+    named = settings_of(change).rules.base
+    if base or not named or ".." in (words or ""):
+        return change
+    # A branch as others have it, where that is known here: a local one may have moved on.
+    remote = f"refs/remotes/origin/{named}"
+    known = remote if repository.resolve(remote, cwd=cwd) is not None else named
+    return between(repository, words, base=known, cwd=cwd)
 
 
 def gate_of(

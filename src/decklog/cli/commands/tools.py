@@ -173,14 +173,18 @@ def call_tool(
       decklog tools call RUN run '{"command": ["pytest", "-q"]}' --step tests-1
     """
     import os
+    from functools import partial
 
+    from decklog.guard.judging import held_by_gate
     from decklog.tools.calls.results import to_data
     from decklog.tools.toolbox.toolbox import Toolbox
 
     given = _arguments(sys.stdin.read() if arguments == "-" else arguments)
     agent = agent or os.environ.get("DECKLOG_AGENT")
-    with call.open() as log, Toolbox(log, run_id, root=root, task=task, agent=agent) as box:
-        return show(to_data(box.call(tool, given, step=step)), as_json=call.json)
+    with call.open() as log:
+        gate = partial(held_by_gate, log=log)
+        with Toolbox(log, run_id, root=root, task=task, agent=agent, gate=gate) as box:
+            return show(to_data(box.call(tool, given, step=step)), as_json=call.json)
 
 
 def _arguments(text: str) -> "dict[str, Any]":

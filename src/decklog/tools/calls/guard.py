@@ -2,7 +2,7 @@
 
 import hashlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,6 +11,8 @@ from decklog.tools.policy import Decision, Policy, Verdict, judge
 from decklog.values import to_json
 
 Command = list[str] | str
+# Says why a command must not hand commits to others, given the root and the folder within it; None lets it.
+Gate = Callable[[Command, str, str], str | None]
 
 
 class Approvals(Protocol):
@@ -58,6 +60,7 @@ class Guard:
     policy: Policy | None = None
     approvals: Approvals | None = None
     trust: Trust | None = None
+    gate: Gate | None = None
 
     def check_action(self, action: str) -> dict[str, Any]:
         """Ask trust about an action; give its answer for the record, or raise."""
@@ -77,6 +80,8 @@ class Guard:
         """Judge a command; give the decision for the record, or raise."""
         verdict = judge(command, self.policy, root=self.root, cwd=cwd, env=env)
         about = exact(command, cwd, env)
+        if verdict.decision is not Decision.DENY and self.gate is not None and (held := self.gate(command, self.root, cwd)):
+            raise Refused(held, hint="Have it reviewed: decklog review", rule="review", decision="deny", command=verdict.command)
         note = {"decision": verdict.decision.value, "rule": verdict.rule, "reason": verdict.reason}
         match verdict.decision:
             case Decision.ALLOW:

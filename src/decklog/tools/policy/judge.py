@@ -11,7 +11,7 @@ from decklog.tools.policy.shell.parse import LONGEST
 from decklog.tools.policy.shell.script import TooComplex
 from decklog.tools.policy.shell.simple_command import Call
 from decklog.tools.policy.shell.words import Word
-from decklog.tools.policy.verdict import Verdict
+from decklog.tools.policy.verdict import Publication, Verdict
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Bash sets these itself when it starts, whatever its environment says.
@@ -35,6 +35,17 @@ def judge(
     Nothing is executed and no file is looked at. Any text gets a verdict; only an empty list, another type or a
     variable's name that no shell takes is refused.
     """
+    return _judged(command, policy, root, cwd, env).verdict
+
+
+def publications(command: str | list[str], *, root: str | None = None, cwd: str = ".") -> list[Publication]:
+    """Name what a command would hand to others, wherever in it that stands: pushes, and requests that they be merged."""
+    return _judged(command, None, root, cwd, None).published
+
+
+def _judged(
+    command: str | list[str], policy: Policy | None, root: str | None, cwd: str, env: Mapping[str, str] | None
+) -> Judging:
     text = _text(command)
     given = _variables(env or {})
     judging = Judging(policy or Policy.default(), root, text)
@@ -55,7 +66,7 @@ def judge(
         judging.judge_output(output, text)
     except (TooComplex, RecursionError):
         judging.report("too-complex", text[:200])
-    return judging.verdict
+    return judging
 
 
 def _variables(env: Mapping[str, str]) -> dict[str, Word]:

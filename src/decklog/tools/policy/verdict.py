@@ -34,6 +34,21 @@ class Verdict(NamedTuple):
         return self.decision is Decision.ALLOW
 
 
+class Publication(NamedTuple):
+    """A command that hands commits to others: a push, or the request that they be merged.
+
+    `operands` are those behind the subcommand, `options` all others with their values; `cwd` is where it runs, from the root.
+    Of one that comes `after_a_change` nobody can tell yet what it hands on.
+    """
+
+    program: str
+    operands: tuple[str, ...]
+    flags: frozenset[str]
+    options: tuple[tuple[str, str], ...]
+    cwd: str
+    after_a_change: bool = False
+
+
 def worst(first: Verdict, second: Verdict) -> Verdict:
     """Give the stricter of two verdicts, the first where they are equal."""
     return second if second.decision.rank > first.decision.rank else first

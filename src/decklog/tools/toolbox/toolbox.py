@@ -12,7 +12,7 @@ from decklog.app import STORES
 from decklog.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.tools.calls.call import Call
 from decklog.tools.calls.commands import Commands
-from decklog.tools.calls.guard import Approvals, Guard, Trust
+from decklog.tools.calls.guard import Approvals, Gate, Guard, Trust
 from decklog.tools.calls.results import texts, to_data
 from decklog.tools.calls.tool import Check, Tool
 from decklog.tools.files.access import Rules
@@ -38,7 +38,7 @@ class Toolbox:
     """Gives an agent its tools: `box.call("read_file", {"path": "a.py"})`, or `box.read_file("a.py")`.
 
     Approvals and trust are the log's own unless others are given. A call that names a `step` happens once: repeated, it gives
-    its first result.
+    its first result. `gate` says why commits must not be handed to others; `decklog.review.publishing` has the repository's.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Toolbox:
         approvals: Approvals | None = None,
         trust: Trust | None = None,
         policy: Policy | None = None,
+        gate: Gate | None = None,
         sandbox: Sandbox | None = None,
         rules: Rules | None = None,
         environment: Iterable[str] = (),
@@ -79,6 +80,7 @@ class Toolbox:
             policy=policy,
             approvals=approvals or _store(log, "approvals"),
             trust=trust or _store(log, "trust"),
+            gate=gate,
         )
 
     def _rules(self, rules: Rules) -> Rules:

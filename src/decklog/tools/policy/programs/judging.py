@@ -15,7 +15,7 @@ from decklog.tools.policy.shell.scope import Scope
 from decklog.tools.policy.shell.script import Reader, TooComplex
 from decklog.tools.policy.shell.simple_command import Call, Redirect
 from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi, finish, seal
-from decklog.tools.policy.verdict import Decision, Verdict, worst
+from decklog.tools.policy.verdict import Decision, Publication, Verdict, worst
 
 _LONGEST_CODE = 8_000
 _PATH_ROLES = {"stand", "read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
@@ -28,6 +28,10 @@ _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "ti
 _INTERPRETERS = {"shell", "python", "code", "debugger"}
 # A package's name, with its version and extras behind it.
 _PACKAGE = re.compile(r"(@?[A-Za-z0-9][\w./-]*)(?:\[[\w,-]*\])?(?:(?:@|[=<>~!^]=?)[\w.*^~<>=-]*)?$")
+_FORGES, _REQUESTS = ("gh", "hub", "glab", "tea"), ("pr create", "mr create")
+_MOVES = frozenset(
+    ["commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull", "reset", "checkout", "switch", "branch", "update-ref"]
+)
 _PLAIN_PAGERS = {"cat", "less", "more", "head", "true", ":"}
 _SHEBANG = re.compile(r"#!\S*?(?:env\s+(?:-S\s+)?)?(\w+?)[\d.]*\s")
 _LANGUAGES = {"python": "python", "node": "other", "ruby": "other", "perl": "other", "php": "other"}
@@ -42,6 +46,8 @@ class Judging:
         self.policy = policy
         self.paths = Paths(policy, root)
         self.verdict = Verdict(Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text)
+        self.published: list[Publication] = []
+        self._moves_commits = False
         self.steps = 0
         self.depth = 0
 
@@ -222,7 +228,20 @@ class Judging:
         if special is not None:
             special(self, use)
         self._note_built(use)
+        self._note_published(use)
         return output_of(self, use)
+
+    def _note_published(self, use: Use) -> None:
+        """Remember a command that hands commits to others; what is tried only is not handed on."""
+        self._moves_commits = self._moves_commits or (use.name == "git" and use.sub.partition(" ")[0] in _MOVES)
+        is_push = use.name == "git" and use.sub == "push" and not use.arguments.has(("--dry-run", "-n"))
+        if is_push or (use.name in _FORGES and use.sub in _REQUESTS):
+            options = tuple((option, word.text) for option, word in use.arguments.values)
+            place = next((value for option, value in options if option == "-C" and is_push), ".")
+            cwd = self.paths.locate(place, use.scope.cwd)
+            operands = tuple(word.text for word in use.operands)
+            flags = frozenset(use.arguments.flags)
+            self.published.append(Publication(use.name, operands, flags, options, cwd, self._moves_commits))
 
     def _note_built(self, use: Use) -> None:
         """Remember the program that a compiler makes of sources of the repository."""

@@ -1,0 +1,177 @@
+"""The review of changes on the command line: all seven passes, or one of them."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from decklog.cli.call import Call, Usage
+from decklog.cli.show import show
+from decklog.cli.terminal import say, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from decklog import Review
+    from decklog.review.change import Change
+    from decklog.review.result import PassResult
+
+_EXITS = {"pass": 0, "request-changes": 1, "block": 6, "unproven": 7}
+_PASS_EXITS = {"pass": 0, "skipped": 0, "fail": 6, "unproven": 7}
+_PASSES = {
+    "static": "what programs and plain rules say of its text, before anything is run",
+    "functional": "its tests, those of the base among them, and whether new ones would fail without it",
+    "architectural": "its structure: public names, documents, and a model's eyes",
+    "security": "secrets, dangerous calls and commands that it adds",
+    "prose": "the words of its message",
+    "adversarial": "what a model finds that did not write it",
+    "feedback-binding": "whether it answers the feedback that it says it does, and has a test that shows it",
+}
+_FORMS = ("text", "markdown", "sarif")
+
+
+class _Changes(click.Group):
+    """Takes a change where a command could stand, and all of the gate where nothing does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        first = next(iter(args), "")
+        return super().parse_args(ctx, args if first in {*self.commands, "-h", "--help"} else ["change", *args])
+
+
+@click.group(cls=_Changes, subcommand_metavar="[BASE..HEAD | COMMAND] …")
+def review() -> None:
+    """Review a change in seven passes, the free ones first: pass, request-changes, block or unproven (exit 0, 1, 6, 7).
+
+    \b
+    decklog review                  what HEAD has beyond the branch that it is published against
+    decklog review main..feature    this change
+    decklog review --worktree       the files as they are
+    decklog review security         one pass alone; so can every other be run
+    decklog review ask REVIEW       have a person let pass what the gate holds
+
+    How is read from decklog.toml in the commit that the change starts from. What it says is on record: decklog reviews find
+    """
+
+
+def _which(command: "Callable[..., Any]") -> "Callable[..., Any]":
+    """Add what says which change is meant."""
+    options = (
+        click.argument("words", metavar="[BASE..HEAD]", required=False),
+        click.option("--worktree", is_flag=True, help="the files as they are, those that are not committed too"),
+        click.option(
+            "--base", metavar="COMMIT", default="", help="what it is published against, default that of [review], or main"
+        ),
+        click.option("--feedback", "feedback_id", metavar="ID", help="the feedback that it answers"),
+        click.option("--mending", is_flag=True, help="it claims to mend something, so it needs the feedback that it answers"),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@review.command("change")
+@_which
+@click.option("--again", is_flag=True, help="review it anew, though there is a verdict on it")
+@click.option("--format", "form", type=click.Choice(_FORMS), default="text", help="default text")
+@click.option("--out", metavar="FILE", help="write it to a file")
+@click.pass_obj
+def change_(call: Call, /, words: str | None, worktree: bool, base: str, form: str, out: str | None, **given: "Any") -> int:
+    """Take a change through the gate; what is on record of exactly it is told again."""
+    from decklog.review.reviewing import review as go
+
+    given["is_mending"] = given.pop("mending")
+    change = _meant(words, worktree, base)
+    is_told = form == "text" and not call.json
+    with call.open() as log:
+        found = go(log, change, say=_tell if is_told else lambda _: None, **given)
+    _write(call, found, form, out)
+    return _EXITS[found.verdict.value]
+
+
+def _one(name: str, number: int) -> click.Command:
+    """Make the command of one pass."""
+
+    @_which
+    @click.pass_obj
+    def run(call: Call, words: str | None, worktree: bool, base: str, feedback_id: str | None, mending: bool) -> int:
+        from decklog.review.reviewing import one_pass
+
+        change = _meant(words, worktree, base)
+        with call.open() as log:
+            result = one_pass(log, change, number, feedback_id=feedback_id, is_mending=mending)
+        if call.json:
+            show(result.as_dict(), as_json=True)
+        else:
+            _tell(result)
+        return _PASS_EXITS[result.status.value]
+
+    text = f"Run pass {number} alone: {_PASSES[name]}. It makes no verdict."
+    return click.command(name, help=text)(run)
+
+
+for _number, _name in enumerate(_PASSES, 1):
+    review.add_command(_one(_name, _number))
+
+
+@review.command("ask")
+@click.argument("review_id", metavar="REVIEW")
+@click.option("--by", metavar="NAME", default="agent", help="who asks, default agent")
+@click.pass_obj
+def ask(call: Call, review_id: str, by: str) -> int:
+    """Ask a person to let exactly this change pass although the gate holds it; a yes needs a reason.
+
+    decklog approvals decide ID granted --by NAME --rationale WHY
+    """
+    from decklog.review.publishing import ask_person
+
+    with call.open() as log:
+        asked = ask_person(log, log.reviews.get(review_id), by=by)
+    if call.json:
+        return show({"approval_id": asked}, as_json=True)
+    say(f"asked: {asked}. A person answers: decklog approvals decide {asked} granted --by NAME --rationale WHY")
+    return 7
+
+
+def _meant(words: str | None, worktree: bool, base: str) -> "Change":
+    from decklog.conductor.git.repository import Repository
+    from decklog.review.change import of_worktree
+    from decklog.review.reviewing import meant
+    from decklog.tools.toolbox.toolbox import state_home
+
+    if worktree and words:
+        raise Usage("--worktree is a change of its own", hint="Leave BASE..HEAD away, or --worktree.")
+    repository = Repository.find(Path.cwd(), state_home())
+    if worktree:
+        return of_worktree(repository, base=base, cwd=Path.cwd())
+    return meant(repository, words, base=base, cwd=Path.cwd())
+
+
+def _tell(result: "PassResult") -> None:
+    """Say how a pass ended, and what it found."""
+    say(f"{result.number} {result.name:16} {result.status}{f': {result.why}' if result.why else ''}")
+    for one in result.findings:
+        if one.severity.value != "info":
+            where = ":".join(str(part) for part in (one.file, one.line) if part)
+            say(f"    {one.severity}: {f'{where}: ' if where else ''}{one.text} [{one.kind}]")
+
+
+def _write(call: Call, found: "Review", form: str, out: str | None) -> None:
+    import json
+
+    from decklog.review.documents import markdown, sarif
+
+    if form == "text":
+        if call.json:
+            show(found, as_json=True)
+            return
+        sure = "" if found.confidence is None else f", confidence {found.confidence} of 100"
+        known = " (on record)" if found.already else ""
+        say(f"{found.verdict}{sure}: tree {found.tree[:12]}, {found.id}{known}")
+        return
+    text = markdown(found) if form == "markdown" else json.dumps(sarif(found), indent=2) + "\n"
+    if out is None:
+        sys.stdout.write(visible(text))
+    else:
+        Path(out).write_text(text, encoding="utf-8")

@@ -1,0 +1,131 @@
+"""Whether commits may be handed to others: where a repository has a gate, only what the gate let through, or a person did."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decklog.conductor.git.repository import Repository
+from decklog.errors import Conflict, DecklogError, Invalid
+from decklog.review.change import Change
+from decklog.review.reviewing import meant, settings_of
+from decklog.tools.policy import Publication, publications
+from decklog.values import to_json
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.stores.flow.reviews import Review
+
+_UNKNOWN = "\0"
+_EVERYTHING = ("--all", "--mirror", "--branches")
+_DELETES = ("--delete", "-d")
+_HEADS = ("-H", "--head", "--source-branch")
+
+
+def why_held(log: "Decklog | None", command: str | list[str], *, root: str, cwd: str, state: Path) -> str | None:
+    """Say why a command must not hand on what it would; None when it hands nothing on, or the gate lets it.
+
+    Without a log nothing is known of any review: where a gate is asked for, everything is held.
+    """
+    found = (reason for one in publications(command, root=root, cwd=cwd) for reason in _reasons(log, one, root, state))
+    return next(found, None)
+
+
+def _reasons(log: "Decklog | None", publication: Publication, root: str, state: Path) -> Iterator[str]:
+    folder = os.path.join(root, os.path.expanduser(publication.cwd))
+    if _UNKNOWN in folder or not os.path.isdir(folder):
+        yield "Where this pushes from can't be told. Push from the repository itself."
+        return
+    try:
+        repository = Repository.find(folder, state)
+        sources = _sources(publication, repository)
+        for source in sources:
+            yield from _why_source(log, repository, source, Path(folder), publication)
+    except DecklogError as problem:
+        # Outside of a repository git itself refuses; whatever else is in the way leaves the change unproven.
+        if problem.code != "not_found":
+            yield f"Whether this is reviewed can't be told: {problem.message}."
+
+
+def _sources(publication: Publication, repository: Repository) -> Sequence[str]:
+    """Name the commits that are handed on, as the command names them."""
+    if publication.program != "git":
+        named = [value for option, value in publication.options if option in _HEADS]
+        return [value.rpartition(":")[2] for value in named] or ["HEAD"]
+    if publication.flags.intersection(_DELETES):
+        return []
+    if publication.flags.intersection(_EVERYTHING):
+        return list(repository.refs("refs/heads"))
+    has_remote = any(option == "--repo" for option, _ in publication.options)
+    refs = [ref for ref in publication.operands[0 if has_remote else 1 :] if ref != "tag"]
+    if not refs:
+        return ["HEAD"]
+    # An empty source deletes, and hands nothing on.
+    return [source for ref in refs if (source := ref.lstrip("+").partition(":")[0]) or ":" not in ref]
+
+
+def _why_source(
+    log: "Decklog | None", repository: Repository, source: str, folder: Path, publication: Publication
+) -> Iterator[str]:
+    change = _change(repository, "HEAD" if _UNKNOWN in source else source, folder)
+    if change is None or not settings_of(change).is_asked_for:
+        return
+    if _UNKNOWN in source:
+        yield "Which commits this hands on can't be told, and this repository has a gate. Name the branch."
+    elif publication.after_a_change:
+        yield "What this hands on is made by the same command: nobody can have reviewed it. Make it first, then: decklog review"
+    elif log is None:
+        yield "This repository has a gate, and no log that could say what it said. Make one: decklog init"
+    else:
+        reason = why_change_held(log, change)
+        if reason is not None:
+            yield reason
+
+
+def _change(repository: Repository, source: str, folder: Path) -> Change | None:
+    """Find what a source has beyond the branch that it is published against; nothing is null."""
+    try:
+        return meant(repository, source, cwd=folder)
+    except (Conflict, Invalid):
+        return None
+
+
+def why_change_held(log: "Decklog", change: Change) -> str | None:
+    """Say why a change must not be published; None when the gate, or a person who was asked about exactly it, lets it."""
+    review = log.reviews.latest(change.tree, change.patch)
+    if review is None or review.settings != settings_of(change).digest:
+        return f"Tree {change.tree[:12]} was not reviewed: decklog review {change.base[:12]}..{change.head[:12]}"
+    if not review.verdict.holds or is_overridden(log, review):
+        return None
+    found = f"{len(review.findings)} findings" if review.findings else "see its reasons"
+    return (
+        f"Review {review.id} says {review.verdict} of tree {review.tree[:12]} ({found}): decklog reviews get {review.id}. "
+        f"A person can let exactly this pass: decklog review ask {review.id}"
+    )
+
+
+# A person's override
+
+
+def about(review: "Review") -> dict[str, str]:
+    """Give what a person is asked about: exactly this change, with exactly this verdict on it."""
+    return {"publish": review.tree, "patch": review.patch, "verdict": review.verdict.value, "review": review.id}
+
+
+def is_overridden(log: "Decklog", review: "Review") -> bool:
+    """Say whether a person let exactly this pass, and said why. Where a manager is bound, only the manager's proof counts."""
+    digest = hashlib.sha256(to_json(about(review)).encode()).hexdigest()
+    granted = log.approvals.granted_for(review.run_id, digest)
+    return granted is not None and bool((granted.rationale or "").strip())
+
+
+def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
+    """Ask a person to let a change pass that the gate holds; give the id of the question."""
+    if not review.verdict.holds:
+        raise Conflict(f"review {review.id} says {review.verdict}, which holds nothing", hint="Publish it.", id=review.id)
+    question = f"Publish tree {review.tree[:12]} although the gate says {review.verdict}? A yes needs a reason (--rationale)."
+    asked = log.approvals.ask(
+        review.run_id, question, by=by, about=about(review), subject="publish", source="review", key=f"publish:{review.id}"
+    )
+    return asked.id

@@ -1,0 +1,160 @@
+"""Nothing that the gate holds is handed to others: not by a push, not by a request to merge it, in whatever words."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog, Review, Toolbox, Unrestricted
+from decklog.errors import Conflict, Refused
+from decklog.guard.judging import held, held_by_gate
+from decklog.review.change import Change
+from decklog.review.publishing import ask_person, why_held
+from tests.conductor.repositories import git
+from tests.every import every
+from tests.review.changes import GOOD, SETTINGS, Desk
+
+PUSHES = [
+    "git push",
+    "git push origin change",
+    "git push -u origin HEAD:refs/heads/feature",
+    "git push origin change:feature other:gone",
+    "git push --force-with-lease origin +change",
+    "git push --all origin",
+    "git -C . push origin change",
+    "bash -c 'git push origin change'",
+    "cd sub && git push origin change",
+    "true; (git push origin change)",
+    "git push origin change main",
+    "git push origin tag v1",
+    'git push origin "$BRANCH"',
+    "gh pr create --title x --body y",
+    "gh pr create --head me:change --fill",
+    "glab mr create --source-branch change",
+    "git commit -m x --allow-empty && git push origin change",
+]
+HARMLESS = [
+    "git push --dry-run origin change",
+    "git push origin --delete old",
+    "git push origin :old",
+    "git push origin main",
+    "git status",
+    "echo git push",
+    "gh pr view 3",
+]
+
+
+@pytest.fixture
+def change(desk: Desk) -> Change:
+    (desk.folder / "sub").mkdir()
+    found = desk.commit({**GOOD, "sub/x.txt": "x\n"})
+    git(desk.folder, "tag", "v1")
+    git(desk.folder, "branch", "-f", "other", "change")
+    return found
+
+
+def recorded(desk: Desk, change: Change, verdict: str, **given: Any) -> Review:
+    """Put a verdict on record, as a gate does."""
+    from decklog.review.reviewing import settings_of
+
+    run_id = desk.log.runs.start("Review").id
+    facts = {"base": change.base, "head": change.head, "tree": change.tree, "patch": change.patch}
+    return desk.log.reviews.record(run_id, verdict, **{"settings": settings_of(change).digest, **facts, **given})  # type: ignore[arg-type]
+
+
+def reason(desk: Desk, command: "str | list[str]", log: Decklog | None = None) -> str | None:
+    return why_held(log or desk.log, command, root=str(desk.folder), cwd=".", state=desk.folder.parent / "state")
+
+
+@every("command", PUSHES)
+def test_what_was_not_reviewed_is_held_in_whatever_words(desk: Desk, change: Change, command: str) -> None:
+    assert reason(desk, command), command
+
+
+@every("command", HARMLESS)
+def test_what_hands_nothing_on_is_let_go(desk: Desk, change: Change, command: str) -> None:
+    assert reason(desk, command) is None, command
+
+
+def test_only_block_and_unproven_hold_and_the_newest_word_counts(desk: Desk, change: Change) -> None:
+    for verdict, is_held in (("block", True), ("pass", False), ("unproven", True), ("request-changes", False)):
+        recorded(desk, change, verdict)
+        assert (reason(desk, "git push origin change") is not None) is is_held, verdict
+    assert reason(desk, ["git", "push", "origin", "change"]) is None
+    assert reason(desk, "git push origin $BRANCH")
+    assert reason(desk, "git commit -m x --allow-empty && git push origin change")
+
+
+def test_a_verdict_is_for_one_tree_one_patch_and_the_rules_of_the_base(desk: Desk, change: Change) -> None:
+    recorded(desk, change, "pass")
+    recorded(desk, change, "pass", tree="0" * 40)
+    (desk.folder / "calc.py").write_text(GOOD["calc.py"] + "\n", encoding="utf-8")
+    git(desk.folder, "commit", "-q", "-a", "-m", "One byte more")
+    assert "was not reviewed" in str(reason(desk, "git push origin change"))
+    git(desk.folder, "reset", "-q", "--hard", change.head)
+    assert reason(desk, "git push origin change") is None
+    recorded(desk, change, "pass", settings="other rules")
+    assert "was not reviewed" in str(reason(desk, "git push origin change"))
+
+
+def test_a_repository_without_a_gate_is_left_alone(desk: Desk) -> None:
+    desk.settle(SETTINGS.replace('[review]\nbase = "main"\n', ""))
+    desk.commit(GOOD)
+    assert reason(desk, "git push origin change") is None
+
+
+def test_a_person_lets_exactly_this_pass_with_a_reason_and_nothing_else(desk: Desk, change: Change) -> None:
+    review = recorded(desk, change, "block")
+    question = ask_person(desk.log, review, by="dev-1")
+    assert reason(desk, "git push origin change")
+    desk.log.approvals.decide(question, "granted", by="ana")  # type: ignore[arg-type]
+    assert reason(desk, "git push origin change"), "a yes without a reason is none"
+    again = recorded(desk, change, "block")
+    asked = ask_person(desk.log, again, by="dev-1")
+    desk.log.approvals.decide(asked, "granted", by="ana", rationale="The finding is about a test's data")  # type: ignore[arg-type]
+    assert reason(desk, "git push origin change") is None
+    later = recorded(desk, change, "unproven")
+    assert reason(desk, "git push origin change"), "another verdict is another question"
+    with pytest.raises(Conflict, match="holds nothing"):
+        ask_person(desk.log, recorded(desk, change, "pass"), by="dev-1")
+    assert later.verdict.holds
+
+
+def test_where_a_manager_is_bound_only_the_managers_proof_counts(desk: Desk, change: Change) -> None:
+    desk.log.trust.bind("ana", "cli", password="correct horse")  # type: ignore[call-arg]
+    review = recorded(desk, change, "block")
+    question = ask_person(desk.log, review, by="dev-1")
+    with desk.log.proving(password="correct horse"):
+        desk.log.approvals.decide(question, "granted", by="ana", rationale="I looked at it")  # type: ignore[arg-type]
+    assert reason(desk, "git push origin change") is None
+
+
+def test_a_hook_holds_a_push_and_lets_it_go_once_it_is_reviewed(
+    desk: Desk, change: Change, sqlite_target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DECKLOG_DB", sqlite_target)
+    monkeypatch.setenv("XDG_STATE_HOME", str(desk.folder.parent / "state"))
+    told = {"tool_name": "Bash", "tool_input": {"command": "git push origin change"}, "cwd": str(desk.folder)}
+    assert "was not reviewed" in str(held(told, str(desk.folder)))
+    recorded(desk, change, "pass")
+    assert held(told, str(desk.folder)) is None
+    monkeypatch.setenv("DECKLOG_DB", str(desk.folder.parent / "nowhere.db"))
+    assert "no log that could say" in str(held(told, str(desk.folder)))
+
+
+def test_the_guarded_tools_hold_a_push_and_nothing_reaches_the_remote(desk: Desk, change: Change, tmp_path: Path) -> None:
+    remote = tmp_path / "remote.git"
+    git(desk.folder, "init", "-q", "--bare", str(remote))
+    git(desk.folder, "remote", "add", "backup", str(remote))
+    run_id = desk.log.runs.start("Publish").id
+    given: dict[str, Any] = {"root": desk.folder, "trust": Unrestricted(), "state": tmp_path / "processes"}
+    command = {"command": ["git", "push", "backup", "change"]}
+    with Toolbox(desk.log, run_id, gate=lambda *of: held_by_gate(*of, desk.log), **given) as box:
+        with pytest.raises(Refused, match="was not reviewed"):
+            box.call("run", command)
+        assert git(remote, "for-each-ref") == ""
+        (entry,) = (one for one in desk.log.journal.find(run_id) if one.subtype == "run")
+        assert json.loads(json.dumps(entry.payload))["guard"]["rule"] == "review"
+    assert os.path.isdir(remote)

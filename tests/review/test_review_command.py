@@ -1,0 +1,103 @@
+"""`decklog review` as a person, an agent and a CI job use it."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Program, Said
+from tests.conductor.repositories import git, make_repository, write
+from tests.review.changes import ANSWERS, FILES, GOOD, MESSAGE, SETTINGS
+
+# A reviewer that is a program: it finds by its prompt which review it is asked for.
+REVIEWER = f"""
+import json, sys
+told = sys.stdin.read()
+titles = {{"# Review the structure": "review.3", "# Find what is wrong": "review.6"}}
+print(json.dumps({dict(ANSWERS)!r}[next(site for title, site in titles.items() if title in told)]))
+"""
+BY_PROGRAM = SETTINGS.replace(
+    'provider = "scripted"\nscript = "unused.json"',
+    f'agent = "judge"\n[agents.judge]\ncommand = {json.dumps([sys.executable, "-I", "-S", "-c", REVIEWER])}',
+)
+
+
+class Person:
+    """Somebody in a repository with a gate, and a log."""
+
+    def __init__(self, decklog: Program, folder: Path, target: str) -> None:
+        self._decklog = decklog
+        self.folder = folder
+        self._settings = {"DECKLOG_DB": target, "XDG_STATE_HOME": str(folder.parent / "state")}
+
+    def call(self, *words: str) -> Said:
+        return self._decklog(*words, cwd=self.folder, **self._settings)
+
+    def commit(self, files: dict[str, str], message: str = MESSAGE) -> None:
+        git(self.folder, "checkout", "-q", "-B", "change", "main")
+        write(self.folder, files)
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-q", "-m", message)
+
+
+@pytest.fixture
+def person(decklog: Program, tmp_path: Path, sqlite_target: str) -> Person:
+    folder = make_repository(tmp_path / "repository", {**FILES, "decklog.toml": BY_PROGRAM})
+    return Person(decklog, folder, sqlite_target)
+
+
+def test_a_change_is_reviewed_by_checks_and_by_a_program_and_told_again_from_the_record(person: Person, tmp_path: Path) -> None:
+    person.commit(GOOD)
+    said = person.call("review")
+    assert said.code == 0, said
+    assert [line.split()[0] for line in said.out.splitlines()[:-1]] == ["1", "2", "4", "5", "3", "6", "7"]
+    assert said.out.splitlines()[-1].startswith("pass, confidence 92 of 100: tree ")
+    again = person.call("review", "main..change", "--json")
+    assert (again.code, again.data["already"], again.data["verdict"]) == (0, True, "pass")
+    report = tmp_path / "review.md"
+    assert person.call("review", "--format", "markdown", "--out", str(report)).code == 0
+    assert report.read_text(encoding="utf-8").startswith("# Review: pass, confidence 92 of 100\n")
+    assert person.call("reviews", "find", "--json").data[0]["id"] == again.data["id"]
+
+
+def test_what_the_gate_holds_ends_with_6_and_says_where_and_what_mends_it(person: Person) -> None:
+    person.commit({**GOOD, "run.py": "import os\n\n\ndef go(text):\n    os.system(text)\n"})
+    said = person.call("review", "--format", "sarif")
+    assert said.code == 6
+    (run,) = json.loads(said.out)["runs"]
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == ("security/shell", "error")
+    assert result["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": "run.py"}, "region": {"startLine": 5}}
+    assert (run["properties"]["verdict"], run["properties"]["confidence"]) == ("block", None)
+    told = person.call("review")
+    assert told.out.splitlines()[-1].startswith("block: tree ")
+    review_id = person.call("review", "--json").data["id"]
+    asked = person.call("review", "ask", review_id, "--json").data["approval_id"]
+    decided = person.call("approvals", "decide", asked, "granted", "--by", "ana", "--rationale", "It is a demonstration")
+    assert decided.code == 0, decided
+
+
+def test_every_pass_is_a_command_of_its_own(person: Person) -> None:
+    person.commit({**GOOD, "run.py": "eval(x)\n"}, "wip")
+    outcomes: dict[str, Any] = {}
+    for name in ("static", "architectural", "security", "prose", "feedback-binding"):
+        said = person.call("review", name, "--json")
+        outcomes[name] = (said.code, said.data["status"])
+    assert outcomes == {
+        "static": (0, "pass"),
+        "architectural": (0, "pass"),
+        "security": (6, "fail"),
+        "prose": (6, "fail"),
+        "feedback-binding": (0, "skipped"),
+    }
+    assert person.call("reviews", "find", "--json").data == []
+
+
+def test_wrong_words_say_what_to_do(person: Person) -> None:
+    assert person.call("review").code == 5
+    assert "nothing differs" in person.call("review").err
+    assert person.call("review", "nowhere..main").code == 3
+    assert person.call("review", "main..change", "--worktree").code == 2
+    assert "decklog review --worktree" in person.call("review", "--help").out
