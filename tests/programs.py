@@ -54,7 +54,9 @@ def _import_everything() -> None:
     import decklog.cli.derived
     import decklog.cli.short.program
     import decklog.cli.show
+    import decklog.models.providers.agent_program
     import decklog.proxy.relay
+    import decklog.review.publishing
     import decklog.short.planning
     import decklog.short.question
     import decklog.tools.policy

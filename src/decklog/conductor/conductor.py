@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.lane import Lane
 from decklog.conductor.planning.strategist import PlanningAttempt, go_on_with
@@ -15,7 +14,7 @@ from decklog.conductor.site import Site
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks
 from decklog.conductor.weather import Weather
 from decklog.conductor.working import Attempt
-from decklog.errors import BudgetExceeded, DecklogError, LeaseLost, Unavailable
+from decklog.errors import BudgetExceeded, DecklogError, Invalid, LeaseLost, Unavailable
 
 if TYPE_CHECKING:
     from decklog.conductor.agents.description import Description
@@ -53,6 +52,8 @@ class Conductor:
     """Works one run in this process. `stop` lets agents finish what they do; `stop_now` ends them, and keeps what they left."""
 
     def __init__(self, site: Site, on_change: Callable[[], object] = lambda: None) -> None:
+        if site.configuration.is_reviewed and site.reviewer is None:
+            raise Invalid("the settings ask for a review, and nobody was given who reviews", hint="Start it by: decklog run")
         self._site = site
         self._on_change = on_change
         self._log = site.log
@@ -253,8 +254,7 @@ class Conductor:
 
     def _check(self, claim: "Claim") -> None:
         task, site, ender = claim.task, self._site, self._ender(claim)
-        examiner = Examiner(self._log, site.run_id, site.configuration, site.runner(ender), task_id=task.id, fence=task.fence)
-        found = examiner.examine(str(task.inputs["base"]), str(task.inputs["tip"]))
+        found = site.examined(task, str(task.inputs["base"]), str(task.inputs["tip"]), ender)
         denied = site.stages.was_denied(task)
         if ender() is not None:
             claim.release("it was being checked when the conductor was told to stop")

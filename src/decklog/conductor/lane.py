@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from decklog.conductor import kill_points
-from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.site import Site
@@ -68,11 +67,7 @@ class Lane:
     def _decided(self, claim: "Claim", target: str, candidate: str) -> bool:
         """Examine a candidate; say whether it was handed on to somebody instead of landing."""
         task = claim.task
-        runner = self._site.runner(self._wanted_end)
-        examiner = Examiner(
-            self._site.log, self._site.run_id, self._site.configuration, runner, task_id=task.id, fence=task.fence
-        )
-        found = examiner.examine(target, candidate)
+        found = self._site.examined(task, target, candidate, self._wanted_end)
         if found.is_green:
             return False
         if self._wanted_end() is not None:

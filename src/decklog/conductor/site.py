@@ -4,9 +4,10 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from decklog.conductor.acts import Acts
+from decklog.conductor.checks.examination import Examination, Examiner
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.repository import HOME, Person, Repository, ref_part
 from decklog.conductor.holders import Holders
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from decklog.app import Decklog
+    from decklog.stores.work.task import Task
+
+
+class Reviewer(Protocol):
+    """Reviews what the checks found green. The conductor is given one; it knows of no model itself."""
+
+    def __call__(
+        self, site: "Site", task: "Task", base: str, tip: str, wanted_end: "Callable[[], str | None]"
+    ) -> Examination: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +38,7 @@ class Site:
     repository: Repository
     configuration: Configuration
     person: Person
+    reviewer: Reviewer | None = None
 
     @property
     def target(self) -> str:
@@ -80,6 +91,16 @@ class Site:
             folder=self.checks_folder / self.holder,
             wanted_end=wanted_end,
         )
+
+    def examined(self, task: "Task", base: str, tip: str, wanted_end: "Callable[[], str | None]") -> Examination:
+        """Examine a change for a task: by the checks, and what is green then by the review that the settings ask for."""
+        runner = self.runner(wanted_end)
+        examiner = Examiner(self.log, self.run_id, self.configuration, runner, task_id=task.id, fence=task.fence)
+        found = examiner.examine(base, tip)
+        if not found.is_green or not self.configuration.is_reviewed:
+            return found
+        assert self.reviewer is not None, "a run whose settings ask for a review was begun with nobody who reviews"
+        return self.reviewer(self, task, base, tip, wanted_end)
 
     def mark(self, task_id: str, fence: int) -> str:
         """Name the processes of an attempt; the mark is found in their environment."""

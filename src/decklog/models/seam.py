@@ -11,7 +11,7 @@ from decklog.errors import BudgetExceeded, DecklogError, NotFound
 from decklog.models import answer
 from decklog.models.answer import NotAnAnswer
 from decklog.models.prompt import Part, Prompt
-from decklog.models.provider import PASSING, Provider, Reply, Wish
+from decklog.models.provider import PASSING, WEATHER, Provider, Reply, Wish
 from decklog.stores.journal.entry import EntryKind
 
 if TYPE_CHECKING:
@@ -37,12 +37,16 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came of a call. Without `data` nothing was answered, and `why` says so: whatever rests on it is unproven."""
+    """What came of a call. Without `data` nothing was answered, and `why` says so: whatever rests on it is unproven.
+
+    `is_weather` says that nobody is to blame for it: the same call may be answered later.
+    """
 
     site: str
     prompt_digest: str
     data: Mapping[str, Any] | None = None
     why: str = ""
+    is_weather: bool = False
     model: str | None = None
     microdollars: int = 0
     entries: list[str] = field(default_factory=list)
@@ -118,12 +122,15 @@ class _Asking:
     def unanswered(self, why: str) -> Answer:
         return self._answer(why=why)
 
-    def _answer(self, *, why: str = "", data: Mapping[str, Any] | None = None, model: str | None = None) -> Answer:
+    def _answer(
+        self, *, why: str = "", data: Mapping[str, Any] | None = None, model: str | None = None, is_weather: bool = False
+    ) -> Answer:
         return Answer(
             site=self._call.site,
             prompt_digest=self._call.prompt.digest,
             data=data,
             why=why,
+            is_weather=is_weather,
             model=model or self._choice.model or self._choice.name,
             microdollars=self._microdollars,
             entries=self._entries,
@@ -142,7 +149,8 @@ class _Asking:
         while True:
             reply = self._sent(provider, prompt, reservation)
             if reply.error_class is not None:
-                return self._answer(why=f"{self._choice.name} met {reply.error_class}: {reply.error}", model=reply.model)
+                why = f"{self._choice.name} met {reply.error_class}: {reply.error}"
+                return self._answer(why=why, model=reply.model, is_weather=reply.error_class in WEATHER)
             try:
                 return self._answer(data=answer.read(reply.text, self._call.schema), model=reply.model)
             except NotAnAnswer as problem:

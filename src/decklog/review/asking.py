@@ -59,6 +59,7 @@ class Said:
     data: Mapping[str, Any] | None
     why: str = ""
     by: tuple[str, ...] = ()
+    is_weather: bool = False
 
 
 Asked = Callable[[int, Sequence[tuple[str, str]]], Said]
@@ -76,7 +77,7 @@ def asker(models: Models, composer: Composer) -> Asked:
             )
             return Said(None, why)
         answer = models.ask(Call(site=site, prompt=composed.prompt, schema=FORMS[number]))
-        return Said(answer.data, answer.why, (answer.model,) if answer.model else ())
+        return Said(answer.data, answer.why, (answer.model,) if answer.model else (), answer.is_weather)
 
     return ask
 

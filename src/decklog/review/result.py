@@ -58,6 +58,7 @@ class PassResult:
     score: int | None = None
     why: str = ""
     by: tuple[str, ...] = ()
+    is_weather: bool = False
 
     @property
     def name(self) -> str:
@@ -84,11 +85,18 @@ def from_dict(kept: Mapping[str, Any]) -> PassResult:
         score=kept["score"],
         why=kept["why"],
         by=tuple(kept["by"]),
+        is_weather=kept["is_weather"],
     )
 
 
 def passed(
-    number: int, findings: Iterable[Finding] = (), *, unproven: str = "", score: int | None = None, by: Iterable[str] = ()
+    number: int,
+    findings: Iterable[Finding] = (),
+    *,
+    unproven: str = "",
+    score: int | None = None,
+    by: Iterable[str] = (),
+    is_weather: bool = False,
 ) -> PassResult:
     """Give the result that follows from findings: bad ones fail, a question or something unchecked is unproven."""
     found = tuple(findings)
@@ -100,7 +108,7 @@ def passed(
     else:
         status = Status.PASS
     why = unproven or ("a person is asked" if status is Status.UNPROVEN else "")
-    return PassResult(number=number, status=status, findings=found, score=score, why=why, by=tuple(by))
+    return PassResult(number=number, status=status, findings=found, score=score, why=why, by=tuple(by), is_weather=is_weather)
 
 
 def skipped(number: int, why: str) -> PassResult:

@@ -71,7 +71,7 @@ def gate_of(
         folder=folder / "checks",
         wanted_end=wanted_end,
     )
-    made = make or maker(log, models, folder / "calls", read=read, sandbox=settings.sandbox)
+    made = make or maker(log, models, folder / "calls", read=read, sandbox=settings.sandbox, wanted_end=wanted_end)
     seam = Models(log, models, made, run_id=run_id, task_id=given.get("task_id"))
     ask = asker(seam, Composer(settings.prompt, read))
     return Gate(log=log, change=change, settings=settings, runner=runner, ask=ask, run_id=run_id, **given)

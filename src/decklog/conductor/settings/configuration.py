@@ -65,6 +65,7 @@ class Configuration:
     workers: tuple[str, ...] = ()
     strategists: tuple[str, ...] = ()
     is_plan_asked: bool = True
+    is_reviewed: bool = False
     checks: tuple[Check, ...] = ()
     tests: tuple[str, ...] = TESTS
     protected: tuple[str, ...] = PROTECTED
@@ -120,6 +121,7 @@ def parse(content: bytes) -> Configuration:
         # The last of the ladder is the strongest that there is.
         strategists=_strategists(_table(table, "roles"), agents, list(workers[-1:])),
         is_plan_asked=_word(run, "plan", ("ask", "auto")) == "ask",
+        is_reviewed="review" in table,
         checks=_checks(table.get("checks", [])),
         tests=tuple(_table(table, "tests").get("paths", TESTS)),
         protected=(*PROTECTED, *_table(table, "protect").get("paths", ())),

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _LONGEST_WAIT = 0.5
 # The one who asked is gone: nobody would hear the answer.
 _GRACE_SECONDS = 5.0
+_KILL = [(9, 5.0)]
 _ENDINGS = {"timed_out": "timeout", "lost": "killed", "abandoned": "killed"}
 
 
@@ -41,6 +42,7 @@ class AgentModel:
     clock: "Clock"
     sandbox: Kind = Kind.AUTO
     log_file: str | None = None
+    wanted_end: Callable[[], str | None] = lambda: None
 
     def reply(self, prompt: Prompt, wish: Wish) -> Reply:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -64,6 +66,8 @@ class AgentModel:
         running = Running.find(mark, scratch / "command")
         assert running is not None
         while (ended := running.ending()) is None:
+            if self.wanted_end() is not None:
+                running.stop(_KILL)
             running.wait(_LONGEST_WAIT)
         reader = Reader(agent)
         lines = Follower(scratch / "command").rest()

@@ -10,6 +10,7 @@ from decklog.tools.sandbox.sandbox import Kind
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
+    from decklog.models.providers.agent_program import AgentModel
     from decklog.models.settings import ModelChoice, ModelSettings
 
 
@@ -20,6 +21,7 @@ def maker(
     *,
     read: "Callable[[str], bytes | None]",
     sandbox: Kind = Kind.AUTO,
+    wanted_end: "Callable[[], str | None]" = lambda: None,
 ) -> "Callable[[ModelChoice], Provider]":
     """Give what makes a provider: programs run beneath `folder`, scripts come by `read`."""
 
@@ -38,12 +40,12 @@ def maker(
 
                 return Scripted.from_json(read(choice.script), choice.script)
             case _:
-                return _program(log, settings, choice, folder, sandbox)
+                return replace(_program(log, settings, choice, folder, sandbox), wanted_end=wanted_end)
 
     return make
 
 
-def _program(log: "Decklog", settings: "ModelSettings", choice: "ModelChoice", folder: Path, sandbox: Kind) -> Provider:
+def _program(log: "Decklog", settings: "ModelSettings", choice: "ModelChoice", folder: Path, sandbox: Kind) -> "AgentModel":
     from decklog.conductor.agents.description import describe
     from decklog.models.providers.agent_program import AgentModel
 

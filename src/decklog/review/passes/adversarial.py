@@ -12,5 +12,5 @@ def adversarial(change: Change, rules: Rules, ask: Asked) -> PassResult:
         return skipped(6, "the repository's settings do not ask for it")
     said = ask(6, [("message", change.message), ("diff", change.diff)])
     if said.data is None:
-        return passed(6, unproven=said.why, by=said.by)
+        return passed(6, unproven=said.why, is_weather=said.is_weather, by=said.by)
     return passed(6, asked(said.data), score=int(said.data["score"]), by=said.by)

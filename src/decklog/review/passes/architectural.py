@@ -22,7 +22,7 @@ def architectural(change: Change, settings: ReviewSettings, ask: Asked) -> PassR
         return passed(3, found, by=["names"])
     said = ask(3, [("message", change.message), ("diff", change.diff)])
     more = [] if said.data is None else asked(said.data)
-    return passed(3, [*found, *more], unproven=said.why, by=["names", *said.by])
+    return passed(3, [*found, *more], unproven=said.why, is_weather=said.is_weather, by=["names", *said.by])
 
 
 def _removed_names(change: Change, tests: Patterns) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ def feedback_binding(
     data = [("feedback", feedback.body), ("message", change.message), ("outcomes", "\n".join(outcomes)), ("diff", change.diff)]
     said = ask(7, data)
     if said.data is None:
-        return passed(7, unproven=said.why, by=["differential test"])
+        return passed(7, unproven=said.why, is_weather=said.is_weather, by=["differential test"])
     return passed(7, list(_of_answer(said.data["checks"])), by=["differential test", *said.by])
 
 

@@ -29,7 +29,7 @@ def prose(change: Change, rules: Rules, ask: Asked) -> PassResult:
         return passed(5, found, by=["rules"])
     said = ask(5, [("message", change.message), ("diff", change.diff)])
     more = [] if said.data is None else asked(said.data)
-    return passed(5, [*found, *more], unproven=said.why, by=["rules", *said.by])
+    return passed(5, [*found, *more], unproven=said.why, is_weather=said.is_weather, by=["rules", *said.by])
 
 
 def _of_message(message: str, rules: Rules) -> Iterator[Finding]:

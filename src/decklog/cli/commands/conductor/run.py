@@ -127,8 +127,12 @@ def _start(call: Call, path: Path, commit: str) -> int:
 
 
 def _conduct(call: Call, site: "Site") -> int:
-    from decklog.conductor.conductor import Conductor
+    from dataclasses import replace
 
+    from decklog.conductor.conductor import Conductor
+    from decklog.review.conducting import reviewed
+
+    site = replace(site, reviewer=reviewed)
     told = _Changes(call, site.log, site.run_id)
     conductor = Conductor(site, on_change=lambda: told.tell(conductor.trouble))
     _hear_signals(conductor)

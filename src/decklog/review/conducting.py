@@ -1,0 +1,113 @@
+"""The gate in a run of the conductor: what the checks found green is reviewed before it can land, each patch once."""
+
+import hashlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.checks.examination import Examination
+from decklog.conductor.git.places import remove_folder
+from decklog.conductor.git.repository import ref_part
+from decklog.errors import Unavailable
+from decklog.review import settings as review_settings
+from decklog.review.change import Change
+from decklog.review.reviewing import NAME, gate_of
+from decklog.stores.flow.reviews import Review, ReviewVerdict
+from decklog.values import to_json
+
+if TYPE_CHECKING:
+    from decklog.conductor.site import Site
+    from decklog.review.settings import ReviewSettings
+    from decklog.stores.work.task import Task
+
+_TOLD = ("blocking", "significant", "question")
+
+
+def reviewed(site: "Site", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any) -> Examination:
+    """Review a change of a run. What is to be changed goes back to be worked on; what is unproven waits for a person."""
+    change = Change(site.repository, base, tip, (task.title.partition(": ")[2] or task.title,))
+    settings = _settings(site)
+    known = _known(site, change, settings)
+    if known is None:
+        known = _review(site, task, change, settings, wanted_end, **given)
+    findings = _findings(known)
+    if known.verdict is ReviewVerdict.UNPROVEN and _is_weather(known):
+        # Nobody is to blame, and it may be over soon: the task is given back, and no attempt is used.
+        raise Unavailable(f"a model that reviews can't be asked now: {findings[0]['text']}", hint="It is tried again.")
+    if not known.verdict.holds:
+        is_good = known.verdict is ReviewVerdict.PASS
+        return Examination("green" if is_good else "red", [] if is_good else findings)
+    if known.verdict is ReviewVerdict.BLOCK:
+        return Examination("red", findings)
+    about = to_json({"base": change.base, "tree": change.tree, "patch": change.patch, "review": known.id}).encode()
+    is_granted = site.log.approvals.granted_for(site.run_id, hashlib.sha256(about).hexdigest()) is not None
+    return Examination("green" if is_granted else "held", findings, about)
+
+
+def _settings(site: "Site") -> "ReviewSettings":
+    """Read the rules of a run: those of the commit that it started from, whatever has landed since."""
+    facts: Any = site.log.runs.get(site.run_id).metadata["conductor"]
+    return review_settings.read(site.repository.read(str(facts["commit"]), NAME))
+
+
+def _known(site: "Site", change: Change, settings: "ReviewSettings") -> Review | None:
+    """Find what was said of the same patch in this run: onto whatever it is merged, its lines are the same."""
+    found = site.log.reviews.find(site.run_id, patch=change.patch, limit=1)
+    if not found or found[0].settings != settings.digest or _is_weather(found[0]):
+        return None
+    # Of another tree only a yes is taken over; whoever was asked about one tree was not asked about another.
+    is_same = found[0].tree == change.tree and found[0].base == change.base
+    return found[0] if is_same or not found[0].verdict.holds else None
+
+
+def _review(
+    site: "Site",
+    task: "Task",
+    change: Change,
+    settings: "ReviewSettings",
+    wanted_end: Callable[[], str | None],
+    **given: Any,
+) -> Review:
+    folder = site.checks_folder / site.holder / f"review-{ref_part(task.id)}-{task.fence}"
+    try:
+        gate = gate_of(
+            site.log,
+            change,
+            settings,
+            folder,
+            run_id=site.run_id,
+            task_id=task.id,
+            fence=task.fence,
+            wanted_end=wanted_end,
+            **given,
+        )
+        return gate.review()
+    finally:
+        if folder.exists():
+            remove_folder(folder)
+
+
+def _is_weather(review: Review) -> bool:
+    passes: list[Any] = review.passes
+    return any(one["is_weather"] for one in passes)
+
+
+def _findings(review: Review) -> list[dict[str, Any]]:
+    """Tell what was found as the next round, or a person, is told it."""
+    told: list[Any] = [one for one in review.findings if one["severity"] in _TOLD]  # type: ignore[index]
+    found = [
+        {
+            "check": f"review.{one['pass']}",
+            "kind": one["kind"],
+            "text": one["text"],
+            "paths": [":".join(str(part) for part in (one["file"], one["line"]) if part)] if one["file"] else [],
+            "output": one["remedy"],
+        }
+        for one in told
+    ]
+    if found:
+        return found
+    passes: list[Any] = review.passes
+    unproven = [one for one in passes if one["status"] == "unproven"]
+    return [{"check": f"review.{one['pass']}", "kind": "unproven", "text": one["why"]} for one in unproven] or [
+        {"check": "review.6", "kind": "score", "text": f"the review's verdict is {review.verdict}"}
+    ]

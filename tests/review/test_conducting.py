@@ -1,0 +1,102 @@
+"""The gate in a run of the conductor: what it holds does not land, and there is no candidate of it afterwards."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.conductor import starting
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.site import Site
+from decklog.errors import Invalid
+from decklog.models.prompt import Prompt
+from decklog.models.provider import Provider, Reply
+from decklog.models.providers.scripted import Scripted
+from decklog.review.conducting import reviewed
+from tests.conductor.plans import SETTINGS, landed_titles, make_checked_repository, piece, states
+from tests.conductor.repositories import git
+from tests.review.changes import Script, answering, good, site_of
+
+TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+REVIEWED = (
+    SETTINGS + '[models.mine]\nprovider = "scripted"\nscript = "-"\n[calls]\nreview = "mine"\n[review]\nmodel_passes = [6]\n'
+)
+
+
+class Work:
+    """A plan of one piece in a repository whose settings ask for a review."""
+
+    def __init__(self, log: Decklog, folder: Path) -> None:
+        self.log = log
+        self.folder = make_checked_repository(folder, **{"decklog.toml": REVIEWED})
+        self.asked: list[str] = []
+
+    def site(self, *pieces: dict[str, Any]) -> Site:
+        content = json.dumps({"goal": "Make it better", "pieces": list(pieces)}).encode()
+        state = self.folder.parent / "state"
+        return starting.start(self.log, content, is_json=True, cwd=self.folder, state=state, say=lambda _: None)
+
+    def run(self, site: Site, script: Script = good) -> Site:
+        made = replace(site, reviewer=partial(reviewed, make=self._maker(script)))
+        Conductor(made).run()
+        return made
+
+    def _maker(self, script: Script) -> Callable[[object], Provider]:
+        def tell(prompt: Prompt) -> "str | Reply":
+            self.asked.append(site_of(prompt))
+            return script(site_of(prompt), prompt)
+
+        return lambda _: Scripted(tell)
+
+
+@pytest.fixture
+def work(sqlite_target: str, tmp_path: Path) -> Any:
+    with Decklog.open(sqlite_target) as log:
+        yield Work(log, tmp_path / "repository")
+
+
+def candidates(work: Work, site: Site) -> list[str]:
+    """Name the landings that were begun."""
+    return [effect.step for effect in work.log.effects.find(site.run_id, tool="conductor.advance")]
+
+
+def test_what_the_gate_lets_through_lands_and_its_patch_is_reviewed_once(work: Work) -> None:
+    site = work.run(work.site(piece("triple", TRIPLE)))
+    assert landed_titles(site) == ["Piece triple"]
+    assert work.asked == ["review.6"]
+    (review,) = work.log.reviews.find(site.run_id)
+    assert (review.verdict, review.task_id, review.confidence) == ("pass", f"{site.run_id}.triple.c1", 92)
+    assert [charge.call_site for charge in work.log.ledger.find(site.run_id) if charge.call_site] == ["review.6"]
+
+
+def test_what_is_unproven_waits_for_a_person_and_no_candidate_of_it_exists(work: Work) -> None:
+    site = work.run(work.site(piece("triple", TRIPLE)), answering(review_6="I say pass."))
+    assert (landed_titles(site), candidates(work, site)) == ([], [])
+    assert states(site)["triple.c1"] == "waiting"
+    (question,) = work.log.approvals.find(site.run_id)
+    assert "unproven" in str(question.question)
+    work.log.approvals.decide(question.id, "granted", by="ana", rationale="I looked at it")  # type: ignore[arg-type]
+    work.run(site, answering(review_6="I say pass."))
+    assert landed_titles(site) == ["Piece triple"]
+
+
+def test_what_is_blocked_goes_back_with_its_findings_and_never_lands(work: Work) -> None:
+    fault = {"severity": "blocking", "class": "wrong", "text": "it adds", "remedy": "multiply", "file": "calc.py", "line": 9}
+    bad = {"findings": [fault], "score": 20, "reasoning": "-"}
+    site = work.run(work.site(piece("triple", TRIPLE, again=[["write", "notes.txt", "again\n"]])), answering(review_6=bad))
+    assert (landed_titles(site), candidates(work, site)) == ([], [])
+    assert work.asked == ["review.6"] * 2
+    told: Any = work.log.tasks.get(f"{site.run_id}.triple.w2").inputs["findings"]
+    assert (told[0]["check"], told[0]["text"], told[0]["paths"]) == ("review.6", "it adds", ["calc.py:9"])
+    assert states(site)["triple.c2"] == "blocked"
+
+
+def test_a_run_that_asks_for_a_review_does_not_start_without_one(work: Work) -> None:
+    with pytest.raises(Invalid, match="nobody was given who reviews"):
+        Conductor(work.site(piece("triple", TRIPLE)))
+    assert git(work.folder, "log", "--format=%s") == "First"
