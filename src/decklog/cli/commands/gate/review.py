@@ -131,7 +131,7 @@ def ask(call: Call, review_id: str, by: str) -> int:
     if call.json:
         return show({"approval_id": asked}, as_json=True)
     say(f"asked: {asked}. A person answers: decklog approvals decide {asked} granted --by NAME --rationale WHY")
-    return 7
+    return 0
 
 
 def _meant(words: str | None, worktree: bool, base: str) -> "Change":
