@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from decklog.errors import Conflict, Refused
 from decklog.guard.judging import held, held_by_gate
 from decklog.review.change import Change
 from decklog.review.publishing import ask_person, why_held
+from decklog.tools.policy import examine
 from tests.conductor.repositories import git
 from tests.every import every
 from tests.review.changes import GOOD, SETTINGS, Desk
@@ -27,6 +29,8 @@ PUSHES = [
     "bash -c 'git push origin change'",
     "cd sub && git push origin change",
     "true; (git push origin change)",
+    "git p''ush origin change",
+    "g=git; $g push origin change",
     "git push origin change main",
     "git push origin tag v1",
     'git push origin "$BRANCH"',
@@ -65,7 +69,8 @@ def recorded(desk: Desk, change: Change, verdict: str, **given: Any) -> Review:
 
 
 def reason(desk: Desk, command: "str | list[str]", log: Decklog | None = None) -> str | None:
-    return why_held(log or desk.log, command, root=str(desk.folder), cwd=".", state=desk.folder.parent / "state")
+    _, published = examine(command, root=str(desk.folder))
+    return why_held(log or desk.log, published, root=str(desk.folder), state=desk.folder.parent / "state")
 
 
 @every("command", PUSHES)
@@ -151,7 +156,7 @@ def test_the_guarded_tools_hold_a_push_and_nothing_reaches_the_remote(desk: Desk
     run_id = desk.log.runs.start("Publish").id
     given: dict[str, Any] = {"root": desk.folder, "trust": Unrestricted(), "state": tmp_path / "processes"}
     command = {"command": ["git", "push", "backup", "change"]}
-    with Toolbox(desk.log, run_id, gate=lambda *of: held_by_gate(*of, desk.log), **given) as box:
+    with Toolbox(desk.log, run_id, gate=partial(held_by_gate, log=desk.log), **given) as box:
         with pytest.raises(Refused, match="was not reviewed"):
             box.call("run", command)
         assert git(remote, "for-each-ref") == ""

@@ -6,15 +6,14 @@ from decklog.guard.harmless import is_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.tools.policy import Publication
 
 _WRITES = frozenset(["Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "replace"])
 _READS = frozenset(["Read", "read_file"])
-# Without one of these in it no command hands commits on; to look at more than that costs a hook its time.
-_PUBLISHING = ("push", "create")
 # How a patch says which file comes next.
 _DELETES = "*** Delete File"
 _HEADS = frozenset(["*** Add File", "*** Update File", "*** Move to", _DELETES])
@@ -31,37 +30,33 @@ def held_command(command: "str | list[str]", root: str, cwd: str) -> str | None:
     place = os.path.relpath(cwd, root)
     if isinstance(command, str) and is_plain(command) and _is_plain_place(place):
         return None
-    from decklog.tools.policy import Decision, judge
+    from decklog.tools.policy import Decision, examine
 
-    verdict = judge(command, root=root, cwd=place)
+    verdict, published = examine(command, root=root, cwd=place)
     if verdict.decision is not Decision.DENY:
-        return held_by_gate(command, root, place)
+        return held_by_gate(published, root) if published else None
     return f"Decklog's policy denies this ({verdict.rule}): {verdict.reason} Reach the goal another way, or ask the person."
 
 
-def held_by_gate(command: "str | list[str]", root: str, cwd: str, log: "Decklog | None" = None) -> str | None:
-    """Say why a command must not hand commits to others that the repository's gate did not let through.
+def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | None" = None) -> str | None:
+    """Say why commits must not be handed to others: the repository has a gate, and it did not let them through.
 
-    `cwd` is where it runs, from the root. The log is that of the root's folder, unless one is given.
+    The log is that of the root's folder, unless one is given.
     """
-    words = command if isinstance(command, str) else " ".join(command)
-    if not any(word in words for word in _PUBLISHING):
-        return None
     from decklog.errors import DecklogError
     from decklog.place.locate import of_session
     from decklog.review.publishing import why_held
     from decklog.tools.toolbox.toolbox import state_home
 
-    given: dict[str, Any] = {"root": root, "cwd": cwd, "state": state_home()}
     found = of_session(root, os.environ) if log is None else None
     if found is None:
-        return why_held(log, command, **given)
+        return why_held(log, published, root=root, state=state_home())
     try:
         with found.open() as opened:
-            return why_held(opened, command, **given)
+            return why_held(opened, published, root=root, state=state_home())
     except DecklogError:
         # What can't be looked up is not known to be reviewed.
-        return why_held(None, command, **given)
+        return why_held(None, published, root=root, state=state_home())
 
 
 def writing(path: str) -> list[str]:

@@ -10,7 +10,7 @@ from decklog.conductor.git.repository import Repository
 from decklog.errors import Conflict, DecklogError, Invalid
 from decklog.review.change import Change
 from decklog.review.reviewing import meant, settings_of
-from decklog.tools.policy import Publication, publications
+from decklog.tools.policy import Publication
 from decklog.values import to_json
 
 if TYPE_CHECKING:
@@ -23,13 +23,12 @@ _DELETES = ("--delete", "-d")
 _HEADS = ("-H", "--head", "--source-branch")
 
 
-def why_held(log: "Decklog | None", command: str | list[str], *, root: str, cwd: str, state: Path) -> str | None:
+def why_held(log: "Decklog | None", published: Sequence[Publication], *, root: str, state: Path) -> str | None:
     """Say why a command must not hand on what it would; None when it hands nothing on, or the gate lets it.
 
     Without a log nothing is known of any review: where a gate is asked for, everything is held.
     """
-    found = (reason for one in publications(command, root=root, cwd=cwd) for reason in _reasons(log, one, root, state))
-    return next(found, None)
+    return next((reason for one in published for reason in _reasons(log, one, root, state)), None)
 
 
 def _reasons(log: "Decklog | None", publication: Publication, root: str, state: Path) -> Iterator[str]:

@@ -2,17 +2,17 @@
 
 import hashlib
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from decklog.errors import Refused, StillPending
-from decklog.tools.policy import Decision, Policy, Verdict, judge
+from decklog.tools.policy import Decision, Policy, Publication, Verdict, examine
 from decklog.values import to_json
 
 Command = list[str] | str
-# Says why a command must not hand commits to others, given the root and the folder within it; None lets it.
-Gate = Callable[[Command, str, str], str | None]
+# Says why commits must not be handed to others, given what a command publishes and the root; None lets it.
+Gate = Callable[[Sequence[Publication], str], str | None]
 
 
 class Approvals(Protocol):
@@ -78,10 +78,10 @@ class Guard:
 
     def check_command(self, command: Command, cwd: str, env: Mapping[str, str] | None) -> dict[str, Any]:
         """Judge a command; give the decision for the record, or raise."""
-        verdict = judge(command, self.policy, root=self.root, cwd=cwd, env=env)
+        verdict, published = examine(command, self.policy, root=self.root, cwd=cwd, env=env)
         about = exact(command, cwd, env)
-        if verdict.decision is not Decision.DENY and self.gate is not None and (held := self.gate(command, self.root, cwd)):
-            raise Refused(held, hint="Have it reviewed: decklog review", rule="review", decision="deny", command=verdict.command)
+        if verdict.decision is not Decision.DENY and published and self.gate is not None:
+            self._check_published(published)
         note = {"decision": verdict.decision.value, "rule": verdict.rule, "reason": verdict.reason}
         match verdict.decision:
             case Decision.ALLOW:
@@ -96,6 +96,13 @@ class Guard:
                     decision="deny",
                     command=verdict.command,
                 )
+
+    def _check_published(self, published: Sequence[Publication]) -> None:
+        """Refuse to hand commits to others that the repository's gate holds."""
+        assert self.gate is not None
+        held = self.gate(published, self.root)
+        if held is not None:
+            raise Refused(held, hint="Have it reviewed: decklog review", rule="review", decision="deny")
 
     def _approved(self, about: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
         digest = digest_of(about)

@@ -12,8 +12,8 @@ never waved through. What is decided about which program is data: `default.toml`
 user's own file over it.
 """
 
-from decklog.tools.policy.judge import is_name, judge, publications
+from decklog.tools.policy.judge import examine, is_name, judge
 from decklog.tools.policy.policy import Policy
 from decklog.tools.policy.verdict import Decision, Publication, Verdict
 
-__all__ = ["Decision", "Policy", "Publication", "Verdict", "is_name", "judge", "publications"]
+__all__ = ["Decision", "Policy", "Publication", "Verdict", "examine", "is_name", "judge"]

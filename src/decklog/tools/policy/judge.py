@@ -35,17 +35,18 @@ def judge(
     Nothing is executed and no file is looked at. Any text gets a verdict; only an empty list, another type or a
     variable's name that no shell takes is refused.
     """
-    return _judged(command, policy, root, cwd, env).verdict
+    return examine(command, policy, root=root, cwd=cwd, env=env)[0]
 
 
-def publications(command: str | list[str], *, root: str | None = None, cwd: str = ".") -> list[Publication]:
-    """Name what a command would hand to others, wherever in it that stands: pushes, and requests that they be merged."""
-    return _judged(command, None, root, cwd, None).published
-
-
-def _judged(
-    command: str | list[str], policy: Policy | None, root: str | None, cwd: str, env: Mapping[str, str] | None
-) -> Judging:
+def examine(
+    command: str | list[str],
+    policy: Policy | None = None,
+    *,
+    root: str | None = None,
+    cwd: str = ".",
+    env: Mapping[str, str] | None = None,
+) -> tuple[Verdict, list[Publication]]:
+    """Judge a command as `judge` does, and name what it would hand to others, wherever in it that stands."""
     text = _text(command)
     given = _variables(env or {})
     judging = Judging(policy or Policy.default(), root, text)
@@ -66,7 +67,7 @@ def _judged(
         judging.judge_output(output, text)
     except (TooComplex, RecursionError):
         judging.report("too-complex", text[:200])
-    return judging
+    return judging.verdict, judging.published
 
 
 def _variables(env: Mapping[str, str]) -> dict[str, Word]:
