@@ -1341,6 +1341,18 @@ CREATE INDEX reviews_by_tree on reviews (tree, patch, created_at, id);
 
 CREATE INDEX reviews_by_run on reviews (run_id, created_at, id);
 
+CREATE TABLE review_passes (
+  id         text not null primary key,
+  run_id     text not null references runs (id),
+  task_id    text,
+  counts_for text not null,
+  number     integer not null check (number >= 1 and number <= 7),
+  result     text not null,
+  created_at text not null
+) strict;
+
+CREATE INDEX review_passes_by_what on review_passes (run_id, counts_for, created_at, id);
+
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -2961,3 +2973,16 @@ create table reviews (
 
 create index reviews_by_tree on reviews (tree, patch, created_at, id);
 create index reviews_by_run on reviews (run_id, created_at, id);
+
+-- What single passes came to while a review was under way: a gate that was killed goes on from there.
+create table review_passes (
+  id         text collate "C" not null primary key,
+  run_id     text collate "C" not null references runs (id),
+  task_id    text collate "C",
+  counts_for text collate "C" not null,
+  number     bigint not null check (number >= 1 and number <= 7),
+  result     text collate "C" not null,
+  created_at text collate "C" not null
+);
+
+create index review_passes_by_what on review_passes (run_id, counts_for, created_at, id);

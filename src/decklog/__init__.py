@@ -79,7 +79,7 @@ if TYPE_CHECKING:
         WorkflowTransition,
         WorkflowVersion,
     )
-    from decklog.stores.flow.reviews import Review, ReviewVerdict
+    from decklog.stores.flow.reviews import Review, ReviewPass, ReviewVerdict
     from decklog.stores.flow.router import TestingMode
     from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
     from decklog.stores.flow.workflow import WorkflowDrawing
@@ -170,7 +170,7 @@ _NAMES = {
     ),
     "stores.flow.router": "TestingMode",
     "stores.flow.gates": "Gate GateState",
-    "stores.flow.reviews": "Review ReviewVerdict",
+    "stores.flow.reviews": "Review ReviewPass ReviewVerdict",
     "stores.flow.verdicts": "CheckOutcome CheckVerdict",
     "stores.flow.workflow": "WorkflowDrawing",
     "stores.journal.entry": "Confidence Entry EntryKind ReasoningPhase",
@@ -336,6 +336,7 @@ __all__ = [
     "Reservation",
     "ReservationState",
     "Review",
+    "ReviewPass",
     "ReviewStatus",
     "ReviewVerdict",
     "RouteAction",

@@ -3,6 +3,8 @@
 import pytest
 
 from decklog import Decklog
+from decklog.app import store_class
+from decklog.operations import operations_of
 from tests.review.changes import GOOD, SETTINGS, Desk, kinds, statuses
 
 
@@ -88,6 +90,22 @@ def test_another_byte_is_another_change(desk: Desk) -> None:
     assert (first.tree, first.patch) != (second.tree, second.patch)
     moved = desk.commit({**GOOD, "notes.txt": "elsewhere\n"})
     assert moved.patch not in (first.patch, second.patch)
+
+
+def test_white_space_that_gits_id_of_a_patch_passes_over_is_another_change_all_the_same(desk: Desk) -> None:
+    inside = "\n\ndef f(a):\n    if a:\n        a = 1\n        return a\n"
+    first = desk.commit({"calc.py": GOOD["calc.py"] + inside})
+    second = desk.commit({"calc.py": GOOD["calc.py"] + inside.replace("        return", "    return")})
+    assert first.patch == second.patch
+    assert first.lines != second.lines
+    assert first.tree != second.tree
+
+
+def test_no_surface_offers_to_record_a_verdict() -> None:
+    verbs = {
+        f"{store}.{one.name}" for store in ("reviews", "verdicts") for one in operations_of(store_class(store)) if one.writes
+    }
+    assert verbs == set()
 
 
 def test_a_review_is_kept_and_found_on_both_engines(log: Decklog, run_id: str) -> None:

@@ -31,7 +31,7 @@ from decklog.stores.flow.context_package import (
 )
 from decklog.stores.flow.gates import Gate, GateState
 from decklog.stores.flow.records import ModelAssignment, PromptMarker, WorkflowRule, WorkflowTransition, WorkflowVersion
-from decklog.stores.flow.reviews import Review, ReviewVerdict
+from decklog.stores.flow.reviews import Review, ReviewPass, ReviewVerdict
 from decklog.stores.flow.router import TestingMode
 from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
 from decklog.stores.flow.workflow import WorkflowDrawing
@@ -1577,22 +1577,6 @@ class AsyncCi:
         """Say how long a run will probably take: median and 90th percentile of the last successful ones, in seconds."""
 
 class AsyncVerdicts:
-    async def record(
-        self,
-        run_id: str,
-        name: str,
-        outcome: CheckOutcome,
-        *,
-        tree: str,
-        definition: str,
-        environment: str,
-        task_id: str | None = ...,
-        exit_code: int | None = ...,
-        findings: list[object] | None = ...,
-        artifact_id: str | None = ...,
-        duration_ms: int = ...,
-    ) -> CheckVerdict:
-        """Record what a check said of a tree; the newest of the same tree, definition and environment counts."""
     async def known(self, run_id: str, tree: str, *, definition: str, environment: str) -> CheckVerdict | None:
         """Get the verdict that counts for a tree, a definition and an environment; none is null."""
     async def missing(self, run_id: str, tree: str, *, definitions: list[str], environment: str) -> list[str]:
@@ -1613,6 +1597,8 @@ class AsyncVerdicts:
         """List a run's verdicts, newest first."""
 
 class AsyncReviews:
+    async def passes(self, run_id: str, counts_for: str) -> list[ReviewPass]:
+        """List what the passes of a review came to, newest first."""
     async def latest(self, tree: str, patch: str) -> Review | None:
         """Get the newest review of exactly this tree and this patch, in whatever run; none is null."""
     async def get(self, review_id: str) -> Review:

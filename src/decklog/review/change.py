@@ -1,5 +1,6 @@
 """A change that is reviewed: two commits, the tree it leads to, git's stable id of the patch, and its lines."""
 
+import hashlib
 import os
 import re
 import tempfile
@@ -52,6 +53,13 @@ class Change:
         """Git's stable id of the patch, which a rebase onto other lines elsewhere leaves as it is."""
         raw = self.repository.on_objects("diff-tree", "-r", "-p", *_PLAIN, self.base, self.head).out
         return self.repository.on_objects("patch-id", "--stable", given=raw).text.partition(" ")[0]
+
+    @cached_property
+    def lines(self) -> str:
+        """A digest of every line that it changes, with its white space and its surroundings, wherever in a file they stand."""
+        raw = self.repository.on_objects("diff-tree", "-r", "-p", "--binary", *_PLAIN, self.base, self.head).out
+        kept = [line for line in raw.split(b"\n") if not line.startswith((b"@@ ", b"index "))]
+        return hashlib.sha256(b"\n".join(kept)).hexdigest()
 
     @cached_property
     def paths(self) -> Sequence[ChangedPath]:

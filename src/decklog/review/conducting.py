@@ -54,9 +54,19 @@ def _known(site: "Site", change: Change, settings: "ReviewSettings") -> Review |
     found = site.log.reviews.find(site.run_id, patch=change.patch, limit=1)
     if not found or found[0].settings != settings.digest or _is_weather(found[0]):
         return None
-    # Of another tree only a yes is taken over; whoever was asked about one tree was not asked about another.
-    is_same = found[0].tree == change.tree and found[0].base == change.base
-    return found[0] if is_same or not found[0].verdict.holds else None
+    if found[0].tree == change.tree and found[0].base == change.base:
+        return found[0]
+    # Of another tree only a yes is taken over, and only for the same lines: git's id of a patch passes over white space.
+    is_same = not found[0].verdict.holds and _lines(site, found[0]) == change.lines
+    return found[0] if is_same else None
+
+
+def _lines(site: "Site", review: Review) -> str | None:
+    try:
+        return Change(site.repository, review.base, review.head).lines
+    except Unavailable:
+        # Its objects are gone.
+        return None
 
 
 def _review(

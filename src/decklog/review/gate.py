@@ -16,17 +16,14 @@ from decklog.review.passes.functional import functional
 from decklog.review.passes.prose import prose
 from decklog.review.passes.security import security
 from decklog.review.passes.static import static
-from decklog.review.result import ENDING, NAMES, ORDER, PassResult, Status, from_dict, judge, skipped
+from decklog.review.result import ENDING, ORDER, PassResult, Status, from_dict, judge, skipped
 from decklog.review.settings import ReviewSettings
-from decklog.stores.journal.entry import EntryKind
 from decklog.values import to_json
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.conductor.settings.check import Check
     from decklog.stores.flow.reviews import Review
-
-_PAGE = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,21 +117,12 @@ class Gate:
         return hashlib.sha256(to_json([*facts, self.feedback_id, self.is_mending]).encode()).hexdigest()
 
     def _keep(self, result: PassResult) -> None:
-        self.log.journal.append(
-            self.run_id,
-            f"pass {result.number} {NAMES[result.number - 1]}: {result.status}{f' ({result.why})' if result.why else ''}",
-            kind=EntryKind.EVENT,
-            subtype="review.pass",
-            task_id=self.task_id,
-            payload={"of": self._identity, "result": result.as_dict()},
-        )
+        self.log.reviews.keep_pass(self.run_id, self._identity, result.number, result.as_dict(), task_id=self.task_id)
 
     def _known(self) -> dict[int, PassResult]:
         """Find the results that a gate which was killed came to: what said something has said it, and is not paid for again."""
         found: dict[int, PassResult] = {}
-        for entry in self.log.journal.find(self.run_id, subtype="review.pass", task_id=self.task_id, limit=_PAGE):
-            payload: Any = entry.payload
-            if payload["of"] == self._identity:
-                result = from_dict(payload["result"])
-                found.setdefault(result.number, result)
+        for kept in self.log.reviews.passes(self.run_id, self._identity):
+            told: Any = kept.result
+            found.setdefault(kept.number, from_dict(told))
         return {number: one for number, one in found.items() if one.status in (Status.PASS, Status.FAIL)}

@@ -96,6 +96,9 @@ def _python(change: Change, path: str, lines: Sequence[AddedLine]) -> Iterator[F
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         # That it is no Python was said by the first pass.
         tree = None
+    if content is None:
+        text = "it is too large to be looked through for dangerous calls"
+        yield Finding(severity=Severity.QUESTION, kind="too-large", text=text, file=path, remedy="Have a person look at it.")
     if tree is None:
         return
     added = {line.number for line in lines}

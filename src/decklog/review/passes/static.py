@@ -45,6 +45,9 @@ def static(change: Change, settings: ReviewSettings, examiner: Examiner) -> Pass
 def _faults(change: Change) -> Iterator[Finding]:
     """Name what no tree may have: links out of it, submodules, files that are too large, markers of a conflict."""
     for fault in changes.faults(change.repository, change.base, change.base, change.head, ()):
+        # That an attempt did nothing is no fault of a change that somebody wants.
+        if fault.signature == "no-change":
+            continue
         for path in fault.paths[:20] or ("",):
             yield Finding(severity=Severity.BLOCKING, kind=fault.signature, text=fault.text, file=path or None)
 

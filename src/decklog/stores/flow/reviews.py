@@ -53,10 +53,26 @@ class Review(Record):
     feedback_id: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReviewPass(Record):
+    """What one pass came to. `counts_for` names the change, the rules, and what it answers."""
+
+    table = "review_passes"
+    references = (("task_id", "tasks"),)
+
+    id: str
+    run_id: str
+    counts_for: str
+    number: int
+    result: object
+    created_at: datetime
+    task_id: str | None = None
+
+
 class Reviews(Store):
     """Keeps what the gate said of changes; `decklog review` has it say so."""
 
-    records = (Review,)
+    records = (Review, ReviewPass)
 
     def record(
         self,
@@ -76,29 +92,48 @@ class Reviews(Store):
         feedback_id: str | None = None,
     ) -> Review:
         """Record what the gate said. No surface offers this: a verdict comes from running the gate, and from nobody's word."""
-        given: dict[str, Any] = {"base": base, "head": head, "tree": tree, "patch": patch, "settings": settings}
-        for name, value in given.items():
+        bound = {"base": base, "head": head, "tree": tree, "patch": patch, "settings": settings}
+        for name, value in bound.items():
             if not value.strip():
                 raise Invalid(f"a review needs its {name}", field=name)
         said = enum_of(ReviewVerdict, verdict, "verdict")
-        lists: dict[str, Any] = {"reasons": reasons or [], "passes": passes or [], "findings": findings or []}
+        whose = {"run_id": run_id, "task_id": task_id, "feedback_id": feedback_id}
+        told = {"reasons": reasons or [], "passes": passes or [], "findings": findings or [], "confidence": confidence}
+        given: dict[str, Any] = {**bound, **whose, **told, "verdict": said}
 
         def add() -> Review:
+            note = f"{said} on {tree[:12]}"
+            return self._add(Review, note=note, id=self._ids.new("review"), created_at=self._now(), **given)
+
+        return within_lease(self._db, add)
+
+    def keep_pass(self, run_id: str, counts_for: str, number: int, result: object, *, task_id: str | None = None) -> ReviewPass:
+        """Keep what a pass came to, for a gate that goes on after a kill. As of a verdict, no surface offers it."""
+
+        def add() -> ReviewPass:
             return self._add(
-                Review,
-                note=f"{said} on {tree[:12]}",
-                id=self._ids.new("review"),
+                ReviewPass,
+                note=f"pass {number}",
+                id=self._ids.new("pass"),
                 run_id=run_id,
                 task_id=task_id,
-                verdict=said,
-                confidence=confidence,
-                feedback_id=feedback_id,
+                counts_for=counts_for,
+                number=number,
+                result=result,
                 created_at=self._now(),
-                **given,
-                **lists,
             )
 
         return within_lease(self._db, add)
+
+    @reads
+    def passes(self, run_id: str, counts_for: str) -> list[ReviewPass]:
+        """List what the passes of a review came to, newest first."""
+        return self._select(
+            ReviewPass,
+            "select * from review_passes where run_id = :run_id and counts_for = :counts_for order by created_at desc, id desc",
+            run_id=run_id,
+            counts_for=counts_for,
+        )
 
     @reads
     def latest(self, tree: str, patch: str) -> Review | None:

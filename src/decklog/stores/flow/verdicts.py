@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
-from decklog.operations import reads, writes
+from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
@@ -52,7 +53,6 @@ class Verdicts(Store):
 
     records = (CheckVerdict,)
 
-    @writes
     def record(
         self,
         run_id: str,
@@ -68,28 +68,24 @@ class Verdicts(Store):
         artifact_id: str | None = None,
         duration_ms: int = 0,
     ) -> CheckVerdict:
-        """Record what a check said of a tree; the newest of the same tree, definition and environment counts."""
-        for field_name, value in (("name", name), ("tree", tree), ("definition", definition), ("environment", environment)):
+        """Record what a check said of a tree; the newest of the same tree, definition and environment counts.
+
+        No surface offers this: a verdict comes from running a check, and from nobody's word.
+        """
+        bound = {"name": name, "tree": tree, "definition": definition, "environment": environment}
+        for field_name, value in bound.items():
             if not value.strip():
                 raise Invalid(f"a verdict needs its {field_name}", field=field_name)
         said = enum_of(CheckOutcome, outcome, "outcome")
-        return self._add(
-            CheckVerdict,
-            note=f"{name}: {said} on {tree[:12]}",
-            id=self._ids.new("verdict"),
-            run_id=run_id,
-            task_id=task_id,
-            name=name,
-            tree=tree,
-            definition=definition,
-            environment=environment,
-            outcome=said,
-            exit_code=exit_code,
-            findings=findings or [],
-            artifact_id=artifact_id,
-            duration_ms=duration_ms,
-            created_at=self._now(),
-        )
+        whose = {"run_id": run_id, "task_id": task_id, "artifact_id": artifact_id}
+        told = {"outcome": said, "exit_code": exit_code, "findings": findings or [], "duration_ms": duration_ms}
+        given: dict[str, Any] = {**bound, **whose, **told}
+
+        def add() -> CheckVerdict:
+            note = f"{name}: {said} on {tree[:12]}"
+            return self._add(CheckVerdict, note=note, id=self._ids.new("verdict"), created_at=self._now(), **given)
+
+        return within_lease(self._db, add)
 
     @reads
     def known(self, run_id: str, tree: str, *, definition: str, environment: str) -> CheckVerdict | None:
