@@ -15,7 +15,7 @@ from decklog.review.passes.static import static
 from decklog.review.result import PassResult
 from decklog.review.reviewing import gate_of, settings_of
 from decklog.review.settings import ReviewSettings, Rules
-from tests.conductor.repositories import git
+from tests.conductor.repositories import git, write
 from tests.every import every
 from tests.review.changes import GOOD, MESSAGE, SETTINGS, Desk, kinds, statuses
 
@@ -211,7 +211,7 @@ def _change(desk: Desk, *messages: str) -> Change:
         ("wip", "title"),
         ("fixup! Multiply", "title"),
         ("Fix.", "title"),
-        ("x" * 101, "title"),
+        ("x" * 121, "title"),
         (MESSAGE + "\n\nCo-Authored-By: Claude <noreply@anthropic.com>", "attribution"),
         (MESSAGE + "\n\n🤖 Generated with [Claude Code](https://example.test)", "attribution"),
         (MESSAGE, None),
@@ -241,6 +241,17 @@ def test_pass_3_asks_for_a_word_about_public_names_that_go_and_for_documents(des
     assert [one.kind for one in architectural(desk.commit(gone), settings, NOBODY).findings] == ["public-name", "documents"]
     said = desk.commit({**gone, "docs/a.md": "x\n"}, "Take double away")
     assert architectural(said, settings, NOBODY).findings == ()
+    package = {
+        "shop/__init__.py": "from shop.prices import price\n",
+        "shop/prices.py": "def price():\n    pass\n\n\ndef own():\n    pass\n",
+    }
+    write(desk.folder, package)
+    git(desk.folder, "checkout", "-q", "main")
+    git(desk.folder, "add", "shop")
+    git(desk.folder, "commit", "-q", "-m", "A package")
+    change = desk.commit({"shop/prices.py": "", "docs/a.md": "x\n"}, "Tidy up")
+    found = {one.text.split()[3]: one.severity.value for one in architectural(change, settings, NOBODY).findings}
+    assert found == {"price": "significant", "own": "minor"}
     moved = desk.commit({**gone, "more.py": "def double(a):\n    return 2 * a\n"}, "Move it\n\nDocs-not-needed: it only moved")
     assert architectural(moved, settings, NOBODY).findings == ()
 

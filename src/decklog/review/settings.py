@@ -32,7 +32,7 @@ class Rules:
     block_below: int = 60
     change_below: int = 75
     titles: str = "plain"
-    title_length: int = 100
+    title_length: int = 120
     body_needs: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     docs: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """Pass 3: the structure of a change: public names that it takes away, documents that it forgets, and a model's eyes."""
 
+import re
 from collections.abc import Iterator
 
 from decklog.errors import Invalid
@@ -35,10 +36,21 @@ def _removed_names(change: Change, tests: Patterns) -> Iterator[Finding]:
         # One that moved to another file of the change is still there, under another roof.
         gone = sorted(name for name in before - kept if name.rpartition(".")[2] not in change.message)
         for name in gone[:_MOST]:
+            # Whoever has no reason to look into a module does not miss what was only its own.
+            severity = Severity.SIGNIFICANT if _is_offered(change, one.path, name) else Severity.MINOR
             text = f"the public name {name} is gone, and the message says nothing of it"
-            yield Finding(
-                severity=Severity.SIGNIFICANT, kind="public-name", text=text, file=one.path, remedy="Say so, or keep it."
-            )
+            yield Finding(severity=severity, kind="public-name", text=text, file=one.path, remedy="Say so, or keep it.")
+
+
+def _is_offered(change: Change, path: str, name: str) -> bool:
+    """Say whether a package offers a name to others: its `__init__.py` does, or there is none and the module is all."""
+    folder, first = path.rpartition("/")[0], name.partition(".")[0]
+    texts = []
+    while folder:
+        texts.append(change.content(f"{folder}/__init__.py", at_base=True))
+        folder = folder.rpartition("/")[0]
+    found = [text.decode(errors="replace") for text in texts if text is not None]
+    return not found or any(re.search(rf"\b{re.escape(first)}\b", text) for text in found)
 
 
 def _public(content: bytes | None, path: str) -> set[str]:
