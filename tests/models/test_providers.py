@@ -33,7 +33,7 @@ def answered(tmp_path: Path, program: str, *, seconds: float = 20, **table: Any)
 
 def test_a_program_gets_the_prompt_and_the_form_and_what_it_prints_is_the_answer(tmp_path: Path) -> None:
     program = "import os,sys; t = sys.stdin.read(); print(len(os.listdir('.')), t.startswith('You are'), '\"verdict\"' in t)"
-    assert answered(tmp_path, program).text == "0 True True"
+    assert answered(tmp_path, program).text == "1 True True"
 
 
 def test_a_program_with_a_stream_tells_its_figures_and_its_last_word(tmp_path: Path) -> None:

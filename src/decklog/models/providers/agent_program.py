@@ -14,11 +14,13 @@ from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description
 from decklog.conductor.agents.reset_times import stated
 from decklog.conductor.agents.stream import Event, Follower, Reader
 from decklog.conductor.commands import Command, Running
+from decklog.conductor.git import skeleton
 from decklog.conductor.git.places import remove_folder
 from decklog.errors import DecklogError
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Reply, Wish
 from decklog.tools.sandbox.sandbox import Kind, Sandbox
+from decklog.tools.shell.output import read_output
 
 if TYPE_CHECKING:
     from decklog.clock import Clock
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _LONGEST_WAIT = 0.5
 # The one who asked is gone: nobody would hear the answer.
 _GRACE_SECONDS = 5.0
+_LONGEST_SAID = 300
 _KILL = [(9, 5.0)]
 _ENDINGS = {"timed_out": "timeout", "lost": "killed", "abandoned": "killed"}
 
@@ -55,7 +58,8 @@ class AgentModel:
     def _reply_in(self, scratch: Path, text: str, wish: Wish) -> Reply:
         agent, told = self.description, scratch / "prompt.md"
         told.write_text(text, encoding="utf-8", errors="replace")
-        (scratch / "tree").mkdir()
+        # Some programs work in nothing but a repository; this one is empty, and nobody's.
+        skeleton.write(scratch / "tree/.git", branch="none", commit=None, borrowed=None)
         if agent.prompt == "argument" and len(text.encode(errors="replace")) > LONGEST_ARGUMENT:
             return Reply(error_class="context", error='the prompt is too long for an argument; use prompt = "file"')
         mark = hashlib.sha256(os.fsencode(scratch)).hexdigest()[:32]
@@ -71,7 +75,8 @@ class AgentModel:
             running.wait(_LONGEST_WAIT)
         reader = Reader(agent)
         lines = Follower(scratch / "command").rest()
-        return self._told([event for line in lines if (event := reader.read(line)) is not None], ended)
+        events = [event for line in lines if (event := reader.read(line)) is not None]
+        return self._told(events, ended, read_output(scratch / "command").text[-_LONGEST_SAID:])
 
     def _command(self, scratch: Path, told: Path, text: str, mark: str, wish: Wish) -> Command:
         agent = self.description
@@ -96,7 +101,7 @@ class AgentModel:
             grace_seconds=_GRACE_SECONDS,
         )
 
-    def _told(self, events: Sequence[Event], ended: dict[str, Any]) -> Reply:
+    def _told(self, events: Sequence[Event], ended: dict[str, Any], output: str) -> Reply:
         error = next((event for event in reversed(events) if event.error_class is not None), None)
         model = next((event.taken["model"] for event in events if event.taken.get("model")), None)
         common: dict[str, Any] = {"model": self.description.model or model, "usage": _usage(events)}
@@ -104,7 +109,8 @@ class AgentModel:
             return Reply(error_class=error.error_class, error=_text(error)[-500:], retry_seconds=self._seconds(error), **common)
         if ended["reason"] != "exited" or ended["exit_code"] != 0:
             said = _ENDINGS.get(str(ended["reason"]), "failed")
-            return Reply(error_class=said, error=f"it ended: {ended['reason']}, exit code {ended['exit_code']}", **common)
+            how = f"it ended: {ended['reason']}, exit code {ended['exit_code']}"
+            return Reply(error_class=said, error=f"{how}: {' '.join(output.split())}", **common)
         return Reply(text=self._answer(events), **common)
 
     def _answer(self, events: Sequence[Event]) -> str:
