@@ -1317,6 +1317,37 @@ CREATE TABLE gates (
   updated_at text not null
 ) strict;
 
+CREATE TABLE proposals (
+  id          text not null primary key,
+  kind        text not null check (kind in ('check', 'attempt', 'blocker', 'fix', 'review', 'correction')),
+  subject     text not null unique,
+  topic       text not null,
+  body        text not null,
+  payload     text not null,
+  state       text not null check (state in ('gathering', 'open', 'known', 'accepted', 'dismissed')),
+  confidence  integer not null check (confidence between 0 and 100),
+  because     text not null,
+  evidence    text not null,
+  run_id      text references runs (id),
+  task_id     text,
+  lesson_id   text references lessons (id),
+  proposed_at text not null,
+  seen_at     text not null,
+  decided_at  text,
+  decided_by  text,
+  reason      text,
+  check ((lesson_id is not null) = (state in ('known', 'accepted'))),
+  check ((decided_at is not null) = (state in ('accepted', 'dismissed')))
+) strict;
+
+CREATE INDEX proposals_by_state on proposals (state, confidence, proposed_at, id);
+
+CREATE TABLE proposal_marks (
+  stream text not null primary key,
+  seq    integer not null check (seq >= 1),
+  hash   text not null
+) strict;
+
 CREATE TABLE reviews (
   id          text not null primary key,
   run_id      text not null references runs (id),
@@ -2946,6 +2977,42 @@ create table gates (
   opens_at   text collate "C",
   closings   bigint not null check (closings >= 0),
   updated_at text collate "C" not null
+);
+
+-- 0016_proposals
+
+-- Lessons that what happened speaks for, until someone takes them up. `subject` is what each is about: seen again, it is the same one.
+create table proposals (
+  id          text collate "C" not null primary key,
+  kind        text collate "C" not null check (kind in ('check', 'attempt', 'blocker', 'fix', 'review', 'correction')),
+  subject     text collate "C" not null unique,
+  topic       text collate "C" not null,
+  body        text collate "C" not null,
+  payload     text collate "C" not null,
+  state       text collate "C" not null check (state in ('gathering', 'open', 'known', 'accepted', 'dismissed')),
+  confidence  bigint not null check (confidence between 0 and 100),
+  because     text collate "C" not null,
+  evidence    text collate "C" not null,
+  run_id      text collate "C" references runs (id),
+  task_id     text collate "C",
+  lesson_id   text collate "C" references lessons (id),
+  proposed_at text collate "C" not null,
+  seen_at     text collate "C" not null,
+  decided_at  text collate "C",
+  decided_by  text collate "C",
+  reason      text collate "C",
+  check ((lesson_id is not null) = (state in ('known', 'accepted'))),
+  check ((decided_at is not null) = (state in ('accepted', 'dismissed')))
+);
+
+create index proposals_by_state on proposals (state, confidence, proposed_at, id);
+
+-- How far each stream was looked through for what may be proposed. The hash is that of the entry, so that the place is held against the
+-- journal.
+create table proposal_marks (
+  stream text collate "C" not null primary key,
+  seq    bigint not null check (seq >= 1),
+  hash   text collate "C" not null
 );
 
 -- 0017_reviews
