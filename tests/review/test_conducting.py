@@ -71,7 +71,7 @@ def test_what_the_gate_lets_through_lands_and_its_patch_is_reviewed_once(work: W
     assert work.asked == ["review.6"]
     (review,) = work.log.reviews.find(site.run_id)
     assert (review.verdict, review.task_id, review.confidence) == ("pass", f"{site.run_id}.triple.c1", 92)
-    assert [charge.call_site for charge in work.log.ledger.find(site.run_id) if charge.call_site] == ["review.6"]
+    assert [str(charge.call_site) for charge in work.log.ledger.find(site.run_id)].count("review.6") == 1
 
 
 def test_what_is_unproven_waits_for_a_person_and_no_candidate_of_it_exists(work: Work) -> None:
