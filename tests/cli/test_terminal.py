@@ -124,6 +124,14 @@ def test_an_entry_fits_its_line(log_folder: Path) -> None:
     assert [len(line) for line in lines if "word" in line] == [80]
 
 
+def test_a_call_of_a_tool_is_told_by_its_command_and_its_outcome(decklog: Program, log_folder: Path) -> None:
+    call = '{"tool": "run", "arguments": {"command": "pytest -q"}, "result": {"exit_code": 1}, "duration_ms": 8200}'
+    decklog("journal", "append", "run_1", "--kind", "tool", "--subtype", "run", "--payload", call)
+    assert decklog("journal", "find", "run_1", "--kind", "tool").out.endswith(" run: $ pytest -q → exit 1 in 8.2 s\n")
+    decklog("journal", "append", "run_1", "--kind", "tool", "--payload", '["odd", 1]')
+    assert decklog("journal", "find", "run_1", "--limit", "1").out.endswith(" odd, 1\n")
+
+
 def test_parts_of_a_result_are_tables_of_their_own(decklog: Program, log_folder: Path) -> None:
     decklog("tasks", "add", "run_1", "one", "--task-id", "a")
     decklog("tasks", "add", "run_1", "two", "--task-id", "b", "--depends-on", "a")

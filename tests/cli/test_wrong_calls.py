@@ -76,6 +76,7 @@ WRONG = [
     (["journal", "fnid", "run_1"], USAGE),
     (["groups", "fin", "run_1"], USAGE),
     (["memory", "topcs"], USAGE),
+    (["inbox", "recent"], USAGE),
     (["workflow", "shwo"], USAGE),
     (["trust", "shw"], USAGE),
     (["self-edits", "fnd"], USAGE),

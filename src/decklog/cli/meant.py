@@ -8,6 +8,8 @@ if TYPE_CHECKING:
 _ALSO = {
     "list": "find",
     "ls": "find",
+    "recent": "find",
+    "latest": "find",
     "all": "find",
     "show": "get",
     "view": "get",

@@ -121,9 +121,9 @@ def _is_entry(value: "Any") -> bool:
 
 
 def _untold(entry: "Any") -> str:
-    """Say what an entry without words is about: a charge by its amount, another change by its record alone."""
+    """Say what an entry without words is about: a call by its command and outcome, a charge by its amount, else its record."""
     if not entry.record_table:
-        return plain(entry.payload)
+        return _call_of(entry) if entry.kind == "tool" and entry.payload else plain(entry.payload)
     image = entry.payload if entry.record_table == "charges" and isinstance(entry.payload, dict) else {}
     if "model" not in image:
         return ""
@@ -131,6 +131,12 @@ def _untold(entry: "Any") -> str:
     from decklog.figures import dollars
 
     return f"{'price unknown' if cost is None else dollars(cost)}, {image['model']}"
+
+
+def _call_of(entry: "Any") -> str:
+    from decklog.transfer.report.words import told
+
+    return told(entry.as_dict()).text
 
 
 def entry_line(entry: "Any", *, of_one_stream: bool = False) -> str:
