@@ -26,8 +26,9 @@ SIZES: dict[str, dict[str, Any]] = {
 _LONGEST_FILE = 200_000
 
 
-def lanes(_: Asked, head: RunMoment, picture: Any) -> Part:
-    return {"lanes": picture.lanes}, {"gantt": gantt_of(picture.lanes, head.moment)}
+def lanes(asked: Asked, head: RunMoment, picture: Any) -> Part:
+    moment = asked.log.clock.now() if head.at is None else head.moment
+    return {"lanes": picture.lanes}, {"gantt": gantt_of(picture.lanes, moment)}
 
 
 def checks(_: Asked, __: RunMoment, picture: Any) -> Part:
