@@ -1,12 +1,12 @@
 """What the dashboard costs: each page beside a bare one, in a small and a large log, on both engines; and what it costs writers.
 
-    python -m benchmarks.web [--size 1000000] [--engines sqlite,postgres] [--postgres URL] [--times 15] [--out FILE]
+    python -m benchmarks.web [--size 1000000] [--engines sqlite,postgres] [--times 15] [--keep FOLDER] [--out FILE]
 
-Pages are asked in this process, as a server hands requests on, in turns with the floor: a page of Starlette and Jinja with fifty
-rows. The small log has 1,000 entries, the large one so many as asked; both are made by `decklog demo --big`. One more entry is
-written before each page, so that nothing is answered from memory alone. The rest is measured on a server in a process of its own:
-how long a commit takes to be painted in Chromium, where there is one, how many entries a writer appends beside twenty streams,
-and how soon it ends.
+Pages are asked in this process, as a server hands requests on, in turns with the floor: a page of Starlette and Jinja with as
+many rows. The small log has 1,000 entries, the large one so many as asked; both are made by `decklog demo --big`, once: they are
+kept in a folder, and each run works on copies, which are moved to PostgreSQL for its part. One more entry is written before each
+page, so that nothing is answered from memory alone. The rest is measured on a server in a process of its own: how long a commit
+takes to be painted in Chromium, where there is one, how many entries a writer appends beside twenty streams, and when it ends.
 """
 
 import argparse
@@ -18,7 +18,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
+from importlib.resources import files
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 from starlette.applications import Starlette
@@ -27,13 +29,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 from tests.browser.conftest import CHROMIUM, MISSING
 from tests.statements import statements
-from tests.web.asking import NAMES, Browser, hand_on, made
+from tests.web.asking import NAMES, Answer, Browser, Pairs, hand_on, made
 from tests.web.serving import Server
 
 from benchmarks.task_narrowed import places
 from benchmarks.views import SMALL, Sample, sampled
 from decklog import Decklog
+from decklog.transfer.move.move import Move
 from decklog.web.rendering import assets, environment
+from decklog.web.safety import App
+from decklog.web.sessions import COOKIE
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks" / "web.md"
 STREAMS, APPENDS, PAINTED = 20, 400, 60
@@ -53,6 +58,15 @@ def pages(sample: Sample) -> dict[str, str]:
         "Inbox": "/inbox",
         "Run": f"{run}/overview",
         "Run, as of the middle": f"{run}/overview?at={sample.middle}",
+        "Lanes": f"{run}/lanes",
+        "Lanes, the middle": f"{run}/lanes?at={sample.middle}",
+        "Checks": f"{run}/checks",
+        "Spend of the run": f"{run}/spend",
+        "Spend, the middle": f"{run}/spend?at={sample.middle}",
+        "Plan": f"{run}/plan",
+        "States": f"{run}/states",
+        "Artifacts": f"{run}/artifacts",
+        "Forks": f"{run}/forks",
         "Journal": f"{run}/journal",
         "Journal, the middle": f"{run}/journal?before={sample.middle}",
         "Board": f"{run}/tasks",
@@ -64,17 +78,19 @@ def pages(sample: Sample) -> dict[str, str]:
         "Search": "/search?q=scheduler+week",
         "Tasks": "/tasks",
         "Task": f"/tasks/{sample.task_id}",
+        "Compare": f"/compare?a={sample.run_id}:{sample.middle}&b={sample.run_id}",
         "Memory": "/memory",
+        "Memory, a question": "/memory?q=why+do+the+tests+of+the+scheduler+fail",
         "Workflow": "/workflow",
         "Trust": "/trust",
         "System": "/system",
     }
 
 
-def bare() -> Starlette:
-    """Make the floor: a page with as many rows as ours have, and nothing behind it."""
+def bare(count: int = 50) -> Starlette:
+    """Make the floor: a page with as many rows as ours has, and nothing behind it."""
     template = environment().from_string(_ROWS)
-    rows = [{"a": f"row {number}", "b": number, "c": "some words of a row"} for number in range(50)]
+    rows = [{"a": f"row {number}", "b": number, "c": "some words of a row"} for number in range(count)]
 
     def page(_: Request) -> Response:
         return Response(template.render(rows=rows), media_type="text/html")
@@ -82,40 +98,75 @@ def bare() -> Starlette:
     return Starlette(routes=[Route("/", page)])
 
 
-def floor_ms(browser: Browser, times: int) -> float:
-    app, taken = bare(), []
-    for _ in range(times * 4):
-        begun = time.perf_counter()
-        browser.runner.run(hand_on(app, "GET", "/", [("host", NAMES.host)]))
-        taken.append(time.perf_counter() - begun)
-    return statistics.median(taken) * 1e3
+def rows_of(answer: Answer) -> int:
+    """Count the rows of a page: a table's, a list's, and ten for what every page has around them."""
+    return 10 + answer.text.count("<tr") + answer.text.count("<li")
 
 
-def asked_ms(browser: Browser, sample: Sample, url: str) -> float:
-    sample.log.journal.append(sample.run_id, "one more")
+async def timed(app: App, url: str, headers: Pairs) -> tuple[float, Answer]:
     begun = time.perf_counter()
-    answer = browser.get(url)
+    answer = await hand_on(app, "GET", url, headers)
     taken = (time.perf_counter() - begun) * 1e3
     assert answer.status == 200, (url, answer.status)
-    return taken
+    return taken, answer
 
 
-def measured(samples: tuple[Sample, Sample], times: int) -> Iterator[dict[str, Any]]:
-    """Ask for each page in both logs, in turns with the floor."""
-    browsers = [made(sample.log).log_in() for sample in samples]
+async def measured(samples: tuple[Sample, Sample], browsers: list[Browser], times: int) -> list[dict[str, Any]]:
+    """Ask for each page in both logs, in turns with the floor. One loop asks for all: its threads keep their connections."""
     addresses = [pages(sample) for sample in samples]
+    headers = [[("host", NAMES.host), ("cookie", f"{COOKIE}={browser.cookie}")] for browser in browsers]
+    found = []
     for name in addresses[0]:
-        for place in (0, 1):
-            browsers[place].get(addresses[place][name])
-        floor = floor_ms(browsers[0], times)
-        taken: list[list[float]] = [[], []]
+        urls = [address[name] for address in addresses]
+        for place in (0, 1, 0, 1):
+            _, shown = await timed(browsers[place].app, urls[place], headers[place])
+        floor, taken = bare(rows_of(shown)), [list[float](), list[float](), list[float]()]
         for _ in range(times):
-            for place in (0, 1):
-                taken[place].append(asked_ms(browsers[place], samples[place], addresses[place][name]))
-        few, many = map(statistics.median, taken)
+            for place, sample in enumerate(samples):
+                sample.log.journal.append(sample.run_id, "one more")
+                taken[place].append((await timed(browsers[place].app, urls[place], headers[place]))[0])
+                taken[2].append((await timed(floor, "/", headers[0]))[0])
+        samples[1].log.journal.append(samples[1].run_id, "one more")
         with statements(samples[1].log) as seen:
-            browsers[1].get(addresses[1][name])
-        yield {"page": name, "floor": floor, "few": few, "many": many, "statements": len(seen)}
+            await timed(browsers[1].app, urls[1], headers[1])
+        few, many, bare_ms = map(statistics.median, taken)
+        found.append({"page": name, "floor": bare_ms, "few": few, "many": many, "statements": len(seen)})
+    return found
+
+
+# The logs
+
+
+def kept(folder: Path, size: int) -> Path:
+    """Make a large log once, and give where it is kept."""
+    path = folder / f"big-{size}-{newest_schema()}.db"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".unfinished")
+        for left in folder.glob(f"{unfinished.name}*"):
+            left.unlink()
+        sampled(str(unfinished), size).log.close()
+        unfinished.rename(path)
+    return path
+
+
+def newest_schema() -> str:
+    """Name the schema that a log would have: one that was kept with an older one is made anew."""
+    steps = files("decklog.db") / "migrations"
+    return max(one.name for one in steps.iterdir() if one.name[:4].isdecimal()).removesuffix(".sql")
+
+
+def filled(engine: str, targets: list[str], folder: Path, sizes: tuple[int, int]) -> tuple[Sample, Sample]:
+    """Bring copies of the logs to where they are measured."""
+    for target, size in zip(targets, sizes, strict=True):
+        source = kept(folder, size)
+        if engine == "sqlite":
+            copyfile(source, target)
+            continue
+        with Decklog.open(source, read_only=True) as log, Decklog.open(target, migrate=True) as server:
+            Move(log, server).run(prove=False)
+            server.db.write(lambda server=server: server.db.rows("analyze", {}))  # type: ignore[misc]
+    return sampled(targets[0], sizes[0]), sampled(targets[1], sizes[1])
 
 
 # On a server
@@ -226,10 +277,11 @@ def table(engine: str, found: list[dict[str, Any]], sizes: tuple[int, int]) -> I
         yield f"| {one['page']} | {asked} | {taken} | {shares} |\n"
 
 
-def report(engine: str, targets: list[str], size: int, times: int) -> Iterator[str]:
-    samples = sampled(targets[0], SMALL), sampled(targets[1], size)
+def report(engine: str, targets: list[str], folder: Path, size: int, times: int) -> Iterator[str]:
+    samples = filled(engine, targets, folder, (SMALL, size))
     try:
-        found = list(measured(samples, times))
+        browsers = [made(sample.log).log_in() for sample in samples]
+        found = browsers[0].runner.run(measured(samples, browsers, times))
         yield f"\n## {'SQLite' if engine == 'sqlite' else 'PostgreSQL'}\n\n"
         yield from table(engine, found, (samples[0].entries, samples[1].entries))
         share, seconds = writers_and_stop(targets[1], samples[1])
@@ -254,12 +306,13 @@ def main() -> None:
     parser.add_argument("--postgres")
     parser.add_argument("--engines", default="sqlite,postgres")
     parser.add_argument("--times", type=int, default=15)
+    parser.add_argument("--keep", type=Path, default=OUT.parents[2] / "build" / "benchmarks")
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
     parts = ["# The dashboard\n\n", f"`python -m benchmarks.web --size {given.size}`. {INTRODUCTION}\n"]
     with places(given.postgres) as targets:
         for engine in given.engines.split(","):
-            for part in report(engine, targets[engine], given.size, given.times):
+            for part in report(engine, targets[engine], given.keep, given.size, given.times):
                 sys.stdout.write(part)
                 sys.stdout.flush()
                 parts.append(part)
@@ -267,7 +320,7 @@ def main() -> None:
 
 
 INTRODUCTION = (
-    "Each page is asked in one process, in turns with a bare page of Starlette and Jinja with fifty rows, and in a small and a "
+    "Each page is asked in one process, in turns with a bare page of Starlette and Jinja with as many rows, and in a small and a "
     "large log, of whose entries a tenth are in one run; one more entry is written before each. Times are medians. A page may "
     f"take {STATEMENTS} statements, {FLOOR['sqlite']} times the bare page on SQLite and {FLOOR['postgres']} times on PostgreSQL, "
     f"and {GROWTH} times the small log's; what is more is marked."

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from tests.pictures import sample_log
+from tests.pictures import sample_log, sample_parts
 from tests.waiting import wait_until
 from tests.web.asking import PASSWORD
 from tests.web.serving import Server
@@ -76,7 +76,9 @@ def path(tmp_path: Path) -> Path:
     """A log of a week of two runs, with a manager."""
     from datetime import UTC, datetime, timedelta
 
-    path, _ = sample_log.made(tmp_path, datetime.now(UTC) - timedelta(hours=22))
+    path, clock = sample_log.made(tmp_path, datetime.now(UTC) - timedelta(hours=30))
+    with Decklog.open(path, clock=clock) as log:
+        sample_parts.write(log, clock)
     with Decklog.open(path) as log:
         log.trust.bind("ana", "cli", password=PASSWORD)
     return path

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
+from decklog.web.pages import run_parts
 from tests.browser.conftest import MISSING, REBOUND, Tab, Tabs
 from tests.web.asking import PASSWORD
 from tests.web.payloads import PAYLOADS, fill
@@ -31,10 +32,12 @@ PAGES = (
         "/more",
         "/compare?a=commas:20&b=commas",
     ),
+    *(f"/runs/commas/{tab}" for tab in run_parts.TABS),
+    *("/runs/commas/states?name=grammar&version=2", "/runs/lexer-split/checks", "/runs/lexer-split/lanes", "/tasks/docs/change"),
     *("/memory", "/memory?q=lexer", "/workflow", "/trust", "/system?look=1", "/search", "/compare"),
     *("/runs?status=failed", "/runs/nothing/overview", "/inbox/approval/nothing", "/tasks?state=paused", "/search?q=nothing"),
 )
-WHOLE = PAGES[:21]
+WHOLE = PAGES[:32]
 EMPTY = (
     "/now",
     "/runs",
@@ -116,7 +119,7 @@ def test_what_is_typed_stays_while_the_page_lives(tab: Tab, path: Path) -> None:
     assert tab.page.input_value("#reason") == "half a rea"
     assert tab.page.evaluate("document.activeElement.id") == "reason"
     assert tab.page.evaluate("document.querySelector('.list details').open")
-    assert tab.page.title().startswith("(2) ")
+    assert tab.page.title().startswith("(3) ")
     tab.check()
 
 
@@ -174,6 +177,30 @@ def test_the_slider_shows_the_run_as_of_any_entry(tab: Tab, path: Path) -> None:
     with Decklog.open(path) as log:
         done = sum(task.state.value == "done" for task in log.runs.snapshot("commas", at="40").records["tasks"])  # type: ignore[attr-defined]
     assert f"{done} of 6 tasks done" in tab.page.inner_text(".facts")
+    tab.check()
+
+
+def test_a_row_is_looked_at_beside_the_list_two_are_compared_and_tabs_have_numbers(tab: Tab) -> None:
+    tab.go("/runs").until_live()
+    tab.page.keyboard.press("j")
+    tab.page.keyboard.press("Space")
+    tab.until("document.querySelector('#peek').open && document.querySelector('#peek h1') !== null")
+    tab.page.keyboard.press("Escape")
+    tab.until("!document.querySelector('#peek').open")
+    tab.page.keyboard.press("x")
+    tab.page.keyboard.press("j")
+    tab.page.keyboard.press("x")
+    tab.page.wait_for_url("**/compare?a=*&b=*")
+    tab.go("/runs/commas/overview").until_live()
+    tab.page.keyboard.press("6")
+    tab.page.wait_for_url("**/runs/commas/lanes")
+    tab.go("/runs/commas/overview").until_live()
+    tab.page.keyboard.press("{")
+    tab.page.wait_for_url("**/runs/commas/overview?at=*")
+    tab.page.keyboard.press("[")
+    tab.go("/spend").until_live()
+    tab.page.keyboard.press("b")
+    tab.page.wait_for_url("**/spend?*by=agent")
     tab.check()
 
 

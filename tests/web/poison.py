@@ -1,4 +1,4 @@
-"""A log on SQLite in which every text of every record is replaced: in its row, and in the image that entries have of it."""
+"""A log in which every text of every record is replaced: in its row, and in the image that entries have of it."""
 
 import json
 from dataclasses import fields
@@ -56,10 +56,7 @@ def _is_written(log: Decklog, sql: str, value: str) -> bool:
 def _rewrite(log: Decklog, texts: list[str], turn: int) -> None:
     """Replace the words in the images that entries have of records."""
     classes = log.journal.record_classes()
-    # Entries are never changed, says a trigger; here they are.
-    guards = "select name from sqlite_master where type = 'trigger' and tbl_name = 'entries'"
-    for (name,) in log.db.read(lambda: log.db.rows(guards, {})[1]):
-        log.db.write(lambda name=name: log.db.count(f"drop trigger {name}", {}))  # type: ignore[misc]
+    _unguard(log)
     sql = "select pos, record_table, payload from entries where record_table is not null and payload is not null"
     for pos, table, payload in log.db.read(lambda: log.db.rows(sql, {})[1]):
         image, known = json.loads(payload), columns(classes[table])
@@ -68,3 +65,13 @@ def _rewrite(log: Decklog, texts: list[str], turn: int) -> None:
             image[name] = given if known[name] == "text" else json.dumps(given)
         bound = {"pos": pos, "payload": json.dumps(image)}
         log.db.write(lambda bound=bound: log.db.count("update entries set payload = :payload where pos = :pos", bound))  # type: ignore[misc]
+
+
+def _unguard(log: Decklog) -> None:
+    """Entries are never changed, says a trigger; here they are."""
+    if log.db.engine == "postgres":
+        log.db.write(lambda: log.db.count("alter table entries disable trigger user", {}))
+        return
+    guards = "select name from sqlite_master where type = 'trigger' and tbl_name = 'entries'"
+    for (name,) in log.db.read(lambda: log.db.rows(guards, {})[1]):
+        log.db.write(lambda name=name: log.db.count(f"drop trigger {name}", {}))  # type: ignore[misc]

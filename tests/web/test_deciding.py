@@ -252,5 +252,5 @@ def posts(browser: Browser) -> set[str]:
     return {route.path for route in inner.routes if route.methods and "POST" in route.methods}
 
 
-def test_only_a_login_a_logout_and_a_decision_can_be_sent(browser: Browser) -> None:
-    assert posts(browser) == {"/login", "/logout", "/inbox/{kind}/{id:path}/decide"}
+def test_only_a_login_a_logout_a_decision_and_a_change_of_a_task_can_be_sent(browser: Browser) -> None:
+    assert posts(browser) == {"/login", "/logout", "/inbox/{kind}/{id:path}/decide", "/tasks/{task_id:path}/change"}

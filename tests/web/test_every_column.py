@@ -1,15 +1,14 @@
 """Sixty payloads in every text column of every record, as rows and as images: no page has anything in it but text."""
 
+import os
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.web.pages.run import TABS
 from tests.pictures import sample_log, sample_parts
-from tests.web.asking import Browser, made
+from tests.web.asking import Browser
 from tests.web.payloads import PAYLOADS
 from tests.web.poison import poison
 from tests.web.test_text_of_agents import shape
@@ -29,22 +28,20 @@ HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2
 
 
 @pytest.fixture
-def filled(tmp_path: Path) -> Iterator[tuple[Decklog, Browser]]:
-    clock = ManualClock()
-    with Decklog.open(tmp_path / "log.db", clock=clock, durability="relaxed") as log:
-        sample_log.write(log, clock)
-        sample_parts.write(log, clock)
-        browser = made(log)
-        with browser.runner:
-            yield log, browser.log_in()
+def filled(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
+    sample_log.write(log, clock)
+    sample_parts.write(log, clock)
+    return browser
 
 
-def test_no_column_of_any_record_reaches_past_its_own_text(filled: tuple[Decklog, Browser]) -> None:
-    log, browser = filled
+def test_no_column_of_any_record_reaches_past_its_own_text(log: Decklog, filled: Browser) -> None:
+    browser, is_server = filled, log.db.engine == "postgres"
+    # PostgreSQL has no text with a null character in it; the pages are the same, so that one round of them is enough there.
+    chunks = [chunk.replace("\0", "") for chunk in CHUNKS] if is_server else CHUNKS
     done = poison(log, ["text of somebody"], 0)
     known = set().union(*(shape(browser.get(place).text) for place in PLACES)) | _ALSO
-    for turn in range(TURNS):
-        done |= poison(log, CHUNKS, turn)
+    for turn in range(1 if is_server and not os.environ.get("DECKLOG_TEST_FULL") else TURNS):
+        done |= poison(log, chunks, turn)
         for place in PLACES:
             answer = browser.get(place)
             assert answer.status in (200, 404), (place, answer.text)

@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from decklog.errors import DecklogError, Denied, Invalid, NotFound
-from decklog.web import answers, deciding, live
+from decklog.web import answers, changing, deciding, live
 from decklog.web.elsewhere import Password
 from decklog.web.login import LoginRequired
 from decklog.web.pages import compare, inbox, memory, more, now, run, runs, search, spend, system, tasks, trust, workflow
@@ -42,6 +42,7 @@ PAGES: dict[str, Reader] = {
     "/trust": trust.read,
     "/system": system.read,
     "/tasks": tasks.read,
+    "/tasks/{task_id:path}/change": changing.read,
     "/tasks/{task_id:path}": tasks.one,
     "/runs/{run_id:path}/rows": run.rows,
     **{f"/runs/{{run_id:path}}/{tab}": run.read for tab in run.TABS},
@@ -68,7 +69,9 @@ def application(site: Site) -> App:
         Route("/favicon.ico", lambda _: _static_file("icon.svg")),
     ]
     if not site.is_read_only:
-        routes.insert(0, Route("/inbox/{kind}/{id:path}/decide", _decide(site), methods=["POST"]))
+        decide, change = _sent(site, deciding.decide), _sent(site, changing.change)
+        routes.insert(0, Route("/inbox/{kind}/{id:path}/decide", decide, methods=["POST"]))
+        routes.insert(0, Route("/tasks/{task_id:path}/change", change, methods=["POST"]))
     handlers: Any = {404: _not_found, 405: _not_found, TooLarge: _too_large, 500: _fault}
     made = Starlette(routes=routes, lifespan=_lifespan, exception_handlers=handlers)
     return Safety(LoginRequired(made, site.sessions), site.names)
@@ -202,14 +205,14 @@ async def _form(request: Request) -> dict[str, str]:
     return dict(pairs)
 
 
-def _decide(site: Site) -> Endpoint:
+def _sent(site: Site, act: Callable[[Asked], View | str]) -> Endpoint:
+    """Hand a form on to what acts by it; it says where to go on, or gives the form again."""
+
     async def endpoint(request: Request) -> Response:
         asked = _asked(site, request, {})
         try:
             asked = _asked(site, request, {}, await _form(request))
-            if asked.path["kind"] not in inbox.VERBS:
-                raise NotFound(f"a {asked.path['kind']} is not decided here")
-            answer = await run_in_threadpool(deciding.decide, asked)
+            answer = await run_in_threadpool(act, asked)
             if isinstance(answer, str):
                 return _to(segment(answer))
             return await run_in_threadpool(_html, asked, answer)

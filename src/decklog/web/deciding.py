@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from decklog.errors import Conflict, DecklogError, Denied, Invalid, Unproven
+from decklog.errors import Conflict, DecklogError, Denied, Invalid, NotFound, Unproven
 from decklog.web.answers import status_of
 from decklog.web.pages import inbox
 from decklog.web.site import Asked, View
@@ -20,6 +20,8 @@ class Paused(Denied):
 def decide(asked: Asked) -> View | str:
     """Decide what a form says; give where to go on, or the page again with what was wrong and everything that was typed."""
     kind, item_id = asked.path["kind"], asked.path["id"]
+    if kind not in inbox.VERBS:
+        raise NotFound(f"a {kind} is not decided here")
     if not asked.session.is_form_token(asked.form.get("token", ""), inbox.VERBS.get(kind, ""), item_id):
         raise Denied("this form is not of this session", hint="Reload the page and answer again.")
     try:
@@ -31,14 +33,18 @@ def decide(asked: Asked) -> View | str:
 
 def _again(asked: Asked, problem: DecklogError) -> View:
     typed = {name: asked.form.get(name, "") for name in inbox.TYPED}
-    said = Unproven("that is not the manager's proof", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
-    view = inbox.item(asked, problem=said, typed=typed, wanted=typed["verdict"])
+    view = inbox.item(asked, problem=told_again(problem), typed=typed, wanted=typed["verdict"])
     status = 429 if isinstance(problem, Paused) else status_of(problem)
     return View(**{**vars(view), "status": status})
 
 
+def told_again(problem: DecklogError) -> DecklogError:
+    """Say what was wrong with a form; of a wrong proof, no more than that."""
+    return Unproven("that is not the manager's proof", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
+
+
 def _decide_approval(asked: Asked, approval_id: str) -> None:
-    verdict, reason = inbox.verdict_of(asked, "approval"), _reason(asked)
+    verdict, reason = inbox.verdict_of(asked, "approval"), reason_of(asked)
     record = asked.log.approvals.show(approval_id)
     if asked.form.get("digest", "") != (record["subject_digest"] or ""):
         raise Conflict("what is asked about is no longer what this page showed", hint="Reload the page and read it again.")
@@ -49,26 +55,26 @@ def _decide_approval(asked: Asked, approval_id: str) -> None:
         digest = asked.form.get("typed_digest", "").strip()
         if not digest:
             raise Invalid("only a digest was given with this question: type the digest of what you looked at", field="digest")
-    with _proven(asked) as manager:
+    with proven(asked) as manager:
         asked.log.approvals.decide(approval_id, verdict, by=manager, rationale=reason or None, digest=digest)  # type: ignore[arg-type]
 
 
 def _reconcile(asked: Asked, effect_id: str) -> None:
-    answer, reason = inbox.verdict_of(asked, "effect"), _reason(asked)
+    answer, reason = inbox.verdict_of(asked, "effect"), reason_of(asked)
     if not reason:
         raise Invalid("say how you know", field="reason")
-    with _proven(asked) as manager:
+    with proven(asked) as manager:
         asked.log.effects.reconcile(effect_id, answer, by=manager, reason=reason)  # type: ignore[arg-type]
 
 
-def _reason(asked: Asked) -> str:
+def reason_of(asked: Asked) -> str:
     reason = asked.form.get("reason", "").strip()
     if len(reason) > _TOO_LARGE_A_REASON:
         raise Invalid(f"a reason has at most {_TOO_LARGE_A_REASON} characters", field="reason")
     return reason
 
 
-class _proven(AbstractContextManager[str]):
+class proven(AbstractContextManager[str]):
     """Acts as the manager in its block, under the proof that came with the form; a wrong one is counted."""
 
     def __init__(self, asked: Asked) -> None:

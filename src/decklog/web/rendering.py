@@ -33,8 +33,16 @@ def assets() -> dict[str, bytes]:
     for folder in ("", "vendor/"):
         for item in (STATIC / folder).iterdir() if folder else STATIC.iterdir():
             if item.is_file() and item.name.endswith(tuple(TYPES)):
-                found[f"{folder}{item.name}"] = item.read_bytes()
+                content = item.read_bytes()
+                is_ours = not folder and item.name.endswith(".js")
+                found[f"{folder}{item.name}"] = _slimmed(content) if is_ours else content
     return found
+
+
+def _slimmed(program: bytes) -> bytes:
+    """Leave out what only those read who write it: comments on lines of their own, and how far lines are indented."""
+    lines = (line.strip() for line in program.splitlines())
+    return b"".join(line + b"\n" for line in lines if line and not line.startswith(b"//"))
 
 
 @cache

@@ -244,7 +244,7 @@ class Overview(Store):
     def compare(self, before: str, after: str) -> "Comparison":
         """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: how each stands, and which records differ.
 
-        Runs of more than 5,000 entries are shown without `differences`; `runs diff` tells them.
+        Runs of more than 2,000 entries are shown without `differences`; `runs diff` tells them.
         """
         from decklog.stores.overview.comparison import compared
 

@@ -153,6 +153,8 @@ def drawn(
     found = _latest(db, run_id, place.start, seq, wanted)
     tasks = history.records(place, story, record, str(seq), wanted.tasks, wanted.after) if wanted.tasks else Page()
     times = base.moment.now, base.moment.steady_now
+    cost = counts["cost_microdollars"]
+    line = history.spent(place, story, seq, wanted.spent, cost) if wanted.spent else []
     newest = history.newest(place, story, wanted.records, seq, MOST_RECORDS, wanted.before)
     return RunPicture(
         **_head(db, base, history, place, seq, counts, found),
@@ -165,7 +167,7 @@ def drawn(
         board=columns(db, run_id, wanted.board, story, base.tasks, *times) if wanted.board else [],
         records={table: records for table, (records, _) in newest.items()},
         older={table: older for table, (_, older) in newest.items()},
-        spent=_spent(db, base, place, is_now, history.spent(place, story, seq, wanted.spent)) if wanted.spent else None,
+        spent=_spent(db, base, place, is_now, line) if wanted.spent else None,
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from decklog.records import Record
 
 # A difference is made of every image of a run: of longer runs it is not made.
-MOST_ENTRIES = 5000
+MOST_ENTRIES = 2000
 _IMAGES = """
 select {side}, e.seq, e.at, e.record_table, e.record_id, e.payload
   from entries e

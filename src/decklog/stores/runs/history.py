@@ -233,6 +233,8 @@ class History:
             return story.tally
         if seq == 0:
             return dict.fromkeys(FIELDS, 0)
+        if seq < story.since:
+            return timeline.story_until(self._db, place.run_id, place.start, seq).tally
         begun = timeline.story_from(self._mark(place, story, seq))
         begun.add(timeline.told(self._db, place.start, begun.seq, seq), seq)
         return begun.tally
@@ -287,14 +289,13 @@ class History:
         """Give the newest records of some kinds as they were at an entry, by table, each with where the older ones begin."""
         return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
 
-    def spent(self, place: Place, story: Story, at: int, points: int) -> "list[tuple[int, int]]":
-        """Give what had been spent at so many entries up to one, in micro-dollars."""
+    def spent(self, place: Place, story: Story, at: int, points: int, whole: int) -> "list[tuple[int, int]]":
+        """Give what had been spent at so many entries up to one, in micro-dollars; `whole` is what it was in the end."""
         kept = min(at, story.since) // EVERY
         step = max(1, kept // points) * EVERY
         bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
         marks = self._db.rows(_SPENT, bound)[1] if kept else []
         line = [*((seq, cost) for seq, cost in marks), *(one for one in story.spent if one[0] <= at)]
-        whole = self.tally(place, story, at)["cost_microdollars"]
         return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
     # The strip and the lanes

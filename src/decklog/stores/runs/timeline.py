@@ -49,6 +49,19 @@ select e.seq, e.at, e.record_table, e.record_id,
 """
 
 
+# The last mark at or before an entry, as one row whose time is null, and what a story needs of the entries after it.
+_SINCE_MARK = f"""
+with m as (select * from {MARKS} where run_id = :run_id and seq <= :at order by seq desc limit 1)
+select m.seq, cast(null as text) as at, cast(null as text) as record_table, cast(null as text) as record_id,
+       {" || ',' || ".join(f"cast(m.{name} as text)" for name in FIELDS)} as payload, m.under_way as before
+  from m
+union all
+select * from (
+  {_TOLD.replace("e.pos > :start", "e.pos > cast(:start as bigint) + coalesce((select seq from m), 0)")}
+) told
+"""
+
+
 class Moment(NamedTuple):
     """An entry that a person looks for: its number, what it is, the record that it tells of, and when it was."""
 
@@ -180,6 +193,19 @@ def came_of(image: "dict[str, Any]") -> "dict[str, Any]":
 def told(db: "Database", start: int, since: int, until: int) -> "list[Row]":
     """Read what a story needs of the entries after one number up to another; `start` is the stream's first position."""
     return db.rows(_TOLD, {"start": start + since, "until": start + until})[1]
+
+
+def story_until(db: "Database", run_id: str, start: int, seq: int) -> Story:
+    """Add a run up to an entry from the last mark before it, with one look at the tables."""
+    bound = {"run_id": run_id, "at": seq, "start": start, "until": start + seq}
+    rows = sorted(db.rows(_SINCE_MARK, bound)[1], key=lambda row: (row[1] is not None, row[0]))
+    mark = None
+    if rows and rows[0][1] is None:
+        counts = dict(zip(FIELDS, map(int, rows[0][4].split(",")), strict=True))
+        mark, rows = {"seq": rows[0][0], **counts, "under_way": rows[0][5]}, rows[1:]
+    story = story_from(mark)
+    story.add(rows, seq)
+    return story
 
 
 def marked(row: "Row") -> "dict[str, Any]":

@@ -10,6 +10,13 @@ const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).cr
   },
 })
 const parsed = text => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
+// A page of ours; nothing where there is none, or where one has to log in first.
+const fetched = async (url, wrap = text => text) => {
+  const answer = await fetch(url)
+  return answer.ok && !answer.redirected ? parsed(wrap(await answer.text())) : null
+}
+const whole = document.documentElement
+const toEnd = () => scrollTo(0, whole.scrollHeight)
 const stored = (name, value) => value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value)
 
 const skew = Date.parse(document.body.dataset.now) - Date.now()
@@ -36,7 +43,7 @@ const live = { state: 'connecting', lostSince: 0, lastAt: Date.parse(document.bo
 function say() {
   const place = $('#live')
   const text = $('[data-live=none]') ? 'as of an entry, not live'
-    : live.held ? 'held still: press . to go on'
+    : live.held ? 'held still: . goes on'
     : live.state === 'live' ? 'live' + (live.lastAt ? `, entry ${span((Date.now() - live.lastAt) / 1000)} ago` : '')
     : live.state === 'lost' ? 'reconnecting; a restarted server needs a new login'
     : null
@@ -58,8 +65,8 @@ const options = {
   ignoreActiveValue: true,
   callbacks: {
     beforeAttributeUpdated: (name, node) => !(name === 'open' && node.tagName === 'DETAILS'),
-    beforeNodeMorphed: node => !(node.nodeType === 1 && (node.id === 'tail' || node.id === 'item' || node.id === 'slider')),
-    beforeNodeRemoved: node => !(node.nodeType === 1 && node.classList.contains('kept')),
+    beforeNodeMorphed: node => !['tail', 'item', 'slider'].includes(node.id),
+    beforeNodeRemoved: node => !node.classList?.contains('kept'),
   },
 }
 async function refresh() {
@@ -72,9 +79,9 @@ async function refresh() {
       await new Promise(done => setTimeout(done, Math.max(0, live.last + 1000 - Date.now())))
       live.wanted = false
       live.last = Date.now()
-      const answer = await fetch(location.pathname + location.search)
-      if (!answer.ok || answer.redirected) return
-      put(parsed(await answer.text()))
+      const fresh = await fetched(location.pathname + location.search)
+      if (!fresh) return
+      put(fresh)
     }
   } catch { live.wanted = true } finally { live.busy = false }
 }
@@ -94,7 +101,7 @@ function put(fresh) {
 }
 
 const tail = { busy: false, wanted: false }
-const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 60
+const atEnd = () => innerHeight + scrollY >= whole.scrollHeight - 60
 async function follow() {
   const list = $('#tail')
   tail.wanted = true
@@ -104,16 +111,16 @@ async function follow() {
     while (tail.wanted && !live.held) {
       tail.wanted = false
       const run = list.dataset.tail.split('/').map(encodeURIComponent).join('/')
-      const answer = await fetch(`/runs/${run}/rows?after=${list.dataset.last}`)
-      if (!answer.ok || answer.redirected) { tail.wanted = true; break }
-      add(list, parsed(`<ol>${await answer.text()}</ol>`))
+      const fresh = await fetched(`/runs/${run}/rows?after=${list.dataset.last}`, text => `<ol>${text}</ol>`)
+      if (!fresh) { tail.wanted = true; break }
+      add(list, fresh)
     }
   } catch { tail.wanted = true } finally { tail.busy = false }
 }
 function add(list, fresh) {
   const rows = [...$('ol', fresh).children]
   const last = Number(list.dataset.last)
-  const newest = $$('li[id^="e-"]', fresh).reduce((most, row) => Math.max(most, Number(row.id.slice(2))), last)
+  const newest = Math.max(last, ...$$('li[id^="e-"]', fresh).map(row => Number(row.id.slice(2))))
   if (newest === last) return
   const inside = list.closest('.newest'), stay = !inside && atEnd()
   for (const row of rows) {
@@ -122,7 +129,7 @@ function add(list, fresh) {
   }
   list.dataset.last = newest
   while (list.children.length > 300) list.firstElementChild.remove()
-  if (stay) scrollTo(0, document.documentElement.scrollHeight)
+  if (stay) toEnd()
   else if (!inside && !atEnd()) newer(rows.length)
 }
 let missed = 0
@@ -132,7 +139,7 @@ function newer(count) {
   if (!button) {
     button = document.createElement('button')
     button.className = 'newer kept'
-    button.onclick = () => { missed = 0; button.remove(); scrollTo(0, document.documentElement.scrollHeight) }
+    button.onclick = () => { missed = 0; button.remove(); toEnd() }
     $('#tail').after(button)
   }
   button.textContent = `↓ ${missed} new`
@@ -145,27 +152,27 @@ let step = () => {}
 if (slide) {
   slide.hidden = false
   let wait = 0, round = 0
-  const go = at => {
-    const form = $('#slider'), here = new URL(location)
-    here.searchParams.delete('before')
-    at === Number(form.dataset.newest) ? here.searchParams.delete('at') : here.searchParams.set('at', at)
-    return here
+  const addressOf = at => {
+    const url = new URL(location), query = url.searchParams
+    query.delete('before')
+    at === Number($('#slider').dataset.newest) ? query.delete('at') : query.set('at', at)
+    return url
   }
   const show = async at => {
-    const mine = ++round, url = go(at)
-    const answer = await fetch(url)
+    const mine = ++round, url = addressOf(at)
+    const fresh = await fetched(url)
     // The last one wins, whatever comes first.
-    if (mine !== round || !answer.ok || answer.redirected) return
-    const fresh = parsed(await answer.text())
+    if (mine !== round || !fresh) return
     history.replaceState(null, '', url)
     document.title = fresh.title
-    $('.run').className = $('.run', fresh).className
-    $('.run').dataset.live = $('.run', fresh).dataset.live
+    const run = $('.run'), next = $('.run', fresh)
+    run.className = next.className
+    run.dataset.live = next.dataset.live
     for (const old of $$('.run > :not(#slider)')) old.remove()
     let before = true
-    for (const part of [...$('.run', fresh).children]) {
+    for (const part of [...next.children]) {
       if (part.id === 'slider') { before = false; continue }
-      before ? $('#slider').before(part) : $('.run').append(part)
+      before ? $('#slider').before(part) : run.append(part)
     }
     $('#command').textContent = $('#command', fresh).textContent
     buttons()
@@ -183,18 +190,55 @@ if (slide) {
 
 const rowsOf = () => $$('[data-row]')
 let place = -1
+const here = () => rowsOf()[place]
+const go = url => { location.href = url }
+const open = selector => $(selector)?.click()
 function move(by) {
   const rows = rowsOf()
   if (!rows.length) return
-  rows.forEach(row => row.classList.remove('here'))
+  here()?.classList.remove('here')
   place = Math.min(rows.length - 1, Math.max(0, place + by))
-  rows[place].classList.add('here')
-  const link = $('a', rows[place])
-  link ? link.focus() : rows[place].scrollIntoView({ block: 'nearest' })
+  here().classList.add('here')
+  const link = $('a', here())
+  link ? link.focus() : here().scrollIntoView({ block: 'nearest' })
+  if ($('#peek').open) peek()
+}
+// Beside the list: the head of what a row leads to. A second press takes it away.
+async function peek(turn) {
+  const dialog = $('#peek'), link = here() && $('a', here())
+  if (!link || (turn && dialog.open)) return dialog.close()
+  const fresh = await fetched(link.href), main = fresh && $('#main', fresh)
+  if (!main) return
+  $$('form, nav', main).forEach(part => part.remove())
+  $$('[id]', main).forEach(part => part.removeAttribute('id'))
+  dialog.replaceChildren(...main.childNodes)
+  if (!dialog.open) dialog.show()
+  link.focus()
+}
+function mark() {
+  if (!here()?.id.startsWith('run-')) return
+  here().classList.toggle('marked')
+  const [a, b] = $$('.marked').map(row => row.id.slice(4))
+  if (b) go(`/compare?${new URLSearchParams({ a, b })}`)
+}
+function jump(by) {
+  const now = Number(slide?.value), found = $$('.marks a').map(link => Number(new URL(link.href).searchParams.get('at')))
+  const next = by > 0 ? found.find(at => at > now) : found.findLast(at => at < now)
+  if (next) step(next - now)
 }
 const goTo = { n: '/now', r: '/runs', i: '/inbox', s: '/spend', t: '/tasks' }
 let pressed = ''
 const keys = {
+  o: () => here() && $('a', here()).click(),
+  ' ': () => peek(true),
+  x: mark,
+  '{': () => jump(-1),
+  '}': () => jump(1),
+  f: toEnd,
+  e: () => $$('#main details').forEach(one => one.toggleAttribute('open')),
+  y: () => copyText(here()?.id.replace(/^\w+-/, '') || location.href),
+  b: () => open('[aria-label="Told apart by"] [aria-current] + a'),
+  Escape: () => $('#peek').open ? peek(true) : history.back(),
   j: () => move(1),
   k: () => move(-1),
   a: () => choose('granted'),
@@ -203,14 +247,13 @@ const keys = {
   ']': () => step(1),
   '.': () => { live.held = !live.held; say(); if (!live.held) { refresh(); if ($('#tail')) follow() } },
   c: () => copy('command'),
-  '/': () => { location.href = '/search' },
+  '/': () => go('/search'),
   t: () => theme(true),
   '?': () => $('#help').showModal(),
 }
 function choose(verdict) {
-  const row = rowsOf()[place], form = $('form.answer')
-  const link = row && $(`[data-key="${verdict[0] === 'g' ? 'a' : 'd'}"]`, row)
-  if (link) location.href = link.href
+  const form = $('form.answer'), link = here() && $(`[data-key="${verdict[0] === 'g' ? 'a' : 'd'}"]`, here())
+  if (link) go(link.href)
   else if (form) { $('#reason').focus(); form.dataset.wanted = verdict }
 }
 addEventListener('keydown', event => {
@@ -221,12 +264,14 @@ addEventListener('keydown', event => {
     if (button) event.target.form.requestSubmit(button)
   }
   if (typing || event.ctrlKey || event.metaKey || event.altKey || stored('keys') === 'off') return
-  if (pressed === 'g' && goTo[event.key]) location.href = goTo[event.key]
+  if (pressed === 'g' && goTo[event.key]) go(goTo[event.key])
+  else if (/[1-9]/.test(event.key)) open(`.tabs a:nth-child(${event.key})`)
   else if (pressed !== 'g' && keys[event.key]) { event.preventDefault(); keys[event.key]() }
   pressed = event.key
 })
 
-const copy = id => navigator.clipboard?.writeText($(`#${id}`).textContent)
+const copyText = text => navigator.clipboard?.writeText(text)
+const copy = id => copyText($(`#${id}`).textContent)
 function buttons() {
   for (const button of $$('[data-copy]')) {
     button.hidden = !navigator.clipboard
@@ -236,7 +281,7 @@ function buttons() {
 function theme(turn) {
   const isDark = (stored('theme') || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : '')) === 'dark'
   if (turn) stored('theme', isDark ? 'light' : 'dark')
-  if (stored('theme')) document.documentElement.dataset.theme = stored('theme')
+  if (stored('theme')) whole.dataset.theme = stored('theme')
 }
 $('#keys-on').checked = stored('keys') !== 'off'
 $('#keys-on').onchange = event => stored('keys', event.target.checked ? 'on' : 'off')
@@ -258,8 +303,7 @@ if (window.SharedWorker) {
     source = null
     if (document.hidden) return
     source = new EventSource('/events')
-    source.addEventListener('hello', () => heard({ state: 'live', reset: true }))
-    source.addEventListener('reset', () => heard({ state: 'live', reset: true }))
+    for (const name of ['hello', 'reset']) source.addEventListener(name, () => heard({ state: 'live', reset: true }))
     source.addEventListener('moved', event => heard({ state: 'live', moved: JSON.parse(event.data) }))
     source.onerror = () => heard({ state: 'lost' })
   }

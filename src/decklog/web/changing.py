@@ -1,0 +1,76 @@
+"""Moving a task on the web: a verb that fits its state, a reason, and the manager's proof under exactly what it changed."""
+
+from collections.abc import Callable
+from typing import Any
+
+from decklog import TaskState
+from decklog.errors import DecklogError, Denied, Invalid
+from decklog.web.answers import status_of
+from decklog.web.deciding import Paused, proven, reason_of, told_again
+from decklog.web.pages.inbox import proof_of
+from decklog.web.site import Asked, View
+
+FORM = "tasks.change"
+TYPED = ("verb", "reason", "priority")
+_OPEN = {"pause": "Pause it", "priority": "Change its priority", "abandon": "Give it up for good"}
+_HELD = {"resume": "Let it go on", "priority": "Change its priority", "abandon": "Give it up for good"}
+VERBS: dict[TaskState, dict[str, str]] = {
+    **dict.fromkeys((TaskState.PENDING, TaskState.RUNNING), _OPEN),
+    **dict.fromkeys((TaskState.PAUSED, TaskState.WAITING, TaskState.BLOCKED), _HELD),
+}
+
+
+def read(asked: Asked, **answer: Any) -> View:
+    """Read what can be done with a task, and how the manager proves it."""
+    task = asked.log.tasks.get(asked.path["task_id"])
+    verbs = VERBS.get(task.state, {})
+    shown = {
+        "task": task,
+        "verbs": verbs,
+        "proof": proof_of(asked) if verbs else None,
+        "token": asked.session.form_token(FORM, task.id),
+        "typed": dict.fromkeys(TYPED, ""),
+        "problem": None,
+    }
+    command = f"decklog tasks {next(iter(verbs), 'get')} {task.id}"
+    return View("task_change.html", f"Change {task.title}", command, {"task": task, "verbs": verbs}, shown | answer, place="more")
+
+
+def change(asked: Asked) -> View | str:
+    """Do what a form says; give where to go on, or the form again with what was wrong and everything that was typed."""
+    task_id = asked.path["task_id"]
+    if not asked.session.is_form_token(asked.form.get("token", ""), FORM, task_id):
+        raise Denied("this form is not of this session", hint="Reload the page and answer again.")
+    try:
+        _change(asked, task_id)
+    except DecklogError as problem:
+        typed = {name: asked.form.get(name, "") for name in TYPED}
+        view = read(asked, problem=told_again(problem), typed=typed)
+        return View(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
+    return f"/tasks/{task_id}"
+
+
+def _change(asked: Asked, task_id: str) -> None:
+    verb, reason = asked.form.get("verb", ""), reason_of(asked)
+    act = _act(asked, task_id, verb, reason)
+    if not reason:
+        raise Invalid("say why: whoever works on it reads it", field="reason")
+    # A task is no matter of the manager's alone; under a proof, its entry tells who moved it.
+    with proven(asked), asked.log.transaction():
+        asked.log.proofs.under(f"tasks.{verb}", {"task_id": task_id, "reason": reason}, act)
+
+
+def _act(asked: Asked, task_id: str, verb: str, reason: str) -> Callable[[], object]:
+    tasks = asked.log.tasks
+    if verb == "pause":
+        return lambda: tasks.pause(task_id, reason=reason)
+    if verb == "abandon":
+        return lambda: tasks.abandon(task_id, reason=reason)
+    if verb == "resume":
+        return lambda: (tasks.resume(task_id), tasks.comment(task_id, reason))
+    if verb == "priority":
+        given = asked.form.get("priority", "").strip()
+        if not (given.isascii() and given.removeprefix("-").isdecimal() and len(given) < 6):
+            raise Invalid("a priority is a whole number", field="priority")
+        return lambda: tasks.edit(task_id, reason=reason, priority=int(given))
+    raise Invalid(f"a task is changed by {', '.join({**_OPEN, **_HELD})}", field="verb")

@@ -1,0 +1,80 @@
+"""Moving a task on the web: with a reason and the manager's proof, which its entry carries; and not otherwise."""
+
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from decklog.web.changing import FORM
+from decklog.web.sessions import MOST_WRONG
+from tests.web.asking import PASSWORD, Browser, made
+
+
+@pytest.fixture
+def task_id(log: Decklog, run_id: str) -> str:
+    log.trust.bind("ana", "cli", password=PASSWORD)
+    return log.tasks.add(run_id, "Change the lexer").id
+
+
+def send(browser: Browser, task_id: str, verb: str, **more: str) -> int:
+    form = {"token": browser.session.form_token(FORM, task_id), "verb": verb, "reason": "the owners are away", "proof": PASSWORD}
+    return browser.post(f"/tasks/{task_id}/change", form | more).status
+
+
+def test_a_task_is_moved_by_the_manager_and_its_entry_proves_it(log: Decklog, browser: Browser, task_id: str) -> None:
+    for verb, state in (("pause", "paused"), ("resume", "pending"), ("priority", "pending"), ("abandon", "abandoned")):
+        assert send(browser, task_id, verb, priority="77") == 303
+        task = log.tasks.get(task_id)
+        assert task.state.value == state
+        entry = log.journal.history("tasks", task_id)[-1]
+        assert (entry.agent, entry.agent_id) == ("ana", browser.session.name)
+        assert any(ref.startswith("proof:") for ref in entry.refs or ())
+    assert {proof.operation for proof in log.proofs.find()} == {
+        f"tasks.{verb}" for verb in ("pause", "resume", "priority", "abandon")
+    }
+    assert log.tasks.get(task_id).priority == 77
+    assert log.journal.verify().ok
+
+
+def test_without_the_manager_s_proof_nothing_is_moved(log: Decklog, browser: Browser, task_id: str) -> None:
+    before = log.tasks.get(task_id)
+    assert send(browser, task_id, "pause", proof="") == 400
+    assert send(browser, task_id, "pause", proof="wrong") == 403
+    assert send(browser, task_id, "pause", reason=" ") == 400
+    assert send(browser, task_id, "finish") == 400
+    assert send(browser, task_id, "priority", priority="high") == 400
+    assert send(browser, task_id, "resume") in (303, 409)
+    assert send(browser, task_id, "pause", token=browser.session.form_token(FORM, "another")) == 403
+    assert send(browser, task_id, "pause", token=browser.session.form_token("approvals.decide", task_id)) == 403
+    for _ in range(MOST_WRONG):
+        send(browser, task_id, "pause", proof="wrong")
+    assert send(browser, task_id, "pause") == 429
+    assert log.tasks.get(task_id).state == before.state
+
+
+def test_the_form_offers_what_fits_the_state_and_keeps_what_was_typed(log: Decklog, browser: Browser, task_id: str) -> None:
+    assert 'value="pause"' in browser.get(f"/tasks/{task_id}/change").text
+    form = {"token": browser.session.form_token(FORM, task_id), "verb": "abandon", "reason": "a half typed", "proof": "wrong"}
+    again = browser.post(f"/tasks/{task_id}/change", form).text
+    assert "a half typed" in again
+    assert 'value="abandon" required checked' in again
+    log.tasks.abandon(task_id, reason="x")
+    assert "nothing of it can be changed" in browser.get(f"/tasks/{task_id}/change").text
+
+
+def test_a_log_without_a_manager_moves_nothing_on_the_web(log: Decklog, browser: Browser, run_id: str) -> None:
+    task_id = log.tasks.add(run_id, "Change the lexer").id
+    assert "No manager is bound" in browser.get(f"/tasks/{task_id}/change").text
+    assert send(browser, task_id, "pause") == 403
+    assert log.tasks.get(task_id).state.value == "pending"
+
+
+def test_a_log_that_may_only_be_read_has_no_way_to_move_a_task(tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "log.db") as log:
+        task_id = log.tasks.add(log.runs.start("x").id, "Change the lexer").id
+    with Decklog.open(tmp_path / "log.db", read_only=True) as log:
+        browser = made(log)
+        with browser.runner:
+            browser.log_in()
+            assert "change it…" not in browser.get(f"/tasks/{task_id}").text
+            assert send(browser, task_id, "pause") == 405
