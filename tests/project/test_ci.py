@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.conftest import WAITING
 from tests.db.processes import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -66,6 +67,10 @@ def test_whatever_fails_fails_make_test(tmp_path: Path, failing: str) -> None:
     assert failing in called
     if failing != "mypy":
         assert ("pytest" in called) is (failing == "pytest")
+
+
+def test_the_tests_that_are_begun_first_are_there() -> None:
+    assert [name for name in WAITING if not (ROOT / name).is_file()] == []
 
 
 def test_the_hooks_are_well_formed() -> None:
