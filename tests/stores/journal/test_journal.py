@@ -6,6 +6,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.errors import TooLarge
+from tests.every import every
 
 
 def test_entries_are_numbered_without_a_gap(log: Decklog, run_id: str) -> None:
@@ -281,7 +282,7 @@ def test_one_bad_write_does_not_spoil_those_beside_it(log: Decklog, run_id: str)
 # What bad input gets
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"body": "a\x00b"},
