@@ -283,7 +283,7 @@ def test_consumption_is_recorded_once_an_iteration(log: Decklog, clock: ManualCl
     assert len(log.context.consumptions("run_1", iteration=1)) == 3
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "error"),
     [
         ({"agent": "janitor"}, Invalid),

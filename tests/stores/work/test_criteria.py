@@ -114,7 +114,7 @@ def test_a_criterion_is_named_by_text_or_number(log: Decklog, run_id: str, both:
     assert log.criteria.get(run_id, "1").number == 3
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"status": "done"},
@@ -269,7 +269,7 @@ def test_a_file_named_like_a_secret_keeps_its_digest(log: Decklog, run_id: str, 
     assert len(log.criteria.observe(run_id, files={"api_key": digest("x")})) == 1
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"evidence_commit": ""},

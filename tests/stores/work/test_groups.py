@@ -237,7 +237,7 @@ def test_an_unknown_merge_status_is_refused_by_verb_and_by_schema(log: Decklog, 
             log.db.rows(statement, {})
 
 
-@pytest.mark.parametrize("bad", [None, 7, "", "   ", "a" * 65, "A\n", "A B", "ä", "a/b", "a.b", "a:b"])
+@every("bad", [None, 7, "", "   ", "a" * 65, "A\n", "A B", "ä", "a/b", "a.b", "a:b"])
 def test_a_bad_group_id_is_refused(log: Decklog, run_id: str, bad: str) -> None:
     with pytest.raises(Invalid):
         check_group_id(bad)
@@ -260,7 +260,7 @@ def test_a_reserved_word_is_a_scope_and_not_a_group(log: Decklog, run_id: str, w
         log.groups.add(run_id, word)
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "normal"),
     [
         ("python.md", "python.md"),

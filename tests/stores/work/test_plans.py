@@ -234,7 +234,7 @@ def test_phases_that_make_no_sense_are_refused_whole(log: Decklog, phases: objec
     assert log.plans.phases(run_id) == before
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"original_prompt": " "},
