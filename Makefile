@@ -14,16 +14,20 @@ PROGRAMS := 1000
 # compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test compiled test-full test-agents test-browser explore programs coverage lint bench docs site screenshots dist lock hooks clean
+.PHONY: demo test tested compiled test-full test-agents test-browser explore programs coverage lint style types bench docs site screenshots dist lock hooks clean
 
 demo: $(STAMP)
 	@$(BIN)/decklog demo
 
+# Types are checked beside the tests, which need not wait for them: either fails the command.
 test: $(STAMP)
-	@$(MAKE) --no-print-directory --jobs 2 lint compiled
+	@$(MAKE) --no-print-directory style
+	@$(MAKE) --no-print-directory --jobs 2 types tested
+
+tested: compiled
 	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal
 
-# What pytest makes of new test files, made once, while types are checked: each process of the tests would make it for itself.
+# What pytest makes of new test files, made once: each process of the tests would make it for itself.
 # A file that can't be collected is shown by the tests.
 compiled: $(STAMP)
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
@@ -56,11 +60,15 @@ coverage: $(STAMP)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
-lint: $(STAMP)
+lint: style types
+
+style: $(STAMP)
 	@$(BIN)/ruff check src tests benchmarks .ci
 	@$(BIN)/ruff format --check src tests benchmarks .ci
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+types: $(STAMP)
+	@$(BIN)/mypy
 
 bench: $(STAMP)
 	@$(PIP) --editable '.[dev,bench]'

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import tests.passwords
 import tests.searches  # noqa: F401  (before any test module: their settings start from the profile that it loads)
 from decklog import Decklog, ManualClock
 from tests.connections import kept_for
@@ -21,6 +22,17 @@ _named = named
 os.environ["DECKLOG_MODELS"] = NO_MODELS
 
 ENGINES = ("sqlite", "postgres")
+# They mostly wait for other processes. One process begins with all of them while the others have the processors to themselves;
+# met by chance they leave a processor idle, and at the end they keep everyone waiting.
+WAITING = (
+    "tests/tools/toolbox/test_kills.py",
+    "tests/db/test_lost_server.py",
+    "tests/stores/money/test_budgets_under_load.py",
+    "tests/cli/test_demo.py",
+    "tests/stores/work/test_clock_jumps.py",
+    "tests/conductor/test_kills.py",
+    "tests/proxy/test_kills.py",
+)
 _numbers = itertools.count(1)
 
 
@@ -31,6 +43,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection(session: pytest.Session) -> None:
     """Look for no garbage while tests are collected: they stay until the end, and looking takes an eighth of the time."""
     gc.disable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(WAITING))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

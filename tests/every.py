@@ -4,6 +4,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
+
 
 def every(
     names: str | tuple[str, ...], argvalues: Iterable[Any], *, ids: list[str] | Callable[[Any], object] | None = None
@@ -21,7 +23,7 @@ def every(
                 given = {names: case} if single else dict(zip(names, case, strict=True))
                 try:
                     test(**given, **fixtures)
-                except Exception as problem:  # noqa: BLE001 - whatever it is, it is told, and the others are tried
+                except (Exception, pytest.fail.Exception) as problem:  # noqa: BLE001 - whatever it is, it is told, and the others are tried
                     failed[name] = f"{type(problem).__name__}: {problem}"
             assert failed == {}, "\n".join(f"{name}: {what}" for name, what in failed.items())
 

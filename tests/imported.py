@@ -7,6 +7,7 @@ import decklog.db.sqlite.database
 import decklog.db.sqlite.migrate
 import decklog.stores.journal.tail
 import decklog.stores.journal.verify  # noqa: F401
+import tests.passwords  # noqa: F401
 from decklog.app import STORES, store_class
 from decklog.redact import scan
 

@@ -21,6 +21,16 @@ def test_each_case_is_tried_and_those_that_fail_are_named() -> None:
     assert "number 1" not in str(told.value)
 
 
+def test_a_case_that_raises_nothing_where_it_should_is_named_too() -> None:
+    @every("number", [0, 1])
+    def divides_by_zero(number: int) -> None:
+        with pytest.raises(ZeroDivisionError):
+            assert 1 // number
+
+    with pytest.raises(AssertionError, match="1: Failed: DID NOT RAISE"):
+        divides_by_zero()
+
+
 def test_a_test_without_cases_fails() -> None:
     @every("number", [])
     def nothing(number: int) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
+from tests.conftest import ENGINES
 from tests.db.saved_logs import fill, load, saved, unpack
 from tests.project.altered import Altered
 
@@ -133,8 +134,8 @@ def test_a_log_of_a_former_schema_is_whole_in_every_way_it_goes(old_log: str, tm
     exec(compile(PROGRAM, "what is done with an old log", "exec"), {"target": old_log, "folder": str(tmp_path)})
 
 
-# On the server a new one, the oldest and the newest: steps to come are the same for all, and those up to today were taken above.
-PAIRS = [*((one, "sqlite") for one in LOGS), *((one, "postgres") for one in (LOGS[0], LOGS[1], LOGS[-1]))]
+# A new one, the oldest and the newest: steps to come are the same for all, and those up to today were taken above.
+PAIRS = [(one, engine) for one in (LOGS[0], LOGS[1], LOGS[-1]) for engine in ENGINES]
 
 
 @pytest.mark.parametrize(("old_log", "target"), PAIRS, ids=_name, indirect=True)

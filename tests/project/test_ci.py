@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.conftest import WAITING
 from tests.db.processes import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -43,9 +44,33 @@ def test_every_target_is_declared() -> None:
 
 def test_before_a_commit_the_same_is_checked_as_by_make_lint() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
-    recipe = MAKEFILE.partition("\nlint: $(STAMP)\n")[2].partition("\n\n")[0]
-    linted = [line.strip().removeprefix("@$(BIN)/").partition(" src ")[0] for line in recipe.splitlines()]
+    parts = re.findall(r"^lint: (.+)$", MAKEFILE, re.MULTILINE)[0].split()
+    recipes = [MAKEFILE.partition(f"\n{part}: $(STAMP)\n")[2].partition("\n\n")[0] for part in parts]
+    lines = [line.strip() for recipe in recipes for line in recipe.splitlines()]
+    linted = [line.removeprefix("@$(BIN)/").partition(" src ")[0] for line in lines]
     assert [hook["entry"].removeprefix(".venv/bin/").replace(" --force-exclude", "") for hook in hooks] == linted
+
+
+@pytest.mark.parametrize("failing", ["ruff", "lint-imports", "mypy", "pytest"])
+def test_whatever_fails_fails_make_test(tmp_path: Path, failing: str) -> None:
+    bin = tmp_path / ".venv/bin"
+    bin.mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml", "requirements-dev.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("ruff", "lint-imports", "mypy", "pytest"):
+        (bin / name).write_text(f"#!/bin/sh\necho {name} >>called\nexit {int(name == failing)}\n")
+        (bin / name).chmod(0o755)
+    (tmp_path / ".venv/.installed").touch()
+    done = subprocess.run(["make", "test"], cwd=tmp_path, env=of_no_make(), capture_output=True, timeout=60, check=False)
+    assert done.returncode != 0
+    called = (tmp_path / "called").read_text().split()
+    assert failing in called
+    if failing != "mypy":
+        assert ("pytest" in called) is (failing == "pytest")
+
+
+def test_the_tests_that_are_begun_first_are_there() -> None:
+    assert [name for name in WAITING if not (ROOT / name).is_file()] == []
 
 
 def test_the_hooks_are_well_formed() -> None:
@@ -57,6 +82,11 @@ def test_the_hooks_are_well_formed() -> None:
 ALL = ".PHONY: test test-browser test-agents\ntest:\n\t@echo tested\ntest-browser:\n\t@echo browsed\ntest-agents:\n\t@{agents}\n"
 
 
+def of_no_make() -> dict[str, str]:
+    """Give what surrounds us but for what a make says to those that it starts; these tests are run by `make test`."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+
+
 def ci(folder: Path, makefile: str, **programs: str) -> "subprocess.CompletedProcess[str]":
     """Run `.ci/run` over a makefile, where installers do as they are told here."""
     (folder / ".ci").mkdir()
@@ -66,9 +96,7 @@ def ci(folder: Path, makefile: str, **programs: str) -> "subprocess.CompletedPro
     for name, text in programs.items():
         (folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / "bin" / name).chmod(0o755)
-    # A make that is started by another one says so; these tests are run by `make test`.
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    variables = {**ours, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    variables = {**of_no_make(), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     words = ["bash", ".ci/run"]
     return subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, timeout=300, check=False)
 

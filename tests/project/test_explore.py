@@ -97,6 +97,8 @@ def test_chance_without_a_seed_is_seen(text: str) -> None:
 
 def test_no_test_leaves_anything_to_chance() -> None:
     files = [file for file in sorted((ROOT / "tests").rglob("*.py")) if file.name != "explore.py"]
-    assert len(files) > 100
-    found = {str(file.relative_to(ROOT)): left_to_chance(file.read_text(encoding="utf-8")) for file in files}
+    texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in files}
+    # To parse them all takes a second and more; whoever uses chance names it.
+    found = {file: left_to_chance(text) for file, text in texts.items() if "random" in text.lower()}
+    assert len(found) > 20
     assert {file: places for file, places in found.items() if places} == {}

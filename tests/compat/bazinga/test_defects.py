@@ -62,8 +62,8 @@ def test_d03_recovery_of_a_healthy_database_changes_nothing(shell: Shell) -> Non
 
 
 def test_d03_a_damaged_database_is_reported_and_left_as_it_is(shell: Shell) -> None:
-    for number in range(200):
-        with BazingaDB(shell.db) as database:
+    with BazingaDB(shell.db) as database:
+        for number in range(200):
             database.log_interaction("s", "developer", f"{number} " + "x" * 500)
     content = bytearray(Path(shell.log).read_bytes())
     middle = len(content) // 2 // 4096 * 4096

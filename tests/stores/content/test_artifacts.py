@@ -9,6 +9,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.errors import TooLarge
 from decklog.stores.content.artifacts import media_type_of
+from tests.every import every
 from tests.stores.processes import together
 
 PICTURE = b"\x89PNG\r\n\x1a\n\x00\x01\xff"
@@ -129,7 +130,7 @@ def test_a_secret_in_a_text_is_not_kept(log: Decklog, run_id: str) -> None:
     assert log.artifacts.add(run_id, "log", "a.log", content=text).already
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"kind": " "},

@@ -8,6 +8,7 @@ import pytest
 from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound
 from decklog.errors import DecklogError, StillPending
 from decklog.stores.desk.approvals import Approval, digest_of
+from tests.every import every
 from tests.stores.processes import together
 
 PATCH = "--- a/parser.py\n+++ b/parser.py\n"
@@ -325,7 +326,7 @@ def test_filters_find_what_they_name_and_pages_follow(log: Decklog, run_id: str,
 # Refusals
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"question": "  "},

@@ -1,9 +1,11 @@
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.desk.feedback import MOVES, Feedback, FeedbackState, FixClass
+from tests.every import every
 from tests.stores.processes import CONTEXT
 
 STEPS: dict[FeedbackState, Callable[[Decklog, str], Feedback]] = {
@@ -32,8 +34,7 @@ def put(log: Decklog, state: FeedbackState) -> str:
     return feedback_id
 
 
-@pytest.mark.parametrize("state", FeedbackState)
-@pytest.mark.parametrize("to", STEPS)
+@every(("state", "to"), product(FeedbackState, STEPS))
 def test_only_lawful_moves_are_made(log: Decklog, state: FeedbackState, to: FeedbackState) -> None:
     feedback_id = put(log, state)
     before = log.feedback.get(feedback_id)

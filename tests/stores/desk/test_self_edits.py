@@ -2,6 +2,7 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.desk.self_edits import PASSES
+from tests.every import every
 
 
 def document(**changes: object) -> dict[str, object]:
@@ -40,7 +41,7 @@ def test_a_self_edit_is_recorded_from_its_parts(log: Decklog, clock: ManualClock
     assert (edit.edited_at, edit.auto_merged, edit.feedback_id) == (clock.now(), False, None)
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"fix_class": "magic"},
@@ -76,7 +77,7 @@ def test_a_bad_self_edit_is_refused(log: Decklog, bad: dict[str, object]) -> Non
     assert log.self_edits.find() == []
 
 
-@pytest.mark.parametrize("name", [name for name in document() if name != "feedback_id"])
+@every("name", [name for name in document() if name != "feedback_id"])
 def test_no_field_may_be_missing(log: Decklog, name: str) -> None:
     given = document()
     del given[name]

@@ -3,6 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
+from tests.every import every
 from tests.stores.processes import CONTEXT
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
@@ -48,7 +49,7 @@ def test_what_is_known_is_not_changed(log: Decklog, other: dict[str, object]) ->
     assert log.ci.get("tests", "main", 1) == known
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"workflow_name": ""},

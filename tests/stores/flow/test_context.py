@@ -5,6 +5,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.flow.context_package import ConsumingAgent, ContextAgent, ContextPackage, PackagePriority, PackageType
+from tests.every import every
 from tests.stores.processes import CONTEXT
 
 
@@ -60,7 +61,7 @@ def test_a_summary_is_one_line_of_at_most_200_characters(log: Decklog, given: st
     assert package.summary == kept
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"package_type": "gossip"},
@@ -282,7 +283,7 @@ def test_consumption_is_recorded_once_an_iteration(log: Decklog, clock: ManualCl
     assert len(log.context.consumptions("run_1", iteration=1)) == 3
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "error"),
     [
         ({"agent": "janitor"}, Invalid),

@@ -9,6 +9,7 @@ from decklog import Conflict, Decklog, Invalid, NotFound
 from decklog.operations import operations_of
 from decklog.stores.flow.document import digest_of, shipped
 from decklog.stores.flow.workflow import Workflow
+from tests.every import every
 from tests.stores.processes import CONTEXT
 
 
@@ -111,7 +112,7 @@ def _with(value: Any, *path: str) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {},

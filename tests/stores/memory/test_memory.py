@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.memory.topics import TOPICS, sentence_of
+from tests.every import every
 from tests.stores.memory.memory_jobs import CYCLE, PORT
 from tests.stores.processes import at_once
 
@@ -64,7 +65,7 @@ def test_a_topic_has_a_plain_name_that_is_not_taken(log: Decklog, name: str) -> 
         log.memory.add_topic(name, "x")
 
 
-@pytest.mark.parametrize(
+@every(
     ("topic", "payload"),
     [
         ("flaky_tests", {"test_fqn": "t", "flake_rate": 1.5}),
@@ -244,9 +245,7 @@ def test_no_question_is_an_operator_of_the_index(query: str) -> None:
     assert all(term and not set(term) & set(" \"'\\()*:&|!<>\0") for term in terms_of(query))
 
 
-@pytest.mark.parametrize(
-    "query", ['"', "a OR", "NEAR(", "import*", "col : x", "(", "' & !", "\\", "-", "topic:x", "数据库", "😀 import"]
-)
+@every("query", ['"', "a OR", "NEAR(", "import*", "col : x", "(", "' & !", "\\", "-", "topic:x", "数据库", "😀 import"])
 def test_any_question_can_be_asked(log: Decklog, query: str) -> None:
     log.memory.remember("failure_patterns", CYCLE)
     log.memory.peek(query)

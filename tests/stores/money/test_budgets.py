@@ -6,6 +6,7 @@ from decklog import BudgetExceeded, BudgetScope, Charge, Decklog, Invalid, Manua
 from decklog.errors import Refused
 from decklog.operations import operations_of
 from decklog.stores.money.budgets import Budgets
+from tests.every import every
 
 
 @pytest.fixture(autouse=True)
@@ -302,7 +303,7 @@ def test_a_lifted_budget_refuses_nothing_and_is_counted_anew_when_set_again(log:
     assert only(log)["spent"] == 20
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"scope": "all"},

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
+from tests.every import every
 
 PRICES = {"cache_read_price": 300_000, "cache_create_price": 3_750_000}
 
@@ -110,7 +111,7 @@ def test_who_acts_is_charged(log: Decklog, run_id: str) -> None:
     assert other.task_id == "t2"
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"input_tokens": -1},

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.money import prices as price_module
 from decklog.stores.money.prices import Price, shipped
+from tests.every import every
 
 counts = st.integers(0, 10**12)
 prices = st.integers(0, 10**12)
@@ -126,7 +127,7 @@ def test_a_file_of_prices_is_loaded_whole_or_not_at_all(log: Decklog) -> None:
     assert log.prices.load({"prices": [good]})[0].model == "m"
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         "text",

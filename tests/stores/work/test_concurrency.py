@@ -14,6 +14,9 @@ from decklog import Conflict, Decklog, NotFound
 from tests.db.processes import hear, start, together
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
+# Enough that all of them wait for each other, on any machine; `make test-full` has more of both.
+PROCESSES, TASKS = (16, 2000) if FULL else (8, 100)
+WRITES = 30 if FULL else 10
 
 
 # Threads
@@ -22,22 +25,22 @@ FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
 def test_threads_that_share_a_log_get_each_their_own_results(log: Decklog, run_id: str) -> None:
     def write(thread: int) -> list[tuple[int, str | None, str | None]]:
         with log.acting(f"agent {thread}"):
-            entries = [log.journal.append(run_id, f"{thread}.{count}") for count in range(30)]
+            entries = [log.journal.append(run_id, f"{thread}.{count}") for count in range(WRITES)]
         return [(entry.seq, entry.body, entry.agent) for entry in entries]
 
     with ThreadPoolExecutor(16) as pool:
         results = list(pool.map(write, range(16)))
     for thread, result in enumerate(results):
-        assert [body for _, body, _ in result] == [f"{thread}.{count}" for count in range(30)]
+        assert [body for _, body, _ in result] == [f"{thread}.{count}" for count in range(WRITES)]
         assert {agent for _, _, agent in result} == {f"agent {thread}"}
-    assert sorted(seq for result in results for seq, _, _ in result) == list(range(2, 16 * 30 + 2))
+    assert sorted(seq for result in results for seq, _, _ in result) == list(range(2, 16 * WRITES + 2))
     assert log.journal.verify().ok
 
 
 def test_one_thread_that_fails_does_not_spoil_the_others(log: Decklog, run_id: str) -> None:
     def write(thread: int) -> int:
         written = 0
-        for count in range(20):
+        for count in range(WRITES):
             if thread % 3:
                 written += log.journal.append(run_id, f"{thread}.{count}").seq > 0
             else:
@@ -47,7 +50,7 @@ def test_one_thread_that_fails_does_not_spoil_the_others(log: Decklog, run_id: s
 
     with ThreadPoolExecutor(12) as pool:
         written = sum(pool.map(write, range(12)))
-    assert written == 8 * 20
+    assert written == 8 * WRITES
     result = log.journal.verify()
     assert result.ok
     assert result.entries == written + 1
@@ -55,14 +58,14 @@ def test_one_thread_that_fails_does_not_spoil_the_others(log: Decklog, run_id: s
 
 def test_threads_write_and_read_at_once(log: Decklog, run_id: str) -> None:
     def work(thread: int) -> None:
-        for count in range(15):
+        for count in range(WRITES):
             written = log.runs.count_cycle(run_id).cycles
             assert log.runs.get(run_id).cycles >= written
             assert log.journal.find(run_id, limit=1)[0].seq > count
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
-    assert log.runs.get(run_id).cycles == 8 * 15
+    assert log.runs.get(run_id).cycles == 8 * WRITES
     assert log.journal.verify().ok
 
 
@@ -144,7 +147,7 @@ def test_a_verb_inside_a_verb_that_fails_takes_back_only_itself(log: Decklog, ru
 def test_two_threads_can_not_make_a_circle_together(target: str) -> None:
     with Decklog.open(target) as log:
         run_id = log.runs.start("circles").id
-        for count in range(12):
+        for count in range(12 if FULL else 5):
             log.tasks.add_many(run_id, [{"title": "a", "task_id": f"a{count}"}, {"title": "b", "task_id": f"b{count}"}])
             meet = threading.Barrier(2)
 
@@ -166,16 +169,15 @@ def test_two_threads_can_not_make_a_circle_together(target: str) -> None:
 
 @pytest.fixture
 def tasked(target: str) -> tuple[str, str]:
-    count = 2000 if FULL else 200
     with Decklog.open(target) as log:
         run_id = log.runs.start("many hands").id
-        log.tasks.add_many(run_id, [{"title": f"task {number}"} for number in range(count)])
+        log.tasks.add_many(run_id, [{"title": f"task {number}"} for number in range(TASKS)])
     return target, run_id
 
 
 def test_every_task_is_done_once_by_many_processes(tasked: tuple[str, str]) -> None:
     target, run_id = tasked
-    results = together("work", 16, target, run_id, 60.0, 0.0)
+    results = together("work", PROCESSES, target, run_id, 60.0, 0.0)
     with Decklog.open(target) as log:
         tasks = everything(log, run_id)
         assert Counter(task.state for task in tasks) == {"done": len(tasks)}
@@ -188,7 +190,7 @@ def test_no_task_is_lost_or_done_twice_when_workers_are_killed(tasked: tuple[str
     target, run_id = tasked
     killed = 0
     for seed in range(20):
-        results = together("work", 16, target, run_id, 0.5, 0.06, seed)
+        results = together("work", PROCESSES, target, run_id, 0.5, 0.06, seed)
         killed += sum("error" in result for result in results)
         if len(results) > sum("error" in result for result in results):
             break

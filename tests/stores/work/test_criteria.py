@@ -6,6 +6,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.work.criteria import Criterion, CriterionStatus
 from decklog.values import to_json
+from tests.every import every
 from tests.stores.processes import CONTEXT
 
 COVERAGE, SPEED = "Coverage above 80 %", "Parses 1 MB in 10 ms"
@@ -63,7 +64,7 @@ def test_a_list_that_contradicts_what_is_required_is_refused_whole(log: Decklog,
     assert log.criteria.find(run_id) == both
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         [],
@@ -113,7 +114,7 @@ def test_a_criterion_is_named_by_text_or_number(log: Decklog, run_id: str, both:
     assert log.criteria.get(run_id, "1").number == 3
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"status": "done"},
@@ -268,7 +269,7 @@ def test_a_file_named_like_a_secret_keeps_its_digest(log: Decklog, run_id: str, 
     assert len(log.criteria.observe(run_id, files={"api_key": digest("x")})) == 1
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"evidence_commit": ""},

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +16,7 @@ from decklog.stores.work.groups import (
     normal_specialization,
 )
 from decklog.values import to_json
+from tests.every import every
 from tests.stores.processes import CONTEXT
 
 PREFIX = "bazinga/templates/specializations/"
@@ -92,11 +94,9 @@ def test_a_group_can_be_made_with_the_time_it_was_made_elsewhere(log: Decklog, r
     assert log.groups.add(run_id, "A", created_at=datetime(2024, 1, 1, tzinfo=UTC)).created_at == then
 
 
-@pytest.mark.parametrize("field", OTHER)
-@pytest.mark.parametrize("verb", ["add", "update"])
-def test_a_change_of_one_field_leaves_all_the_others(
-    log: Decklog, run_id: str, verb: str, field: str, clock: ManualClock
-) -> None:
+@every(("verb", "field"), product(["add", "update"], OTHER))
+def test_a_change_of_one_field_leaves_all_the_others(log: Decklog, verb: str, field: str, clock: ManualClock) -> None:
+    run_id = log.runs.start("Change").id
     before = log.groups.add(run_id, "A", **EVERYTHING)  # type: ignore[arg-type]
     clock.advance(minutes=1)
     after = getattr(log.groups, verb)(run_id, "A", **{field: OTHER[field]})
@@ -173,7 +173,7 @@ def test_what_a_group_must_have_is_not_cleared(log: Decklog, run_id: str, name: 
         log.groups.update(run_id, "A", complexity=3, clear=["complexity"])
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"name": ""},
@@ -212,7 +212,8 @@ def test_what_a_group_must_have_is_not_cleared(log: Decklog, run_id: str, name: 
         {"colour": "red"},
     ],
 )
-def test_bad_values_are_refused_and_nothing_is_written(log: Decklog, run_id: str, bad: dict[str, object]) -> None:
+def test_bad_values_are_refused_and_nothing_is_written(log: Decklog, bad: dict[str, object]) -> None:
+    run_id = log.runs.start("Groups that make no sense").id
     with pytest.raises(Invalid):
         log.groups.add(run_id, "A", **bad)  # type: ignore[arg-type]
     assert log.groups.find(run_id) == []
@@ -236,7 +237,7 @@ def test_an_unknown_merge_status_is_refused_by_verb_and_by_schema(log: Decklog, 
             log.db.rows(statement, {})
 
 
-@pytest.mark.parametrize("bad", [None, 7, "", "   ", "a" * 65, "A\n", "A B", "ä", "a/b", "a.b", "a:b"])
+@every("bad", [None, 7, "", "   ", "a" * 65, "A\n", "A B", "ä", "a/b", "a.b", "a:b"])
 def test_a_bad_group_id_is_refused(log: Decklog, run_id: str, bad: str) -> None:
     with pytest.raises(Invalid):
         check_group_id(bad)
@@ -259,7 +260,7 @@ def test_a_reserved_word_is_a_scope_and_not_a_group(log: Decklog, run_id: str, w
         log.groups.add(run_id, word)
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "normal"),
     [
         ("python.md", "python.md"),
@@ -417,9 +418,9 @@ LAWFUL = {
 }
 
 
-@pytest.mark.parametrize("present", [None, *MergeStatus])
-@pytest.mark.parametrize("wanted", list(MergeStatus))
-def test_a_merge_goes_only_the_lawful_ways(log: Decklog, run_id: str, present: MergeStatus | None, wanted: MergeStatus) -> None:
+@every(("present", "wanted"), product([None, *MergeStatus], MergeStatus))
+def test_a_merge_goes_only_the_lawful_ways(log: Decklog, present: MergeStatus | None, wanted: MergeStatus) -> None:
+    run_id = log.runs.start("Merge").id
     log.groups.add(run_id, "A", merge_status=present)
     if present == wanted:
         assert log.groups.record_merge(run_id, "A", wanted).already

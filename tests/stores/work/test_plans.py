@@ -6,6 +6,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.work.plans import PhaseStatus, PlanPhase
 from decklog.values import to_json
+from tests.every import every
 from tests.stores.processes import CONTEXT
 
 PHASES = ["Design", "Build", "Ship"]
@@ -195,7 +196,7 @@ def test_fields_of_a_plan_can_be_cleared(log: Decklog, run_id: str) -> None:
         log.plans.update(run_id, clear=["plan_text"])
 
 
-@pytest.mark.parametrize(
+@every(
     "phases",
     [
         "Design",
@@ -221,7 +222,8 @@ def test_fields_of_a_plan_can_be_cleared(log: Decklog, run_id: str) -> None:
         [{"cost": float("nan")}],
     ],
 )
-def test_phases_that_make_no_sense_are_refused_whole(log: Decklog, run_id: str, phases: object) -> None:
+def test_phases_that_make_no_sense_are_refused_whole(log: Decklog, phases: object) -> None:
+    run_id = log.runs.start("A plan that makes no sense").id
     with pytest.raises(Invalid):
         log.plans.record(run_id, "p", "t", phases)
     with pytest.raises(NotFound):
@@ -232,7 +234,7 @@ def test_phases_that_make_no_sense_are_refused_whole(log: Decklog, run_id: str, 
     assert log.plans.phases(run_id) == before
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"original_prompt": " "},

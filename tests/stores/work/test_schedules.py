@@ -9,6 +9,7 @@ import pytest
 from decklog import CatchUp, Conflict, Decklog, Invalid, ManualClock, NotFound, Schedule
 from decklog.clock import to_text
 from tests.db.processes import together
+from tests.every import every
 
 BERLIN = "Europe/Berlin"
 
@@ -192,7 +193,7 @@ def test_a_name_that_is_known_is_the_same_schedule(log: Decklog, daily: Schedule
         log.schedules.add("run_1", "nightly", "every day 07:00", title="Update {{date}}", catch_up=CatchUp.ALL)
 
 
-@pytest.mark.parametrize(
+@every(
     "wrong",
     [
         {"when": "whenever", "title": "x"},

@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, LeaseLost, ManualClock, NotFound
+from tests.every import every
 
 
 def test_the_most_urgent_oldest_task_is_claimed_first(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -383,7 +384,7 @@ def test_who_works_for_all_runs_gets_nothing_of_one_that_does_not_go_on(log: Dec
     assert log.tasks.claim(worker="w") is not None
 
 
-@pytest.mark.parametrize(
+@every(
     "bad",
     [
         {"title": 5},

@@ -15,7 +15,7 @@ SEEDS = range(2 * len(KINDS))
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with source_log(tmp_path_factory.mktemp("source") / "log.db", entries=450, late=12) as path:
+    with source_log(tmp_path_factory.mktemp("source") / "log.db", entries=240, late=5) as path:
         yield path
 
 

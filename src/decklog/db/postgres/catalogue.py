@@ -33,9 +33,10 @@ select 'table', relname, relname,
 union all
 select 'column', relname, attname,
        concat(format_type(atttypid, atttypmod), ' ', attnotnull, ' ', attcollation::regcollation, ' ', attidentity, ' ',
-              (select pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d where d.adrelid = tables.oid and d.adnum = attnum))
+              pg_get_expr(adbin, adrelid))
   from tables
   join pg_attribute on attrelid = tables.oid
+  left join pg_attrdef on adrelid = tables.oid and adnum = attnum
  where attnum > 0
    and not attisdropped
 union all
@@ -70,7 +71,7 @@ select 'function', '', proname,
   from pg_proc p
   join place on place.oid = p.pronamespace
   join pg_language l on l.oid = p.prolang
- where not exists (select 1 from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+ where not exists (select 1 from pg_depend where classid = 'pg_proc'::regclass and objid = p.oid and deptype = 'e')
  group by proname
 """
 _OF_THE_LOG = _OBJECTS.format(place="(select relnamespace from pg_class where oid = to_regclass('schema_steps'))")

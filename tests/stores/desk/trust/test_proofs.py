@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, Denied, Invalid, ManualClock, Unproven
+from decklog.stores.desk.trust import signatures
 from decklog.stores.desk.trust.signatures import is_signed
+from tests.passwords import REAL_COST
 from tests.registry import operations
 from tests.stores.desk.trust.trust_desk import Desk, Key, make_keys
 
@@ -130,8 +132,11 @@ def test_an_act_that_fails_leaves_neither_change_nor_proof(desk: Desk) -> None:
 # Passwords
 
 
-def test_a_password_proves_what_the_manager_does_and_is_nowhere_kept(desk: Desk, tmp_path: Path) -> None:
+def test_a_password_proves_what_the_manager_does_and_is_nowhere_kept(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = desk.log
+    monkeypatch.setattr(signatures, "_SCRYPT", REAL_COST)
     contract = log.trust.bind("ana", "cli", password=PASSWORD)
     assert contract.phrase is not None
     assert contract.phrase.startswith("scrypt 32768 8 1 ")
