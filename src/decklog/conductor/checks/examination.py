@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.report import census
@@ -56,8 +57,8 @@ class Examiner:
         self._task_id = task_id
         self._fence = fence
         self._number = 0
-        self._tests = Patterns(configuration.tests)
-        self._protected = Patterns(configuration.protected, ignore_case=True)
+        self._tests = _patterns(configuration.tests)
+        self._protected = _patterns(configuration.protected, ignore_case=True)
         self._environment = environment_digest(runner)
 
     # One verdict
@@ -185,6 +186,12 @@ class Examiner:
         content = to_json(about).encode()
         is_granted = self._log.approvals.granted_for(self._run_id, hashlib.sha256(content).hexdigest()) is not None
         return Examination("green" if is_granted else "held", asked, content)
+
+
+@lru_cache(maxsize=16)
+def _patterns(paths: tuple[str, ...], *, ignore_case: bool = False) -> Patterns:
+    """Read patterns once: each change is examined at least twice by the same."""
+    return Patterns(paths, ignore_case=ignore_case)
 
 
 def environment_digest(runner: Runner) -> str:
