@@ -3,6 +3,9 @@
 `python -m benchmarks.conductor --kills 200` works plans of 8 pieces with 4 scripted agents through small repositories until so
 many kills have fallen; with `--supervisors`, at two kills in five all supervisors of the run are killed too. Afterwards every
 commit of the target is written out and checked again.
+
+`--abandon 4` kills the conductors of so many runs and starts none again: ten seconds after `orphan_seconds`, which is a minute,
+nothing of them may be alive. `--idle 600` lets a run wait so many seconds for a quota.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 from decklog import Decklog
@@ -32,6 +36,20 @@ for _ in range(3):
     time.sleep(0.05)
 pathlib.Path(f"part{number}.py").write_text(f"VALUE = {number}\\n")
 """
+# Writes a file, leaves two processes behind that have a session of their own and hear no signal, and goes on for ever.
+HIDING = """
+import os, pathlib, signal, time
+pathlib.Path("written.txt").write_text("mine")
+for _ in range(2):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        time.sleep(3600)
+time.sleep(3600)
+"""
 CHECK = """
 import glob, re
 for name in glob.glob("part*.py"):
@@ -41,7 +59,7 @@ SETTINGS = """
 [run]
 agents = {agents}
 sandbox = "none"
-orphan_seconds = 30
+orphan_seconds = {orphan_seconds}
 [agents.scripted]
 command = {agent}
 stream = "jsonl"
@@ -55,13 +73,15 @@ command = {check}
 class Ground:
     """A repository with a plan, a log, and the processes that work it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, agent: str = AGENT, orphan_seconds: int = 30) -> None:
+        self.folder = folder
         self.repository = folder / "repository"
         self.target = str(folder / "decklog.db")
         self.state = folder / "state"
         self.repository.mkdir(parents=True)
         python = [sys.executable, "-I", "-S", "-c"]
-        settings = SETTINGS.format(agents=AGENTS, agent=json.dumps([*python, AGENT]), check=json.dumps([*python, CHECK]))
+        called = {"agent": json.dumps([*python, agent]), "check": json.dumps([*python, CHECK])}
+        settings = SETTINGS.format(agents=AGENTS, orphan_seconds=orphan_seconds, **called)
         (self.repository / "decklog.toml").write_text(settings)
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
             self.git("-c", "user.name=kills", "-c", "user.email=kills@localhost", *words)
@@ -74,8 +94,8 @@ class Ground:
     def git(self, *words: str) -> str:
         return subprocess.run(["git", *words], cwd=self.repository, capture_output=True, text=True, check=True).stdout.strip()
 
-    def work(self, seconds: float | None) -> bool:
-        """Work on the plan in a process of its own, killed after so long; say whether it came to its end."""
+    def start(self) -> int:
+        """Work on the plan in a process of its own; give its number."""
         child = os.fork()
         if child == 0:
             code = 1
@@ -85,6 +105,11 @@ class Ground:
                 code = 0
             finally:
                 os._exit(code)
+        return child
+
+    def work(self, seconds: float | None) -> bool:
+        """Work on the plan in a process of its own, killed after so long; say whether it came to its end."""
+        child = self.start()
         end = None if seconds is None else time.monotonic() + seconds
         while (done := os.waitpid(child, os.WNOHANG))[0] == 0:
             if end is not None and time.monotonic() > end:
@@ -101,6 +126,18 @@ class Ground:
     def kill_supervisors(self) -> None:
         for note in self.state.glob("**/running.json"):
             Identity.from_text(json.loads(note.read_text())["supervisor"]).send(signal.SIGKILL)
+
+    def alive(self) -> list[str]:
+        """List what runs anywhere in the places."""
+        found = []
+        for link in Path("/proc").glob("[0-9]*/cwd"):
+            try:
+                where = os.readlink(link)
+                if where.startswith(str(self.folder)):
+                    found.append((link.parent / "cmdline").read_text().replace("\0", " "))
+            except OSError:
+                continue
+        return found
 
     def findings(self) -> Counter[str]:
         """Count what must not be: lost, doubled, red, open, wrongly charged."""
@@ -137,20 +174,77 @@ class Ground:
         return int(total > agents * 3 * TURN_MICRODOLLARS)
 
 
+def abandon(runs: int) -> None:
+    """Kill the conductors of so many runs, start none again, and say what is left of them when their time is over."""
+    with tempfile.TemporaryDirectory(prefix="decklog-kills-") as folder:
+        grounds = [Ground(Path(folder) / str(number), HIDING, orphan_seconds=60) for number in range(runs)]
+        children = [ground.start() for ground in grounds]
+        while any(len(list(ground.state.glob("**/tree/written.txt"))) < AGENTS for ground in grounds):
+            time.sleep(0.2)
+        before = sum(len(ground.alive()) for ground in grounds)
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        time.sleep(60 + 10)
+        left = [line for ground in grounds for line in ground.alive()]
+        files = sum(len(list(ground.state.glob("**/tree/written.txt"))) for ground in grounds)
+        print(f"{runs} runs killed with {AGENTS} agents each, {before} processes; 70 s later {len(left)} are alive: {left}")
+        print(f"  {files} of {runs * AGENTS} files that agents had written are in their places")
+
+
+def idle(seconds: float) -> None:
+    """Let a run wait for a quota, and say what that costs."""
+    with tempfile.TemporaryDirectory(prefix="decklog-kills-") as folder:
+        ground = Ground(Path(folder))
+        with Decklog.open(ground.target) as log:
+            later = log.clock.now() + timedelta(seconds=seconds + 600)
+            log.gates.close("account scripted", "quota", until=later, retry_seconds=60.0)
+        child = ground.start()
+        time.sleep(3.0)
+        used = processor_seconds(child)
+        time.sleep(seconds)
+        share = 100 * (processor_seconds(child) - used) / seconds
+        children = Path(f"/proc/{child}/task/{child}/children").read_text().split()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with Decklog.open(ground.target) as log:
+            started = len(log.effects.find(tool="conductor.spawn"))
+        print(f"idle for {seconds:.0f} s: {share:.2f} % of a core, {len(children)} processes, {started} agents started")
+
+
+def processor_seconds(pid: int) -> float:
+    """Give the processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--supervisors", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--abandon", type=int, metavar="RUNS")
+    parser.add_argument("--idle", type=float, metavar="SECONDS")
     given = parser.parse_args()
-    chance, kills, runs, total = random.Random(given.seed), 0, 0, Counter[str]()
+    if given.abandon or given.idle:
+        if given.abandon:
+            abandon(given.abandon)
+        if given.idle:
+            idle(given.idle)
+    else:
+        kill(given.kills, random.Random(given.seed), with_supervisors=given.supervisors)
+
+
+def kill(wanted: int, chance: random.Random, *, with_supervisors: bool) -> None:
+    """Work plans until so many kills have fallen, and say what came of them."""
+    kills, runs, total = 0, 0, Counter[str]()
     begun = time.monotonic()
-    while kills < given.kills:
+    while kills < wanted:
         with tempfile.TemporaryDirectory(prefix="decklog-kills-") as folder:
             ground = Ground(Path(folder))
-            while kills < given.kills and not ground.work(chance.uniform(0.1, 1.5)):
+            while kills < wanted and not ground.work(chance.uniform(0.1, 1.5)):
                 kills += 1
-                if given.supervisors and chance.random() < 0.4:
+                if with_supervisors and chance.random() < 0.4:
                     ground.kill_supervisors()
             ground.work(None)
             total.update(ground.findings())

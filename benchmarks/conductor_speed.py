@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.conductor import processor_seconds
 from benchmarks.measure import Row, row, table, write_section
 from decklog import Decklog
 from decklog.conductor import commands, starting
@@ -278,16 +279,11 @@ def viewed(pieces: int, seconds: float) -> tuple[float, float]:
             times.append(1000 * (time.perf_counter() - begun))
         with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL) as view:
             time.sleep(2.0)
-            used = _processor_seconds(view.pid)
+            used = processor_seconds(view.pid)
             time.sleep(seconds)
-            share = 100 * (_processor_seconds(view.pid) - used) / seconds
+            share = 100 * (processor_seconds(view.pid) - used) / seconds
             view.terminate()
         return statistics.median(times), share
-
-
-def _processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def idle(seconds: float, agents: int) -> tuple[float, float]:
@@ -304,9 +300,9 @@ def idle(seconds: float, agents: int) -> tuple[float, float]:
         while len(list(site.folder.glob("*/agent/running.json"))) < agents:
             time.sleep(0.1)
         time.sleep(3.0)
-        used = _processor_seconds(child)
+        used = processor_seconds(child)
         time.sleep(seconds)
-        share = 100 * (_processor_seconds(child) - used) / seconds
+        share = 100 * (processor_seconds(child) - used) / seconds
         memory = int(Path(f"/proc/{child}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
         with Decklog.open(ground.target) as log:
             now = log.clock.now()

@@ -9,7 +9,9 @@ from decklog import Decklog, Task
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.git.repository import HOME, ref_part
+from decklog.conductor.settings.plan import parse
 from decklog.conductor.site import Site
+from decklog.conductor.starting import Wanted
 from tests.conductor.repositories import git, make_repository
 from tests.conductor.scripts import COMMAND
 
@@ -78,9 +80,10 @@ class Work:
         self.folder = folder
         self.content = json.dumps({"goal": "Make it better", "pieces": list(pieces)}).encode()
 
-    def site(self) -> Site:
-        state = self.folder.parent / "state"
-        return starting.start(self.log, self.content, is_json=True, cwd=self.folder, state=state, say=lambda _: None)
+    def site(self, known_red: tuple[str, ...] = ()) -> Site:
+        state, plan = self.folder.parent / "state", parse(self.content, is_json=True)
+        wanted = Wanted(plan.goal, self.content, plan, known_red=known_red)
+        return starting.begin(self.log, wanted, cwd=self.folder, state=state, say=lambda _: None)
 
     def run(self) -> Site:
         """Start or go on, until nothing more can be done."""

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor import kill_points
+from decklog.conductor import kill_points, starting
+from decklog.conductor.planning import proposal
 from decklog.conductor.site import Site
 from decklog.tools.shell import process_tree
 from decklog.tools.shell.process_identity import Identity
-from tests.conductor.plans import Work, landed, landed_titles, piece, states, target_of
+from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of
 from tests.conductor.repositories import everything, git, write
 from tests.waiting import wait_until
 
@@ -50,8 +51,6 @@ def conducted(target: str, folder: Path, pieces: tuple[dict[str, Any], ...], poi
 
 
 def site_of(log: Decklog, folder: Path, pieces: tuple[dict[str, Any], ...]) -> Site:
-    from decklog.conductor import starting
-
     (run,) = [one for one in log.runs.find() if one.status == "active"]
     return starting.resume(log, run.id, cwd=folder, state=folder.parent / "state")
 
@@ -76,7 +75,8 @@ def check_whole(log: Decklog, site: Site, folder: Path) -> None:
     assert list(site.checks_folder.glob("*/*")) == []
     wait_until(lambda: not is_running(site))
     green = {one.tree for one in log.verdicts.find(site.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
-    trees = git(folder, "log", "--format=%T", target_of(site)).split()
+    first = starting.first_commit(log.runs.get(site.run_id))
+    trees = git(folder, "log", "--format=%T", target_of(site), "--not", f"{first}^@").split()
     assert set(trees) <= green
 
 
@@ -95,6 +95,24 @@ def test_a_run_that_is_killed_at_every_point_lands_its_piece_once(sqlite_target:
         assert landed_titles(site) == ["Piece triple"]
         assert "def triple" in landed(site, "calc.py")
         assert {task.failures for task in log.tasks.find(site.run_id)} == {0}
+        check_whole(log, site, checked)
+
+
+def test_a_stuck_piece_that_is_killed_at_each_hand_over_is_cut_anew_once(sqlite_target: str, checked: Path) -> None:
+    settle(checked, SETTINGS.replace("agents = 2", 'agents = 2\nplan = "auto"'))
+    # The strategist is the same agent, in the first round as all plans are: it proposes what it can't work itself.
+    proposed = json.dumps({"pieces": [{**PIECE, "name": "part"}]})
+    stuck = piece("stuck", ["write", proposal.FILE, proposed], paths=["calc.py"])
+    with Decklog.open(sqlite_target) as log:
+        Work(log, checked, stuck).site()
+    points = ("stages:unfinished", "stages:unfinished", "stages:planned", "keep:done", "stages:landed")
+    missed = [point for point in points if conducted(sqlite_target, checked, (stuck,), point) != -signal.SIGKILL]
+    assert (missed, conducted(sqlite_target, checked, (stuck,), None)) == ([], 0)
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, (stuck,))
+        assert landed_titles(site) == ["Piece triple"]
+        ended = {"stuck.w1": "abandoned"} | dict.fromkeys(("stuck", "stuck.@plan", "part", "part.w1", "part.c1"), "done")
+        assert states(site) == ended
         check_whole(log, site, checked)
 
 

@@ -71,7 +71,8 @@ def test_a_piece_that_is_stuck_lands_by_what_the_strategist_puts_in_its_place(lo
 
 def test_a_new_cut_is_shown_first_where_plans_are_and_its_pieces_are_not_cut_again(log: Decklog, checked: Path) -> None:
     settled(checked, plan="ask")
-    again = plan_of(piece("again", chief=plan_of(piece("never"))))
+    red = [["write", "more.txt", "1\n"]]
+    again = plan_of(piece("again", BAD, again=red, chief=plan_of(piece("never"))))
     work = Work(log, checked, piece("lazy", chief=again))
     site = work.run()
     (question,) = log.approvals.find(site.run_id)
@@ -81,7 +82,7 @@ def test_a_new_cut_is_shown_first_where_plans_are_and_its_pieces_are_not_cut_aga
     work.run()
     assert pieces_of(site) == {"lazy": "waits", "again": "blocked"}
     newest, _ = log.approvals.find(site.run_id)
-    assert "again is stuck: no-change" in str(newest.question)
+    assert "again is stuck: tests fail" in str(newest.question)
 
 
 def test_a_person_is_asked_once_about_a_piece_for_which_there_is_no_better_cut(log: Decklog, checked: Path) -> None:

@@ -24,6 +24,7 @@ def target(request: pytest.FixtureRequest) -> str:
 
 on_both = pytest.mark.parametrize("target", ["sqlite", "postgres"], indirect=True)
 
+OLD = "test_old.py::test_old"
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 BAD = ["replace", "calc.py", "return a + b", "return a - b"]
 
@@ -241,6 +242,25 @@ def test_a_red_base_is_refused_before_anything_is_planned(sqlite_target: str, ch
         write(checked, {"calc.py": "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return 2 * a\n"})
         git(checked, "commit", "-q", "-a", "-m", "Green")
         assert landed_titles(Work(log, checked, piece("it", GOOD)).run()) == ["Piece it"]
+
+
+def test_a_test_that_a_person_names_may_stay_red_and_no_other_may_become_so(log: Decklog, checked: Path) -> None:
+    write(checked, {"tests/test_old.py": "def test_old():\n    assert False\n"})
+    git(checked, "add", "-A")
+    git(checked, "commit", "-q", "-m", "Red")
+    settle(checked, SETTINGS + NO_STRATEGIST)
+    work = Work(log, checked, piece("it", GOOD), piece("bad", BAD))
+    with pytest.raises(Conflict, match="does not pass its own checks") as refused:
+        work.site()
+    assert "--from-red test_old.py::test_old" in str(refused.value.hint)
+    for known, problem in ((("test_calc.py::test_add",), "does not pass"), (("test_calc.py::test_add", OLD), "is not red")):
+        with pytest.raises(Conflict, match=problem):
+            work.site(known_red=known)
+    site = work.site(known_red=(OLD,))
+    Conductor(site).run()
+    assert landed_titles(site) == ["Piece it"]
+    findings: Any = task_of(site, "bad.w2").inputs["findings"]
+    assert "test_calc.py::test_add" in findings[0]["tests"]
 
 
 REFUSED: dict[str, tuple[str, str]] = {

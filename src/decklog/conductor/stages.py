@@ -45,7 +45,7 @@ class Stages:
         tasks: list[dict[str, object]] = []
         for piece in plan.pieces:
             common: dict[str, Any] = {
-                "tags": [f"piece:{piece.name}", *([f"{_PART_OF}{part_of}"] if part_of else [])],
+                "tags": [f"piece:{piece.name}"],
                 "priority": piece.priority,
                 "objective": piece.objective,
                 "acceptance": list(piece.acceptance),
@@ -57,7 +57,8 @@ class Stages:
             needs = [self._name(needed) for needed in piece.needs]
             work = {"task_id": first, "title": piece.title, "role": WORK, "inputs": inputs, "depends_on": needs}
             tasks.append({**common, **work})
-            tags = [*common["tags"], *([f"{_SOURCE}{piece.source}"] if piece.source else [])]
+            more = ((_SOURCE, piece.source), (_PART_OF, part_of))
+            tags = [*common["tags"], *(f"{kind}{of}" for kind, of in more if of)]
             landing = {"task_id": land, "title": f"Land: {piece.title}", "role": LAND, "depends_on": [first], "tags": tags}
             tasks.append({**common, **landing})
         self._log.tasks.add_many(self._run_id, tasks)
@@ -273,7 +274,7 @@ class Stages:
 
     def _was_cut(self, task: "Task") -> bool:
         """Say whether a piece came of a plan for one that was stuck, or such a plan was made for it."""
-        is_part = any(tag.startswith(_PART_OF) for tag in task.tags)
+        is_part = any(tag.startswith(_PART_OF) for tag in self.landing_of(task).tags)
         return is_part or bool(self._log.tasks.find(self._run_id, role=PLAN, tag=piece_tag(task)))
 
     def _cut_anew(self, task: "Task", blocker: str, findings: list[dict[str, Any]]) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a run is to do: a goal, with a plan or without. `identity` is what makes it the same again."""
+    """What a run is to do: a goal, with a plan or without. `identity` is what makes it the same again.
+
+    `known_red` names tests that fail on the first commit and may go on doing so.
+    """
 
     goal: str
     identity: bytes
     plan: Plan | None = None
     is_plan_asked: bool | None = None
+    known_red: tuple[str, ...] = ()
 
 
 def start(
@@ -52,7 +56,7 @@ def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str
         site = resume(log, run.id, cwd=cwd, state=state)
         return _prepared(site, wanted, first_commit(run), say) if run.status.value == "planning" else site
     first = starting_commit(repository, commit, cwd=cwd)
-    settings = configuration.read(repository, first)
+    settings = replace(configuration.read(repository, first), known_red=frozenset(wanted.known_red))
     check_agents(settings)
     if wanted.plan is None and not settings.strategists:
         raise Invalid("nobody plans here: [roles] strategist is empty", hint="Give a plan: decklog run --plan plan.toml")
@@ -61,7 +65,7 @@ def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str
         key=f"{key}:{len(earlier) + 1}",
         status="planning",  # type: ignore[arg-type]
         repo=str(repository.folder),
-        metadata={"conductor": {"commit": first, "configuration": settings.digest}},
+        metadata={"conductor": {"commit": first, "configuration": settings.digest, "known_red": list(wanted.known_red)}},
     )
     site = Site(log=log, run_id=run.id, repository=repository, configuration=settings, person=repository.person())
     return _prepared(site, wanted, first, say)
@@ -72,6 +76,7 @@ def _prepared(site: Site, wanted: Wanted, first: str, say: Callable[[str], None]
     say(f"run {site.run_id} starts from {first[:12]}; its checks are run on that first")
     try:
         refuse_red_base(base_findings(site, first), first)
+        _refuse_green(site, first)
     except Conflict as problem:
         site.log.runs.finish(site.run_id, status="failed", summary=problem.message)  # type: ignore[arg-type]
         raise
@@ -92,8 +97,18 @@ def _prepared(site: Site, wanted: Wanted, first: str, say: Callable[[str], None]
 
 def base_findings(site: Site, commit: str) -> list[dict[str, object]]:
     """Say which gates a commit does not pass by itself."""
-    examiner = Examiner(site.log, site.run_id, site.configuration, site.runner(lambda: None), task_id=None)
-    return examiner.base_findings(commit)
+    return _examiner(site).base_findings(commit)
+
+
+def _examiner(site: Site) -> Examiner:
+    return Examiner(site.log, site.run_id, site.configuration, site.runner(lambda: None), task_id=None)
+
+
+def _refuse_green(site: Site, commit: str) -> None:
+    """Refuse to allow a test to be red that is not: a change might break it unseen."""
+    known = site.configuration.known_red
+    if known and (green := sorted(known - _examiner(site).red_tests(commit))):
+        raise Conflict(f"{green[0]} is not red on commit {commit[:12]}", hint="Leave it out of --from-red.", tests=green)
 
 
 def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
@@ -113,7 +128,8 @@ def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
     repository = Repository.find(cwd, state)
     if str(repository.folder) != run.repo:
         raise Conflict(f"run {run_id} works on {run.repo}", hint=f"Go there: cd {run.repo}", repo=run.repo)
-    settings = configuration.read(repository, str(facts["commit"]))
+    known_red = frozenset(facts.get("known_red", ()))
+    settings = replace(configuration.read(repository, str(facts["commit"])), known_red=known_red)
     return Site(log=log, run_id=run.id, repository=repository, configuration=settings, person=repository.person())
 
 

@@ -3,8 +3,10 @@
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.report import census
@@ -56,8 +58,8 @@ class Examiner:
         self._task_id = task_id
         self._fence = fence
         self._number = 0
-        self._tests = Patterns(configuration.tests)
-        self._protected = Patterns(configuration.protected, ignore_case=True)
+        self._tests = _patterns(configuration.tests)
+        self._protected = _patterns(configuration.protected, ignore_case=True)
         self._environment = environment_digest(runner)
 
     # One verdict
@@ -113,7 +115,16 @@ class Examiner:
     def base_findings(self, base: str) -> list[dict[str, Any]]:
         """Say which gates a commit does not pass by itself; nobody's change is to blame for them."""
         verdicts = [(check, *self.verdict(check, base)) for check in self._configuration.gates]
-        return [_finding(check.name, "inherited", said) for check, verdict, said in verdicts if not verdict.is_pass]
+        return [_finding(check.name, "inherited", said) for check, verdict, said in verdicts if not self._is_good(verdict, said)]
+
+    def red_tests(self, commit: str) -> set[str]:
+        """Name the tests that fail on a commit by itself."""
+        return {test for check in self._configuration.gates for test in self.verdict(check, commit)[1].failing}
+
+    def _is_good(self, verdict: CheckVerdict, said: Said) -> bool:
+        """Say whether a check passed, or came to its end with nothing red but what was so when the run began."""
+        is_known = bool(said.failing) and self._configuration.known_red.issuperset(said.failing)
+        return verdict.is_pass or (verdict.outcome is CheckOutcome.FAIL and is_known)
 
     # A whole change
 
@@ -132,12 +143,12 @@ class Examiner:
 
     def _graded(self, check: Check, base: str, tip: str, changed: Sequence[str]) -> list[dict[str, Any]]:
         verdict, said = self.verdict(check, tip, changed)
-        if not verdict.is_pass:
+        if not self._is_good(verdict, said):
             return [_finding(check.name, verdict.outcome.value, said)]
         if check.report != "junit" or said.tests is None:
             return []
         before, was = self.verdict(check, base)
-        if not before.is_pass or was.tests is None:
+        if not self._is_good(before, was) or was.tests is None:
             return [_finding(check.name, "inherited", was)]
         lost = census(was.tests, said.tests)
         return (
@@ -187,6 +198,12 @@ class Examiner:
         return Examination("green" if is_granted else "held", asked, content)
 
 
+@lru_cache(maxsize=16)
+def _patterns(paths: tuple[str, ...], *, ignore_case: bool = False) -> Patterns:
+    """Read patterns once: each change is examined at least twice by the same."""
+    return Patterns(paths, ignore_case=ignore_case)
+
+
 def environment_digest(runner: Runner) -> str:
     """Name what a verdict depends on besides the tree and the check."""
     facts: Mapping[str, object] = {"git": version(), "settings": settings(), "sandbox": runner.sandbox.value}
@@ -207,8 +224,10 @@ def refuse_red_base(findings: Sequence[Mapping[str, Any]], commit: str) -> None:
     """Refuse to start from a commit that does not pass its own checks."""
     if findings:
         names = ", ".join(f"{one['check']} ({one['text'] or one['kind']})" for one in findings)
+        tests = [test for one in findings for test in one.get("tests") or ()]
+        allowing = f", or allow it to stay red: {' '.join(f'--from-red {shlex.quote(test)}' for test in tests)}" if tests else ""
         raise Conflict(
             f"commit {commit[:12]} does not pass its own checks: {names}",
-            hint="Mend it first: no change could be told from what was red before.",
+            hint=f"Mend it first, since no change could be told from what was red before{allowing}.",
             findings=[dict(one) for one in findings],
         )

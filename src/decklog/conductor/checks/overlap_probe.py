@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # What is in places is looked at this often; what attempts left, right after.
 LOOK_SECONDS = 30.0
 SHORTEST_SECONDS = 1.0
+# At most so many merges at a time, a few milliseconds each; what is left comes the next time.
+MOST_MERGES = 60
 _SHOWN = 10
 _OPEN = ("pending", "running", "waiting")
 
@@ -60,16 +62,20 @@ class OverlapProbe:
     def look(self, *, with_places: bool = True) -> None:
         """Merge every two open changes that have a path in common, without touching a file; tell what does not merge."""
         live = sorted(self._live(with_places=with_places), key=lambda one: one.piece)
+        pairs = [(one, other) for one, other in combinations(live, 2) if self._may_meet(one, other)]
+        self._is_due = self._is_due or len(pairs) > MOST_MERGES
         found = []
-        for one, other in combinations(live, 2):
-            if (one.tip, other.tip) in self._merged or not self._changed(one) & self._changed(other):
-                continue
+        for one, other in pairs[:MOST_MERGES]:
             self._merged.add((one.tip, other.tip))
             conflicts = self._repository.merge(one.tip, other.tip).conflicts
             if conflicts:
                 found.append((Overlap((one.piece, other.piece), conflicts[:_SHOWN]), one, other))
         if found:
             self._tell(found)
+
+    def _may_meet(self, one: _Live, other: _Live) -> bool:
+        """Say whether two changes have a path in common, and were not merged before."""
+        return (one.tip, other.tip) not in self._merged and bool(self._changed(one) & self._changed(other))
 
     # What is open
 

@@ -33,7 +33,7 @@ class Fault:
 
 def changes(repository: Repository, base: str, tip: str) -> list[Change]:
     """List the paths that differ between two commits."""
-    raw = repository.on_objects("diff-tree", "-r", "-z", "--raw", "--no-renames", base, tip).out
+    raw = repository.compare(base, tip, "-z", "--raw")
     parts = [part.decode(errors="surrogateescape") for part in raw.split(b"\0")]
     found = []
     for head, path in zip(parts[::2], parts[1::2], strict=False):
@@ -44,9 +44,9 @@ def changes(repository: Repository, base: str, tip: str) -> list[Change]:
 
 def added_lines(repository: Repository, base: str, tip: str) -> list[tuple[str, str]]:
     """List the lines that a change adds, each with its path."""
-    words = ("diff-tree", "-r", "-p", "-U0", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", base, tip)
+    raw = repository.compare(base, tip, "-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color")
     found, path = [], ""
-    for line in repository.on_objects(*words).out.decode(errors="replace").splitlines():
+    for line in raw.decode(errors="replace").splitlines():
         if line.startswith("+++ "):
             path = line[6:]
         elif line.startswith("+"):
@@ -56,8 +56,7 @@ def added_lines(repository: Repository, base: str, tip: str) -> list[tuple[str, 
 
 def is_only_space(repository: Repository, base: str, tip: str) -> bool:
     """Say whether two commits differ in nothing but empty lines and white space at the ends of lines."""
-    words = ("diff-tree", "-r", "--numstat", "--no-renames", "--ignore-space-at-eol", "--ignore-blank-lines", base, tip)
-    return not repository.on_objects(*words).text
+    return not repository.compare(base, tip, "--numstat", "--ignore-space-at-eol", "--ignore-blank-lines").strip()
 
 
 def faults(repository: Repository, base: str, start: str, tip: str, allowed: Sequence[str]) -> list[Fault]:

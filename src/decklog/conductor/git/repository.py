@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from decklog.conductor.git.calls import Answer, call, version
 from decklog.errors import Conflict, Invalid, NotFound
 
 HOME = "refs/decklog"
+# So many comparisons of two trees are remembered, and none that is larger.
+_MOST_KEPT = 100
+_LARGEST_KEPT = 256 * 1024
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
@@ -54,6 +58,8 @@ class Repository:
         self.state = state / "places" / hashlib.sha256(os.fsencode(common)).hexdigest()[:16]
         self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._trees: dict[str, str] = {}
+        self._compared: dict[tuple[str, ...], bytes] = {}
+        self._comparing = threading.Lock()
 
     @classmethod
     def find(cls, path: str | os.PathLike[str], state: Path) -> "Repository":
@@ -180,6 +186,22 @@ class Repository:
             self._trees[commit] = self.on_objects("rev-parse", f"{commit}^{{tree}}").text
         return self._trees[commit]
 
+    def compare(self, base: str, tip: str, *words: str) -> bytes:
+        """Say what differs between the files of two commits, in the form that these words of git's ask for.
+
+        A change is looked at when it is left, when it is checked and when it lands: what is known of two trees stays true.
+        """
+        trees = (self.tree(base), self.tree(tip))
+        if (known := self._compared.get((*words, *trees))) is not None:
+            return known
+        found = self.on_objects("diff-tree", "-r", "--no-renames", *words, *trees).out
+        if len(found) <= _LARGEST_KEPT:
+            with self._comparing:
+                self._compared[(*words, *trees)] = found
+                if len(self._compared) > _MOST_KEPT:
+                    del self._compared[next(iter(self._compared))]
+        return found
+
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
         """Say whether one commit is in the history of another."""
         return self.on_objects("merge-base", "--is-ancestor", ancestor, commit, accepted=(0, 1)).code == 0
@@ -209,7 +231,9 @@ class Repository:
             for role in ("AUTHOR", "COMMITTER")
             for part, value in (("NAME", person.name), ("EMAIL", person.email), ("DATE", f"@{at} +0000"))
         }
-        return self.on_objects("commit-tree", tree, *words, given=message.encode(), variables=who).text
+        made = self.on_objects("commit-tree", tree, *words, given=message.encode(), variables=who).text
+        self._trees[made] = tree
+        return made
 
     def populate(self, commit: str, folder: Path, index: Path) -> None:
         """Write the files of a commit into an empty folder, and an index that knows them."""

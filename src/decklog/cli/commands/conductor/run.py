@@ -45,9 +45,12 @@ class _Goals(click.Group):
 @click.option("--plan", metavar="FILE", help="a plan as TOML or JSON: a goal, and pieces with what each needs")
 @click.option("--from", "commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")
 @click.option("--tasks", metavar="RUN", help="make the plan of tasks that are in the log: those of this run that are to be done")
+@click.option(
+    "--from-red", metavar="TEST", multiple=True, help="let a test stay red that is so on the first commit; again for more"
+)
 @click.option("--check", is_flag=True, help="say what a run would need here and lacks; nothing is written")
 @click.pass_context
-def run(ctx: click.Context, plan: str | None, commit: str, tasks: str | None, check: bool) -> int:
+def run(ctx: click.Context, plan: str | None, commit: str, tasks: str | None, from_red: tuple[str, ...], check: bool) -> int:
     """Take a goal or a plan through this repository: agents work side by side, code checks, one lane merges what is green.
 
     \b
@@ -71,10 +74,10 @@ def run(ctx: click.Context, plan: str | None, commit: str, tasks: str | None, ch
     if check:
         return _check(ctx.obj, commit)
     if tasks is not None:
-        return _start_tasks(ctx.obj, tasks, commit)
+        return _start_tasks(ctx.obj, tasks, commit, from_red)
     if plan is None:
         raise Usage("a run needs a goal or a plan", hint='decklog run "GOAL", or decklog run --plan plan.toml; see --help')
-    return _start(ctx.obj, Path(plan), commit)
+    return _start(ctx.obj, Path(plan), commit, from_red)
 
 
 @click.command(hidden=True)
@@ -87,10 +90,11 @@ def _goal(ctx: click.Context, goal: str, yes: bool) -> int:
 
     assert ctx.parent is not None
     wanted = Wanted(goal, goal.encode(), is_plan_asked=False if yes else None)
-    return _begin(ctx.obj, lambda _log: wanted, str(ctx.parent.params["commit"]))
+    given = ctx.parent.params
+    return _begin(ctx.obj, lambda _log: wanted, str(given["commit"]), given["from_red"])
 
 
-def _start_tasks(call: Call, run_id: str, commit: str) -> int:
+def _start_tasks(call: Call, run_id: str, commit: str, known_red: tuple[str, ...]) -> int:
     from decklog.conductor.planning.from_tasks import plan_of
     from decklog.conductor.starting import Wanted
 
@@ -98,15 +102,18 @@ def _start_tasks(call: Call, run_id: str, commit: str) -> int:
         found = plan_of(log, run_id)
         return Wanted(found.goal, f"tasks of {run_id}".encode(), found)
 
-    return _begin(call, wanted, commit)
+    return _begin(call, wanted, commit, known_red)
 
 
-def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", commit: str) -> int:
+def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", commit: str, known_red: tuple[str, ...]) -> int:
+    from dataclasses import replace
+
     from decklog.conductor import starting
     from decklog.tools.toolbox.toolbox import state_home
 
     with call.open() as log:
-        site = starting.begin(log, wanted(log), cwd=Path.cwd(), state=state_home(), commit=commit, say=_say_aside)
+        given = replace(wanted(log), known_red=known_red)
+        site = starting.begin(log, given, cwd=Path.cwd(), state=state_home(), commit=commit, say=_say_aside)
         return _conduct(call, site)
 
 
@@ -114,7 +121,7 @@ def _say_aside(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _start(call: Call, path: Path, commit: str) -> int:
+def _start(call: Call, path: Path, commit: str, known_red: tuple[str, ...]) -> int:
     from decklog.conductor.settings.plan import parse
     from decklog.conductor.starting import Wanted
 
@@ -123,7 +130,7 @@ def _start(call: Call, path: Path, commit: str) -> int:
     except OSError as problem:
         raise Usage(f"the plan can't be read: {problem}") from problem
     plan = parse(content, is_json=path.suffix == ".json")
-    return _begin(call, lambda _log: Wanted(plan.goal, content, plan), commit)
+    return _begin(call, lambda _log: Wanted(plan.goal, content, plan), commit, known_red)
 
 
 def _conduct(call: Call, site: "Site") -> int:
