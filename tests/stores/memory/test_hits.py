@@ -5,6 +5,7 @@ from benchmarks.recall import teach
 from benchmarks.recall_sets import own_sets
 
 from decklog import Decklog, Invalid, ManualClock
+from decklog.stores.memory.similarity import says_nothing
 
 DEADLOCK = "A deadlock in the order service means that two locks were taken in two orders"
 
@@ -34,6 +35,45 @@ def test_lessons_that_contradict_each_other_are_both_told_and_say_so(log: Decklo
     [found] = log.memory.contradictions()
     log.memory.settle(found.id, "both")
     assert [hit.contradicted_by for hit in log.memory.peek("migrations and the deploy")] == [[], []]
+
+
+def test_a_part_of_a_lesson_makes_way_for_the_whole(log: Decklog) -> None:
+    whole = log.memory.remember("failure_patterns", f"{DEADLOCK}; sort the rows by their key first")
+    for before in ("Note:", "As said,", "In short:"):
+        log.memory.remember("failure_patterns", f"{before} {DEADLOCK.partition(' means ')[0]} means two locks", confidence=60)
+    other = log.memory.remember("flaky_tests", "Tests of a deadlock need a barrier between the workers")
+    assert [hit.id for hit in log.memory.peek("deadlock in the order service")] == [whole.id, other.id]
+
+
+def test_a_part_that_is_surer_or_says_what_is_asked_stays(log: Decklog) -> None:
+    log.memory.remember("failure_patterns", f"{DEADLOCK}; sort the rows by their key first", confidence=50)
+    part = log.memory.remember("failure_patterns", f"In short: {DEADLOCK.partition(' means ')[0]}", confidence=90)
+    assert part.id in {hit.id for hit in log.memory.peek("deadlock in the order service")}
+
+
+def test_what_did_harm_or_is_outdated_or_only_praises_comes_after_what_helps(log: Decklog) -> None:
+    harmful = log.memory.remember("failure_patterns", "Restart the deploy queue by hand when a deploy hangs")
+    log.memory.mark(harmful.id, False)
+    praise = log.memory.remember("task_outcomes", "Thanks, that worked well: the deploy queue")
+    old = log.memory.remember("failure_patterns", "The deploy queue hangs on node 16", scope={"versions": {"node": "<18"}})
+    log.memory.outdate(versions=["node=20"])
+    sound = log.memory.remember("failure_patterns", "Look who holds the lease of a deploy queue that stands still")
+    hits = [hit.id for hit in log.memory.peek("the deploy queue hangs")]
+    assert hits[0] != harmful.id
+    assert hits.index(sound.id) < hits.index(praise.id)
+    assert {harmful.id, old.id} <= set(hits), "nothing is hidden that nobody put aside"
+
+
+def test_a_lesson_that_praises_and_advises_is_no_mere_praise() -> None:
+    assert says_nothing("Great progress on the parser, thanks")
+    assert says_nothing("All tests are green now the release 7 as expected")
+    for text in (
+        "Main must stay green",
+        "Bulky goods have their own carrier",
+        "A task is done when its parts are done",
+        DEADLOCK,
+    ):
+        assert not says_nothing(text)
 
 
 def test_nothing_fits_is_an_answer(log: Decklog) -> None:

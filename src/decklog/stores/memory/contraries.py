@@ -27,3 +27,19 @@ NEGATIONS = frozenset(
 )
 # What turns a word round that begins with it.
 PREFIXES = ("un", "in", "non", "dis", "de", "im", "ir", "a", "mis")
+# What thanks and praise are made of, what reports of success have besides, and what neither of them says.
+COURTESIES = frozenset(
+    (
+        *("thanks", "thank", "great", "nice", "awesome", "excellent", "perfect", "congratulations", "welcome", "well"),
+        *("worked", "liked", "love", "loved", "happy", "progress", "successfully", "green", "glad"),
+    )
+)
+SUCCESSES = frozenset(
+    ("done", "passed", "passing", "finished", "completed", "complete", "everything", "team", "task", "job", "tests", "now")
+)
+ADVICE = frozenset(
+    (
+        *("always", "avoid", "because", "before", "keep", "must", "need", "never", "no", "not", "only", "prefer", "should"),
+        *("unless", "use", "when", "without"),
+    )
+)

@@ -2,7 +2,7 @@
 
 from decklog.db.text import lessons_check
 from decklog.db.text.lessons_check import Told
-from decklog.stores.memory.indexing import FORMER_MARKS, MARK, STREAM, terms_in_index
+from decklog.stores.memory.indexing import FORMER_MARK, MARK, STREAM, terms_in_index
 from decklog.stores.memory.lesson import Lesson
 from decklog.values import from_json
 
@@ -32,7 +32,7 @@ class IndexAudit:
     def findings(self) -> "Iterator[dict[str, Any]]":
         """Name what is wrong, each as the fields of a problem."""
         marks = list(self._db.each_as_is("select name, seq from lesson_marks order by name", {}))
-        if len(marks) == 1 and marks[0][0] in FORMER_MARKS:
+        if len(marks) == 1 and str(marks[0][0]).startswith(FORMER_MARK):
             return  # nobody asks it any more: it is made anew before the next question
         yield from self._strange_marks(marks)
         reached = [seq for name, seq in marks if str(name).startswith(MARK) and type(seq) is int]

@@ -25,8 +25,8 @@ _BATCH = 1000
 _MOST_LINES = 20
 # What a mark is called: how the terms were made, and the hash of the entry that it has come to. So it shows when it was moved.
 MARK = f"terms, {SPELLING}, up to "
-# What marks were called that say nothing of their entry; what was made by them is made anew.
-FORMER_MARKS = ("terms, stems 1",)
+# How marks began whose terms were made in another way; what was made by them is made anew.
+FORMER_MARK = "terms, stems 1"
 
 
 class LessonIndex:

@@ -109,8 +109,8 @@ class Memory(LessonProposals):
             together = getattr(neighbours.embedder, "least", ranking.FLOOR)
             match = ranking.fused(lessons, match, above)
         enough = ranking.least(search.size(), together=together, wanted=asked.min_match)
-        ranked = ranking.fitting(ranking.rank(lessons, question, match, parts), enough)
-        return self._told(ranking.within(ranked, asked.budget_tokens, asked.limit), question)
+        answer = ranking.Answer(ranking.rank(lessons, question, match, parts), question, enough)
+        return self._told(answer.within(asked.budget_tokens, asked.limit), question)
 
     def _told(self, taken: "list[ranking.Ranked]", question: ranking.Question) -> list[Hit]:
         """Tell lessons with what speaks for and against them."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decklog.db.text.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
-from decklog.stores.memory.similarity import contradiction, essence_of
+from decklog.stores.memory.similarity import content_of, contradiction, essence_of, is_part, says_nothing
 from decklog.stores.memory.stemming import stem_of
 from decklog.stores.memory.tokens import little_words_of, terms_of, words_of
 
@@ -29,6 +29,8 @@ _MOST_CHARACTERS = 20_000
 _SMALL = 50
 # Two lessons that share this much of their words are one saying, for whoever asks.
 NEARLY_EQUAL = 0.8
+# What is left of the match of a lesson that what it holds for has changed for, and of one that says nothing to follow.
+_OUTDATED, _SAYS_NOTHING = 0.5, 0.5
 # How far a lesson's record may lower a perfect match: everything but the match itself weighs this much in all.
 RECORD_SHARE = 0.35
 # How that share is split.
@@ -48,6 +50,7 @@ class Question:
         self.terms = tuple(dict.fromkeys(terms_of(text)))[:_MOST_TERMS]
         self.little_words = little_words_of(text)
         self.signs = tuple(signs_of(text))
+        self.content = content_of(text)
 
 
 def covered(
@@ -103,9 +106,15 @@ def rank(
         record = _record(lesson, question)
         standing = sum(weights[name] * value for name, value in record.items())
         behind = {"text": 0.0, **{name: part[lesson.id] for name, part in parts.items() if lesson.id in part}}
-        score = match[lesson.id] * (1 - share + share * standing)
+        score = match[lesson.id] * (1 - share + share * standing) * _doubt(lesson)
         ranked.append(Ranked(lesson, score, {**behind, **record}))
     return sorted(ranked, key=lambda one: (-one.score, one.lesson.id))
+
+
+def _doubt(lesson: Lesson) -> float:
+    """Say how much is left of the match of a lesson that did more harm than good, is outdated, or says nothing."""
+    harm = lesson.usefulness() if lesson.harmful_count > lesson.useful_count else 1.0
+    return harm * (_OUTDATED if lesson.outdated_at else 1.0) * (_SAYS_NOTHING if says_nothing(lesson.body) else 1.0)
 
 
 def _record(lesson: Lesson, question: Question) -> dict[str, float]:
@@ -144,24 +153,55 @@ def least(lessons: int, *, together: float | None, wanted: float | None) -> Leas
     return Least(*((0.0, 0.0) if lessons < _SMALL else (FLOOR, CLEAR)), together, wanted)
 
 
-def fitting(ranked: "Iterable[Ranked]", enough: Least) -> "Iterator[Ranked]":
-    """Leave out what shares too little with the question, in words and in meaning: that nothing fits is an answer too."""
-    return (one for one in ranked if enough.met_by(one.signals))
+class Answer:
+    """What is told of the lessons that were ranked: the best that fit, each said once."""
+
+    def __init__(self, ranked: "list[Ranked]", question: Question, enough: Least) -> None:
+        self._ranked = ranked
+        self._question = question
+        self._enough = enough
+
+    def within(self, budget_tokens: int | None, limit: int) -> list[Ranked]:
+        """Take the best that fit; one that is too long, or says again what was taken, makes way for the next."""
+        taken: list[Ranked] = []
+        left = budget_tokens
+        for one in self._fitting():
+            if len(taken) == limit:
+                break
+            tokens = tokens_of(one.lesson.body)
+            if (left is not None and tokens > left) or _says_again(one.lesson, [other.lesson for other in taken]):
+                continue
+            left = left - tokens if left is not None else None
+            taken.append(one)
+        return taken
+
+    def _fitting(self) -> "Iterator[Ranked]":
+        """Leave out what shares too little with the question: that nothing fits is an answer too. Tell wholes for their parts."""
+        told: set[str] = set()
+        for one in self._ranked:
+            if self._enough.met_by(one.signals):
+                whole = _whole(one, self._ranked, self._question)
+                if whole.lesson.id not in told:
+                    yield whole
+                told.add(whole.lesson.id)
 
 
-def within(ranked: "Iterable[Ranked]", budget_tokens: int | None, limit: int) -> list[Ranked]:
-    """Take the best that fit; one that is too long, or says again what was taken, makes way for the next."""
-    taken: list[Ranked] = []
-    left = budget_tokens
-    for one in ranked:
-        if len(taken) == limit:
-            break
-        tokens = tokens_of(one.lesson.body)
-        if (left is not None and tokens > left) or _says_again(one.lesson, [other.lesson for other in taken]):
-            continue
-        left = left - tokens if left is not None else None
-        taken.append(one)
-    return taken
+def _whole(one: Ranked, ranked: "list[Ranked]", question: Question) -> Ranked:
+    """Give the lesson that one quotes a part of, the surest of them: it says what the part says of what is asked, and more."""
+    part = one.lesson
+    asked = content_of(part.body) & question.content
+    wholes = [
+        other
+        for other in ranked
+        if other.lesson.confidence >= part.confidence
+        and asked <= content_of(other.lesson.body)
+        and is_part(part.body, other.lesson.body)
+        and contradiction(part.body, other.lesson.body) is None
+    ]
+    if not wholes:
+        return one
+    surest = max(wholes, key=lambda other: (other.lesson.confidence, len(content_of(other.lesson.body)), other.score))
+    return Ranked(surest.lesson, one.score, surest.signals)
 
 
 def _says_again(lesson: Lesson, taken: "list[Lesson]") -> bool:

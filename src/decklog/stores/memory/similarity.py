@@ -10,9 +10,9 @@ from collections import Counter
 from functools import lru_cache
 from hashlib import sha256
 
-from decklog.stores.memory.contraries import NEGATIONS, PAIRS, PREFIXES
+from decklog.stores.memory.contraries import ADVICE, COURTESIES, NEGATIONS, PAIRS, PREFIXES, SUCCESSES
 from decklog.stores.memory.stemming import inflection_of
-from decklog.stores.memory.tokens import terms_of
+from decklog.stores.memory.tokens import STOP_WORDS, terms_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 NEAR = 0.5
 # A text that is near lacks at most this share of the terms.
 _LACKING = 0.34
+# A text is a part of another where so many of its words in a row, and this share of them, are the other's, and few are not.
+_LEAST_IN_COMMON, _LEAST_QUOTED, _QUOTED, _MOST_AROUND = 2, 4, 0.4, 6
+_LEAST_MORE = 2
+# Praise with no more words than these besides is no lesson.
+_MOST_BESIDES = 3
 # A lesson may differ from another in one place of up to so many words, and still be about the same thing.
 _WIDEST = 3
 _LEAST_SHARED = 3
@@ -174,6 +179,42 @@ def _plain_form(word: str) -> str:
     # What loses its ending may lose its last letter with it: `escaped`, and so `escape`, is `escap`.
     form = _SAME.get(form, form)
     return form.removesuffix("e") if len(form) > 4 else form
+
+
+@lru_cache(4096)
+def content_of(text: str) -> frozenset[str]:
+    """Collect the words of a text that carry content, each in its plain form."""
+    return frozenset(word for word in essence_of(text) if word not in STOP_WORDS)
+
+
+def says_nothing(text: str) -> bool:
+    """Tell whether a text is thanks, praise or a report of success, and next to nothing besides."""
+    words = essence_of(text)
+    if _forms(COURTESIES).isdisjoint(words) or not _forms(ADVICE).isdisjoint(words):
+        return False
+    besides = content_of(text) - _forms(COURTESIES) - _forms(SUCCESSES)
+    return sum(not word.isdigit() for word in besides) <= _MOST_BESIDES
+
+
+@lru_cache
+def _forms(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(_plain_form, words))
+
+
+def is_part(one: str, other: str) -> bool:
+    """Tell whether a text quotes another, which says more: words of it in a row, and these are a good part of the first."""
+    part, whole = essence_of(one), essence_of(other)
+    shared = content_of(one) & content_of(other)
+    # Who says hardly more than the part is no whole; and with one word in common, nothing is quoted.
+    if len(shared) < _LEAST_IN_COMMON or len(content_of(other)) < len(shared) + _LEAST_MORE:
+        return False
+    return _longest_run(part, whole) >= max(_LEAST_QUOTED, _QUOTED * len(part), len(part) - _MOST_AROUND)
+
+
+def _longest_run(one: "Words", other: "Words") -> int:
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
 
 
 def essence_digest(text: str) -> str:

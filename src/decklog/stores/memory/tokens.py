@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Names the way in which texts become terms: an index that was made in another way is made anew.
-SPELLING = "stems 1"
+SPELLING = "stems 2"
 
 _RUN = re.compile(r"[^\W_]+")
 # What is written together: a path, a module, an option, a version, a hyphenated word. It begins where its first part does, and no
@@ -23,15 +23,16 @@ _NOT = re.compile(r"\b(ca|wo|\w+)n['’]t\b", re.IGNORECASE)
 # An index holds no longer ones, and nobody asks for them.
 _LONGEST_NAME = 80
 
+# Words that turn advice round are not among them: `before`, `not`, `must` and the like are looked for.
 _STOP = """
-a about above after again against all also am an and any are as at be because been before being below between both but by ca
-can could did do does doing don done down during each either else ever every few for from further get gets getting give given
-go goes going got had has have having he her here hers herself him himself his how i if in into is it its itself just keep
-keeps let like ll made make makes many may me might more most much must my myself need needs no nor not now of off on once one
-only or other our ours ourselves out over own per put quite rather re s same see seem seems she should since so some something
-still such take takes than that the their theirs them themselves then there these they thing things this those through thus to
-too under until up upon us use used uses using ve very via want was way we well were what when where whether which while who
-whole whom why will with within without wo would yet you your yours yourself yourselves
+a about above again against all also am an and any are as at be because been being below between both but by ca can could did
+do does doing don done down each either else ever every few for from further get gets getting give given go goes going got had
+has have having he her here hers herself him himself his how i if in into is it its itself just keep keeps let like ll made
+make makes many may me might more most much my myself need needs nor now of off on one or other our ours ourselves out over
+own per put quite rather re s same see seem seems she should since so some something still such take takes than that the their
+theirs them themselves then there these they thing things this those through thus to too under up upon us use used uses using
+ve very via want was way we well were what when where whether which who whole whom why will with within wo would yet you your
+yours yourself yourselves
 """
 STOP_WORDS = frozenset(_STOP.split())
 
