@@ -54,6 +54,7 @@ def clean_ones(texts: "Iterable[str]") -> list[str]:
     """Give those of many texts in which nothing is to be replaced, sooner than one after the other would be looked through."""
     from decklog.redact import engine
 
+    _Rules.scan = engine.scan
     return engine.clean_ones(texts)
 
 

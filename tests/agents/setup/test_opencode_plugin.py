@@ -1,6 +1,7 @@
 """The plugin of opencode, run by node as opencode runs it: what it tells arrives, and what is denied throws."""
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -36,7 +37,7 @@ console.log(JSON.stringify({ held }))
 
 # As opencode 1.18 was seen to tell it.
 EVENTS = """
-const { Decklog } = await import(process.argv[2])
+const { Decklog } = await import(process.env.PLUGIN)
 const hooks = await Decklog({ directory: process.cwd() })
 const happens = (type, properties) => hooks.event({ event: { type, properties } })
 const grown = (part) => happens("message.part.updated", { sessionID: part.sessionID, part })
@@ -66,17 +67,22 @@ needs_node = pytest.mark.skipif(
 )
 
 
-@needs_node
-def test_what_was_said_failed_and_spent_is_told_and_a_sub_agent_is_a_run_of_its_own(log: Decklog, tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    text = opencode_plugin("decklog.js", ("sh", "-c", f"cat >> {told}; echo >> {told}")).content
-    (tmp_path / "plugin.mjs").write_text(text)
-    (tmp_path / "events.mjs").write_text(EVENTS)
-    subprocess.run(["node", "events.mjs", "./plugin.mjs"], cwd=tmp_path, timeout=60, check=True)
-    spool = Spool(str(tmp_path / "spool"))
+def taken_in(log: Decklog, folder: Path, *words: str) -> None:
+    """Play the events with the plugin, as a program that was called with these words, and take in what it told."""
+    told = folder / "told"
+    plugin, events = folder / "plugin.mjs", folder / "events.mjs"
+    plugin.write_text(opencode_plugin("decklog.js", ("sh", "-c", f"cat >> {told}; echo >> {told}")).content)
+    events.write_text(EVENTS)
+    subprocess.run(["node", events, *words], env={**os.environ, "PLUGIN": str(plugin)}, cwd=folder, timeout=60, check=True)
+    spool = Spool(str(folder / "spool"))
     for line in told.read_bytes().splitlines():
         spool.put("opencode", "s1", {"session": "s1", "program": "opencode"}, line)
     assert take_in(log, spool).unread == 0
+
+
+@needs_node
+def test_what_was_said_failed_and_spent_is_told_and_a_sub_agent_is_a_run_of_its_own(log: Decklog, tmp_path: Path) -> None:
+    taken_in(log, tmp_path, "run", "acp")
     found = log.journal.find("opencode-s1", oldest_first=True, limit=100)
     said = [(entry.subtype, entry.body) for entry in found if entry.kind != EntryKind.CHANGE]
     assert said[2:] == [
@@ -90,6 +96,13 @@ def test_what_was_said_failed_and_spent_is_told_and_a_sub_agent_is_a_run_of_its_
     assert (below.goal, below.parent_run_id, below.status) == ("look", "opencode-s1", RunStatus.COMPLETED)
     assert log.runs.get("opencode-s1").status == RunStatus.COMPLETED
     assert sorted(map(paid, log.ledger.find())) == [(run, "m", 9, 4, 3, 12) for run in ("opencode-s1", "opencode-s1-s2")]
+
+
+@needs_node
+def test_what_an_editors_connection_is_told_of_money_is_not_told_twice(log: Decklog, tmp_path: Path) -> None:
+    taken_in(log, tmp_path, "--print-logs", "acp")
+    assert log.journal.find("opencode-s1", subtype="said")
+    assert not log.ledger.find()
 
 
 def paid(charge: Charge) -> tuple[str | None, str, int, int, int, int]:

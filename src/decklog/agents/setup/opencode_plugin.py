@@ -38,7 +38,7 @@ export const Decklog = async ({ directory }) => {
   const answers = new Set()
   const texts = new Map()
   // An editor's connection is told what a turn cost.
-  const isPaidOnTheWire = process.argv.includes("acp")
+  const isPaidOnTheWire = process.argv.slice(2).find((word) => !word.startsWith("-")) === "acp"
   const root = (session) => (parents.has(session) ? root(parents.get(session)) : session)
   const event = (session, name, fields) => {
     const agent = parents.has(session) ? { agent_id: session } : {}
