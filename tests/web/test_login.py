@@ -12,12 +12,13 @@ from decklog.errors import Invalid
 from decklog.web.live import MOST_OF_A_SESSION
 from decklog.web.names import FIRST_PORT, Names, remembered
 from decklog.web.sessions import COOKIE, LOGIN_SECONDS, MOST_SESSIONS, SESSION_SECONDS, Sessions
+from tests.every import every
 from tests.web.asking import Browser, Seconds, made
 
 PAGES = ("/", "/now", "/runs", "/inbox", "/inbox/approval/x", "/runs/x/overview", "/runs/x/journal", "/no-such-page")
 
 
-@pytest.mark.parametrize("path", PAGES)
+@every("path", PAGES)
 def test_whoever_is_not_logged_in_is_led_to_the_login(stranger: Browser, path: str) -> None:
     answer = stranger.get(path)
     assert (answer.status, answer.headers["location"], answer.body) == (303, "/login", b"")

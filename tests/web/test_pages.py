@@ -14,6 +14,7 @@ from decklog.web import answers
 from decklog.web.pages import run, run_moment
 from decklog.web.pages.rows import LONGEST, folded, row_of
 from decklog.web.rendering import assets, bars, edition, length, shown_lines
+from tests.every import every
 from tests.pictures import sample_log
 from tests.web.asking import Browser
 
@@ -153,12 +154,12 @@ def test_the_newest_entry_as_a_moment_is_what_is_now(log: Decklog, sample: Brows
     assert [getattr(now, name) for name in same] == [getattr(then, name) for name in same]
 
 
-@pytest.mark.parametrize("at", ["0", "1000", "999999999"])
+@every("at", ["0", "1000", "999999999"])
 def test_an_entry_that_is_not_there_is_no_moment(sample: Browser, at: str) -> None:
     assert sample.get(f"/runs/commas/overview?at={at}").status == 404
 
 
-@pytest.mark.parametrize("at", ["", "x", "-1", "1.5", "१", "9" * 40])
+@every("at", ["", "x", "-1", "1.5", "१", "9" * 40])
 def test_what_is_no_number_is_no_moment_and_shows_the_present(sample: Browser, at: str) -> None:
     assert "AS OF" not in read(sample, f"/runs/commas/overview?at={at}").text
 

@@ -6,6 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from decklog.cli.call import Call
+
 
 def main(arguments: list[str] | None = None) -> "NoReturn":
     """Run `decklog` as a program."""
@@ -34,36 +36,15 @@ def bazinga() -> "NoReturn":
 
 def run(arguments: list[str]) -> int:
     """Run one command line and give its exit code."""
-    if arguments[:1] == ["hook"] and len(arguments) == 2 and arguments[1][:1] != "-":
-        # Called at every step of an agent: nothing is read or imported that its answer does not need.
-        from decklog.hooks.hook import run as run_hook
-
-        return run_hook(arguments[1])
-    if arguments[:1] == ["bazinga"] and arguments[1:2] != ["take-over"]:
-        # Its words are its own: --db and --json mean there what they mean to bazinga-db.
-        from decklog.cli.projects import Consent
-        from decklog.compat.bazinga.program.program import run as run_bazinga
-        from decklog.place.locate import found_above
-
-        return run_bazinga(arguments[1:], found_above, Consent())
+    if (code := _run_apart(arguments)) is not None:
+        return code
     from decklog.cli.call import Call
     from decklog.cli.exits import report, use_shape_of
 
     call = Call(arguments)
     use_shape_of(call)
     try:
-        call.check()
-        if call.names_short_way:
-            from decklog.cli.short.program import run_short
-
-            return run_short(call)
-        if call.names_operation:
-            from decklog.cli.derived import run_operation
-
-            return run_operation(call)
-        from decklog.cli.main import run_command
-
-        return run_command(call)
+        return _answer(call)
     except BrokenPipeError:
         # The reader went away, as `head` does; there is nobody left to tell.
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
@@ -76,3 +57,36 @@ def run(arguments: list[str]) -> int:
         problem = Usage("the JSON that was given is nested too deeply") if isinstance(caught, RecursionError) else caught
         add_next_step(problem, call)
         return report(problem, as_json=call.json)
+
+
+def _run_apart(arguments: list[str]) -> int | None:
+    """Run what reads its words by itself; None for all the others."""
+    if arguments[:1] == ["hook"] and len(arguments) == 2 and arguments[1][:1] != "-":
+        # Called at every step of an agent: nothing is read or imported that its answer does not need.
+        from decklog.hooks.hook import run as run_hook
+
+        return run_hook(arguments[1])
+    if arguments[:1] == ["bazinga"] and arguments[1:2] != ["take-over"]:
+        # Its words are its own: --db and --json mean there what they mean to bazinga-db.
+        from decklog.cli.projects import Consent
+        from decklog.compat.bazinga.program.program import run as run_bazinga
+        from decklog.place.locate import found_above
+
+        return run_bazinga(arguments[1:], found_above, Consent())
+    return None
+
+
+def _answer(call: "Call") -> int:
+    """Have the call answered by what it names: a short way, an operation, or a command of the menu."""
+    call.check()
+    if call.names_short_way:
+        from decklog.cli.short.program import run_short
+
+        return run_short(call)
+    if call.names_operation:
+        from decklog.cli.derived import run_operation
+
+        return run_operation(call)
+    from decklog.cli.main import run_command
+
+    return run_command(call)

@@ -149,14 +149,9 @@ def find(view: View) -> Iterator[Found]:
         head = _head_at(text, start, position)
         if head is None:
             continue
-        if head.marks == 2 and text[position - 2] != text[position - 1]:
-            # Of two different quotes the first opens the value, and the second is its first character.
-            position, head = position - 1, head._replace(quote=text[position - 2], marks=1)
-        elif head.marks == 2 and view.width(position - 1) != view.width(position - 2):
-            head = head._replace(marks=1)
-        reader = _LINE if _BLOCK.search(text, start, position) else _reader(text[position - 1])
-        if text.endswith("<![CDATA[", start, position):
-            reader = _CDATA
+        if head.marks == 2:
+            position, head = _where_quoted(view, head, position)
+        reader = _reader_behind(text, start, position)
         end = _value_end(view, reader, position, min(size, position + _LONGEST_DOUBT))
         if head.marks == 3:
             end = _long_end(text, head.quote * 3, position, end)
@@ -176,6 +171,24 @@ def find(view: View) -> Iterator[Found]:
             end = _block_end(text, position, end) if reader is _LINE else _phrase_end(head, text, start, end)
         yield Found(position, end, verdict.kind)
         position = end
+
+
+def _where_quoted(view: View, head: Head, position: int) -> tuple[int, Head]:
+    """Tell where the value begins behind two quotes, which open it together only when they are alike."""
+    first, second = view.text[position - 2], view.text[position - 1]
+    if first != second:
+        # The first opens the value, and the second is its first character.
+        return position - 1, head._replace(quote=first, marks=1)
+    if view.width(position - 1) != view.width(position - 2):
+        return position, head._replace(marks=1)
+    return position, head
+
+
+def _reader_behind(text: str, start: int, position: int) -> Pattern:
+    """Choose what reads the value behind a head, by how the head ends."""
+    if text.endswith("<![CDATA[", start, position):
+        return _CDATA
+    return _LINE if _BLOCK.search(text, start, position) else _reader(text[position - 1])
 
 
 def _head_at(text: str, start: int, place: int) -> Head | None:
