@@ -108,11 +108,11 @@ if TYPE_CHECKING:
     from decklog.stores.overview.budgets import BudgetStanding
     from decklog.stores.overview.comparison import Comparison
     from decklog.stores.overview.money import MoneyPicture
-    from decklog.stores.overview.overview import SpendKey
     from decklog.stores.overview.picture import RunPicture
     from decklog.stores.overview.recent import Recent
     from decklog.stores.overview.run_facts import RunOverview
     from decklog.stores.overview.search import SearchHit, SearchResult
+    from decklog.stores.overview.spending import SpendKey
     from decklog.stores.overview.status import Status
     from decklog.stores.overview.summary import Summary
     from decklog.stores.overview.waiting import WaitingItem, WaitingKind
@@ -189,11 +189,11 @@ _NAMES = {
     "stores.overview.budgets": "BudgetStanding",
     "stores.overview.comparison": "Comparison",
     "stores.overview.money": "MoneyPicture",
-    "stores.overview.overview": "SpendKey",
     "stores.overview.picture": "RunPicture",
     "stores.overview.recent": "Recent",
     "stores.overview.run_facts": "RunOverview",
     "stores.overview.search": "SearchHit SearchResult",
+    "stores.overview.spending": "SpendKey",
     "stores.overview.status": "Status",
     "stores.overview.summary": "Summary",
     "stores.overview.waiting": "WaitingItem WaitingKind",

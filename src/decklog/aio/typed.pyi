@@ -52,11 +52,11 @@ from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding
 from decklog.stores.overview.comparison import Comparison
 from decklog.stores.overview.money import MoneyPicture
-from decklog.stores.overview.overview import SpendKey
 from decklog.stores.overview.picture import RunPicture
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.search import SearchResult
+from decklog.stores.overview.spending import SpendKey
 from decklog.stores.overview.status import Status
 from decklog.stores.overview.summary import Summary
 from decklog.stores.overview.waiting import WaitingItem

@@ -4,7 +4,6 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 
 from decklog.clock import to_text
 from decklog.db.where import cursor_of, enum_of, page_size, placed
@@ -19,6 +18,7 @@ from decklog.stores.overview import recent, spending, tallies, waiting
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, check_marks, look
+from decklog.stores.overview.spending import SpendKey
 from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.overview.wanted import Wanted
@@ -71,19 +71,6 @@ _GOING_ON = " union all ".join(
 )
 # Going on as far as one page shows, and one more that says whether there are others: a log may have very many that nobody ended.
 _NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r {_NEWEST_FIRST}"
-
-
-class SpendKey(StrEnum):
-    """By what the days of spending are told apart, beside the day."""
-
-    NONE = "none"
-    MODEL = "model"
-    AGENT = "agent"
-    RUN = "run"
-
-    @property
-    def column(self) -> str | None:
-        return {"none": None, "run": "run_id"}.get(self.value, self.value)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ A row for every day that each charge adds to would cost it a page. The rows are 
 streams have charges after their mark is known (`spend_open`), so that nobody looks at all of them.
 """
 
+from enum import StrEnum
 from operator import add
 
 from decklog.db.where import placed
@@ -52,6 +53,19 @@ select s.name, s.no, {_NEWEST} - s.no * {STREAM_SIZE} as newest, coalesce(m.seq,
 """
 BEHIND = _STREAMS.format(some=f"{OPEN} o join streams s on s.name = o.stream")
 _ALL = _STREAMS.format(some="streams s")
+
+
+class SpendKey(StrEnum):
+    """By what the days of spending are told apart, beside the day."""
+
+    NONE = "none"
+    MODEL = "model"
+    AGENT = "agent"
+    RUN = "run"
+
+    @property
+    def column(self) -> str | None:
+        return {"none": None, "run": "run_id"}.get(self.value, self.value)
 
 
 def _adding(table: str, key: "Sequence[str]") -> str:
