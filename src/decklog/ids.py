@@ -19,6 +19,7 @@ _KINDS = frozenset(
             "apr",
             "art",
             "budget",
+            "call",
             "charge",
             "chk",
             "comment",
@@ -32,11 +33,12 @@ _KINDS = frozenset(
             "msg",
             "note",
             "out",
+            "pass",
             "pkg",
             "proc",
             "proposal",
         ),
-        *("reservation", "rule", "run", "sched", "sighting", "task", "tc", "use", "verdict", "wf"),
+        *("reservation", "review", "rule", "run", "sched", "sighting", "task", "tc", "use", "verdict", "wf"),
     )
 )
 # What model providers and agents call their answers, calls and sessions, and the keys that entries have by them: a plain word, a
