@@ -106,7 +106,9 @@ def test_a_fork_of_what_is_not_planned_or_is_over_is_refused_and_leaves_nothing(
 def test_what_waits_in_a_fork_has_its_commits_even_when_the_first_run_is_cleaned_up(log: Decklog, checked: Path) -> None:
     held = piece("held", ["write", "setup.cfg", ""], GOOD)
     site = Work(log, checked, held).run()
+    log.runs.update(site.run_id, status="paused")  # type: ignore[arg-type]
     there = forked(site, None, new_run_id="later")
+    assert [log.runs.get(run_id).status for run_id in (site.run_id, "later")] == ["paused", "active"]
     site.repository.drop_refs(list(site.repository.refs(f"refs/decklog/{site.run_id}")))
     (tip,) = {str(task.inputs["tip"]) for task in log.tasks.find("later", role="check")}
     assert tip in site.repository.refs("refs/decklog/later").values()

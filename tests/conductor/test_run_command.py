@@ -73,8 +73,12 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> Non
     assert killed.code != 0
     (run,) = person.call("runs", "find", "--json").data
     assert person.call("run", "stop", run["id"], "--json").data["status"] == "paused"
+    (stopped,) = person.call("journal", "find", run["id"], "--limit", "1", "--json").data
     done = person.call("run", "--plan", plan)
     assert (done.code, f"goes on with run {run['id']}" in done.err) == (0, True), done
+    # The same from where it was stopped, beside it.
+    forked = person.call("run", "fork", run["id"], "--at", str(stopped["seq"]), "--as", "again", "--budget", "5")
+    assert (forked.code, "run again goes on from" in forked.err, "1 pieces: 1 landed" in forked.out) == (0, True, True), forked
 
 
 BAD: dict[str, tuple[list[str], int, str]] = {

@@ -68,7 +68,8 @@ class Standing:
 
     def spent(self) -> str:
         """Say what it has spent, as far as that is known."""
-        unknown = f" and {self.unpriced_calls} calls of unknown price" if self.unpriced_calls else ""
+        count = self.unpriced_calls
+        unknown = f" and {count} call{'s' if count != 1 else ''} of unknown price" if count else ""
         return f"spent {dollars(self.spent_microdollars)}{unknown}"
 
     def as_dict(self) -> dict[str, object]:
