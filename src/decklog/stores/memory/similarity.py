@@ -25,7 +25,7 @@ NEAR = 0.5
 # A text that is near lacks at most this share of the terms.
 _LACKING = 0.34
 # A text is a part of another where so many of its words in a row, and this share of them, are the other's, and few are not.
-_LEAST_IN_COMMON, _LEAST_QUOTED, _QUOTED, _MOST_AROUND = 2, 4, 0.4, 6
+LEAST_IN_COMMON, _LEAST_QUOTED, _QUOTED, _MOST_AROUND = 2, 4, 0.4, 6
 _LEAST_MORE = 2
 # Praise with no more words than these besides is no lesson.
 _MOST_BESIDES = 3
@@ -206,7 +206,7 @@ def is_part(one: str, other: str) -> bool:
     part, whole = essence_of(one), essence_of(other)
     shared = content_of(one) & content_of(other)
     # Who says hardly more than the part is no whole; and with one word in common, nothing is quoted.
-    if len(shared) < _LEAST_IN_COMMON or len(content_of(other)) < len(shared) + _LEAST_MORE:
+    if len(shared) < LEAST_IN_COMMON or len(content_of(other)) < len(shared) + _LEAST_MORE:
         return False
     return _longest_run(part, whole) >= max(_LEAST_QUOTED, _QUOTED * len(part), len(part) - _MOST_AROUND)
 
