@@ -21,6 +21,9 @@ NOT_RUN = {
     "decklog mcp --http 8420 --token-file ~/.config/decklog-token": "it never ends by itself; tests/mcp/test_http.py runs it",
     "[agents.claude]": "it needs Claude Code itself; tests/agents/real/test_conductor.py runs it",
     "decklog serve": "it serves until it is ended; tests/web/test_serving.py runs it",
+    "decklog serve --host 192.0.2.7 --tls-cert cert.pem --tls-key key.pem --password-file ~/.decklog-web": (
+        "it serves until it is ended, at an address of its own; tests/web/test_elsewhere.py runs it"
+    ),
     "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
 }
 # Pages that are written from the code, and held against it by tests/test_docs.py.
