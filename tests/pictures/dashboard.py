@@ -11,13 +11,20 @@ from typing import Any
 
 from decklog import Decklog, ManualClock
 from tests.browser.conftest import CHROMIUM, MISSING
-from tests.pictures import sample_log
+from tests.pictures import sample_log, sample_parts
 from tests.web.serving import free_port
 
 # What is shown, by the name of its picture.
-SCREENS = {"now": "/now", "inbox": "/inbox", "run": "/runs/commas/overview", "past": "/runs/commas/overview?at=38"}
+SCREENS = {
+    "now": "/now",
+    "inbox": "/inbox",
+    "run": "/runs/commas/overview",
+    "past": "/runs/commas/overview?at=38",
+    "lanes": f"/runs/{sample_parts.PIECES}/lanes",
+    "plan": "/runs/commas/plan",
+}
 SCHEMES = {"light": tuple(SCREENS), "dark": ("now", "run")}
-_START = datetime(2026, 11, 16, 11, 0, tzinfo=UTC) - timedelta(hours=22)
+_START = datetime(2026, 11, 16, 11, 0, tzinfo=UTC) - timedelta(hours=28)
 
 
 def take(folder: Path, into: Path) -> None:
@@ -80,6 +87,7 @@ def _dashboard(folder: Path) -> Iterator[str]:
 
 def _more(log: Any, clock: ManualClock) -> None:
     """Write what else a manager has on the desk: a second run at work, one that has gone quiet, a budget and a deadline."""
+    sample_parts.write(log, clock)
     log.budgets.set("all", period="day", limit_microdollars=50_000_000)
     log.runs.start("Upgrade to Python 3.13", run_id="python-313", repo="jobs")
     log.tasks.add_many("python-313", [{"title": f"Port module {number}"} for number in range(12)])

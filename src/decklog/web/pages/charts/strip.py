@@ -15,15 +15,15 @@ _LOWEST = 3
 # A pause as long as this is drawn as one, and named.
 _SILENCE = timedelta(minutes=10)
 _SHAPES = {"failure": "✕", "question": "▲", "checkpoint": "◆", "pivot": "↷"}
-_LISTED = 10
+_LISTED = 6
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Bars are one path of rectangles; marks and silences have their place, and what is said of them."""
+    """Bars, and the marks of each kind, are one path of rectangles; the newest marks and the silences say what they are."""
 
     bars: str
-    marks: list[dict[str, Any]]
+    marks: dict[str, str]
     listed: list[dict[str, Any]]
     silences: list[tuple[float, str]]
     left_out: int
@@ -41,8 +41,11 @@ def strip_of(pulse: dict[str, Any]) -> Strip:
         f"M{place * width:.1f} {HEIGHT}v-{height:.1f}h{width * 0.7:.1f}v{height:.1f}z" for place, height in enumerate(heights)
     )
     silences = [(_x(seq, pulse, size), span(pause)) for seq, pause, _ in pauses if pause >= _SILENCE]
-    marks = [{**one, "shape": _SHAPES[one["what"]], "x": _x(one["seq"], pulse, size)} for one in pulse["marks"]]
-    return Strip(bars, marks, marks[-_LISTED:], silences, pulse["left_out"])
+    marks: dict[str, str] = {}
+    for one in pulse["marks"]:
+        marks[one["what"]] = marks.get(one["what"], "") + f"M{_x(one['seq'], pulse, size)} 0h2.5v{HEIGHT}h-2.5z"
+    listed = [{**one, "shape": _SHAPES[one["what"]]} for one in pulse["marks"][-_LISTED:]]
+    return Strip(bars, marks, listed, silences, pulse["left_out"])
 
 
 def _x(seq: int, pulse: dict[str, Any], size: int) -> float:
