@@ -24,6 +24,8 @@ NOT_RUN = {
     "decklog serve --host 192.0.2.7 --tls-cert cert.pem --tls-key key.pem --password-file ~/.decklog-web": (
         "it serves until it is ended, at an address of its own; tests/web/test_elsewhere.py runs it"
     ),
+    "[models.strong]": "it needs an agent's own program; tests/agents/real/test_reviewers.py runs it",
+    "on: pull_request": "a workflow for another repository; tests/review/test_review_command.py runs its commands",
     "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
 }
 # Pages that are written from the code, and held against it by tests/test_docs.py.
