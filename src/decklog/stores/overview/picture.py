@@ -138,7 +138,7 @@ def kinds(classes: "dict[str, type[Record]]", tables: "list[str]") -> "list[type
     """Find the kinds of a run's records by the names of their tables."""
     known = {table: record for table, record in classes.items() if record.home is None}
     for table in tables:
-        if table not in known:
+        if not isinstance(table, str) or table not in known:
             raise Invalid(f"a run has no records {table!r}; it has {', '.join(sorted(known))}", field="records")
     return [known[table] for table in dict.fromkeys(tables)]
 
