@@ -2979,7 +2979,7 @@ create table gates (
   updated_at text collate "C" not null
 );
 
--- 0016_proposals
+-- 0014_proposals
 
 -- Lessons that what happened speaks for, until someone takes them up. `subject` is what each is about: seen again, it is the same one.
 create table proposals (
@@ -3015,7 +3015,7 @@ create table proposal_marks (
   hash   text collate "C" not null
 );
 
--- 0017_reviews
+-- 0015_reviews
 
 -- What the gate said of a change. It counts for exactly this tree and this patch, examined by these settings.
 create table reviews (

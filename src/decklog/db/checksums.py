@@ -15,8 +15,8 @@ CHECKSUMS = {
         "0011_days": "7bbcc6083fd9b63ad1def3cfeb5df12cdf1b5ce6a2be723ce989f2a7b0bbd6d0",
         "0012_assigned": "7b224c4a071fd5f20a1e61cac2a04797af1d8ee60e3ac2955606047061b71d33",
         "0013_gates": "f1a356c1a716815010864f7950331a73232e9cc413d0de3f46f13062b230a63c",
-        "0016_proposals": "850fe60a2b18f47d67cb7ca99637edbc3cc256ad3e13ad74930b82ee81dacbf4",
-        "0017_reviews": "18e5d6edafe83d3f1204eabd750cd187685b75a3e3cd3e5e87f2dafdd9f868a1",
+        "0014_proposals": "850fe60a2b18f47d67cb7ca99637edbc3cc256ad3e13ad74930b82ee81dacbf4",
+        "0015_reviews": "18e5d6edafe83d3f1204eabd750cd187685b75a3e3cd3e5e87f2dafdd9f868a1",
     },
     "postgres": {
         "0001_first": "1f355fe4ab5a16cab9dbd0c4b635bcb78b281112b22476bb2764d28bf27a7550",
@@ -32,7 +32,7 @@ CHECKSUMS = {
         "0011_days": "477fc8efc2fefa333cdbf847fa614404f82eca450e3bcddacd511a84b620ac15",
         "0012_assigned": "bb39d0a30e21beded77535c3997f0754edf94c5ed2087891808519bf643354b1",
         "0013_gates": "ab0b217f7bab63704cbbd9e48f48716e8c57b96d6d4cf2abf6829712e95c24c8",
-        "0016_proposals": "ed21a9418a40dd8062d3acf6739f8597c76a5302646e3e0b111a7bcf6e602f85",
-        "0017_reviews": "28ff9f5436280fe4085939ea9a0b89f353d5767e47e44be3506294b08926a9aa",
+        "0014_proposals": "ed21a9418a40dd8062d3acf6739f8597c76a5302646e3e0b111a7bcf6e602f85",
+        "0015_reviews": "28ff9f5436280fe4085939ea9a0b89f353d5767e47e44be3506294b08926a9aa",
     },
 }

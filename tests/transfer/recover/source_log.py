@@ -37,6 +37,11 @@ def fill_every_store(log: Decklog, clock: ManualClock) -> None:
     desk.schedules.add("run_1", "nightly", "every day 06:00", title="Update {{date}}")
     rule = desk.notices.add_rule("done", "command", target=["true"])
     desk.notices.note(rule.id, "run_1", "It is done", run_id="run_1")
+    approval = desk.approvals.ask("run_1", "May it guess?", by="dev-1", about="guess")
+    desk.approvals.decide(approval.id, "denied", by="ana", rationale="Never guess a separator: addresses have commas in them")
+    desk.memory.propose()
+    desk.reviews.record("run_1", "pass", base="a", head="b", tree="c", patch="d", settings="e", confidence=80)
+    desk.reviews.keep_pass("run_1", "c", 1, {"verdict": "pass"})
     with desk.proving(password="correct horse " + "battery staple"):
         desk.trust.bind("ana", "slack", password="correct horse " + "battery staple")
         desk.budgets.set("run", scope_id="run_1", limit_microdollars=5000)
