@@ -15,6 +15,7 @@ from decklog.conductor.git import keeping, places
 from decklog.conductor.git.changes import faults
 from decklog.conductor.git.places import Place, place_of
 from decklog.conductor.ladder import rung_of
+from decklog.conductor.machines.taking_up import Untold
 from decklog.conductor.site import Site
 from decklog.conductor.weather import Weather
 from decklog.errors import Invalid, Unavailable
@@ -59,8 +60,18 @@ class Attempt:
         """Take the task through its stage."""
         self._make_place()
         outcome = self._run_agent()
-        self._hand_over(outcome, self._keep())
+        self._hand_over(outcome, self._keep(outcome))
         self._clean()
+
+    def go_on_from(self, left: Untold) -> None:
+        """Hand on what an attempt left that was kept by somebody who then died, as if its end had been seen here."""
+        known = self._site.log.effects.known(self._site.run_id, f"place:{self._task.id}:{self._fence}")
+        assert known is not None, "what is kept was a place"
+        self._facts = dict(known.facts)
+        self._site.tips.bring([left.kept[name] for name in ("tip", "changed", "folder")])
+        self._hand_over(left.outcome, dict(left.kept))
+        if self._facts["host"] == self._site.host.id and self._place.folder.exists():
+            self._clean()
 
     def _step(self, name: str, act: Callable[[], Any], look: Callable[[Any], Finding], **facts: object) -> Any:
         step = f"{name}:{self._task.id}:{self._fence}"
@@ -72,8 +83,9 @@ class Attempt:
         target = self._site.target_commit()
         inputs = self._task.inputs
         base, start = str(inputs.get("base") or target), str(inputs.get("start") or target)
+        self._site.tips.bring([base, start, inputs.get("earlier")])
         at = int(self._site.log.clock.now().timestamp())
-        self._facts = {"base": base, "start": start, "at": at, "agent": self._agent.name}
+        self._facts = {"base": base, "start": start, "at": at, "agent": self._agent.name, "host": self._site.host.id}
         known = self._site.log.effects.known(self._site.run_id, f"place:{self._task.id}:{self._fence}")
         if known is not None:
             self._facts = dict(known.facts)
@@ -168,14 +180,18 @@ class Attempt:
 
     # What it left
 
-    def _keep(self) -> dict[str, Any]:
+    def _keep(self, outcome: Outcome) -> dict[str, Any]:
         start, at = str(self._facts["start"]), int(self._facts["at"])
 
         def keep() -> dict[str, object]:
-            return keeping.keep(self._site.repository, self._place, start, self._site.person, at).as_dict()
+            kept = keeping.keep(self._site.repository, self._place, start, self._site.person, at)
+            # Before the log is told: whoever reads of it there must be able to have it.
+            self._site.tips.publish(self._place.refs, self._wanted_end)
+            return kept.as_dict()
 
         # Keeping again gives the same refs: there is nothing to find out.
-        kept: dict[str, Any] = self._step("keep", keep, lambda _: Finding(False), refs=self._place.refs)
+        facts = {"refs": self._place.refs, "outcome": outcome.as_dict()}
+        kept: dict[str, Any] = self._step("keep", keep, lambda _: Finding(False), **facts)
         return kept
 
     def _clean(self) -> None:

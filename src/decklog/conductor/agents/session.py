@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,16 @@ class Outcome:
     microdollars: int = 0
     is_priced: bool = False
     counts: dict[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, object]:
+        """Write it down so that another process can go on from it."""
+        return {**vars(self), "until": None if self.until is None else self.until.isoformat()}
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> "Outcome":
+        """Read what `as_dict` wrote."""
+        until = facts.get("until")
+        return cls(**{**facts, "until": None if until is None else datetime.fromisoformat(until)})
 
     @property
     def is_weather(self) -> bool:
