@@ -131,7 +131,8 @@ def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
 
 def test_known_agents_are_listed(person: Person) -> None:
     names = [row["name"] for row in person.call("run", "agents", "--json").data]
-    assert names == ["claude-code", "codex", "command", "gemini", "opencode"]
+    plain = ["claude-code", "codex", "command", "gemini", "opencode"]
+    assert names == sorted([*plain, "acp", "claude-acp", "codex-acp", "gemini-acp", "opencode-acp"])
 
 
 def test_a_goal_is_planned_shown_and_worked_after_a_yes(person: Person) -> None:

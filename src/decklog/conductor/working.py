@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import commands, overlaps
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, WEATHER, Description
-from decklog.conductor.agents.session import Outcome, Session, Terms
+from decklog.conductor.agents.protocol import READABLE, driven
+from decklog.conductor.agents.session import ASKED, Outcome, Session, Terms, answers_of
 from decklog.conductor.agents.status_words import Wish, wish_of
 from decklog.conductor.brief import brief
 from decklog.conductor.commands import Command, Running
@@ -129,6 +130,7 @@ class Attempt:
     def _spawn(self) -> None:
         agent, folder = self._agent, self._place.folder / "agent"
         folder.mkdir(mode=0o700, exist_ok=True)
+        answers_of(folder).mkdir(mode=0o700, exist_ok=True)
         text = self._brief()
         told = self._place.folder / "brief.md"
         told.write_text(text, encoding="utf-8")
@@ -157,8 +159,12 @@ class Attempt:
             "place": self._place.tree,
         }
         ground = (str(self._site.repository.objects), str(told), *agent.readable)
+        argv = agent.arguments(values)
+        if agent.stream == "acp":
+            answers = answers_of(self._place.folder / "agent")
+            argv, ground = driven(agent, argv, told, answers), (*ground, str(answers), *READABLE)
         return Command(
-            argv=agent.arguments(values),
+            argv=argv,
             mark=self._mark,
             root=self._place.tree,
             folder=self._place.folder / "agent",
@@ -206,6 +212,9 @@ class Attempt:
         if outcome.is_weather:
             self._sit_out(outcome)
             return
+        if outcome.ended_for == ASKED:
+            self._wait_for_person(outcome, kept)
+            return
         if outcome.exit_code == 0:
             self._weather.answered(self._agent)
         blocker, summary = _why_ended(outcome)
@@ -242,6 +251,15 @@ class Attempt:
                 key=self._mark,
             )
         return wish
+
+    def _wait_for_person(self, outcome: Outcome, kept: dict[str, Any]) -> None:
+        """Set the task aside until a person has answered; the next attempt is told of what this one had made."""
+        log = self._site.log
+        with log.transaction():
+            self._claim.park(f"waits for approval {outcome.approval}: what {self._agent.name} may do")
+            if kept["changed"] != self._facts["start"]:
+                inputs = {**self._task.inputs, "earlier": kept["changed"]}
+                log.tasks.edit(self._task.id, reason="work was begun", inputs=inputs)
 
     def _sit_out(self, outcome: Outcome) -> None:
         """Give the task back with no attempt used, until an agent can be started that may work on it."""
