@@ -41,7 +41,7 @@ class Turn:
             case "cost":
                 update("usage_update", used=1, size=2, cost={"amount": given[0], "currency": "USD"})
             case "tokens":
-                self.result["usage"] = {"inputTokens": given[0], "outputTokens": given[1]}
+                self.result["usage"] = {"inputTokens": given[0], "outputTokens": given[1]} if given else None
             case "stop":
                 self.result["stopReason"] = given[0]
             case "error":

@@ -122,20 +122,22 @@ def test_a_task_waits_instead_of_its_agent_and_the_answer_serves_the_next_attemp
     assert len(log.approvals.find(site.run_id)) == 1, "nobody was asked twice"
 
 
-ENDS: dict[str, tuple[list[object], str]] = {
-    "login": (["error", -32000, "Authentication required"], "login"),
-    "quota": (["error", -32603, "rate limit: 429"], "quota"),
-    "refusal": (["stop", "refusal"], "refused"),
-    "context": (["stop", "max_tokens"], "context"),
-    "crash": (["exit", 3], "exit"),
+MENTIONED = [["say", "exceeded retry limit, last status: 429 Too Many Requests"], ["tokens"]]
+ENDS: dict[str, tuple[list[list[object]], str]] = {
+    "login": ([["error", -32000, "Authentication required"]], "login"),
+    "quota": ([["error", -32603, "rate limit: 429"]], "quota"),
+    "a quota that is only mentioned": (MENTIONED, "quota"),
+    "refusal": ([["stop", "refusal"]], "refused"),
+    "context": ([["stop", "max_tokens"]], "context"),
+    "crash": ([["exit", 3]], "exit"),
 }
 
 
 @pytest.mark.parametrize("kind", ENDS)
 def test_a_turn_that_does_not_end_well_is_named_and_weather_costs_no_attempt(log: Decklog, checked: Path, kind: str) -> None:
-    step, name = ENDS[kind]
+    steps, name = ENDS[kind]
     settle(checked, settings().replace("attempts = 2", "attempts = 1"))
-    site = Work(log, checked, piece("triple", GOOD, step)).site()
+    site = Work(log, checked, piece("triple", GOOD, *steps)).site()
     conductor = Conductor(site, on_change=lambda: task_of(site, "triple.w1").reason and conductor.stop())
     conductor.run()
     task = task_of(site, "triple.w1")

@@ -86,7 +86,7 @@ class Driver:
         self._lock = threading.RLock()
         self._waiting: dict[int, Message] = {}
         self._is_cancelled = False
-        self._trouble = ""
+        self._said = ""
         environment = {**os.environ, **asking.variables(os.environ)}
         self._child = subprocess.Popen(order.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         assert self._child.stdin is not None
@@ -145,8 +145,9 @@ class Driver:
             tell("error", text=text[:_SHOWN], status=error.get("code"))
         elif reason != "end_turn":
             tell("error", text=f"the turn ended with {reason}", reason=reason)
-        elif self._trouble:
-            tell("error", text=self._trouble[:_SHOWN])
+        elif "usage" in (result := result_of(message)) and result["usage"] is None:
+            # No model has answered. Some agents only mention why, and call the turn ended as if nothing were.
+            tell("error", text=self._said[:_SHOWN] or "no model has answered")
         else:
             tell("end", reason=reason)
             return 0
@@ -197,7 +198,6 @@ class Driver:
             self._hear_answer(seen.method, seen.asked, message)
         else:
             self._guard.see(message)
-            self._note_trouble(message)
             self._take({"from": AGENT}, message)
             if seen.method == PERMISSION:
                 self._decide(message)
@@ -220,20 +220,11 @@ class Driver:
             own = {"c": "driven", "n": next(self._lines), "cwd": self._root}
             for event in self._wire.events({**own, **facts}, message, None):
                 show(event)
+                self._said = event.text if isinstance(event, Said) else self._said
             update = dict_of(params_of(message).get("update"))
             cost = dict_of(update.get("cost"))
             if message.get("method") == UPDATE and cost.get("currency") == "USD":
                 tell("usage", cost_usd=cost.get("amount"))
-
-    def _note_trouble(self, message: "Message") -> None:
-        """Remember an error that an agent only mentions, and then calls its turn ended as if there were none."""
-        update = dict_of(params_of(message).get("update"))
-        error = dict_of(dict_of(update.get("_meta")).get("codex")).get("error")
-        if error:
-            self._trouble = error if isinstance(error, str) else json.dumps(error)
-        elif update.get("sessionUpdate") == "tool_call":
-            # It was got over.
-            self._trouble = ""
 
     # Permissions
 
