@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,6 +111,9 @@ def _alone(program: Callable[[], object]) -> int:
         try:
             program()
             os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            raise
         finally:
             os._exit(97)
     while (done := os.wait())[0] != child:

@@ -196,6 +196,18 @@ def test_a_second_conductor_leaves_an_agent_alone_that_the_first_has_adopted(sql
         check_whole(log, site, checked)
 
 
+def test_two_conductors_that_start_at_the_same_moment_close_what_a_third_left_once(sqlite_target: str, checked: Path) -> None:
+    with Decklog.open(sqlite_target) as log:
+        Work(log, checked, PIECE).site()
+    assert conducted(sqlite_target, checked, (PIECE,), "place:intended") == -signal.SIGKILL
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, (PIECE,))
+        (seen_by_both,) = log.effects.find(site.run_id, tool="conductor.place")
+        for _ in range(2):
+            site.acts.abandon(seen_by_both)
+        assert log.effects.get(seen_by_both.id).state == "failed"
+
+
 def _steps(given: dict[str, Any]) -> list[list[Any]]:
     steps: list[list[Any]] = json.loads(given["objective"].splitlines()[0].removeprefix("SCRIPT "))
     return steps

@@ -114,6 +114,8 @@ class Recovery:
             return
         try:
             self._keep_and_clean(str(effect.task_id), _fence_of(effect), dict(effect.facts))
+        except Conflict:
+            return  # another conductor of this host is at it
         except Unavailable:
             if not self._site.tips.is_away():
                 raise
