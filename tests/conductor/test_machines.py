@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog
-from decklog.conductor import kill_points, starting
+from decklog.conductor import forking, kill_points, starting
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.results.cleaning import Cleaner
 from decklog.conductor.site import Site
 from tests.conductor.hosts import Host, why_not
-from tests.conductor.plans import SETTINGS, landed, landed_titles, make_checked_repository, piece, states, target_of
+from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, make_checked_repository, piece, states, target_of
 from tests.conductor.repositories import git
 from tests.waiting import wait_until
 
@@ -218,6 +219,26 @@ def test_a_log_in_a_file_is_not_worked_on_by_another_machine(tmp_path: Path, fir
     assert world.b.wait() == 0
     assert "was started on alpha, and its log is a SQLite file, which is for one machine" in said.read_text()
     assert "decklog move" in said.read_text()
+
+
+def test_forks_of_a_shared_run_are_at_the_remote_and_what_is_cleaned_up_goes_from_there_too(
+    tmp_path: Path, first_shared: Path, sqlite_target: str
+) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(first_shared), "remote.git")
+    git(tmp_path, "clone", "-q", "remote.git", "clone")
+    remote, clone = tmp_path / "remote.git", tmp_path / "clone"
+    with Decklog.open(sqlite_target) as log:
+        work = Work(log, clone, PIECE)
+        site = work.site()
+        forked = forking.fork(log, site.run_id, cwd=clone, state=tmp_path / "state")
+        assert git(remote, "rev-parse", forked.target) == site.target_commit()
+        work.run()
+        assert "/tip" in git(remote, "for-each-ref", f"refs/decklog/{site.run_id}")
+        git(clone, "merge", "-q", "--ff-only", site.target)
+        log.runs.finish(site.run_id)
+        gone = Cleaner(log, clone, tmp_path / "state", days=0, is_trial=False, unlanded=False).clean().refs
+        assert (site.target in gone, git(remote, "for-each-ref", f"refs/decklog/{site.run_id}")) == (True, "")
+        assert git(remote, "rev-parse", forked.target)
 
 
 @pytest.mark.skipif(not IS_FULL, reason="a hundred power cuts: DECKLOG_TEST_FULL=1")

@@ -123,6 +123,11 @@ def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
         "agent a is called as 'no-such-agent'",
         "check t is called as 'no-such-check'",
     ]
+    settings.write_text("[run]\nremote = 'nowhere'\n" + settings.read_text())
+    git(person.repository, "commit", "-q", "-a", "-m", "Shared with nobody")
+    assert "this clone has no remote 'nowhere'" in person.call("run", "--check").out
+    git(person.repository, "remote", "add", "nowhere", str(person.repository.parent / "nowhere.git"))
+    assert "remote nowhere can't be reached" in person.call("run", "--check").out
     assert person.call("run", "--check", "--from", "nowhere").code == 1
     assert not (person.repository.parent / "state").exists()
     refused = person.call("run", "--plan", person.plan(piece("it", GOOD)))
