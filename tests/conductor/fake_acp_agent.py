@@ -5,6 +5,7 @@ Besides what that one does it says things, asks leave, tells its cost, and ends 
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -84,6 +85,8 @@ def prompted(text: str, name: str) -> dict:  # type: ignore[type-arg]
 
 
 def main() -> None:
+    # Everything in the place gets the signal; who wants it to stop says so on the wire as well.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     while line := sys.stdin.readline():
         message = json.loads(line)
         match message.get("method"):

@@ -97,7 +97,7 @@ def test_a_person_answers_while_the_agent_waits(log: Decklog, checked: Path, ver
     settle(checked, settings(stall_minutes=0.01))
     site = Work(log, checked, piece("triple", ["shell", f"touch asked; {OPEN}"], GOOD)).site()
     with working(site):
-        wait_until(lambda: log.approvals.find(site.run_id), 20)
+        wait_until(lambda: log.approvals.find(site.run_id))
         (asked,) = log.approvals.find(site.run_id)
         assert "touch asked" in asked.question
         log.approvals.decide(asked.id, verdict, by="ana", digest=asked.subject_digest)  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def test_an_agent_that_is_stopped_is_asked_to_cancel_first(log: Decklog, checked
     settle(checked, settings())
     site = Work(log, checked, piece("triple", ["say", "I wait."], ["shell", "true"], ["until-cancelled"])).site()
     with working(site) as conductor:
-        wait_until(lambda: told(site, "result"), 20)
+        wait_until(lambda: told(site, "result"))
         conductor.stop_now()
     assert task_of(site, "triple.w1").failures == 0
     assert "the turn ended with cancelled" in told(site, "error")
@@ -167,7 +167,7 @@ def test_a_question_and_its_agent_outlive_the_conductor_that_asked(sqlite_target
     with Decklog.open(sqlite_target) as log:
         site = site_of(log, checked, (asking,))
         with working(site):
-            wait_until(lambda: log.approvals.find(site.run_id), 20)
+            wait_until(lambda: log.approvals.find(site.run_id))
             (asked,) = log.approvals.find(site.run_id)
             log.approvals.decide(asked.id, "granted", by="ana", digest=asked.subject_digest)  # type: ignore[arg-type]
         assert landed_titles(site) == ["Piece triple"]
@@ -182,7 +182,7 @@ def test_in_its_sandbox_an_agent_can_not_answer_for_the_person(log: Decklog, che
     forged = "echo '{\"allow\": true}' > ../answers/1.json"
     site = Work(log, checked, piece("triple", ["run", ["sh", "-c", forged]], ["shell", f"touch asked; {OPEN}"], GOOD)).site()
     with working(site):
-        wait_until(lambda: log.approvals.find(site.run_id), 20)
+        wait_until(lambda: log.approvals.find(site.run_id))
         (asked,) = log.approvals.find(site.run_id)
         log.approvals.decide(asked.id, "denied", by="ana", rationale="not here", digest=asked.subject_digest)  # type: ignore[arg-type]
     assert landed_titles(site) == ["Piece triple"]

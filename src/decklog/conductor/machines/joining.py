@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def join(log: "Decklog", run: "Run", facts: "Mapping[str, Any]", repository: "Repository", tips: "Tips") -> None:
     """Make sure that a clone may work on a run, and has what was landed of it; refuse one that can't."""
     _refuse_another_machine(log, run, facts)
-    is_home = str(repository.folder) == run.repo and (run.status.value == "planning" or repository.ref(tips.target) is not None)
+    # The same path may be another clone on another machine; what has a target of the run here is one that works on it.
+    is_known = not tips.is_shared or run.status.value == "planning" or repository.ref(tips.target) is not None
+    is_home = str(repository.folder) == run.repo and is_known
     if is_home:
         return
     if not tips.is_shared:
