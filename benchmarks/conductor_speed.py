@@ -23,7 +23,7 @@ from decklog.conductor import commands, starting
 from decklog.conductor.agents.description import describe
 from decklog.conductor.agents.session import Session, Terms
 from decklog.conductor.commands import Command, Running
-from decklog.conductor.conductor import LEASE_SECONDS, Conductor
+from decklog.conductor.conductor import Conductor
 from decklog.conductor.lane import Lane
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.site import Site
@@ -231,7 +231,7 @@ def restarted(agents: int, tasks: int) -> float:
         with Decklog.open(ground.target) as log:
             there = ground.site(log, tasks // 2)
             begun = time.perf_counter()
-            adopted = Recovery(there, LEASE_SECONDS).take_over()
+            adopted = Recovery(there, there.configuration.lease_seconds).take_over()
             seconds = time.perf_counter() - begun
             assert len(adopted) == agents, len(adopted)
             for claim, fence in adopted:

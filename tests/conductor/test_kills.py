@@ -13,10 +13,11 @@ import pytest
 from decklog import Decklog
 from decklog.conductor import kill_points, starting
 from decklog.conductor.planning import proposal
+from decklog.conductor.recovery import Recovery
 from decklog.conductor.site import Site
 from decklog.tools.shell import process_tree
 from decklog.tools.shell.process_identity import Identity
-from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of
+from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of, task_of
 from tests.conductor.repositories import everything, git, write
 from tests.waiting import wait_until
 
@@ -33,6 +34,11 @@ PIECE = piece("triple", ["append", "calc.py", "\n\ndef triple(a):\n    return a 
 
 def conducted(target: str, folder: Path, pieces: tuple[dict[str, Any], ...], point: str | None, seconds: float = 60.0) -> int:
     """Conduct in a process of its own, which is killed at a point or after a time; give how it ended."""
+    return ended(conducting(target, folder, pieces, point), seconds)
+
+
+def conducting(target: str, folder: Path, pieces: tuple[dict[str, Any], ...], point: str | None = None) -> int:
+    """Begin to conduct in a process of its own; give its number."""
     child = os.fork()
     if child == 0:
         try:
@@ -42,6 +48,11 @@ def conducted(target: str, folder: Path, pieces: tuple[dict[str, Any], ...], poi
             os._exit(0)
         finally:
             os._exit(1)
+    return child
+
+
+def ended(child: int, seconds: float = 60.0) -> int:
+    """Wait for the end of a process, which is killed after a time; give how it ended."""
     end = time.monotonic() + seconds
     while (done := os.waitpid(child, os.WNOHANG))[0] == 0:
         if time.monotonic() > end:
@@ -165,6 +176,36 @@ def test_an_agent_outlives_its_conductor_and_is_adopted_with_its_money(sqlite_ta
         assert landed_titles(site) == ["Piece slow"]
         assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1, "the agent was not started again"
         check_whole(log, site, checked)
+
+
+def test_a_second_conductor_leaves_an_agent_alone_that_the_first_has_adopted(sqlite_target: str, checked: Path) -> None:
+    slow = piece("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(PIECE))
+    with Decklog.open(sqlite_target) as log:
+        site = Work(log, checked, slow).site()
+    assert conducted(sqlite_target, checked, (slow,), "spawn:settled") == -signal.SIGKILL
+    adopter = conducting(sqlite_target, checked, (slow,))
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, (slow,))
+        wait_until(lambda: task_of(site, "slow.w1").fence == 2)
+        assert Recovery(site, 60.0).take_over() == []
+        (tree,) = site.folder.glob("*/tree")
+        (tree / "go").touch()
+        assert ended(adopter) == 0
+        assert landed_titles(site) == ["Piece slow"]
+        assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1, "the agent was not started again"
+        check_whole(log, site, checked)
+
+
+def test_two_conductors_that_start_at_the_same_moment_close_what_a_third_left_once(sqlite_target: str, checked: Path) -> None:
+    with Decklog.open(sqlite_target) as log:
+        Work(log, checked, PIECE).site()
+    assert conducted(sqlite_target, checked, (PIECE,), "place:intended") == -signal.SIGKILL
+    with Decklog.open(sqlite_target) as log:
+        site = site_of(log, checked, (PIECE,))
+        (seen_by_both,) = log.effects.find(site.run_id, tool="conductor.place")
+        for _ in range(2):
+            site.acts.abandon(seen_by_both)
+        assert log.effects.get(seen_by_both.id).state == "failed"
 
 
 def _steps(given: dict[str, Any]) -> list[list[Any]]:

@@ -18,12 +18,13 @@ class Person:
     """Somebody in a repository, with a log and a plan beside it."""
 
     def __init__(self, decklog: Program, repository: Path, target: str) -> None:
-        self._decklog = decklog
+        self.program = decklog
+        self.target = target
         self.repository = repository
         self._settings = {"DECKLOG_DB": target, "XDG_STATE_HOME": str(repository.parent / "state")}
 
     def call(self, *words: str, **variables: str) -> Said:
-        return self._decklog(*words, cwd=self.repository, **self._settings, **variables)
+        return self.program(*words, cwd=self.repository, **self._settings, **variables)
 
     def plan(self, *pieces: dict[str, Any]) -> str:
         path = self.repository.parent / "plan.json"
@@ -74,6 +75,12 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> Non
     (run,) = person.call("runs", "find", "--json").data
     assert person.call("run", "stop", run["id"], "--json").data["status"] == "paused"
     (stopped,) = person.call("journal", "find", run["id"], "--limit", "1", "--json").data
+    git(person.repository.parent, "clone", "-q", str(person.repository), "clone")
+    elsewhere = Person(person.program, person.repository.parent / "clone", person.target)
+    refused = elsewhere.call("run", "work", run["id"])
+    assert (refused.code, f"works on {person.repository}" in refused.err, "can be joined" in refused.err) == (5, True, True), (
+        refused
+    )
     done = person.call("run", "--plan", plan)
     assert (done.code, f"goes on with run {run['id']}" in done.err) == (0, True), done
     # The same from where it was stopped, beside it.
@@ -87,6 +94,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "no commit": (["run", "--plan", "{plan}", "--from", "nowhere"], 3, "there is no commit"),
     "no command": (["run", "wach"], 2, "wach"),
     "no run": (["run", "watch", "run_none"], 3, "run_none"),
+    "nothing to join": (["run", "work", "run_none"], 3, "run_none"),
     "not ours": (["run", "stop", "run_none"], 3, "run_none"),
 }
 
@@ -115,6 +123,11 @@ def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
         "agent a is called as 'no-such-agent'",
         "check t is called as 'no-such-check'",
     ]
+    settings.write_text("[run]\nremote = 'nowhere'\n" + settings.read_text())
+    git(person.repository, "commit", "-q", "-a", "-m", "Shared with nobody")
+    assert "this clone has no remote 'nowhere'" in person.call("run", "--check").out
+    git(person.repository, "remote", "add", "nowhere", str(person.repository.parent / "nowhere.git"))
+    assert "remote nowhere can't be reached" in person.call("run", "--check").out
     assert person.call("run", "--check", "--from", "nowhere").code == 1
     assert not (person.repository.parent / "state").exists()
     refused = person.call("run", "--plan", person.plan(piece("it", GOOD)))
@@ -123,7 +136,8 @@ def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
 
 def test_known_agents_are_listed(person: Person) -> None:
     names = [row["name"] for row in person.call("run", "agents", "--json").data]
-    assert names == ["claude-code", "codex", "command", "gemini", "opencode"]
+    plain = ["claude-code", "codex", "command", "gemini", "opencode"]
+    assert names == sorted([*plain, "acp", "claude-acp", "codex-acp", "gemini-acp", "opencode-acp"])
 
 
 def test_a_goal_is_planned_shown_and_worked_after_a_yes(person: Person) -> None:

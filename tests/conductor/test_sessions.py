@@ -271,7 +271,8 @@ def test_a_command_leaves_out_what_is_not_set() -> None:
     words = claude.arguments({"model": "sonnet", "turns": None, "budget_usd": None})
     assert words[words.index("--model") + 1] == "sonnet"
     assert "--max-turns" not in words
-    assert set(known_names()) == {"claude-code", "codex", "command", "gemini", "opencode"}
+    assert all(describe("it", {"extends": name, "command": ["it"]}) for name in known_names())
+    assert describe("it", {"extends": "claude-acp"}).stream == "acp"
 
 
 def test_a_description_that_is_wrong_is_refused_by_name() -> None:

@@ -20,6 +20,9 @@ NOT_RUN = {
     "event        session     session startup": "an excerpt; tests/agents/real/test_editors.py has such sessions",
     "decklog mcp --http 8420 --token-file ~/.config/decklog-token": "it never ends by itself; tests/mcp/test_http.py runs it",
     "[agents.claude]": "it needs Claude Code itself; tests/agents/real/test_conductor.py runs it",
+    "[agents.careful]": "it needs agents' own programs; tests/agents/real/test_conductor.py runs them",
+    "[run]": "a part of a file; tests/conductor/test_machines.py works with such settings",
+    "first$  decklog run --plan plan.toml": "it needs several machines; tests/conductor/test_machines.py has them",
     "decklog serve": "it serves until it is ended; tests/web/test_serving.py runs it",
     "decklog serve --host 192.0.2.7 --tls-cert cert.pem --tls-key key.pem --password-file ~/.decklog-web": (
         "it serves until it is ended, at an address of its own; tests/web/test_elsewhere.py runs it"

@@ -168,7 +168,8 @@ def test_what_an_editor_asked_for_stays_beside_what_makes_the_agent_ask() -> Non
     assert made is not None
     found = made["params"]["_meta"]
     assert (found["own"], found["claudeCode"]["options"]["tools"]) == (1, ["a"])
-    assert sorted(found["claudeCode"]["options"]) == ["settings", "tools"]
+    assert sorted(found["claudeCode"]["options"]) == ["allowDangerouslySkipPermissions", "settings", "tools"]
+    assert found["claudeCode"]["options"]["allowDangerouslySkipPermissions"] is False
     permissions = found["claudeCode"]["options"]["settings"]["permissions"]
     assert permissions["deny"] == ["WebFetch"]
     assert permissions["ask"][:2] == ["Read", "Bash"]

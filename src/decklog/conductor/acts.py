@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points
-from decklog.errors import StillPending
+from decklog.errors import Conflict, StillPending
 from decklog.tools.calls.tool import Finding
 from decklog.tools.shell.process_identity import Identity
 
@@ -50,10 +50,13 @@ class Acts:
         """Say of a step that nobody will go on with that it came to nothing, unless somebody is at it."""
         if effect.is_settled or self._is_being_done(effect):
             return
-        if effect.state == "unknown":
-            effect = self._log.effects.take_up(effect.id, actor=self._actor, attempts=effect.attempts)
         error: dict[str, object] = {"code": "abandoned", "message": "the conductor died before it was done"}
-        self._log.effects.settle(effect.id, actor=str(effect.actor), error=error)
+        try:
+            if effect.state == "unknown":
+                effect = self._log.effects.take_up(effect.id, actor=self._actor, attempts=effect.attempts)
+            self._log.effects.settle(effect.id, actor=str(effect.actor), error=error)
+        except Conflict:
+            return  # another conductor was faster
 
     def _resolved(self, effect: "Effect", look: Callable[["Effect"], Finding]) -> "Effect":
         """Bring a step that was begun to where it is settled, or ours to do."""

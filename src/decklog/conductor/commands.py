@@ -51,7 +51,7 @@ def start(command: Command) -> None:
         order = launch.Order(
             mark=command.mark,
             argv=held.argv,
-            env={**held.env, **home, **command.env, **passed},
+            env={**held.env, **home, **passed, **command.env},
             cwd_fd=cwd,
             folder=command.folder,
             ground=held.ground,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.lane import Lane
+from decklog.conductor.machines.taking_up import untold
 from decklog.conductor.planning.strategist import PlanningAttempt, go_on_with
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.site import Site
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from decklog.stores.work.claim import Claim
     from decklog.stores.work.task import Task
 
-LEASE_SECONDS = 60.0
 WAIT_SECONDS = 1.0
 SHORTEST_WAIT = 0.05
 # So soon after its time a gate is tried, and whatever nobody told of is looked for, at the latest.
@@ -65,6 +65,7 @@ class Conductor:
         self._bell = _Bell()
         self._room = threading.Semaphore(site.configuration.agents_at_once)
         self._has_money = True
+        self._lease_seconds = site.configuration.lease_seconds
         self._weather = Weather(site)
         self._overlaps = OverlapProbe(site)
         self.trouble: str | None = None
@@ -97,7 +98,8 @@ class Conductor:
     def run(self) -> None:
         """Work until nothing is left that could be claimed, or until told to stop."""
         self._weather.person_came(self._everybody)
-        adopted = Recovery(self._site, LEASE_SECONDS).take_over()
+        recovery = Recovery(self._site, self._lease_seconds)
+        adopted = recovery.take_over()
         lanes = [(WORK, self._work)] * self._site.configuration.agents_at_once
         lanes += [(CHECK, self._check)] * CHECKS_AT_ONCE + [(LAND, self._land), (PLAN, self._plan)]
         with ThreadPoolExecutor(len(adopted) + len(lanes), thread_name_prefix="conductor") as pool:
@@ -110,6 +112,8 @@ class Conductor:
                     self._on_change()
                     self._overlaps.look_again(is_changed=is_changed)
                     self._weather.probe(self._everybody)
+                    if recovery.has_left and not self._site.tips.is_away():
+                        recovery.clean_up()
                     # Many changes at once are told together.
                     self._stopping.wait(SHORTEST_WAIT)
             finally:
@@ -130,7 +134,7 @@ class Conductor:
     def _claim_on(self, role: str, handle: Callable[["Claim"], None]) -> None:
         while not self._stopping.is_set():
             heard = self._bell.rung
-            if role in (PLAN, WORK) and self._is_bad_weather(role):
+            if self._is_remote_away() or (role in (PLAN, WORK) and self._is_bad_weather(role)):
                 continue
             if role == WORK and not self._room.acquire(timeout=WAIT_SECONDS):
                 continue
@@ -157,6 +161,14 @@ class Conductor:
     def _strategists(self) -> "list[Description]":
         return [self._site.configuration.agents[name] for name in self._site.configuration.strategists]
 
+    def _is_remote_away(self) -> bool:
+        """Say whether what is made here could be given to nobody now; wait a while if so, without a claim."""
+        if not self._site.tips.is_away():
+            return False
+        self.trouble = self._site.tips.trouble
+        self._stopping.wait(WAIT_SECONDS)
+        return True
+
     def _is_bad_weather(self, role: str) -> bool:
         """Say whether no agent can be started now; wait a while if so, without a claim."""
         agents = self._strategists if role == PLAN else self._site.configuration.ladder()
@@ -177,7 +189,7 @@ class Conductor:
                 self._site.run_id,
                 worker=self._worker,
                 role=role,
-                lease_seconds=LEASE_SECONDS,
+                lease_seconds=self._lease_seconds,
                 reserve_microdollars=money,
             )
         except BudgetExceeded as problem:
@@ -220,7 +232,9 @@ class Conductor:
         if claim.is_over:
             return
         if isinstance(problem, (Unavailable, OSError)):
-            later = self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
+            # While the remote is away nothing is claimed, and as soon as it is back there is nothing to wait for.
+            is_away = self._site.tips.is_away()
+            later = None if is_away else self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
             claim.release(self.trouble, not_before=later)
         else:
             self._site.stages.unfinished(claim, problem.code, self.trouble)
@@ -236,6 +250,9 @@ class Conductor:
     # Stages
 
     def _work(self, claim: "Claim") -> None:
+        if (left := untold(self._site, claim.task)) is not None:
+            self._attempt(claim, fence=left.fence).go_on_from(left)
+            return
         agents = self._site.configuration.agents_for(claim.task)
         agent = self._weather.chosen(agents)
         if agent is None:
@@ -254,6 +271,7 @@ class Conductor:
 
     def _check(self, claim: "Claim") -> None:
         task, site, ender = claim.task, self._site, self._ender(claim)
+        site.tips.bring([task.inputs["base"], task.inputs["tip"]])
         found = site.examined(task, str(task.inputs["base"]), str(task.inputs["tip"]), ender)
         denied = site.stages.was_denied(task)
         if ender() is not None:

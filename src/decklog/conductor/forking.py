@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decklog.conductor import starting
-from decklog.conductor.git.repository import HOME, Repository, ref_part
+from decklog.conductor.machines.tips import home_of, tips_of
 from decklog.conductor.stages import LAND, all_tasks
 from decklog.errors import Conflict, NotFound
 
@@ -45,7 +45,8 @@ def fork(
         if limit is not None:
             log.budgets.set("run", scope_id=made.id, limit_microdollars=limit)  # type: ignore[arg-type]
         # Inside of the transaction: a fork that is on record has its commits.
-        site.repository.set_refs(_refs(log, made, site.repository))
+        site.repository.set_refs(_refs(log, made, site))
+        tips_of(site.repository, made.id, site.remote).publish(home_of(made.id), lambda: "a fork needs the remote")
     return starting.resume(log, made.id, cwd=cwd, state=state)
 
 
@@ -85,18 +86,20 @@ def _open_steps(log: "Decklog", run_id: str) -> "Iterator[Effect]":
             return
 
 
-def _refs(log: "Decklog", made: "Run", repository: Repository) -> dict[str, str]:
+def _refs(log: "Decklog", made: "Run", site: "Site") -> dict[str, str]:
     """Name the refs of a fork: its target, and what its open tasks go on from, so that the first run's may go."""
     tasks = list(all_tasks(log, made.id))
     landed = [str(task.result["commit"]) for task in tasks if task.role == LAND and isinstance(task.result, dict)]
     still_open = [task.inputs for task in tasks if task.state not in ("done", "abandoned")]
     named = dict.fromkeys(str(inputs[name]) for inputs in still_open for name in _NAMED if inputs.get(name))
+    repository = site.repository
+    site.tips.bring((*landed, *named))
     for commit in (*landed, *named):
         if repository.resolve(commit) is None:
             raise NotFound(
                 f"commit {commit[:12]}, which the run had at that entry, is gone", hint="Name a later entry with --at."
             )
-    home = f"{HOME}/{ref_part(made.id)}"
+    home = home_of(made.id)
     first = starting.first_commit(made)
     target = repository.newest(landed) if landed else first
     return {f"{home}/target": target, **{f"{home}/from/{number}": commit for number, commit in enumerate(named, 1)}}

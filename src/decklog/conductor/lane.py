@@ -1,6 +1,6 @@
 """The merge lane: one candidate after the other, examined as it will be, and the target moved to exactly that commit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from decklog.conductor import kill_points
@@ -45,13 +45,14 @@ class Lane:
         """Try to land a piece on the target as it is now; say whether that settled it."""
         task = claim.task
         target, tip = self._site.target_commit(), str(task.inputs["tip"])
+        self._site.tips.bring([tip])
         merged = self._repository.merge(target, tip)
         if merged.conflicts:
             text = "it does not merge with what has landed since"
             self._site.stages.rework(claim, target, [{"kind": "conflict", "text": text, "paths": list(merged.conflicts)}])
             return True
         if merged.tree == self._repository.tree(target):
-            self._site.stages.landed(claim, target, merged.tree)
+            self._say_landed(claim, target)
             return True
         candidate = self._candidate(task, merged.tree, target)
         return self._decided(claim, target, candidate) or self._advanced(claim, target, candidate)
@@ -88,14 +89,19 @@ class Lane:
         return True
 
     def _has_landed(self, claim: "Claim", commit: str) -> None:
-        files = [one.path for one in changes(self._repository, f"{commit}^", commit)]
+        self._say_landed(claim, commit, [one.path for one in changes(self._repository, f"{commit}^", commit)])
+
+    def _say_landed(self, claim: "Claim", commit: str, files: Sequence[str] = ()) -> None:
+        """Say that a piece is in the target, and of what others began to land of it that it came to nothing."""
+        for effect in self._site.log.effects.find(self._site.run_id, tool="conductor.advance", task_id=claim.task.id, limit=100):
+            self._site.acts.abandon(effect)
         self._site.stages.landed(claim, commit, self._repository.tree(commit), files)
 
     def _advance(self, step: str, task_id: str, candidate: str, old: str) -> bool:
         facts: dict[str, object] = {"candidate": candidate, "old": old}
 
         def swap() -> bool:
-            return self._repository.swap_ref(self._site.target, candidate, old)
+            return self._site.tips.advance(candidate, old)
 
         moved: bool = self._site.acts.perform(
             step, swap, lambda _: Finding(self._is_in(candidate), True), task_id=task_id, facts=facts
@@ -103,7 +109,9 @@ class Lane:
         return moved
 
     def _is_in(self, candidate: str) -> bool:
-        return self._repository.is_ancestor(candidate, self._site.target_commit())
+        target = self._site.target_commit()
+        # Another host's that never came to the target need not be here.
+        return self._repository.has(candidate) and self._repository.is_ancestor(candidate, target)
 
     def _landed_before(self, task: "Task") -> str | None:
         """Find the commit as which a piece was landed by somebody who then died; none is null."""

@@ -4,7 +4,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from decklog.conductor.git.repository import Repository, starting_commit
+from decklog.conductor.git.remote import Remote
+from decklog.conductor.git.repository import HOME, Repository, starting_commit
 from decklog.conductor.settings import configuration
 from decklog.errors import DecklogError
 from decklog.tools.sandbox.sandbox import Sandbox
@@ -17,6 +18,10 @@ def problems(cwd: Path, commit: str) -> list[str]:
             repository = Repository.find(cwd, Path(state))
             settings = configuration.read(repository, starting_commit(repository, commit, cwd=cwd))
             Sandbox(kind=settings.sandbox).settled()
+            if settings.remote is not None:
+                remote = Remote(repository, settings.remote)
+                remote.check()
+                remote.refs(HOME)
         except DecklogError as problem:
             return [" ".join(part for part in (problem.message + ".", problem.hint) if part)]
     wanted = {f"agent {name}": str(settings.agents[name].command[0]) for name in settings.workers}

@@ -10,7 +10,7 @@ from decklog.conductor.git import keeping, places
 from decklog.conductor.git.places import place_of
 from decklog.conductor.site import Site
 from decklog.conductor.stages import PLAN, WORK
-from decklog.errors import Conflict
+from decklog.errors import Conflict, Unavailable
 from decklog.tools.calls.tool import Finding
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ class Recovery:
     def __init__(self, site: Site, lease_seconds: float) -> None:
         self._site = site
         self._log = site.log
-        self._holders = site.holders
         self._lease_seconds = lease_seconds
+        # Whether something waits for a remote that is away.
+        self.has_left = False
 
     def take_over(self) -> list[tuple["Claim", int]]:
         """Adopt agents that run or ended unseen, each with the fence of its place; give everything else back."""
@@ -39,18 +40,18 @@ class Recovery:
                 self._give_back(task)
             elif (claim := self._claimed(task, fence)) is not None:
                 adopted.append((claim, fence))
-        self._clean_up({(claim.task.id, fence) for claim, fence in adopted})
+        self.clean_up()
         self._drop_checks()
         return adopted
 
     def pin_all(self) -> None:
         """Keep what is left in the places of a run that is over, and end what still runs there."""
-        self._clean_up(set())
+        self.clean_up()
         self._drop_checks()
 
     def _of_the_dead(self) -> list["Task"]:
         running = self._log.tasks.find(self._site.run_id, state="running", limit=_PAGE)  # type: ignore[arg-type]
-        return [task for task in running if self._holders.is_dead(task.worker)]
+        return [task for task in running if self._site.host.is_dead(task.worker)]
 
     def _with_agent(self, task: "Task") -> int | None:
         """Give the fence of the place in which an agent of a task was started; none is null."""
@@ -90,23 +91,48 @@ class Recovery:
 
     # What is left of attempts that nobody goes on with
 
-    def _clean_up(self, adopted: set[tuple[str, int]]) -> None:
-        held = {task.id: task.fence for task in self._log.tasks.find(self._site.run_id, state="running", limit=_PAGE)}  # type: ignore[arg-type]
-        for effect in self._effects("conductor.place"):
-            task_id, fence = str(effect.task_id), _fence_of(effect)
-            is_used = (task_id, fence) in adopted or held.get(task_id) == fence
-            if not is_used and not self._is_cleaned(task_id, fence):
-                self._keep_and_clean(task_id, fence, dict(effect.facts))
+    def clean_up(self) -> None:
+        """Keep and remove the places of this host in which nobody works, and close what was begun for an attempt that is over.
+
+        Where the remote is away, what is left stays where it is for now: see `has_left`.
+        """
+        places = list(self._effects("conductor.place"))
+        newest = dict(sorted((str(effect.task_id), _fence_of(effect)) for effect in places))
+        self.has_left = False
+        for effect in places:
+            # A place of another host is there, and that host's to keep: nobody else can look into it.
+            if effect.facts.get("host") == self._site.host.id and not self._is_cleaned(str(effect.task_id), _fence_of(effect)):
+                self._clean_up_place(effect, newest)
         # What was begun for an attempt that is over came to nothing; the next attempt has its own.
         for tool, state in product(("place", "spawn"), ("intended", "unknown")):
             for effect in self._effects(f"conductor.{tool}", state=state):
-                if (effect.task_id, _fence_of(effect)) not in adopted and held.get(str(effect.task_id)) != _fence_of(effect):
+                if not self._is_in_use(effect, newest):
                     self._site.acts.abandon(effect)
+
+    def _clean_up_place(self, effect: "Effect", newest: dict[str, int]) -> None:
+        if self._is_in_use(effect, newest):
+            return
+        try:
+            self._keep_and_clean(str(effect.task_id), _fence_of(effect), dict(effect.facts))
+        except Conflict:
+            return  # another conductor of this host is at it
+        except Unavailable:
+            if not self._site.tips.is_away():
+                raise
+            self.has_left = True
+
+    def _is_in_use(self, effect: "Effect", newest: dict[str, int]) -> bool:
+        """Say whether somebody may work in a place: whoever has its task is in the newest, also with an agent that was adopted.
+
+        Asked anew each time, since others claim meanwhile.
+        """
+        is_newest = _fence_of(effect) >= newest.get(str(effect.task_id), 0)
+        return is_newest and self._log.tasks.get(str(effect.task_id)).state == "running"
 
     def _drop_checks(self) -> None:
         """Remove the folders of checks that died with their conductor: whoever claims the task runs them again."""
         for folder in self._site.checks_folder.glob("*"):
-            if self._holders.is_dead(folder.name):
+            if self._site.host.is_dead(folder.name):
                 for check in folder.iterdir():
                     commands.end(check.name)
                 places.remove_folder(folder)
@@ -118,7 +144,9 @@ class Recovery:
         if place.is_made:
 
             def keep() -> dict[str, object]:
-                return keeping.keep(site.repository, place, facts["start"], site.person, facts["at"]).as_dict()
+                found = keeping.keep(site.repository, place, facts["start"], site.person, facts["at"])
+                site.tips.publish(place.refs, lambda: "nobody waits for it")
+                return found.as_dict()
 
             site.acts.perform(f"keep:{task_id}:{fence}", keep, lambda _: Finding(False), task_id=task_id)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from decklog.conductor.acts import Acts
 from decklog.conductor.checks.examination import Examination, Examiner
 from decklog.conductor.checks.running import Runner
-from decklog.conductor.git.repository import HOME, Person, Repository, ref_part
-from decklog.conductor.holders import Holders
+from decklog.conductor.git.repository import Person, Repository, ref_part
+from decklog.conductor.machines.host import Host
+from decklog.conductor.machines.tips import Tips, tips_of
 from decklog.conductor.settings.configuration import Configuration
 from decklog.conductor.stages import Stages
 
@@ -31,7 +32,7 @@ class Reviewer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where a run is worked on."""
+    """Where a run is worked on. `remote` is the one through which its tips travel, if there is one."""
 
     log: "Decklog"
     run_id: str
@@ -39,11 +40,17 @@ class Site:
     configuration: Configuration
     person: Person
     reviewer: Reviewer | None = None
+    remote: str | None = None
+
+    @cached_property
+    def tips(self) -> Tips:
+        """The refs of the run, here and at the remote that its hosts share."""
+        return tips_of(self.repository, self.run_id, self.remote)
 
     @property
     def target(self) -> str:
         """The ref that holds what has landed."""
-        return f"{HOME}/{ref_part(self.run_id)}/target"
+        return self.tips.target
 
     @property
     def folder(self) -> Path:
@@ -56,11 +63,12 @@ class Site:
     @cached_property
     def holder(self) -> str:
         """The name under which this process claims tasks and keeps folders."""
-        return self.holders.enter()
+        return self.host.enter()
 
-    @property
-    def holders(self) -> Holders:
-        return Holders(self.repository.state)
+    @cached_property
+    def host(self) -> Host:
+        """This clone on this machine, among those that work on the run."""
+        return Host(self.repository.state)
 
     @property
     def checks_folder(self) -> Path:
@@ -77,9 +85,7 @@ class Site:
 
     def target_commit(self) -> str:
         """Give the commit that the target is at."""
-        found = self.repository.ref(self.target)
-        assert found is not None, f"{self.target} is gone"
-        return found
+        return self.tips.target_commit()
 
     def runner(self, wanted_end: "Callable[[], str | None]") -> Runner:
         """Give what runs checks."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points, ladder
-from decklog.errors import NotFound
+from decklog.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
@@ -368,9 +368,16 @@ class Stages:
         for task in (*waiting, *blocked):
             question = questions.get((task.id, task.state == "blocked"))
             if question is not None and question.state != "open":
-                answered += 1
-                self._resume(task, is_yes=question.state == "granted")
+                answered += self._has_resumed(task, is_yes=question.state == "granted")
         return answered
+
+    def _has_resumed(self, task: "Task", *, is_yes: bool) -> bool:
+        """Let a task go on, unless another conductor was faster."""
+        try:
+            self._resume(task, is_yes=is_yes)
+        except Conflict:
+            return False
+        return True
 
     def _resume(self, task: "Task", *, is_yes: bool) -> None:
         """Let a task go on from what a person said. A no to a question of a check is told to the next round."""

@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decklog.conductor.checks.examination import Examiner, refuse_red_base
+from decklog.conductor.git.remote import Remote
 from decklog.conductor.git.repository import Repository, starting_commit
+from decklog.conductor.machines.host import machine
+from decklog.conductor.machines.joining import join
+from decklog.conductor.machines.tips import tips_of
 from decklog.conductor.settings import configuration, plan
 from decklog.conductor.settings.plan import Plan
 from decklog.conductor.site import Site
@@ -60,14 +64,25 @@ def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str
     check_agents(settings)
     if wanted.plan is None and not settings.strategists:
         raise Invalid("nobody plans here: [roles] strategist is empty", hint="Give a plan: decklog run --plan plan.toml")
+    if settings.remote is not None:
+        Remote(repository, settings.remote).check()
     run = log.runs.start(
         plan.checked_goal(wanted.goal),
         key=f"{key}:{len(earlier) + 1}",
         status="planning",  # type: ignore[arg-type]
         repo=str(repository.folder),
-        metadata={"conductor": {"commit": first, "configuration": settings.digest, "known_red": list(wanted.known_red)}},
+        metadata={
+            "conductor": {
+                "commit": first,
+                "configuration": settings.digest,
+                "known_red": list(wanted.known_red),
+                "remote": settings.remote,
+                "machine": machine(),
+                "host_name": os.uname().nodename,
+            }
+        },
     )
-    site = Site(log=log, run_id=run.id, repository=repository, configuration=settings, person=repository.person())
+    site = _site(log, run.id, repository, settings, settings.remote)
     return _prepared(site, wanted, first, say)
 
 
@@ -80,8 +95,7 @@ def _prepared(site: Site, wanted: Wanted, first: str, say: Callable[[str], None]
     except Conflict as problem:
         site.log.runs.finish(site.run_id, status="failed", summary=problem.message)  # type: ignore[arg-type]
         raise
-    if site.repository.ref(site.target) is None:
-        site.repository.set_refs({site.target: first})
+    site.tips.begin(first)
     with site.log.transaction():
         if site.configuration.run_microdollars is not None:
             limit = site.configuration.run_microdollars
@@ -111,26 +125,31 @@ def _refuse_green(site: Site, commit: str) -> None:
         raise Conflict(f"{green[0]} is not red on commit {commit[:12]}", hint="Leave it out of --from-red.", tests=green)
 
 
-def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
-    """Find a run again that was started in this repository, and let one go on that was stopped."""
-    site = found(log, run_id, cwd=cwd, state=state)
+def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> Site:
+    """Find a run again that was started in this clone, or join another's, and let one go on that was stopped."""
+    site = found(log, run_id, cwd=cwd, state=state, remote=remote)
     if log.runs.get(run_id).status.value == "paused":
         log.runs.update(run_id, status="active")  # type: ignore[arg-type]
     return site
 
 
-def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path) -> Site:
-    """Find a run that was started in this repository, and leave it as it is."""
+def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> Site:
+    """Find a run that was started in this clone, or in another that shares a remote with it, and leave it as it is."""
     run = log.runs.get(run_id)
     facts = run.metadata.get("conductor")
     if not isinstance(facts, dict):
         raise NotFound(f"run {run_id} was not started by decklog run", hint="Start one: decklog run --plan plan.toml")
     repository = Repository.find(cwd, state)
-    if str(repository.folder) != run.repo:
-        raise Conflict(f"run {run_id} works on {run.repo}", hint=f"Go there: cd {run.repo}", repo=run.repo)
+    shared = remote or facts.get("remote")
+    join(log, run, facts, repository, tips_of(repository, run.id, shared))
     known_red = frozenset(facts.get("known_red", ()))
     settings = replace(configuration.read(repository, str(facts["commit"])), known_red=known_red)
-    return Site(log=log, run_id=run.id, repository=repository, configuration=settings, person=repository.person())
+    return _site(log, run.id, repository, settings, shared)
+
+
+def _site(log: "Decklog", run_id: str, repository: Repository, settings: configuration.Configuration, remote: str | None) -> Site:
+    person = repository.person()
+    return Site(log=log, run_id=run_id, repository=repository, configuration=settings, person=person, remote=remote)
 
 
 def newest(log: "Decklog", *, cwd: Path, state: Path) -> str:

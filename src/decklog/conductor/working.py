@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import commands, overlaps
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, WEATHER, Description
-from decklog.conductor.agents.session import Outcome, Session, Terms
+from decklog.conductor.agents.protocol import READABLE, driven
+from decklog.conductor.agents.session import ASKED, Outcome, Session, Terms, answers_of
 from decklog.conductor.agents.status_words import Wish, wish_of
 from decklog.conductor.brief import brief
 from decklog.conductor.commands import Command, Running
@@ -15,6 +16,7 @@ from decklog.conductor.git import keeping, places
 from decklog.conductor.git.changes import faults
 from decklog.conductor.git.places import Place, place_of
 from decklog.conductor.ladder import rung_of
+from decklog.conductor.machines.taking_up import Untold
 from decklog.conductor.site import Site
 from decklog.conductor.weather import Weather
 from decklog.errors import Invalid, Unavailable
@@ -59,8 +61,18 @@ class Attempt:
         """Take the task through its stage."""
         self._make_place()
         outcome = self._run_agent()
-        self._hand_over(outcome, self._keep())
+        self._hand_over(outcome, self._keep(outcome))
         self._clean()
+
+    def go_on_from(self, left: Untold) -> None:
+        """Hand on what an attempt left that was kept by somebody who then died, as if its end had been seen here."""
+        known = self._site.log.effects.known(self._site.run_id, f"place:{self._task.id}:{self._fence}")
+        assert known is not None, "what is kept was a place"
+        self._facts = dict(known.facts)
+        self._site.tips.bring([left.kept[name] for name in ("tip", "changed", "folder")])
+        self._hand_over(left.outcome, dict(left.kept))
+        if self._facts["host"] == self._site.host.id and self._place.folder.exists():
+            self._clean()
 
     def _step(self, name: str, act: Callable[[], Any], look: Callable[[Any], Finding], **facts: object) -> Any:
         step = f"{name}:{self._task.id}:{self._fence}"
@@ -72,8 +84,9 @@ class Attempt:
         target = self._site.target_commit()
         inputs = self._task.inputs
         base, start = str(inputs.get("base") or target), str(inputs.get("start") or target)
+        self._site.tips.bring([base, start, inputs.get("earlier")])
         at = int(self._site.log.clock.now().timestamp())
-        self._facts = {"base": base, "start": start, "at": at, "agent": self._agent.name}
+        self._facts = {"base": base, "start": start, "at": at, "agent": self._agent.name, "host": self._site.host.id}
         known = self._site.log.effects.known(self._site.run_id, f"place:{self._task.id}:{self._fence}")
         if known is not None:
             self._facts = dict(known.facts)
@@ -117,6 +130,7 @@ class Attempt:
     def _spawn(self) -> None:
         agent, folder = self._agent, self._place.folder / "agent"
         folder.mkdir(mode=0o700, exist_ok=True)
+        answers_of(folder).mkdir(mode=0o700, exist_ok=True)
         text = self._brief()
         told = self._place.folder / "brief.md"
         told.write_text(text, encoding="utf-8")
@@ -145,8 +159,12 @@ class Attempt:
             "place": self._place.tree,
         }
         ground = (str(self._site.repository.objects), str(told), *agent.readable)
+        argv = agent.arguments(values)
+        if agent.stream == "acp":
+            answers = answers_of(self._place.folder / "agent")
+            argv, ground = driven(agent, argv, told, answers), (*ground, str(answers), *READABLE)
         return Command(
-            argv=agent.arguments(values),
+            argv=argv,
             mark=self._mark,
             root=self._place.tree,
             folder=self._place.folder / "agent",
@@ -168,14 +186,18 @@ class Attempt:
 
     # What it left
 
-    def _keep(self) -> dict[str, Any]:
+    def _keep(self, outcome: Outcome) -> dict[str, Any]:
         start, at = str(self._facts["start"]), int(self._facts["at"])
 
         def keep() -> dict[str, object]:
-            return keeping.keep(self._site.repository, self._place, start, self._site.person, at).as_dict()
+            kept = keeping.keep(self._site.repository, self._place, start, self._site.person, at)
+            # Before the log is told: whoever reads of it there must be able to have it.
+            self._site.tips.publish(self._place.refs, self._wanted_end)
+            return kept.as_dict()
 
         # Keeping again gives the same refs: there is nothing to find out.
-        kept: dict[str, Any] = self._step("keep", keep, lambda _: Finding(False), refs=self._place.refs)
+        facts = {"refs": self._place.refs, "outcome": outcome.as_dict()}
+        kept: dict[str, Any] = self._step("keep", keep, lambda _: Finding(False), **facts)
         return kept
 
     def _clean(self) -> None:
@@ -189,6 +211,9 @@ class Attempt:
     def _hand_over(self, outcome: Outcome, kept: dict[str, Any]) -> None:
         if outcome.is_weather:
             self._sit_out(outcome)
+            return
+        if outcome.ended_for == ASKED:
+            self._wait_for_person(outcome, kept)
             return
         if outcome.exit_code == 0:
             self._weather.answered(self._agent)
@@ -226,6 +251,15 @@ class Attempt:
                 key=self._mark,
             )
         return wish
+
+    def _wait_for_person(self, outcome: Outcome, kept: dict[str, Any]) -> None:
+        """Set the task aside until a person has answered; the next attempt is told of what this one had made."""
+        log = self._site.log
+        with log.transaction():
+            self._claim.park(f"waits for approval {outcome.approval}: what {self._agent.name} may do")
+            if kept["changed"] != self._facts["start"]:
+                inputs = {**self._task.inputs, "earlier": kept["changed"]}
+                log.tasks.edit(self._task.id, reason="work was begun", inputs=inputs)
 
     def _sit_out(self, outcome: Outcome) -> None:
         """Give the task back with no attempt used, until an agent can be started that may work on it."""

@@ -14,7 +14,7 @@ from decklog.agents.acp.messages import (
     params_of,
     refusal,
 )
-from decklog.guard.judging import held_command, reading, writing
+from decklog.guard.judging import decided, held_command, reading, writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Command = str | list[str]
 
 _MOST_CALLS = 1000
+# What changes nothing by itself.
+_HARMLESS = frozenset(["read", "search", "think", "switch_mode"])
 
 
 class Guard:
@@ -53,6 +55,19 @@ class Guard:
         """Say why a request is held; None when nothing is asked for, or a person may decide."""
         reasons = (held_command(command, root, cwd or root) for command, cwd in self._commands(message))
         return next((reason for reason in reasons if reason), None)
+
+    def decision(self, request: "Message", root: str) -> tuple[str, str]:
+        """Say what the policy decides of a request for a permission, and why; of what it can't judge a person is to be asked."""
+        decisions = dict(decided(command, root, cwd or root) for command, cwd in self._commands(request))
+        worst = next((one for one in ("deny", "ask", "allow") if one in decisions), None)
+        if worst is not None:
+            return worst, decisions[worst]
+        kind = self.call(request).get("kind")
+        return ("allow", "") if kind in _HARMLESS else ("ask", "what it does is not known")
+
+    def call(self, request: "Message") -> "tool_calls.Call":
+        """Give all that is known of the call that a permission is asked for."""
+        return self._take(str(params_of(request).get("sessionId")), call_of(request))
 
     def _commands(self, message: "Message") -> "Iterator[tuple[Command, str | None]]":
         """Give what a request would do, as commands: those that it runs, and those that would do the same to its files."""

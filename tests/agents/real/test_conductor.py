@@ -12,6 +12,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.site import Site
 from tests.agents.fake_model import FakeModel, Step, Use
+from tests.agents.real.editors import CLAUDE_ADAPTER, CODEX_ADAPTER, NODE
 from tests.agents.real.programs import CLAUDE, CODEX, needs
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, make_checked_repository, settle, states, task_of
 from tests.conductor.test_kills import conducted
@@ -29,6 +30,8 @@ class Ground:
     folder: Path
     model: FakeModel
     target: str
+    # So often the program asks again for what it was refused, the first time counted.
+    tries: int = 2
 
     def work(self) -> Site:
         with Decklog.open(self.target) as log:
@@ -57,7 +60,30 @@ def claude_settings(model: FakeModel, _home: Path) -> str:
     return _settings("claude-code", {**env, "CLAUDE_CODE_MAX_RETRIES": "1"})
 
 
+def claude_by_adapter(model: FakeModel, home: Path) -> str:
+    command = [str(NODE), str(CLAUDE_ADAPTER)]
+    plain = claude_settings(model, home).replace('"claude-code"', '"claude-acp"')
+    return plain.replace("probe = []", f"probe = []\ncommand = {json.dumps(command)}")
+
+
+def codex_by_adapter(model: FakeModel, home: Path) -> str:
+    _configure_codex(model, home)
+    command = [str(NODE), str(CODEX_ADAPTER)]
+    return _settings("codex-acp", _codex_environment(home), f"command = {json.dumps(command)}\n")
+
+
 def codex_settings(model: FakeModel, home: Path) -> str:
+    _configure_codex(model, home)
+    # Its own sandbox needs rights that a container may not have; what holds it in is ours.
+    command = ["codex", "exec", "--json", "--sandbox", "danger-full-access", "-"]
+    return _settings("codex", _codex_environment(home), f"command = {json.dumps(command)}\n")
+
+
+def _codex_environment(home: Path) -> dict[str, str]:
+    return {"CODEX_HOME": str(home / ".codex"), "FAKE_KEY": "dummy"}
+
+
+def _configure_codex(model: FakeModel, home: Path) -> None:
     folder = home / ".codex"
     folder.mkdir()
     provider = f'name = "fake"\nbase_url = "{model.address}/v1"\nwire_api = "responses"\nenv_key = "FAKE_KEY"'
@@ -65,9 +91,6 @@ def codex_settings(model: FakeModel, home: Path) -> str:
         f'model = "gpt-5.5"\nmodel_provider = "fake"\n[model_providers.fake]\n{provider}\nrequest_max_retries = 1\n'
         "stream_max_retries = 1\n[analytics]\nenabled = false\n"
     )
-    # Its own sandbox needs rights that a container may not have; what holds it in is ours.
-    command = ["codex", "exec", "--json", "--sandbox", "danger-full-access", "-"]
-    return _settings("codex", {"CODEX_HOME": str(folder), "FAKE_KEY": "dummy"}, f"command = {json.dumps(command)}\n")
 
 
 def _settings(program: str, env: dict[str, str], more: str = "") -> str:
@@ -77,9 +100,12 @@ def _settings(program: str, env: dict[str, str], more: str = "") -> str:
     return SETTINGS + own
 
 
+WRITE, APPLY = Use("Write", {"file_path": "triple.py", "content": TEXT}), Use("apply_patch", {"input": PATCH})
 PROGRAMS = {
-    "claude": (CLAUDE, claude_settings, Use("Write", {"file_path": "triple.py", "content": TEXT})),
-    "codex": (CODEX, codex_settings, Use("apply_patch", {"input": PATCH})),
+    "claude": (CLAUDE, claude_settings, WRITE),
+    "codex": (CODEX, codex_settings, APPLY),
+    "claude-acp": (CLAUDE_ADAPTER, claude_by_adapter, WRITE),
+    "codex-acp": (CODEX_ADAPTER, codex_by_adapter, APPLY),
 }
 
 
@@ -95,7 +121,7 @@ def ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     with FakeModel({"work": steps, "slow": slow}) as model:
         folder = make_checked_repository(tmp_path / "repository")
         settle(folder, settings(model, home))
-        yield Ground(folder, model, str(tmp_path / "decklog.db"))
+        yield Ground(folder, model, str(tmp_path / "decklog.db"), tries=1 if program == CODEX_ADAPTER else 2)
 
 
 def test_a_piece_lands(ground: Ground) -> None:
@@ -103,7 +129,7 @@ def test_a_piece_lands(ground: Ground) -> None:
 
 
 def test_a_quota_costs_no_attempt(ground: Ground) -> None:
-    ground.model.troubles += [429] * 2
+    ground.model.troubles += [429] * ground.tries
     ground.check_landed(ground.work())
     with Decklog.open(ground.target) as log:
         assert [gate.state for gate in log.gates.find()] in ([], ["open"])

@@ -46,6 +46,8 @@ def made_to_ask(program: str, message: "Message") -> "Message | None":
     meta = dict_of(params.get("_meta"))
     claude = dict_of(meta.get("claudeCode"))
     options = {name: value for name, value in dict_of(claude.get("options")).items() if name not in _CLAUDE_ALLOWED}
+    # Left out, it would offer a mode in which nothing is asked.
+    options["allowDangerouslySkipPermissions"] = False
     settings = dict_of(options.get("settings"))
     permissions = dict_of(settings.get("permissions"))
     given = permissions.get("ask")

@@ -11,13 +11,16 @@ from typing import Any
 from decklog.errors import Invalid, NotFound
 
 PROMPTS = ("stdin", "argument", "file")
-STREAMS = ("jsonl", "none")
+# Of the last, the lines are those of the Agent Client Protocol.
+STREAMS = ("jsonl", "none", "acp")
+PERMISSIONS = ("person", "allow", "deny")
 COMMITS = ("conductor", "agent")
-KINDS = ("start", "text", "tool", "result", "usage", "end", "error")
+KINDS = ("start", "text", "tool", "result", "usage", "note", "ask", "end", "error")
 # What is nobody's fault, and costs no attempt.
 WEATHER = ("quota", "login", "overload")
 CLASSES = (*WEATHER, "context", "refused", "budget")
 LONGEST_ARGUMENT = 100 * 1024
+_WORDS = {"prompt": PROMPTS, "stream": STREAMS, "commits": COMMITS, "permissions": PERMISSIONS}
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class Description:
     turns: int | None = None
     minutes: float = 45.0
     stall_minutes: float | None = None
+    permissions: str = "person"
+    ask_minutes: float = 10.0
     events: tuple[EventRule, ...] = ()
     errors: tuple[ErrorRule, ...] = ()
 
@@ -101,13 +106,19 @@ def known_program(name: str) -> str:
     return str(command[0]) if command else ""
 
 
+def _whole(name: str) -> dict[str, Any]:
+    """Give a known description with those that it extends."""
+    table = _tables()[name]
+    return {**(_whole(table["extends"]) if "extends" in table else {}), **table}
+
+
 def describe(name: str, table: Mapping[str, Any]) -> Description:
     """Read the description of an agent; what it extends comes first. Refuse what is not known, naming it."""
     base = table.get("extends", "command")
     if base not in _tables():
         raise NotFound(f"agent {name} extends {base!r}, which is not known", hint=f"Use one of {', '.join(known_names())}.")
-    given = {key: value for key, value in table.items() if key != "extends"}
-    whole = {**_tables()[base], **given}
+    whole = {**_whole(base), **table}
+    whole.pop("extends", None)
     names = {one.name for one in fields(Description)} - {"name"}
     for key in whole:
         if key not in names:
@@ -119,7 +130,7 @@ def describe(name: str, table: Mapping[str, Any]) -> Description:
 
 
 def _checked(name: str, table: Mapping[str, Any]) -> Description:
-    for key, words in (("prompt", PROMPTS), ("stream", STREAMS), ("commits", COMMITS)):
+    for key, words in _WORDS.items():
         if key in table and table[key] not in words:
             raise Invalid(f"agent {name}: {key} is {table[key]!r}", hint=f"Use one of {', '.join(words)}.", field=key)
     for key in ("command", "untrusted", "pass_env", "readable", "writable", "probe"):

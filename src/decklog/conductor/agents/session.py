@@ -2,12 +2,14 @@
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.description import WEATHER, Description
+from decklog.conductor.agents.questions import Questions
 from decklog.conductor.agents.reset_times import stated
 from decklog.conductor.agents.stream import Event, Follower, Reader
 from decklog.conductor.commands import Running
@@ -20,6 +22,8 @@ KINDLY = [(int(signal.SIGINT), 2.0), (int(signal.SIGTERM), 2.0), (int(signal.SIG
 # Its end wakes whoever waits; what it says, and what is wished of it, is looked at this often.
 SHORTEST_WAIT, LONGEST_WAIT = 0.004, 2.0
 LONGEST_TEXT = 4000
+# Why an agent is ended that waits for a person: what it left is kept, and its task waits in its place.
+ASKED = "asked"
 # Whoever tells one of these has had an answer of a model. A text may be the program's own.
 _ANSWERS = ("tool", "result", "usage")
 
@@ -40,7 +44,7 @@ class Outcome:
     """How a session ended.
 
     `ended_for` is why the conductor ended it, if it did; `error_class` what the agent met, and `until` when that is over, if it
-    was stated.
+    was stated; `approval` what a person did not answer in time.
     """
 
     exit_code: int | None = None
@@ -48,11 +52,22 @@ class Outcome:
     ended_for: str | None = None
     error_class: str | None = None
     until: datetime | None = None
+    approval: str | None = None
     session: str | None = None
     text: str = ""
     microdollars: int = 0
     is_priced: bool = False
     counts: dict[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, object]:
+        """Write it down so that another process can go on from it."""
+        return {**vars(self), "until": None if self.until is None else self.until.isoformat()}
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> "Outcome":
+        """Read what `as_dict` wrote."""
+        until = facts.get("until")
+        return cls(**{**facts, "until": None if until is None else datetime.fromisoformat(until)})
 
     @property
     def is_weather(self) -> bool:
@@ -82,6 +97,7 @@ class Session:
         self._overdrawn = False
         self._on_answer = on_answer
         self._is_answered = False
+        self._questions = Questions(log, terms.run_id, terms.task_id, answers_of(running.folder))
         self.outcome = Outcome()
 
     def watch(self, wanted_end: Callable[[], str | None]) -> Outcome:
@@ -92,11 +108,15 @@ class Session:
         while (ended := self._running.ending()) is None:
             events = self._take(self._follower.lines())
             now = time.monotonic()
-            heard = now if events else heard
-            progressed = now if any(event.is_progress for event in events) else progressed
+            self._questions.look()
+            # Whoever waits for a person is not to blame for being silent.
+            is_waiting = self._questions.newest is not None
+            heard = now if events or is_waiting else heard
+            progressed = now if is_waiting or any(event.is_progress for event in events) else progressed
             why = None if is_ending else self._why_end(now - heard, now - progressed) or wanted_end()
             if why is not None:
                 self.outcome.ended_for, is_ending = why, True
+                self.outcome.approval = self._questions.newest if why == ASKED else None
                 self._running.stop(KINDLY)
             wait = SHORTEST_WAIT if events or is_ending else min(wait * 1.5, longest)
             self._running.wait(wait)
@@ -117,6 +137,8 @@ class Session:
         """Say why an agent is ended: it is silent, or it only shows that it lives, or it has spent what it had."""
         if self._overdrawn:
             return "budget"
+        if self._questions.seconds > 60 * self._description.ask_minutes:
+            return ASKED
         if self._description.stall_minutes is None:
             return None
         stall = self._description.stall_minutes * 60
@@ -161,6 +183,8 @@ class Session:
             self._on_answer()
         if event.usage is not None:
             self._charge(event.usage)
+        if event.kind == "ask":
+            self._questions.ask(self._description.name, taken)
 
     def _charge(self, usage: Any) -> None:
         """Put on record what is spent already; a budget that has no room for it ends the session."""
@@ -183,3 +207,8 @@ class Session:
         self.outcome.microdollars += charge.cost_microdollars or 0
         limit = self._terms.budget_microdollars
         self._overdrawn = self._overdrawn or charge.overdrew or (limit is not None and self.outcome.microdollars > limit)
+
+
+def answers_of(folder: Path) -> Path:
+    """Name the folder in which a session's client finds what a person answers: beside the agent's own, and not its to write."""
+    return folder.parent / "answers"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.report import census
 from decklog.conductor.checks.running import Runner, Said
-from decklog.conductor.git.calls import settings, version
+from decklog.conductor.git.calls import fixed_settings, version
 from decklog.conductor.git.changes import Change, added_lines, changes
 from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.configuration import Configuration
@@ -206,7 +206,7 @@ def _patterns(paths: tuple[str, ...], *, ignore_case: bool = False) -> Patterns:
 
 def environment_digest(runner: Runner) -> str:
     """Name what a verdict depends on besides the tree and the check."""
-    facts: Mapping[str, object] = {"git": version(), "settings": settings(), "sandbox": runner.sandbox.value}
+    facts: Mapping[str, object] = {"git": version(), "settings": fixed_settings(), "sandbox": runner.sandbox.value}
     return hashlib.sha256(to_json(facts).encode()).hexdigest()
 
 

@@ -56,7 +56,7 @@ class Answer:
         return self.out.decode(errors="surrogateescape").strip()
 
 
-def settings() -> Mapping[str, str]:
+def fixed_settings() -> Mapping[str, str]:
     """Give the settings on which the outcome of a merge depends."""
     return dict(_SETTINGS)
 
@@ -68,24 +68,29 @@ def call(
     cwd: str | Path = "/",
     given: bytes | None = None,
     accepted: Sequence[int] = (0,),
+    settings: Sequence[str] = (),
+    seconds: float = LONGEST_SECONDS,
 ) -> Answer:
-    """Call git without its user's environment, hooks and prompts; raise unless it ends with an accepted code."""
+    """Call git without its user's environment, hooks and prompts; raise unless it ends with an accepted code.
+
+    `settings` stand beside those that are fixed, each as NAME=VALUE.
+    """
     kill_points.reached(f"git:{words[0]}:before")
     own = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")}
     try:
         done = subprocess.run(
-            ["git", *_WORDS, *words],
+            ["git", *_WORDS, *(word for one in settings for word in ("-c", one)), *words],
             input=given if given is not None else b"",
             capture_output=True,
             cwd=cwd,
             env={**own, **_FIXED, **variables},
-            timeout=LONGEST_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except FileNotFoundError as problem:
         raise Unavailable("git is not installed, or not on the PATH", hint="Install git 2.38 or newer.") from problem
     except subprocess.TimeoutExpired as problem:
-        raise TimedOut(f"git {words[0]} did not end in {LONGEST_SECONDS:g} seconds", hint="Look at the disk.") from problem
+        raise TimedOut(f"git {words[0]} did not end in {seconds:g} seconds", hint="Look at disk and network.") from problem
     kill_points.reached(f"git:{words[0]}:after")
     if done.returncode not in accepted:
         said = done.stderr.decode(errors="replace").strip()

@@ -94,13 +94,13 @@ def _brought_over(repository: Repository, found: _Found, start: str) -> list[str
 
 
 def _fetched(repository: Repository, objects: Path, sha: str, start: str) -> bool:
-    if repository.on_objects("cat-file", "-e", f"{sha}^{{commit}}", accepted=(0, 1, 128)).code == 0:
+    if repository.has(sha):
         return True
     try:
         wanted = f"{sha}^{{commit}}\n^{start}\n".encode()
         pack = repository.on_objects("pack-objects", "--revs", "--stdout", "-q", given=wanted, also=objects).out
         repository.on_objects("unpack-objects", "-q", "--strict", given=pack)
-        return repository.on_objects("cat-file", "-e", f"{sha}^{{commit}}", accepted=(0, 1, 128)).code == 0
+        return repository.has(sha)
     except DecklogError:
         # Damaged, half written, or made so that git refuses it: the folder's files are kept all the same.
         return False

@@ -151,21 +151,21 @@ class Repository:
     def set_refs(self, values: Mapping[str, str]) -> None:
         """Let refs of our own hold these objects, all of them or none."""
         for name in values:
-            _check_own(name)
+            check_own(name)
         orders = "".join(f"update {name} {value}\n" for name, value in values.items())
         with self.locked():
             self.on_refs("update-ref", "--stdin", given=orders.encode())
 
     def swap_ref(self, name: str, new: str, old: str) -> bool:
         """Move a ref of our own from one commit to another; say no when it is no longer at the first."""
-        _check_own(name)
+        check_own(name)
         with self.locked():
             return self.on_refs("update-ref", name, new, old, accepted=(0, 1, 128)).code == 0
 
     def drop_refs(self, names: Sequence[str]) -> None:
         """Drop refs of our own, all of them or none."""
         for name in names:
-            _check_own(name)
+            check_own(name)
         with self.locked():
             self.on_refs("update-ref", "--stdin", given="".join(f"delete {name}\n" for name in names).encode())
 
@@ -201,6 +201,10 @@ class Repository:
                 if len(self._compared) > _MOST_KEPT:
                     del self._compared[next(iter(self._compared))]
         return found
+
+    def has(self, commit: str) -> bool:
+        """Say whether a commit is here."""
+        return self.on_objects("cat-file", "-e", f"{commit}^{{commit}}", accepted=(0, 1, 128)).code == 0
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
         """Say whether one commit is in the history of another."""
@@ -241,7 +245,8 @@ class Repository:
         self.on_objects("read-tree", "-m", "-u", commit, variables=variables)
 
 
-def _check_own(name: str) -> None:
+def check_own(name: str) -> None:
+    """Refuse a ref that is not of the conductor's own."""
     if not name.startswith(f"{HOME}/"):
         raise Invalid(f"{name} is not a ref of the conductor's", hint="Only refs/decklog/ is written.", ref=name)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import starting
 from decklog.conductor.git import places
 from decklog.conductor.git.repository import HOME, Repository, ref_part
+from decklog.conductor.machines.tips import tips_of
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.results.rescue import kept
 from decklog.conductor.stages import LAND, PLAN, all_tasks, piece_tag
@@ -87,7 +88,7 @@ class Cleaner:
         gone = [ref for ref in self._repository.refs(f"{HOME}/{name}") if self._may_go(ref, landed)]
         self.cleaned.refs += gone
         if not self._is_trial:
-            self._repository.drop_refs(gone)
+            tips_of(self._repository, run.id, _remote_of(run)).drop(gone)
 
     def _may_go(self, ref: str, landed: set[str]) -> bool:
         """Say whether what a ref holds is elsewhere, or not wanted; otherwise note why it stays."""
@@ -109,3 +110,8 @@ class Cleaner:
         of_done = {ref_part(task.id) for task in tasks_of_run if set(task.tags) & done or (task.role == PLAN and not task.tags)}
         tasks = f"{HOME}/{name}/tasks/"
         return {ref for ref in refs if not ref.startswith(tasks) or ref.removeprefix(tasks).split("/")[0] in of_done}
+
+
+def _remote_of(run: "Run") -> str | None:
+    facts = run.metadata.get("conductor")
+    return str(facts["remote"]) if isinstance(facts, dict) and facts.get("remote") else None

@@ -1,6 +1,7 @@
 """The settings of a run, read from `decklog.toml` in the commit that it starts from."""
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ PROTECTED = (
 )
 TESTS = ("/tests/", "/test/", "test_*.py", "*_test.py", "*.test.ts", "*.test.js", "*_test.go")
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "run": ("agents", "orphan_seconds", "rounds", "attempts", "sandbox", "free_mb", "plan"),
+    "run": ("agents", "orphan_seconds", "rounds", "attempts", "sandbox", "free_mb", "plan", "remote", "lease_seconds"),
     "budget": ("run_usd", "piece_usd"),
     "roles": ("worker", "strategist"),
     "tests": ("paths",),
@@ -59,6 +60,8 @@ class Configuration:
     attempts: int = 3
     sandbox: Kind = Kind.AUTO
     free_megabytes: int = 200
+    remote: str | None = None
+    lease_seconds: float = 60.0
     run_microdollars: int | None = None
     piece_microdollars: int | None = None
     agents: Mapping[str, Description] = field(default_factory=dict)
@@ -118,6 +121,8 @@ def parse(content: bytes) -> Configuration:
         attempts=_whole(run, "attempts", 3, 20),
         sandbox=Kind(run.get("sandbox", "auto")),
         free_megabytes=_whole(run, "free_mb", 200, 10**9),
+        remote=_remote(run),
+        lease_seconds=float(_whole(run, "lease_seconds", 60, 3600)),
         agents=agents,
         workers=(workers := _named("worker", _table(table, "roles"), agents, list(agents)[:1])),
         # The last of the ladder is the strongest that there is.
@@ -151,6 +156,13 @@ def _whole(table: Mapping[str, Any], name: str, default: int, most: int) -> int:
     if type(value) is not int or not 1 <= value <= most:
         raise Invalid(f"{name} is {value!r}; it goes from 1 to {most}", field=name)
     return value
+
+
+def _remote(run: Mapping[str, Any]) -> str | None:
+    name = run.get("remote")
+    if name is not None and (not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", name)):
+        raise Invalid(f"remote is {name!r}; it is the name of a remote", hint="See: git remote", field="remote")
+    return name
 
 
 def _money(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,6 +59,7 @@ def run(ctx: click.Context, plan: str | None, commit: str, tasks: str | None, fr
     decklog run --plan plan.toml  start it, or go on with it
     decklog run --tasks RUN       the plan is what is to be done in that run
     decklog run watch RUN         how it stands, from anywhere
+    decklog run work RUN          work on it too, from another machine
     decklog run stop RUN          claim nothing more; agents finish theirs
     decklog run fork RUN --at 120 work it again from there, beside it
     decklog run land RUN          bring what has landed there into your branch
@@ -230,7 +231,8 @@ class _Changes:
 
 def _say_what_next(call: Call, site: "Site", stands: "Standing") -> None:
     if call.json:
-        print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": site.target_commit()})
+        commit = site.repository.ref(site.target)
+        print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": commit})
         return
     say(f"{stands.counts()}; {stands.spent()}")
     if stands.outcome == "needs you":
@@ -309,6 +311,25 @@ def stop(call: Call, run_id: str | None) -> int:
         stopped = log.runs.update(_meant(log, run_id), status="paused")  # type: ignore[arg-type]
         show(stopped, as_json=call.json)
     return 0
+
+
+@run.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--remote", metavar="NAME", help="the remote that its machines share, if this clone has another name for it")
+@click.pass_obj
+def work(call: Call, run_id: str, remote: str | None) -> int:
+    """Work on a run that is under way, in a clone of its repository on this machine or another.
+
+    Its log is in PostgreSQL, and its decklog.toml names a remote (`remote = "origin"` in [run]) that all clones can push to:
+    what attempts leave, and what has landed, travels through refs/decklog/ of that. Each machine has its own agents and places.
+    """
+    from decklog.conductor import starting
+    from decklog.tools.toolbox.toolbox import state_home
+
+    with call.open() as log:
+        site = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home(), remote=remote)
+        starting.check_agents(site.configuration)
+        return _conduct(call, site)
 
 
 @run.command()
