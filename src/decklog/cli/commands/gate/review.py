@@ -45,7 +45,7 @@ def review() -> None:
     """Review a change in seven passes, the free ones first: pass, request-changes, block or unproven (exit 0, 1, 6, 7).
 
     \b
-    decklog review                  what HEAD has beyond the branch it is meant for
+    decklog review                  what HEAD has beyond the published branch
     decklog review main..feature    this change
     decklog review --worktree       the files as they are
     decklog review security         one pass alone; so can every other be run
