@@ -84,8 +84,8 @@ def test_every_column_of_users_json_is_shown_as_it_is() -> None:
         for name, field in record.__dataclass_fields__.items()
         if re.search(r"\bdict\b|\bobject\b", str(field.type))
     }
-    # What a template or a schedule makes are tasks as `tasks add` takes them, where what is empty is what is not given. What shows a
-    # proposal, and what a review is made of, nobody wrote by hand.
+    # What a template or a schedule makes are tasks as `tasks add` takes them, where what is empty is what is not given.
+    # What shows a proposal, and what a review is made of, nobody wrote by hand.
     assert columns - AS_IT_IS == {"task", "tasks", "evidence", "reasons", "passes"}
 
 

@@ -1,5 +1,6 @@
 """One pass tells what a text has to be searched for: what it leaves out would have found nothing."""
 
+import os
 import random
 from collections.abc import Iterator
 
@@ -14,15 +15,20 @@ from tests.redact.batches import strangers
 BATCHES = ("third", "fourth", "fifth", "sixth")
 
 
-def texts() -> Iterator[str]:
-    for batch in BATCHES:
-        yield from (case.text for case in strangers.secrets(batch, strangers.SEED))
-        yield from strangers.harmless(batch)
+def texts() -> list[str]:
+    """Give every text of the strangers, or every eighth."""
+    found = [text for batch in BATCHES for text in _of(batch)]
+    return found if "DECKLOG_TEST_FULL" in os.environ else found[::8]
+
+
+def _of(batch: str) -> Iterator[str]:
+    yield from (case.text for case in strangers.secrets(batch, strangers.SEED))
+    yield from strangers.harmless(batch)
 
 
 def test_a_text_without_any_sign_has_nothing_that_could_be_found() -> None:
     clean = [text for text in texts() if engine.is_clean(text)]
-    assert len(clean) > 1_000
+    assert len(clean) > 150
     for text in clean:
         view = looked_through(text)
         assert [*finder.find_all(view), *encoded.find(view)] == [], text
@@ -41,8 +47,8 @@ def test_the_first_look_passes_on_whatever_the_rules_would_replace() -> None:
 
 
 def test_strings_looked_at_together_are_clean_only_if_each_of_them_is() -> None:
-    dice, known = random.Random(7), list(texts())
-    for _ in range(400):
+    dice, known = random.Random(7), texts()
+    for _ in range(200):
         drawn = dice.sample(known, 4)
         if json_values._is_clean({"said": drawn[0], "then": drawn[1:]}):
             assert all(engine.is_clean(text) for text in drawn), drawn
