@@ -81,8 +81,14 @@ def _choice(name: str, given: Any, agents: Mapping[str, Description]) -> ModelCh
     needed = {"agent": "agent", "scripted": "script"}.get(choice.provider, "model")
     if not getattr(choice, needed):
         raise Invalid(f"model {name} needs its {needed}", hint=f'{needed} = "…"', field=needed)
-    if choice.provider == "agent" and choice.agent not in agents:
-        describe(choice.agent, {"extends": choice.agent})
+    if choice.provider == "agent":
+        described = agents.get(choice.agent) or describe(choice.agent, {"extends": choice.agent})
+        if described.stream == "acp":
+            raise Invalid(
+                f"model {name}: {choice.agent} speaks the Agent Client Protocol, in which an answer has no stated form",
+                hint="Name the program itself, such as claude-code or codex.",
+                field="agent",
+            )
     if not isinstance(choice.seconds, (int, float)) or not 0 < choice.seconds <= 3600:
         raise Invalid(f"model {name}: seconds is {choice.seconds!r}; it goes up to 3600", field="seconds")
     return choice

@@ -29,7 +29,7 @@ class Reviewers:
         return reviewing.review(self.desk.log, change)
 
 
-@pytest.fixture(params=[pytest.param(name, marks=needs(PROGRAMS[name][0])) for name in PROGRAMS])
+@pytest.fixture(params=[pytest.param(name, marks=needs(PROGRAMS[name][0])) for name in ("claude", "codex")])
 def reviewers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reviewers]:
     program, settings, _ = PROGRAMS[request.param]
     home = tmp_path / "home"
