@@ -10,18 +10,29 @@ except ImportError:  # before Python 3.12
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from hashlib import _Hash
 
 # The library is twice as fast on short texts and ten times on long ones, and takes as long to load as a thousand short digests.
 _LONG = 65_536
-_few = iter(range(500))
+
+
+class _Used:
+    """The library once it is loaded, and how many short digests are made before."""
+
+    library: "Callable[[bytes], _Hash] | None" = None
+    left = 500
 
 
 def sha256(data: bytes) -> "_Hash":
     """Hash some bytes."""
-    if len(data) < _LONG and next(_few, None) is not None:
+    if (library := _Used.library) is not None:
+        return library(data)
+    if len(data) < _LONG and _Used.left:
+        _Used.left -= 1
         found: _Hash = _plain(data)
         return found
-    from hashlib import sha256 as fast
+    from hashlib import sha256 as loaded
 
-    return fast(data)
+    _Used.library = loaded
+    return loaded(data)
