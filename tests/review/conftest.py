@@ -8,6 +8,7 @@ import pytest
 
 from decklog import Decklog
 from tests.cli.conftest import decklog as decklog
+from tests.conductor.conftest import sqlite_target as sqlite_target
 from tests.review.changes import Desk, make_gated_repository
 
 
@@ -21,11 +22,6 @@ def first_gated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def gated(first_gated: Path, tmp_path: Path) -> Path:
     shutil.copytree(first_gated, tmp_path / "repository")
     return tmp_path / "repository"
-
-
-@pytest.fixture
-def sqlite_target(empty_log_file: Path, tmp_path: Path) -> str:
-    return str(shutil.copy(empty_log_file, tmp_path / "decklog.db"))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from decklog import Decklog, Review, Toolbox, Unrestricted
 from decklog.errors import Conflict, Refused
 from decklog.guard.judging import held, held_by_gate
+from decklog.proxy.guarding import Guard
 from decklog.review.change import Change
 from decklog.review.publishing import ask_person, why_held
 from decklog.tools.policy import examine
@@ -147,6 +148,19 @@ def test_a_hook_holds_a_push_and_lets_it_go_once_it_is_reviewed(
     assert held(told, str(desk.folder)) is None
     monkeypatch.setenv("DECKLOG_DB", str(desk.folder.parent / "nowhere.db"))
     assert "no log that could say" in str(held(told, str(desk.folder)))
+
+
+def test_a_permission_that_an_agent_asks_for_by_the_protocol_meets_the_gate_too(
+    desk: Desk, change: Change, sqlite_target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DECKLOG_DB", sqlite_target)
+    monkeypatch.setenv("XDG_STATE_HOME", str(desk.folder.parent / "state"))
+    call = {"toolCallId": "c1", "kind": "execute", "rawInput": {"command": "git push origin change"}}
+    asked = {"method": "session/request_permission", "params": {"sessionId": "s1", "toolCall": call}}
+    decision, why = Guard().decision(asked, str(desk.folder))
+    assert (decision, "was not reviewed" in why) == ("deny", True)
+    recorded(desk, change, "pass")
+    assert Guard().decision(asked, str(desk.folder))[0] != "deny"
 
 
 def test_the_guarded_tools_hold_a_push_and_nothing_reaches_the_remote(desk: Desk, change: Change, tmp_path: Path) -> None:
