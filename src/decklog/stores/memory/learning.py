@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from decklog.db.text.lessons import LessonSearch
+    from decklog.stores.base import Parts
+
 LONGEST_BODY = 4000
 # How many of the lessons that share most words with a new one are compared with it, word by word.
 _COMPARED = 12
 _CANDIDATES = 50
 _MOST_CONTRADICTIONS = 5
+_MOST_RARITIES = 20_000
 # Who says again what was recalled within this time has most likely just read it.
 _JUST_RECALLED = timedelta(days=1)
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -32,6 +36,10 @@ _REF = re.compile(r"(\S{1,200}):([1-9]\d*)")
 
 class LessonWriter(LessonSettler):
     """Keeps lessons apart that differ and together that do not."""
+
+    def __init__(self, parts: "Parts") -> None:
+        super().__init__(parts)
+        self._rarities: dict[str, float] = {}
 
     @writes_in_steps
     def remember(
@@ -157,9 +165,18 @@ class LessonWriter(LessonSettler):
     def _near(self, body: str, project: str | None) -> list[Lesson]:
         """Find lessons of a project, of whatever topic, that have most of the terms of a text."""
         search = lesson_search(self._db)
-        groups = similarity.groups_of(body, search.weights)
+        groups = similarity.groups_of(body, lambda terms: self._rarity(search, terms))
         found = search.containing(groups, topic=None, project=project, limit=_CANDIDATES) if groups else []
         return _nearest(body, [other for other in self._lessons(found) if other.holds])
+
+    def _rarity(self, search: "LessonSearch", terms: list[str]) -> dict[str, float]:
+        """Say how rare terms are, or were when this process first asked: it decides where to look first, and nothing else."""
+        if len(self._rarities) > _MOST_RARITIES:
+            self._rarities = {}
+        known = self._rarities
+        if new := [term for term in terms if term not in known]:
+            known.update(search.weights(new))
+        return known
 
     def _check_topic(self, name: str) -> None:
         if name not in topics.TOPICS and self._seek(Topic, name) is None:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from functools import lru_cache
 from hashlib import sha256
+from itertools import chain
 
 from decklog.stores.memory.contraries import ADVICE, COURTESIES, NEGATIONS, PAIRS, PREFIXES, SUCCESSES
 from decklog.stores.memory.stemming import inflection_of
@@ -283,23 +284,23 @@ def contradiction(one: str, other: str) -> str | None:
 
 def _may_contradict(left: "Words", right: "Words") -> bool:
     """Tell whether two texts may say otherwise than each other, which most that share words do not; it takes far less time."""
-    ours, theirs = set(left), set(right)
-    if not _negation_forms().isdisjoint(ours | theirs):
+    if not (_negation_forms().isdisjoint(left) and _negation_forms().isdisjoint(right)):
         return True
-    if any(word in _contraries() and not _contraries()[word].isdisjoint(theirs) for word in ours):
+    if not (_opposites(left).isdisjoint(right) and _opposites(right).isdisjoint(left)):
         return True
-    if any(_has_turned(word, theirs) for word in ours) or any(_has_turned(word, ours) for word in theirs):
-        return True
-    shared = _shared_ends(left, right)
-    return max(len(left), len(right)) - shared <= _WIDEST
+    return max(len(left), len(right)) - _shared_ends(left, right) <= _WIDEST
 
 
-def _has_turned(word: str, others: set[str]) -> bool:
-    """Tell whether a word turns one of others round by what it begins with."""
-    return word.startswith(PREFIXES) and any(
-        word.startswith(prefix) and len(word) - len(prefix) > _SHORTEST_TURNED and word[len(prefix) :] in others
-        for prefix in PREFIXES
-    )
+@lru_cache(4096)
+def _opposites(words: "Words") -> frozenset[str]:
+    """Collect what says the opposite of any of these words: by the list, or as what one of them turns round by its beginning."""
+    listed = (_contraries().get(word, ()) for word in words)
+    turned = (word[len(start) :] for word in words if word.startswith(PREFIXES) for start in PREFIXES if _turns(start, word))
+    return frozenset(chain(*listed, turned))
+
+
+def _turns(start: str, word: str) -> bool:
+    return word.startswith(start) and len(word) - len(start) > _SHORTEST_TURNED
 
 
 def _shared_ends(left: "Words", right: "Words") -> int:
@@ -331,8 +332,7 @@ def _is_contrary(ours: "Words", theirs: "Words") -> bool:
 
 
 def _are_contrary(one: str, other: str) -> bool:
-    """Tell whether two words say the opposite: by the list, or by what one begins with."""
-    return other in _contraries().get(one, ()) or _has_turned(one, {other}) or _has_turned(other, {one})
+    return other in _opposites((one,)) or one in _opposites((other,))
 
 
 def _is_other(left: "Words", ours: "Words", theirs: "Words", shared: int) -> bool:
