@@ -1384,6 +1384,8 @@ CREATE TABLE review_passes (
 
 CREATE INDEX review_passes_by_what on review_passes (run_id, counts_for, created_at, id);
 
+CREATE INDEX reviews_by_base on reviews (base, created_at, id);
+
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -3053,3 +3055,8 @@ create table review_passes (
 );
 
 create index review_passes_by_what on review_passes (run_id, counts_for, created_at, id);
+
+-- 0016_review_lessons
+
+-- What was said of earlier states of a change: those that begin at the same commit.
+create index reviews_by_base on reviews (base, created_at, id);

@@ -2,7 +2,7 @@
 
 import pytest
 
-from decklog import CheckOutcome, Conflict, Decklog, ManualClock, Proposal
+from decklog import CheckOutcome, Conflict, Decklog, ManualClock, Proposal, ReviewVerdict
 
 BLOCKER = "psycopg.OperationalError: connection to server at 10.0.0.7 port 5432 refused"
 FINDING = "tests/test_parser.py::test_commas fails: expected a comma behind the last element"
@@ -81,6 +81,62 @@ def test_a_check_that_was_never_red_or_red_in_other_work_shows_nothing(log: Deck
     one, other = _task(log, "Parse commas"), _task(log, "Parse semicolons")
     _check(log, one, CheckOutcome.FAIL, tree="a", finding=FINDING)
     _check(log, other, CheckOutcome.PASS, tree="b")
+    assert log.memory.proposals() == []
+
+
+SECRET_FOUND = {
+    "pass": 4,
+    "severity": "blocking",
+    "kind": "secret",
+    "text": "a value called api_key stands in the source of the client",
+    "remedy": "read it from the environment",
+}
+OPINION = {
+    "pass": 6,
+    "severity": "significant",
+    "kind": "naming",
+    "text": "the helper module mixes parsing and printing of lists",
+    "remedy": "",
+}
+
+
+def _review(
+    log: Decklog, verdict: str, *, tree: str, findings: list[object], base: str = "c0ffee", task_id: str | None = None
+) -> None:
+    passes: list[object] = [{"pass": 4, "by": []}, {"pass": 6, "by": ["reviewer"]}]
+    bound = {"base": base, "head": f"h-{tree}", "tree": tree, "patch": f"p-{tree}", "settings": "s1"}
+    run = log.runs.start("review")
+    log.reviews.record(run.id, ReviewVerdict(verdict), **bound, passes=passes, findings=findings, task_id=task_id)
+
+
+def test_what_the_gate_turned_down_before_it_let_the_change_pass_is_proposed(log: Decklog) -> None:
+    _review(log, "block", tree="a", findings=[SECRET_FOUND, OPINION])
+    assert log.memory.proposals() == [], "nothing shows yet that it was mended"
+    _review(log, "pass", tree="b", findings=[])
+    secret, opinion = log.memory.proposals(kind="review")
+    assert (secret.confidence, secret.because) == (70, "the same check was red, then green")
+    assert secret.body == (
+        "The review turns this down (secret): a value called api_key stands in the source of the client. "
+        "What mends it: read it from the environment"
+    )
+    assert (opinion.confidence, opinion.because) == (60, "a check passed afterwards")
+    assert [log.journal.get(*_place(ref)).payload["verdict"] for ref in secret.refs] == ["block", "pass"]  # type: ignore[index]
+
+
+def test_what_the_gate_turned_down_in_two_changes_is_learned_and_a_models_opinion_is_not(log: Decklog) -> None:
+    for base in ("c0ffee", "decade"):
+        _review(log, "request-changes", tree=f"{base}-a", base=base, findings=[SECRET_FOUND, OPINION])
+        _review(log, "pass", tree=f"{base}-b", base=base, findings=[])
+    assert "api_key" in _only(log, state="accepted").body
+    assert "mixes parsing" in _only(log, kind="review").body
+
+
+def test_a_review_of_another_change_or_of_the_same_tree_shows_nothing(log: Decklog) -> None:
+    task_id = _task(log)
+    _review(log, "block", tree="a", findings=[SECRET_FOUND])
+    _review(log, "pass", tree="a", findings=[])
+    _review(log, "pass", tree="b", base="decade", findings=[])
+    _review(log, "pass", tree="c", findings=[], task_id=task_id)
     assert log.memory.proposals() == []
 
 

@@ -10,7 +10,7 @@ from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any, TypeGuard
 
     from decklog.db.base import Database
@@ -20,6 +20,8 @@ _LONGEST = 400
 _MOST_LOOKED_AT = 50
 # Fewer words than these say nothing that anybody could follow.
 _LEAST_TOLD = 3
+# How bad a finding of a review is that keeps a change from passing.
+_HELD_FOR = ("blocking", "significant")
 _ADVICE = re.compile(
     r"\b(always|never|do not|don['’]t|must|should|instead|rather than|prefer|avoid|make sure|stop|only|use|keep"
     r"|needs? to|ha(?:s|ve) to)\b",
@@ -31,7 +33,7 @@ _TELLING = f"""
 select {", ".join(f"e.{name}" for name in COLUMNS)}
   from entries e
  where e.pos > :start and e.pos <= :end
-   and (e.record_table || '' in ('verdicts', 'approvals', 'messages', 'feedback')
+   and (e.record_table || '' in ('verdicts', 'approvals', 'messages', 'feedback', 'reviews')
         or (e.record_table || '' = 'tasks'
             and (e.payload is null or e.payload like '%"outcome":"failed"%' or e.payload like '%"outcome":"blocked"%'
                  or (e.payload like '%"outcome":"done"%' and e.payload not like '%"attempts":1,%'))))
@@ -44,12 +46,13 @@ class Sources:
 
     def __init__(self, db: "Database") -> None:
         self._db = db
-        self._read: dict[str, Callable[[Entry, dict[str, Any], dict[str, Any]], Observation | None]] = {
-            "verdicts": self._of_verdict,
-            "tasks": self._of_task,
-            "approvals": self._of_approval,
-            "messages": self._of_message,
-            "feedback": self._of_feedback,
+        self._read: dict[str, Callable[[Entry, dict[str, Any], dict[str, Any]], Iterable[Observation | None]]] = {
+            "verdicts": _alone(self._of_verdict),
+            "tasks": _alone(self._of_task),
+            "approvals": _alone(self._of_approval),
+            "messages": _alone(self._of_message),
+            "feedback": _alone(self._of_feedback),
+            "reviews": self._of_review,
         }
 
     def between(self, start: int, end: int) -> "Iterator[Observation]":
@@ -59,8 +62,7 @@ class Sources:
             image: Any = entry.payload
             if isinstance(image, dict) and not image.get("removed"):
                 seen = self._read[str(entry.record_table)](entry, image, self._before(entry))
-                if seen is not None:
-                    yield seen
+                yield from (one for one in seen if one is not None)
 
     def _before(self, entry: "Entry") -> "dict[str, Any]":
         """Give what a record was before an entry; nothing where the entry is its first, or what was before is gone."""
@@ -138,6 +140,51 @@ class Sources:
         inputs = from_json(row[1])
         piece = inputs.get("piece") if isinstance(inputs, dict) else None
         return f"{row[0]}/{piece}" if piece else task_id
+
+    # What the gate said
+
+    def _of_review(self, entry: "Entry", review: "dict[str, Any]", _before: "dict[str, Any]") -> "Iterator[Observation]":
+        """Tell what the gate turned a change down for before it let the same work pass."""
+        held = self._held_before(review) if review["verdict"] == "pass" else None
+        if held is None:
+            return
+        review_id, work, findings, computed = held
+        first = self._entries("reviews", review_id, "", {}, 1)
+        for finding in findings:
+            text, remedy = finding["text"], finding.get("remedy")
+            yield Observation(
+                ProposalKind.REVIEW,
+                "review_patterns",
+                f"{finding['kind']}: {signature(text)}",
+                f"The review turns this down ({finding['kind']}): {_line(text)}"
+                + (f". What mends it: {_line(remedy)}" if remedy else ""),
+                # That a model says nothing of it any more is less than a rule that does not.
+                ShownBy.RED_THEN_GREEN if finding["pass"] in computed else ShownBy.CHECKED,
+                (*(one.id for one in first), entry.id),
+                work,
+                payload={"verdict": "request-changes"},
+                run_id=review["run_id"],
+                task_id=review.get("task_id"),
+            )
+
+    def _held_before(self, review: "dict[str, Any]") -> "tuple[str, str, list[dict[str, Any]], set[int]] | None":
+        """Find when the gate last turned the same work down: its id, the work, what was found, and which no model said."""
+        _, rows = self._db.rows(
+            f"""
+            select r.id, r.task_id, r.passes, r.findings from reviews r
+             where r.base = :base and r.created_at <= :at and r.tree <> :tree and r.verdict in ('block', 'request-changes')
+             order by r.created_at desc, r.id desc
+             limit {_MOST_LOOKED_AT}
+            """,
+            {"base": review["base"], "at": review["created_at"], "tree": review["tree"]},
+        )
+        # A change that belongs to no task is known by the commit that it begins at.
+        work = self._work_of(review.get("task_id")) or review["base"]
+        for review_id, task_id, passes, findings in rows:
+            told = [one for one in from_json(findings) if one["severity"] in _HELD_FOR and _is_telling(one["text"])]
+            if told and (self._work_of(task_id) or review["base"]) == work:
+                return review_id, work, told, {one["pass"] for one in from_json(passes) if not one["by"]}
+        return None
 
     # What attempts showed
 
@@ -275,6 +322,13 @@ class Sources:
         if is_recognised:
             return ShownBy.RECOGNISED
         return ShownBy.SAID if self._db.one("select id from trust_contract", {}) else ShownBy.UNPROVEN
+
+
+def _alone(
+    read: "Callable[[Entry, dict[str, Any], dict[str, Any]], Observation | None]",
+) -> "Callable[[Entry, dict[str, Any], dict[str, Any]], list[Observation | None]]":
+    """Make what shows one lesson at most give a list, as what shows several does."""
+    return lambda entry, image, before: [read(entry, image, before)]
 
 
 def _is_telling(text: str | None) -> "TypeGuard[str]":
