@@ -1,14 +1,15 @@
 """The model itself: six layers of attention over a text's pieces, whose vectors are averaged.
 
-What is the same for every text is laid out once: the three projections of a layer are one matrix, and all matrices lie as they
-are multiplied. Texts of about the same length go through together.
+Texts of about the same length go through together: by onnxruntime where it is installed, and else by numpy.
 """
 
 import os
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
 
 from decklog.meaning import kept, tensors
 from decklog.meaning.arrays import numpy
+from decklog.meaning.weights import EPSILON, HEADS, OF_HEAD, WIDTH, attention_of, dense_of, layers_in
 from decklog.meaning.word_pieces import WordPieces
 
 if TYPE_CHECKING:
@@ -16,19 +17,24 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[numpy.float32]
 
-_LAYERS, _HEADS, _WIDTH = 6, 12, 384
-_OF_HEAD = _WIDTH // _HEADS
-_EPSILON = 1e-12
-# So many pieces go through together: more would not fit the caches, fewer would not fill the multiplications.
-_TOGETHER = 2_048
 _FAR = numpy.float32(-1e9)
 
 
+class _Layers(Protocol):
+    """What takes the pieces of texts through all layers. `together` says how many pieces of texts of one length, at most."""
+
+    together: int
+
+    def __call__(self, state: "Numbers", beyond: "Numbers") -> "Numbers":
+        """Give the state of each piece behind the last layer; `beyond` keeps what is no piece of a text out of it."""
+        ...
+
+
 class MiniLM:
-    """all-MiniLM-L6-v2, run with numpy."""
+    """all-MiniLM-L6-v2."""
 
     name = kept.NAME
-    dimensions = _WIDTH
+    dimensions = WIDTH
 
     def __init__(self, place: str) -> None:
         arrays = tensors.read(os.path.join(place, kept.WEIGHTS))
@@ -39,13 +45,13 @@ class MiniLM:
         kind = arrays[part + "token_type_embeddings.weight"][0]
         self._places: Numbers = arrays[part + "position_embeddings.weight"] + kind
         self._first = _Scale(arrays, part + "LayerNorm")
-        self._layers = [_Layer(arrays, f"encoder.layer.{number}.") for number in range(_LAYERS)]
+        self._layers: _Layers = _layers_of(arrays, place)
 
     def embed(self, texts: list[str]) -> list[list[float]]:
         """Give a vector of length 1 for each text."""
         numbered = [self._pieces.numbers(text) for text in texts]
         vectors: list[list[float]] = [[] for _ in texts]
-        for group in _groups(numbered):
+        for group in _groups(numbered, self._layers.together):
             for place, vector in zip(group, self._through([numbered[place] for place in group]), strict=True):
                 vectors[place] = vector
         return vectors
@@ -58,12 +64,10 @@ class MiniLM:
             numbers[row, : len(text)] = text
             there[row, : len(text)] = 1
         state: Numbers = self._first(self._words[numbers] + self._places[:longest])
-        beyond = ((1 - there) * _FAR)[:, None, None, :] if len(texts) > 1 else None
-        for layer in self._layers:
-            state = layer(state, beyond)
+        state = self._layers(state, ((1 - there) * _FAR)[:, None, None, :])
         summed = numpy.einsum("btw,bt->bw", state, there)
         lengths = numpy.sqrt((summed * summed).sum(axis=1, keepdims=True))
-        found: list[list[float]] = (summed / numpy.maximum(lengths, _EPSILON)).tolist()
+        found: list[list[float]] = (summed / numpy.maximum(lengths, EPSILON)).tolist()
         return found
 
 
@@ -75,10 +79,33 @@ class _Scale:
 
     def __call__(self, state: "Numbers") -> "Numbers":
         state = state - state.mean(axis=-1, keepdims=True)
-        spread = numpy.sqrt(numpy.einsum("...w,...w->...", state, state) / _WIDTH + _EPSILON)
+        spread = numpy.sqrt(numpy.einsum("...w,...w->...", state, state) / WIDTH + EPSILON)
         state /= spread[..., None]
         state *= self._weight
         state += self._bias
+        return state
+
+
+def _layers_of(arrays: "dict[str, NDArray[Any]]", place: str) -> "_Layers":
+    if find_spec("onnxruntime") is not None:
+        from decklog.meaning.quantised import QuantisedLayers
+
+        return QuantisedLayers(arrays, place)
+    return ExactLayers(arrays)
+
+
+class ExactLayers:
+    """All layers with their weights as they are, multiplied by numpy."""
+
+    # So many pieces go through together: more would not fit the caches, fewer would not fill the multiplications.
+    together = 2_048
+
+    def __init__(self, arrays: "dict[str, NDArray[Any]]") -> None:
+        self._layers = [_Layer(arrays, part) for part in layers_in(arrays)]
+
+    def __call__(self, state: "Numbers", beyond: "Numbers") -> "Numbers":
+        for layer in self._layers:
+            state = layer(state, beyond)
         return state
 
 
@@ -86,35 +113,27 @@ class _Layer:
     """One layer: what each piece takes from the others, and what it makes of it."""
 
     def __init__(self, arrays: "dict[str, NDArray[Any]]", part: str) -> None:
-        said = part + "attention.self."
-        names = ("query", "key", "value")
-        self._asked = numpy.ascontiguousarray(numpy.concatenate([arrays[f"{said}{name}.weight"] for name in names]).T)
-        self._asked_bias = numpy.concatenate([arrays[f"{said}{name}.bias"] for name in names])
-        # The scale of the attention is part of the question.
-        scale = numpy.float32(_OF_HEAD**-0.5)
-        self._asked[:, :_WIDTH] *= scale
-        self._asked_bias[:_WIDTH] *= scale
-        self._told, self._told_bias = _matrix(arrays, part + "attention.output.dense")
+        self._asked, self._asked_bias = attention_of(arrays, part)
+        self._told, self._told_bias = dense_of(arrays, part + "attention.output.dense")
         self._after_told = _Scale(arrays, part + "attention.output.LayerNorm")
-        self._wide, self._wide_bias = _matrix(arrays, part + "intermediate.dense")
-        self._narrow, self._narrow_bias = _matrix(arrays, part + "output.dense")
+        self._wide, self._wide_bias = dense_of(arrays, part + "intermediate.dense")
+        self._narrow, self._narrow_bias = dense_of(arrays, part + "output.dense")
         self._after = _Scale(arrays, part + "output.LayerNorm")
 
-    def __call__(self, state: "Numbers", beyond: "Numbers | None") -> "Numbers":
+    def __call__(self, state: "Numbers", beyond: "Numbers") -> "Numbers":
         texts, pieces, _ = state.shape
-        flat = state.reshape(-1, _WIDTH)
-        asked = (flat @ self._asked + self._asked_bias).reshape(texts, pieces, 3, _HEADS, _OF_HEAD)
+        flat = state.reshape(-1, WIDTH)
+        asked = (flat @ self._asked + self._asked_bias).reshape(texts, pieces, 3, HEADS, OF_HEAD)
         query, key, value = asked.transpose(2, 0, 3, 1, 4)
         scores = query @ key.transpose(0, 1, 3, 2)
-        if beyond is not None:
-            scores += beyond
+        scores += beyond
         scores -= scores.max(axis=-1, keepdims=True)
         numpy.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
-        told = (scores @ value).transpose(0, 2, 1, 3).reshape(-1, _WIDTH)
+        told = (scores @ value).transpose(0, 2, 1, 3).reshape(-1, WIDTH)
         flat = self._after_told(flat + told @ self._told + self._told_bias)
         wide = _bent(flat @ self._wide + self._wide_bias)
-        return self._after(flat + wide @ self._narrow + self._narrow_bias).reshape(texts, pieces, _WIDTH)
+        return self._after(flat + wide @ self._narrow + self._narrow_bias).reshape(texts, pieces, WIDTH)
 
 
 def _bent(value: "Numbers") -> "Numbers":
@@ -131,16 +150,12 @@ def _bent(value: "Numbers") -> "Numbers":
     return inner
 
 
-def _matrix(arrays: "dict[str, NDArray[Any]]", name: str) -> "tuple[Numbers, Numbers]":
-    return numpy.ascontiguousarray(arrays[name + ".weight"].T), arrays[name + ".bias"]
-
-
-def _groups(numbered: list[list[int]]) -> list[list[int]]:
+def _groups(numbered: list[list[int]], together: int) -> list[list[int]]:
     """Put texts of about the same length together, by their places."""
     groups: list[list[int]] = []
     for place in sorted(range(len(numbered)), key=lambda place: len(numbered[place])):
         length = len(numbered[place])
-        if groups and length * (len(groups[-1]) + 1) <= _TOGETHER and length <= 2 * len(numbered[groups[-1][0]]):
+        if groups and length * (len(groups[-1]) + 1) <= together and length <= 2 * len(numbered[groups[-1][0]]):
             groups[-1].append(place)
         else:
             groups.append([place])
