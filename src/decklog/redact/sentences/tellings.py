@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import lookalikes, phrases, values
+from decklog.redact import expressions, lookalikes, phrases, values
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 _QUOTE = r"[\"'`]?"
@@ -170,7 +170,7 @@ def _is_right_behind(text: str, start: int, value: str) -> bool:
 
 
 def _is_unmistakable(_text: str, _start: int, value: str) -> bool:
-    return lookalikes.is_unmistakable(value) and not values.is_harmless(value) and not values.is_code(value, "")
+    return lookalikes.is_unmistakable(value) and not values.is_harmless(value) and not expressions.is_code(value, "")
 
 
 def _is_set_to(text: str, start: int, value: str) -> bool:
