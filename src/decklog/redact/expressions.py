@@ -15,6 +15,8 @@ NUMBERED_TERMS = prepared(
     r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|http[123]|web3|2fa|mp[34]|u?i(?:nt)?(?:8|16|32|64)"
     r"|(?:s3|h2|u8|v\d{1,2})(?-i:(?![a-z]))"
 )
+# Of programs that ask whether there is anything: `user?.token`, `list?.[0]`.
+_OPTIONAL = prepared(r"(?<=[\w)\]])\?\.(?=([A-Za-z\[(]))")
 _LINKS = prepared(r"\.|->|::|\?\.")
 # What turns one thing into another is called so: `bin2hex(`.
 _CONVERSION = prepared(r"(?<=[A-Za-z])[24](?=[A-Za-z])")
@@ -55,12 +57,17 @@ def is_variable(value: str) -> bool:
     """Tell whether a value is a variable of a shell or of PHP, as `$DB_PASSWORD` is and `$w0rdFish` is not."""
     if value[:1] != "$" or has_many_signs(value):
         return False
-    return _is_chain(_VARIABLE_END.split(value[1:].lstrip("$").rstrip(";,)]}"))[0])
+    return is_chain(_VARIABLE_END.split(value[1:].lstrip("$").rstrip(";,)]}"))[0])
 
 
 def has_many_signs(value: str) -> bool:
     """Tell whether a value has more different signs than an expression without blanks has."""
     return len(SIGNS.intersection(value[:256])) > 2
+
+
+def _unasked(link: re.Match[str]) -> str:
+    """Write a link that asks whether there is anything behind it as one that does not."""
+    return "." if link[1].isalpha() else ""
 
 
 def is_code(value: str, after: str) -> bool:
@@ -69,12 +76,12 @@ def is_code(value: str, after: str) -> bool:
         return True
     if has_many_signs(value):
         return False
-    bare = value[:256].lstrip(_LEADING_SIGNS)
+    bare = _OPTIONAL.sub(_unasked, value[:256]).lstrip(_LEADING_SIGNS)
     opening = _OPENING.search(bare)
     if opening:
         return _is_opened_code(bare, opening.start(), after)
     chain = bare.rstrip(_TRAILING_SIGNS)
-    return _is_chain(chain) and (len(bare) < len(value[:256]) or bool(_LINKS.search(chain)))
+    return is_chain(chain) and (chain[:1] != value[:1] or bool(_LINKS.search(chain)))
 
 
 def is_reference(value: str) -> bool:
@@ -102,10 +109,11 @@ def _is_opened_code(text: str, opening: int, after: str) -> bool:
         return False
     if not opening:
         return all(not part or part.isdigit() or is_identifier(part) for part in _GROUPED.split(inner.rstrip(_TRAILING_SIGNS)))
-    return _is_chain(_CONVERSION.sub("", text[:opening]))
+    return is_chain(_CONVERSION.sub("", text[:opening]))
 
 
-def _is_chain(text: str) -> bool:
+def is_chain(text: str) -> bool:
+    """Tell whether a text is names with links between them: `user.token`, `Env::PASSWORD`."""
     return all(map(is_identifier, _LINKS.split(text)))
 
 

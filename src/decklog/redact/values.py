@@ -24,7 +24,7 @@ _PLACEHOLDER = prepared(
     ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
     | ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
     | ^%[a-z]/[\w./-]+$
-    | ^[\#@]\{ | ^\$[({] | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
+    | ^[\#@]\{ | ^\$(?:[({]|\w+\{[^{}]*\}$) | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
     | [._-]<[a-z][a-z0-9 _-]*>$
     | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
     | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
@@ -90,6 +90,9 @@ _ANSWERS = word_set(
 )
 # No address: its first part is a word with a year, and its second one has no dot.
 _PASSWORD_WITH_AT = prepared(r"[A-Za-z]+\d{2,}\w*@[A-Za-z0-9]+|[A-Z][a-z]+@\d{2,}[!?]?")
+_PUBLIC_BLOCK = prepared(r"-----BEGIN (?:[A-Z0-9]+ )*(?:PUBLIC KEY|CERTIFICATE|CERTIFICATE REQUEST|X509 CRL|DH PARAMETERS)")
+# What opens a template and goes on as no name does, with nothing that closes it.
+_UNCLOSED = prepared(r"[$#@%]?[({<]{1,2}%?=?([A-Za-z0-9]{6,})")
 _PUBLIC_MARKS = ("phc_", "pk_live_", "pk_test_", "pk.eyJ", "AAAAB3NzaC1", "AAAAC3NzaC1", "ssh-rsa ", "ssh-ed25519 ")
 _HOLDERS = word_set(
     """
@@ -115,6 +118,8 @@ def is_placeholder(value: str) -> bool:
         return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
+    if (unclosed := _UNCLOSED.fullmatch(bare)) and is_told(unclosed[1]):
+        return False
     if is_variable(bare) or _PLACEHOLDER.search(bare[:96]) or NUMBERED_TERMS.fullmatch(bare):
         return True
     return bool(_BRACKETED.search(bare[:96])) and not _is_odd_in_brackets(bare[:96])
@@ -155,7 +160,7 @@ def is_label(name: str, value: str) -> bool:
 
 def is_public(value: str) -> bool:
     """Tell whether a key says of itself that everybody may see it."""
-    return value.startswith(_PUBLIC_MARKS)
+    return value.startswith(_PUBLIC_MARKS) or bool(_PUBLIC_BLOCK.match(value))
 
 
 def is_mixed_key(value: str) -> bool:
@@ -258,7 +263,10 @@ def is_path(value: str) -> bool:
 
 def _is_odd_name(name: str) -> bool:
     """Tell whether letters have a number in their middle, as no name of a file at the root has: `slash9Way`."""
-    return name.isalnum() and name[0].isalpha() and any(map(str.isdigit, name)) and not is_identifier(name)
+    bare = name.replace("+", "").replace("-", "").replace("@", "")
+    if not bare.isalnum() or not bare[0].isalpha() or not any(map(str.isdigit, bare)) or is_identifier(bare):
+        return False
+    return bare == name or has_all_kinds(bare)
 
 
 def is_url(value: str) -> bool:

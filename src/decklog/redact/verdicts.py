@@ -15,7 +15,8 @@ _QUOTED_WITHIN = prepared(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9
 
 # A command that a pipe leads to, and what a style sheet says of an element that has the name.
 _IN_PROGRAMS = prepared(
-    r"[A-Z][a-z]+(?:[A-Z][a-z]+)?-[A-Z]\w+|(?:focus|hover|active|disabled|checked|invalid|valid|required|not)[-\w]*[({:]"
+    r"(?:undefined|null|None|nil|never|string|str|bytes|number|boolean|unknown|any|void|Error)\b[\w<>\[\](){};,.?]*$"
+    r"|[A-Z][a-z]+(?:[A-Z][a-z]+)?-[A-Z]\w+|(?:focus|hover|active|disabled|checked|invalid|valid|required|not)[-\w]*[({:]"
 )
 
 
@@ -71,12 +72,22 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
 
 
 def _is_label(head: Head, value: str) -> bool:
-    return values.is_label(head.name, value) or (not head.is_setting and head.tie in (":", "=", "=>") and phrases.is_label(value))
+    if values.is_label(head.name, value) or (lookalikes.is_asking(head.name) and not _is_answered(value)):
+        return True
+    return not head.is_setting and head.tie in (":", "=", "=>") and phrases.is_label(value)
+
+
+def _is_answered(value: str) -> bool:
+    """Tell whether a value is no word of a label in any language, whatever it is called: `reset_password: Vq7!lopp`."""
+    return value.isascii() and value[-1:] != "?" and (values.looks_random(value) or values.is_told(value))
 
 
 def _is_program(head: Head, value: str, after: str) -> bool:
     """Tell whether a bare value is an expression of a program or the beginning of a table."""
     if value[:2] in ("{}", "[]", "()") or (head.tie in ("|", ":") and _IN_PROGRAMS.match(value)):
+        return True
+    if value[0] == "{" and head.tie == "=" and expressions.is_chain(value[1:].rstrip("}")) and not values.looks_random(value):
+        # What a template of a page is given: `token={token ?? undefined}`.
         return True
     if value[0] in "{[" and after == ":" and value[1:].replace("-", "_").isidentifier():
         return True
@@ -114,7 +125,7 @@ def _is_phrase(head: Head, value: str) -> bool:
     if values.is_passphrase(value) or (bool(head.quote) and head.tie in ("=", ":", "=>") and values.is_told_phrase(value)):
         return True
     names_phrase = head.is_setting or "phrase" in head.name.lower()
-    return names_phrase and head.tie in ("=", ":") and lookalikes.is_phrase(value)
+    return names_phrase and (head.tie in ("=", ":") or head.is_set) and lookalikes.is_phrase(value)
 
 
 def _is_opened(head: Head, value: str, following: str) -> bool:

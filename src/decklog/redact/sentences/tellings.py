@@ -75,6 +75,10 @@ def _is_told(_text: str, _start: int, value: str) -> bool:
     return values.is_told(value)
 
 
+def _is_random(_text: str, _start: int, value: str) -> bool:
+    return values.looks_random(value) and values.is_told(value)
+
+
 def _is_partner(text: str, start: int, value: str) -> bool:
     """Tell whether a word after a user's name is the password, rather than the rest of a path or a port."""
     if "/" in value or ":" in value or value.count("$") > 1:
@@ -269,6 +273,9 @@ _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
     rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*[\"'`?\xab]([^\"'`?\xbb\n]{{4,64}})[\"'`?\xbb]"
 )
+_VALUE_BELOW = (
+    rf"[^\n\"']{{0,100}}\n+[ \t]*(?i:(?:(?:the|new|your|its)[ \t]+)?value)(?:[ \t]*[:=]|[ \t]+is)[ \t]*{_QUOTE}{_VALUE}"
+)
 TELLINGS: tuple[Telling, ...] = (
     Telling("told-password", _NAMED, " \t:=", _QUOTED_WORDS, _is_odd_phrase),
     Telling(
@@ -283,6 +290,8 @@ TELLINGS: tuple[Telling, ...] = (
     Telling(
         "told-password", _NAMED, " \t(", r"[ \t]*\((?:(?:it|which)[ \t]+)?(?:(?:is|was)[ \t]+)?([^\s()\"'`,]{5,64})\)", _is_set_in
     ),
+    Telling("told-password", _NAMED, " \t:.!", _VALUE_BELOW, _is_told),
+    Telling("told-password", _NAMED, " \t", r"(?:[ \t]+[a-z']{1,14}){1,6}[ \t]*\(([^\s()\"'`,]{7,64})\)", _is_random),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+\S{{4,64}}[ \t]+to[ \t]+{_QUOTE}{_ODD_VALUE}", _is_set_in),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+{_QUOTE}{_ODD_VALUE}[\"'`]?[ \t]+to[ \t]", _is_set_in),
     Telling(
@@ -466,6 +475,7 @@ TELLINGS: tuple[Telling, ...] = (
         _is_key,
     ),
     Telling("secret", "secrets?", " \t:=", _QUOTED_WORDS, _is_odd_phrase),
+    Telling("token", _KEYS, " \t:.!", _VALUE_BELOW, _is_told),
     Telling(
         "told-password",
         "credentials?|creds?",
@@ -488,6 +498,7 @@ TELLINGS: tuple[Telling, ...] = (
         r"[ \t]*(?:(?:[\w.$]{1,64}|\"[^\"\n]{1,64}\"|'[^'\n]{1,64}'),[ \t]*){1,3}[\"']([^\"'\n\s]{6,64})[\"']",
         _is_partner,
     ),
+    Telling("connection-password", r"auth\(", "", r"[ \t]*[\"']([^\"'\n\s]{8,64})[\"'][ \t]*\)", _is_random),
     Telling("node-cookie", r"setcookie|cookie", " \t", r"[ \t]+[\"']?([A-Za-z0-9_]{8,64})(?:[\"'\s]|$)", _is_node_cookie),
     Telling(
         "node-cookie",
