@@ -40,7 +40,7 @@ _HEAD = Pattern(
     rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
     rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*=[ \t]*[\w.]{{1,40}}\([ \t]*{_ANY_QUOTE}[\w.-]{{1,64}}{_ANY_QUOTE}[ \t]*,[ \t]*default[ \t]*=[ \t]*{_ANY_QUOTE}"
-    r"|:[ \t]*[|>][+-]?\n[ \t]+"
+    r"|:\s*[|>][+-]?\n[ \t]+"
     r"|[ \t]*[:=][ \t]*[bru]{0,2}(?:\"{3}|'{3})\n[ \t]*"
     rf"|[ \t]+(?:string|\[\]byte|text|varchar)[ \t]*:?=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*[:=]?=?[ \t]*%s\s?{_ANY_QUOTE}[ \t,]+{_ANY_QUOTE}"
@@ -86,6 +86,7 @@ _CONVERTED = prepared(
 _DOUBLED = prepared(r"([\"'])\1(?=[A-Za-z0-9])")
 _ESCAPED_REST = {quote: prepared(rf"\n[^\s{quote}]{{0,64}}(?={quote}(?:[,;)\]}}\s]|$))") for quote in "\"'`"}
 _WORDS_BEHIND = prepared(r"((?: [^\W_]+[!?.]?){1,8})[ \t]*(?:\n|$)")
+_ARROW = prepared(r"[\"'`)]{0,2}[ \t]*(?:->|=>|→|to)[ \t]*([\"'`])")
 _MOST_LINES = 40
 _BLOCK = prepared(r"[|>][+-]?\n[ \t]+$")
 
@@ -117,7 +118,7 @@ def _parse_head(source: str) -> Head | None:
     is_set = bool(setter) or name.startswith("-")
     is_quoted = tie[:1] in ('"', "'", "`") and not is_given
     # A makefile's `?=` and `::=` assign as `=` does.
-    tie_sign = "=" if bare.strip() in ("?=", "::=", ":::=", "<-", "<<-") else bare.strip()
+    tie_sign = "=" if bare.strip() in ("?=", "::=", ":::=", "<-", "<<-") else bare.strip().lower()
     if not is_given and _CALLED.search(tie):
         tie_sign = "=" if _CONVERTED.search(tie) else "call"
     sign, is_spaced, is_format = ":" if is_given else tie_sign, bare[:1].isspace(), bool(_FORMAT.search(tie))
@@ -161,6 +162,7 @@ def find(view: View) -> Iterator[Found]:
             yield Found(position - 1, spilled, head.kind)
             position = spilled
             continue
+        yield from _changed_to(view, head, end)
         verdict = _of_line(head, text, start, position, end) or _known_verdict(known, head, text, start, position, end)
         if not verdict.length:
             continue
@@ -171,6 +173,19 @@ def find(view: View) -> Iterator[Found]:
             end = _block_end(text, position, end) if reader is _LINE else _phrase_end(head, text, start, end)
         yield Found(position, end, verdict.kind)
         position = end
+
+
+def _changed_to(view: View, head: Head, end: int) -> Iterator[Found]:
+    """Find what a plan or a log turns a named value into: `password = "…" -> "…"`."""
+    arrow = _ARROW.match(view.text, end) if head.quote or view.text[end : end + 1] == " " else None
+    if not arrow:
+        return
+    start = arrow.end()
+    last = _value_end(view, _reader(arrow[1]), start, min(len(view.data), start + _LONGEST_DOUBT))
+    changed = head._replace(quote=arrow[1], marks=1)
+    verdict = _judge(changed, view.text[start:last], view.text[last : last + 3], False, "") if last > start else _Verdict()
+    if verdict.length:
+        yield Found(start, start + verdict.length, verdict.kind)
 
 
 def _where_quoted(view: View, head: Head, position: int) -> tuple[int, Head]:
@@ -350,8 +365,10 @@ def _field_sign(head: Head, text: str, start: int, end: int) -> str:
     before = text[start - 1 : start]
     if before == "?" or (before == "&" and text[start - 2 : start - 1] != "&"):
         return before
+    if before == " " and text[start - 2 : start - 1] == ";":
+        before = ";"
     is_connection = before == ";" and head.name.isalpha() and "=" in text[max(0, start - 64) : start]
-    return before if is_connection and _ODD.search(text, start, end) else ""
+    return before if is_connection and (head.name[0].isupper() or _ODD.search(text, start, end)) else ""
 
 
 def _judge(head: Head, value: str, after: str, starts_line: bool, field: str) -> _Verdict:
@@ -384,6 +401,8 @@ _NEXT_IN_CONNECTION = prepared(r";[A-Z][A-Za-z]+(?:=|$)")
 _NEXT_OF_QUERY = prepared(r"&|;[A-Za-z][\w ]*=|;$|#[A-Za-z/]+$|</")
 _NEXT_OF_CONNECTION = prepared(r";[A-Za-z][\w ]*(?:=|$)|;$|</")
 _ODD = prepared(r"[\d!@#$%^*+~]")
+_FIRST_PART = prepared(r"[^,;(){}\[\]]+")
+_NAMED_PART = prepared(r"[\w.-]*[=:(]")
 _NEXT_IN_CODE = prepared(_NEXT_FIELD + "|[,;]")
 
 
@@ -393,7 +412,15 @@ def _cut(head: Head, value: str, *, is_line: bool) -> int:
         cut = _NEXT_IN_LINE.search(value, 1) if head.tie == "=" else None
     elif not (cut := _NEXT_IN_CONNECTION.search(value, 1)):
         cut = (_NEXT_IN_SETTING if head.name.isupper() else _NEXT_IN_CODE).search(value, 1)
+        while cut and cut[0] in (",", ";") and _goes_on(value, cut.start()):
+            cut = _NEXT_IN_CODE.search(value, cut.end())
     return cut.start() if cut else len(value)
+
+
+def _goes_on(value: str, place: int) -> bool:
+    """Tell whether a value has a sign in its middle that ends others: what is behind it is neither a name nor a number."""
+    rest = _FIRST_PART.match(value, place + 1)
+    return rest is not None and values.is_told(rest[0]) and not _NAMED_PART.match(value, place + 1)
 
 
 def _of_field(sign: str, value: str) -> str:
@@ -406,6 +433,6 @@ def _of_field(sign: str, value: str) -> str:
 
 
 def _opens(value: str) -> bool:
-    pairs = {")": "(", "]": "[", "}": "{"}
+    pairs = {")": "(", "]": "[", "}": "{", ">": "<"}
     opener = pairs.get(value[-1])
     return opener is not None and opener in value

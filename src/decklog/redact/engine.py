@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
 
-from decklog.redact import encoded, line_wraps, told
+from decklog.redact import encoded, line_wraps
 from decklog.redact.finder import FINDERS, SIGNS, TOLD_NUMBER, find_all, find_as_written, find_joined, find_marked
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.patterns.presence import Presence
 from decklog.redact.rules.table import RULES
+from decklog.redact.sentences import told
 from decklog.redact.view import Found, View, looked_through, plain, to_bytes
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")

@@ -4,11 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import assignments, phrases, told, values
+from decklog.redact import assignments, expressions, phrases, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED, TOOLS
+from decklog.redact.sentences import told
 from decklog.redact.view import Found, View
 
 _MOST_KNOWN = 4_096
@@ -226,7 +227,7 @@ def is_real(rule: Rule, secret: str) -> bool:
             return False
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
-    if rule.name == "authorization" and (secret[0] in "{+.&" or values.is_field_name(secret.replace("-", "_"))):
+    if rule.name == "authorization" and (secret[0] in "{+.&" or expressions.is_field_name(secret.replace("-", "_"))):
         return False
     if rule.keep and (values.is_public(secret) or (rule.name == "directive-password" and values.is_path(secret))):
         return False

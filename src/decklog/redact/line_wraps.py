@@ -1,7 +1,7 @@
 """Tokens that a terminal or an editor broke across lines."""
 
 from decklog.prepared import prepared
-from decklog.redact import values
+from decklog.redact import expressions, values
 from decklog.redact.finder import may_be_marked
 from decklog.redact.patterns.pattern import Span
 from decklog.redact.rules.table import RULES
@@ -127,7 +127,7 @@ def _assigns(run: str) -> bool:
     name, sign, value = run.lstrip("+-").partition("=")
     if not sign or not (value.strip("=") or "_" in name or run[0] in "+-"):
         return False
-    return all(map(values.is_identifier, _NAME_PARTS.split(name)))
+    return all(map(expressions.is_identifier, _NAME_PARTS.split(name)))
 
 
 def _mixes_all(run: str) -> bool:

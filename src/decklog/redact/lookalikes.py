@@ -13,6 +13,10 @@ _CLOSED_FIRST = prepared(r"[)\]}][A-Za-z0-9][\w()\[\]{}.!?-]*")
 _JOINS = prepared(r"[-_.]")
 _LEET = prepared(r"[A-Za-z]\d{1,2}[A-Za-z]")
 _IN_MASK = word_set("hidden secure secured object filtered omitted stripped truncated blank snip cut elided censored native")
+_ASKING_NAME = prepared(
+    r"(?i)(?:\w*[._-])?(?:forgot(?:ten)?|reset|show|hide|enter|invalid|wrong|missing|incorrect|lost|remember|change|update|no|weak"
+    r"|repeat|retype|your|choose|create|expired|toggle|recover)[._-]?(?:your|my|the|old|new)?[._-]?(?:pass|token|secret|(?:api)?[._-]?key)"
+)
 _ROOTS = word_set(
     """
     run etc var usr home opt tmp srv mnt root app apps dev proc sys lib bin data config conf certs ssl api users user
@@ -54,6 +58,11 @@ def is_mixed_script(value: str) -> bool:
     """Tell whether small letters of English stand beside those of an alphabet that has no capitals."""
     latin = [char for char in value if char.isascii()]
     return bool(latin) and all(map(str.islower, latin)) and any(unicodedata.category(char) == "Lo" for char in value)
+
+
+def is_asking(name: str) -> bool:
+    """Tell whether a name is that of what a form says about a secret: `forgot_password`, `showPassword`."""
+    return bool(_ASKING_NAME.match(name))
 
 
 def is_foreign_label(value: str) -> bool:

@@ -4,8 +4,18 @@ import re
 from binascii import a2b_base64
 
 from decklog.prepared import prepared
+from decklog.redact.expressions import (
+    DIGIT,
+    FIELDS,
+    NUMBERED_TERMS,
+    SIGNS,
+    is_code,
+    is_field_name,
+    is_identifier,
+    is_reference,
+    is_variable,
+)
 from decklog.redact.lookalikes import is_foreign_label
-from decklog.redact.names import kind_of
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 _MASK = frozenset("*xX.•-_#?0…●•· ")
@@ -14,7 +24,7 @@ _PLACEHOLDER = prepared(
     ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
     | ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
     | ^%[a-z]/[\w./-]+$
-    | ^[\#@]\{ | ^\$[({] | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
+    | ^[\#@]\{ | ^\$(?:[({]|\w+\{[^{}]*\}$) | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
     | [._-]<[a-z][a-z0-9 _-]*>$
     | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
     | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
@@ -51,29 +61,6 @@ _NO_FIELD = prepared(r"[\w!@#$%^&*+~?-]+")
 _NO_OPERATORS = frozenset("#$^~")
 _OPERATED = prepared(r"[!@#$%^&*+~?-]+")
 _BRACKETS = prepared(r"[<{\[(]([^<>{}\[\]()]*)[>}\])]")
-_PIECES = prepared(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]|.", re.DOTALL)
-_DIGIT = prepared("[0-9]")
-_NUMBERED_TERMS = prepared(
-    r"(?i)sha(?:224|256|384|512|[123])(?:crypt)?|sha3-?\d{3}|argon2(?:id|[id])?|(?:b|s|yes)crypt\d{0,2}|blake[23][bs]?"
-    r"|x?chacha20|pbkdf2|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
-    r"|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
-    r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|http[123]|web3|2fa|mp[34]|u?i(?:nt)?(?:8|16|32|64)"
-    r"|(?:s3|h2|u8|v\d{1,2})(?-i:(?![a-z]))"
-)
-_LINKS = prepared(r"\.|->|::|\?\.")
-# What turns one thing into another is called so: `bin2hex(`.
-_CONVERSION = prepared(r"(?<=[A-Za-z])[24](?=[A-Za-z])")
-_VARIABLE_END = prepared(r"[\[(]|:(?!:)")
-_OPENING = prepared(r"[(\[<]")
-_CLOSING = prepared(r"[)\]>]")
-_NUMBER_BEHIND = prepared(r"[)\]>]\d")
-_GROUPED = prepared(r"[,.*&:=<>()\[\]-]")
-_SIGNS = frozenset("!@#$%^&*+~?|")
-_LEADING_SIGNS = "&*!~-@"
-_TRAILING_SIGNS = "])};,!?"
-_KEYWORDS = word_set("ENV await new lambda async func fn function return not None str bytes int bool String SecretStr !0 !1")
-_FIELDS = word_set("password passwd pwd secret token key field input label")
-_OPERATORS = frozenset("[]{}()|<>=&+,;:!?")
 _PATH = prepared(r"^(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*$|^(?:[\w.-]+/)+[\w-]+\.\w{1,6}$")
 _URL = prepared(r"^[a-z][a-z0-9+.-]*://", re.I)
 _PROSE_WORD = prepared(r"^[\"'(¿¡]?[^\W\d_](?:[^\W\d_A-Z]|['’-])*[.,;:!?)\"']*$|^[A-Z]{2,}[.,;:!?]*$|^[&/—–-]+$|^\d{1,6}[+.,]?$")
@@ -84,7 +71,6 @@ _KINDS = str.maketrans(
 )
 _UUID = prepared(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ASSEMBLY = prepared(r"[0-9a-f]{16}")
-_CONTROL = prepared(r"(?:(?:UI|NS)(?:[A-Z][a-z]+)+|String|ID|Int|Float|Boolean)[!?]")
 _CAPPED = prepared(r"[A-Z][a-z]+\d{1,4}")
 # Versions, dates, times, sizes, addresses, tickets and the like.
 _NUMBERED_THING = prepared(
@@ -104,6 +90,9 @@ _ANSWERS = word_set(
 )
 # No address: its first part is a word with a year, and its second one has no dot.
 _PASSWORD_WITH_AT = prepared(r"[A-Za-z]+\d{2,}\w*@[A-Za-z0-9]+|[A-Z][a-z]+@\d{2,}[!?]?")
+_PUBLIC_BLOCK = prepared(r"-----BEGIN (?:[A-Z0-9]+ )*(?:PUBLIC KEY|CERTIFICATE|CERTIFICATE REQUEST|X509 CRL|DH PARAMETERS)")
+# What opens a template and goes on as no name does, with nothing that closes it.
+_UNCLOSED = prepared(r"[$#@%]?[({<]{1,2}%?=?([A-Za-z0-9]{6,})")
 _PUBLIC_MARKS = ("phc_", "pk_live_", "pk_test_", "pk.eyJ", "AAAAB3NzaC1", "AAAAC3NzaC1", "ssh-rsa ", "ssh-ed25519 ")
 _HOLDERS = word_set(
     """
@@ -129,7 +118,9 @@ def is_placeholder(value: str) -> bool:
         return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
-    if is_variable(bare) or _PLACEHOLDER.search(bare[:96]) or _NUMBERED_TERMS.fullmatch(bare):
+    if (unclosed := _UNCLOSED.fullmatch(bare)) and is_told(unclosed[1]):
+        return False
+    if is_variable(bare) or _PLACEHOLDER.search(bare[:96]) or NUMBERED_TERMS.fullmatch(bare):
         return True
     return bool(_BRACKETED.search(bare[:96])) and not _is_odd_in_brackets(bare[:96])
 
@@ -149,12 +140,12 @@ def _is_odd_in_brackets(value: str) -> bool:
 
 def _is_no_field(inner: str) -> bool:
     """Tell whether what stands in brackets is neither a name nor an expression of names: `1hVu!11bUg`."""
-    if len(inner) < 6 or not _NO_FIELD.fullmatch(inner) or not _DIGIT.search(inner) or not any(map(str.isalpha, inner)):
+    if len(inner) < 6 or not _NO_FIELD.fullmatch(inner) or not DIGIT.search(inner) or not any(map(str.isalpha, inner)):
         return False
     parts = [part for part in _OPERATED.split(inner) if part]
     if not _NO_OPERATORS.isdisjoint(inner):
         return True
-    return bool(_SIGNS.intersection(inner)) and not all(part.isdigit() or is_identifier(part) for part in parts)
+    return bool(SIGNS.intersection(inner)) and not all(part.isdigit() or is_identifier(part) for part in parts)
 
 
 def has_all_kinds(value: str) -> bool:
@@ -169,7 +160,7 @@ def is_label(name: str, value: str) -> bool:
 
 def is_public(value: str) -> bool:
     """Tell whether a key says of itself that everybody may see it."""
-    return value.startswith(_PUBLIC_MARKS)
+    return value.startswith(_PUBLIC_MARKS) or bool(_PUBLIC_BLOCK.match(value))
 
 
 def is_mixed_key(value: str) -> bool:
@@ -207,14 +198,14 @@ def is_passphrase(value: str) -> bool:
 def is_told_phrase(value: str) -> bool:
     """Tell whether a value is some small words with a number among them, none of which talks about passwords."""
     tokens = value[:300].split()
-    if len(tokens) < 3 or value != value.lower() or not _DIGIT.search(value) or _TALK.intersection(tokens):
+    if len(tokens) < 3 or value != value.lower() or not DIGIT.search(value) or _TALK.intersection(tokens):
         return False
     return all(token.rstrip("!?").isalnum() and len(token) <= 14 for token in tokens)
 
 
 def is_told(value: str) -> bool:
     """Tell whether a word of a sentence can only be a password: letters with numbers among them as no name has them."""
-    if len(value) < 5 or not _DIGIT.search(value) or not any(map(str.isalpha, value)) or _NUMBERED_THING.match(value):
+    if len(value) < 5 or not DIGIT.search(value) or not any(map(str.isalpha, value)) or _NUMBERED_THING.match(value):
         return False
     if is_harmless(value) or is_example(value):
         return False
@@ -227,7 +218,7 @@ def is_told_plainly(value: str) -> bool:
     """Tell whether a word that a sentence calls the password is one: names of programs are in small letters."""
     if is_told(value):
         return True
-    if len(value) < 5 or not _DIGIT.search(value) or _NUMBERED_TERMS.fullmatch(value) or is_harmless(value):
+    if len(value) < 5 or not DIGIT.search(value) or NUMBERED_TERMS.fullmatch(value) or is_harmless(value):
         return False
     is_name = value.islower() and value.isalnum()
     if is_name or is_field_name(value) or value.rstrip("0123456789").lower() in BENIGN_WORDS or is_reference(value):
@@ -239,11 +230,11 @@ def is_told_plainly(value: str) -> bool:
 
 def is_odd(value: str) -> bool:
     """Tell whether a word has a number or a sign among its letters, and is no version, name of a file, variable or call."""
-    if not any(map(str.isalpha, value)) or not (_DIGIT.search(value) or _SIGNS.intersection(value[:-1])):
+    if not any(map(str.isalpha, value)) or not (DIGIT.search(value) or SIGNS.intersection(value[:-1])):
         return False
     if is_harmless(value) or is_example(value) or is_public(value) or _NUMBERED_THING.match(value):
         return False
-    return not (is_reference(value) or _NUMBERED_TERMS.fullmatch(value) or (is_code(value, "") and not is_capped(value)))
+    return not (is_reference(value) or NUMBERED_TERMS.fullmatch(value) or (is_code(value, "") and not is_capped(value)))
 
 
 def is_typed_phrase(value: str) -> bool:
@@ -260,84 +251,7 @@ def is_numbered_id(value: str) -> bool:
 def is_capped(value: str) -> bool:
     """Tell whether what reads as an attribute or a cast ends as hardly one does: `Green.Frog5`, `(paren)Zed7`."""
     last = re.split(r"[.)\]>]", value)[-1]
-    return bool(_CAPPED.fullmatch(last)) and last.rstrip("0123456789").lower() not in _FIELDS and not is_field_name(last)
-
-
-def is_identifier(text: str) -> bool:
-    """Tell whether a text is written as programs write their names: `dbPassword`, `API_KEY2`, not `aBqZ9r`."""
-    text = text[:128]
-    pieces = _PIECES.findall(_NUMBERED_TERMS.sub("term", text) if _DIGIT.search(text) else text)
-    if not pieces or pieces[0].isdigit():
-        return False
-    odd = sum(1 for piece in pieces if piece[0].isupper() and len(piece) < 3 and not piece.isupper())
-    lone = sum(1 for piece in pieces if len(piece) == 1 and piece.isupper())
-    numbers = [place for place, piece in enumerate(pieces) if piece.isdigit()]
-    if odd + lone > 1 or len(numbers) > 1 or (numbers and not _ends_word(pieces, numbers[0])):
-        return False
-    return all(piece.isalnum() or piece[0] == "_" for piece in pieces)
-
-
-def _ends_word(pieces: list[str], place: int) -> bool:
-    """Tell whether a number is one digit at the end of a word."""
-    return len(pieces[place]) == 1 and "".join(pieces[place + 1 : place + 2])[:1] in ("", "_")
-
-
-def is_variable(value: str) -> bool:
-    """Tell whether a value is a variable of a shell or of PHP, as `$DB_PASSWORD` is and `$w0rdFish` is not."""
-    if value[:1] != "$" or has_many_signs(value):
-        return False
-    return _is_chain(_VARIABLE_END.split(value[1:].lstrip("$").rstrip(";,)]}"))[0])
-
-
-def has_many_signs(value: str) -> bool:
-    """Tell whether a value has more different signs than an expression without blanks has."""
-    return len(_SIGNS.intersection(value[:256])) > 2
-
-
-def is_code(value: str, after: str) -> bool:
-    """Tell whether an unquoted value is an expression: a variable's attribute, a call, a subscript."""
-    if value in _KEYWORDS or _OPERATORS.issuperset(value) or _CONTROL.fullmatch(value):
-        return True
-    if has_many_signs(value):
-        return False
-    bare = value[:256].lstrip(_LEADING_SIGNS)
-    opening = _OPENING.search(bare)
-    if opening:
-        return _is_opened_code(bare, opening.start(), after)
-    chain = bare.rstrip(_TRAILING_SIGNS)
-    return _is_chain(chain) and (len(bare) < len(value[:256]) or bool(_LINKS.search(chain)))
-
-
-def is_reference(value: str) -> bool:
-    """Tell whether an expression plainly fetches a secret: `config.get(`, `settings.DB_PASSWORD`."""
-    bare = value.rstrip(",;")
-    return bare.endswith(("(", "()")) or ("." in bare and is_field_name(bare.replace(".", "_")))
-
-
-def is_set_alone(value: str) -> bool:
-    """Tell whether an expression has a number or a sign that those which fetch a secret do not have: `Vq7.lopp!`."""
-    bare = _NUMBERED_TERMS.sub("term", value.lstrip(_LEADING_SIGNS))
-    if bare[-1:] in ("", "(", ")", "]", "}", ",", ";") or not (_DIGIT.search(bare) or _SIGNS.intersection(bare)):
-        return False
-    last = _LINKS.split(bare)[-1].rstrip("!?0123456789")
-    is_odd = any(map(str.isalpha, last)) and last.lower() not in BENIGN_WORDS and kind_of(last) is None
-    return is_odd and not is_reference(bare) and not _CONTROL.fullmatch(bare)
-
-
-def _is_opened_code(text: str, opening: int, after: str) -> bool:
-    """Tell whether a text with a bracket is a call, a subscript or the beginning of a group."""
-    inner = text[opening + 1 :]
-    if inner and inner[-1] != "," and after in ("", "\n") and not _CLOSING.search(inner):
-        return False
-    if not opening and _NUMBER_BEHIND.search(text):
-        return False
-    if not opening:
-        return all(not part or part.isdigit() or is_identifier(part) for part in _GROUPED.split(inner.rstrip(_TRAILING_SIGNS)))
-    return _is_chain(_CONVERSION.sub("", text[:opening]))
-
-
-def _is_chain(text: str) -> bool:
-    return all(map(is_identifier, _LINKS.split(text)))
+    return bool(_CAPPED.fullmatch(last)) and last.rstrip("0123456789").lower() not in FIELDS and not is_field_name(last)
 
 
 def is_path(value: str) -> bool:
@@ -349,7 +263,10 @@ def is_path(value: str) -> bool:
 
 def _is_odd_name(name: str) -> bool:
     """Tell whether letters have a number in their middle, as no name of a file at the root has: `slash9Way`."""
-    return name.isalnum() and name[0].isalpha() and any(map(str.isdigit, name)) and not is_identifier(name)
+    bare = name.replace("+", "").replace("-", "").replace("@", "")
+    if not bare.isalnum() or not bare[0].isalpha() or not any(map(str.isdigit, bare)) or is_identifier(bare):
+        return False
+    return bare == name or has_all_kinds(bare)
 
 
 def is_url(value: str) -> bool:
@@ -367,12 +284,6 @@ def is_prose(value: str) -> bool:
         return False
     lowered = {token.lower().strip(".,;:!?()\"'") for token in tokens}
     return bool(lowered & STOP_WORDS) or value[0].isupper() or value.rstrip()[-1] in ".!?:"
-
-
-def is_field_name(value: str) -> bool:
-    """Tell whether a value is the name of what holds a secret: `challengePassword`, `user_token`."""
-    words = [word for word in _PIECES.findall(value[:64]) if word.isalpha()]
-    return len(words) > 1 and words[-1].lower() in _FIELDS and is_identifier(value)
 
 
 def is_word(value: str) -> bool:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import lookalikes, phrases, values
+from decklog.redact import expressions, lookalikes, phrases, values
 
 _DOUBTFUL = ("key", "credential", "auth")
 _VERBS = ("auth", "pat", "key")
@@ -15,7 +15,8 @@ _QUOTED_WITHIN = prepared(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9
 
 # A command that a pipe leads to, and what a style sheet says of an element that has the name.
 _IN_PROGRAMS = prepared(
-    r"[A-Z][a-z]+(?:[A-Z][a-z]+)?-[A-Z]\w+|(?:focus|hover|active|disabled|checked|invalid|valid|required|not)[-\w]*[({:]"
+    r"(?:undefined|null|None|nil|never|string|str|bytes|number|boolean|unknown|any|void|Error)\b[\w<>\[\](){};,.?]*$"
+    r"|[A-Z][a-z]+(?:[A-Z][a-z]+)?-[A-Z]\w+|(?:focus|hover|active|disabled|checked|invalid|valid|required|not)[-\w]*[({:]"
 )
 
 
@@ -71,16 +72,26 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
 
 
 def _is_label(head: Head, value: str) -> bool:
-    return values.is_label(head.name, value) or (not head.is_setting and head.tie in (":", "=", "=>") and phrases.is_label(value))
+    if values.is_label(head.name, value) or (lookalikes.is_asking(head.name) and not _is_answered(value)):
+        return True
+    return not head.is_setting and head.tie in (":", "=", "=>") and phrases.is_label(value)
+
+
+def _is_answered(value: str) -> bool:
+    """Tell whether a value is no word of a label in any language, whatever it is called: `reset_password: Vq7!lopp`."""
+    return value.isascii() and value[-1:] != "?" and (values.looks_random(value) or values.is_told(value))
 
 
 def _is_program(head: Head, value: str, after: str) -> bool:
     """Tell whether a bare value is an expression of a program or the beginning of a table."""
     if value[:2] in ("{}", "[]", "()") or (head.tie in ("|", ":") and _IN_PROGRAMS.match(value)):
         return True
+    if value[0] == "{" and head.tie == "=" and expressions.is_chain(value[1:].rstrip("}")) and not values.looks_random(value):
+        # What a template of a page is given: `token={token ?? undefined}`.
+        return True
     if value[0] in "{[" and after == ":" and value[1:].replace("-", "_").isidentifier():
         return True
-    if not values.is_code(value, after) or (head.is_setting and not values.is_reference(value)):
+    if not expressions.is_code(value, after) or (head.is_setting and not expressions.is_reference(value)):
         return False
     if head.kind == "password" and after in ("", "\n", "\r") and head.tie == ":" and _mixes_all(value):
         return False
@@ -93,12 +104,12 @@ def _is_line_setting(head: Head, value: str) -> bool:
         return False
     if head.kind == "password" and head.tie == ":" and head.name[0].isupper() and values.is_dotted(value):
         return True
-    return head.kind in ("password", "secret", "token") and values.is_set_alone(value)
+    return head.kind in ("password", "secret", "token") and expressions.is_set_alone(value)
 
 
 def _is_field_value(head: Head, value: str) -> bool:
     """Tell whether the value of a field is no expression: nothing in an address or a connection is one."""
-    return head.kind in ("password", "secret") and len(value) >= 4 and not values.is_field_name(value)
+    return head.kind in ("password", "secret") and len(value) >= 4 and not expressions.is_field_name(value)
 
 
 def _is_meant(head: Head, value: str) -> bool:
@@ -114,7 +125,7 @@ def _is_phrase(head: Head, value: str) -> bool:
     if values.is_passphrase(value) or (bool(head.quote) and head.tie in ("=", ":", "=>") and values.is_told_phrase(value)):
         return True
     names_phrase = head.is_setting or "phrase" in head.name.lower()
-    return names_phrase and head.tie in ("=", ":") and lookalikes.is_phrase(value)
+    return names_phrase and (head.tie in ("=", ":") or head.is_set) and lookalikes.is_phrase(value)
 
 
 def _is_opened(head: Head, value: str, following: str) -> bool:
@@ -131,9 +142,9 @@ def _is_opened(head: Head, value: str, following: str) -> bool:
     if after != head.quote and not (value[0].isalnum() and _mixes(value) and " " not in value):
         return False
     if value[0] in " ),;:]}":
-        is_odd = values.has_many_signs(value) or values.is_told(value[1:])
+        is_odd = expressions.has_many_signs(value) or values.is_told(value[1:])
         return value[0] != " " and (is_odd or (head.tie in ("=", ":") and lookalikes.is_closed_first(value)))
-    return not (value[0] == "+" and values.is_code(value[1:].strip("+ "), ""))
+    return not (value[0] == "+" and expressions.is_code(value[1:].strip("+ "), ""))
 
 
 def _quoted_is_secret(head: Head, value: str) -> bool:
@@ -143,7 +154,7 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
         return False
     if head.tie == "call":
         # Most calls take the name of a secret and give the secret back.
-        return values.looks_random(value) and not values.is_field_name(value)
+        return values.looks_random(value) and not expressions.is_field_name(value)
     if (head.tie == "" and not head.is_set) or head.tie.startswith(("is", "was", "to", "for", ",", "==")):
         # Words that merely stand near each other: only a value that is no word counts.
         if " " in value:
@@ -153,11 +164,11 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
         is_odd = _has_oddity(value) if head.kind == "password" else values.is_random_or_odd(value) and head.kind not in _DOUBTFUL
         return is_odd and len(value) >= 4 and head.name.lower() not in _VERBS
     if head.kind == "password":
-        return not values.is_field_name(value)
-    if values.is_field_name(value):
+        return not expressions.is_field_name(value)
+    if expressions.is_field_name(value):
         return False
     if head.kind in _DOUBTFUL:
-        is_random = values.looks_random(value) or (len(value) >= _LONG_KEY and values.has_many_signs(value))
+        is_random = values.looks_random(value) or (len(value) >= _LONG_KEY and expressions.has_many_signs(value))
         return is_random and not values.is_place(value)
     if len(value) < 4 or (" " in value and head.kind != "secret"):
         return values.looks_random(value) and " " in value
@@ -186,7 +197,7 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
     if head.kind in _DOUBTFUL:
         return False
     if head.tie in ("|", "is") or head.tie.startswith("for"):
-        is_odd = _has_oddity(value) or (len(value) >= 8 and value.isalpha() and not values.is_identifier(value))
+        is_odd = _has_oddity(value) or (len(value) >= 8 and value.isalpha() and not expressions.is_identifier(value))
         return is_odd and len(value) >= 6
     if head.kind == "password":
         return _bare_password(head, value, after, starts_line)
@@ -211,7 +222,7 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
     if not values.is_word(value):
         return not values.is_numbered_word(value, is_spaced=head.is_spaced) and (_mixes(value) or not value.isalnum())
     if head.is_setting and head.name.isupper():
-        return not values.is_field_name(value)
+        return not expressions.is_field_name(value)
     if head.tie == "=" and not head.is_spaced:
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
     if head.tie != ":":

@@ -37,10 +37,12 @@ CALLS: tuple[Rule, ...] = (
     rule("signing-secret", "crypt(", r"[^\"'\n]{6,}", keep=r"AES\.(?:en|de)crypt\([^,\n]{1,80},[ \t]*[\"']"),
     rule(
         "connection-password",
-        "construct( pdo( connect( getconnection( imap_open( mysql( mysqli(",
+        "construct( pdo( connect( getconnection( imap_open( mysql( mysqli( pqsetdblogin(",
         r"[^\"'\n]{4,}",
-        keep=r"(?:PDO(?:->__construct)?|mysqli?(?:_connect)?|getConnection|pymysql\.connect|MySQLdb\.connect|imap_open)\([ \t]*"
-        r"(?:[\"'][^\"'\n]{1,160}[\"']|[\w.$>()-]{1,64}),[ \t]*[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"']",
+        keep=r"(?:PDO(?:->__construct)?|mysqli?(?:_real)?(?:_connect)?|real_connect|getConnection|pymysql\.connect|MySQLdb\.connect"
+        r"|imap_open|PQsetdbLogin)\([ \t]*"
+        r"(?:(?:&?\w+|NULL),[ \t]*)?"
+        r"(?:(?:[\"'][^\"'\n]{1,160}[\"']|[\w.$>()-]{1,64}),[ \t]*){1,5}?[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"']",
     ),
     rule(
         "connection-password",

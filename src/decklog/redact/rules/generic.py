@@ -1,17 +1,20 @@
-"""Secrets known by where they stand: key blocks, URLs, headers, commands, hashes."""
+"""Secrets known by where they stand: key blocks, URLs, headers, directives, hashes."""
 
-from decklog.redact.rules.rule import Rule, rule
+from decklog.redact.rules.rule import SIGNED, Rule, rule
 
 _BODY_LINE = r"(?:[A-Za-z0-9+/=]{8,}|[A-Z][A-Za-z-]+: [^\n\"'\\]{0,120}|=[A-Za-z0-9+/]{4})"
-_LINE_LEAD = r"[\s>#*|+-]*"
+# What an editor, a log, a patch or a program's source puts before the lines of a key: numbers, arrows, quotes.
+_LINE_LEAD = r"(?:[\s>#*|+?-]|[\w./-]{0,64}\d{1,6}[:|?\t-])*"
+_LAST_LINE = r"(?:[A-Za-z0-9+/]{2,}={1,2}|[\"'][A-Za-z0-9+/]{4,})"
+_QUOTED_LEAD = r"[\s>#*|+?,.&\\\"'`_-]*"
 
 KEY_BLOCKS: tuple[Rule, ...] = (
     rule(
         "private-key",
         "-----begin",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:(?:[A-Za-z0-9+/=\s:,.;()@>#*|<_]|-[^-])*-{5,6}END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        rf"|(?:{_LINE_LEAD}{_BODY_LINE})+)",
+        r"(?:(?:[A-Za-z0-9+/=\s:,.;()@>#*|<_?\[\]]|-[^-])*-{5,6}END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        rf"|(?:{_QUOTED_LEAD}[A-Za-z0-9+/=]{{32,}})+(?:{_QUOTED_LEAD}{_LAST_LINE})?|(?:{_LINE_LEAD}{_BODY_LINE})+)",
         glued=True,
     ),
     rule(
@@ -51,9 +54,6 @@ KEY_BLOCKS: tuple[Rule, ...] = (
 
 _USER = r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s/@:\"'<>?#]{0,64}@?[^\s/@:\"'<>?#]{0,64}:"
 _HOST = r"[\w.-]+(?:[:/?,;\s\"'<>`)\]}\\]|$)"
-
-# What is no word of a sentence: it has a digit or a sign in it.
-_SIGNED = r"[^\s\"'\\]*[0-9@#$%^&*!][^\s\"'\\]*"
 
 PLACES: tuple[Rule, ...] = (
     rule(
@@ -160,14 +160,14 @@ PLACES: tuple[Rule, ...] = (
     rule(
         "directive-password",
         "password secret",
-        _SIGNED,
+        SIGNED,
         keep=r"(?i:(?:(?:username|user|login)[ \t]+\S+[ \t]+(?:privilege[ \t]+\d+[ \t]+)?|enable[ \t]+)"
         r"(?:password|secret)[ \t]+(?:\d[ \t]+)?[\"']?)",
     ),
     rule(
         "directive-password",
         "pass",
-        _SIGNED,
+        SIGNED,
         keep=r"(?m:^)[ \t]*(?i:pass|(?:auth|smtp|imap|db|user|root|admin)_pass|(?:\w+_)?(?:password|passwd"
         r"|passphrase))[ \t]+[\"']?",
         until=r"[\"']?[ \t]*(?m:$)",
@@ -236,6 +236,7 @@ PLACES: tuple[Rule, ...] = (
         random=True,
         glued=True,
     ),
+    rule("protocol-password", "auth", r"[^\s\"']{8,}", keep=r"(?i:[\"']auth[\"'],[ \t]*[\"'])", random=True, glued=True),
     rule(
         "typed-password",
         "pass pwd",
@@ -256,9 +257,19 @@ PLACES: tuple[Rule, ...] = (
     rule(
         "directive-password",
         ".password .passwd .secret .token",
-        _SIGNED,
+        SIGNED,
         keep=r"(?m:^)[ \t]*[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}\.(?:password|passwd|secret|token)[ \t]+[\"']?",
         until=r"[\"']?[ \t]*(?m:$)",
+        glued=True,
+    ),
+    rule(
+        "directive-secret",
+        "password passwd passphrase secret token key credential pwd",
+        r"[^\s\"'=:;,(]\S{11,}?",
+        keep=r"(?m:^)[ \t]*(?:[\w-]{1,64}[.:/]){0,8}[\w-]{0,48}?(?i:password|passwd|passphrase|pwd|secret|token"
+        r"|(?:secret|access|private|api|auth|account|signing|encryption|master|shared)[._-]?key|credentials?)[ \t]+[\"']?",
+        until=r"[\"']?;?[ \t]*(?m:$)",
+        random=True,
         glued=True,
     ),
     rule(
@@ -273,6 +284,33 @@ PLACES: tuple[Rule, ...] = (
         "random_password",
         r"[^\"\n]{4,}",
         keep=r"random_password\"[^|]{0,200}?\bresult\"?[ \t]*[:=][ \t]*\"",
+        glued=True,
+    ),
+    rule(
+        "cookie",
+        "name",
+        r"[^\s\"'\\]{16,}",
+        keep=r"(?i:\bname[\"']?[ \t]*[:=][ \t]*[\"']"
+        r"[\w.-]{0,40}(?:sess|sid|auth|jwt|csrf|xsrf|login|remember|ticket|identity)[\w.-]{0,40}"
+        r"[\"'][ \t]*,\s*[\"']?value[\"']?[ \t]*[:=][ \t]*[\"'])",
+        random=True,
+    ),
+    rule(
+        "cookie",
+        "cookie",
+        r"[^\s\"'\\]{16,}",
+        start=r"(?i:cookies?[\w.]{0,24}[\"']?[ \t]*(?:[=:(][ \t]*)?[({\[])",
+        keep=r"(?i:cookies?[\w.]{0,24}[\"']?[ \t]*(?:[=:(][ \t]*)?[({\[][ \t]*(?:\w+[ \t]*,[ \t]*)?[\"'][\w.-]{1,48}[\"']\]?"
+        r"[ \t]*(?:=>|[:,=])[ \t]*[\"'])",
+        random=True,
+        glued=True,
+    ),
+    rule(
+        "cookie",
+        "true\t false\t",
+        r"\S{16,}",
+        keep=r"(?m:^)(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t\S+\t(?:TRUE|FALSE)\t\d+\t[\w.-]+\t",
+        random=True,
         glued=True,
     ),
     rule("sonar-token", "sonar.login", r"[0-9a-zA-Z_]{16,}", keep=r"sonar\.login[ \t]*[=:][ \t]*[\"']?"),
@@ -295,186 +333,4 @@ PLACES: tuple[Rule, ...] = (
         r"\{(?:SHA|SSHA|SSHA256|SSHA512|MD5|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{12,}",
         glued=True,
     ),
-)
-
-# A bounded gap: an open one would make every hit on a long line look to the end of that line.
-_QUIET = r"[^\n|;&]{0,120}?\s"
-
-# Names of users there have backslashes, which are no escapes: they are looked for in the text as it is.
-AS_WRITTEN: tuple[Rule, ...] = (
-    rule(
-        "command-password",
-        "net",
-        r"[^\s\"'/\\-][^\s\"'\\]*",
-        keep=r"(?i:net use[ \t]+(?:[^\n]{0,120}?/user:\S+|(?:(?:\w:|\*)[ \t]+)?\\+\S+)[ \t]+\\*[\"']?)",
-    ),
-    rule("command-password", "net", _SIGNED, keep=r"(?i:net user[ \t]+[\w.\\-]+[ \t]+\\*[\"']?)"),
-)
-
-COMMANDS: tuple[Rule, ...] = (
-    rule("command-password", "lftp", r"[^\s\"',]+", keep=rf"lftp\b{_QUIET}-u[ \t]*[\"']?[^\s,\"']+,"),
-    rule("command-password", "snmp", r"[^\s\"'-][^\s\"']*", keep=rf"snmp\w+\b{_QUIET}-[AXc][ \t]+[\"']?"),
-    rule(
-        "command-password",
-        "kinit cryptsetup passwd gpg ssh-add sudo su",
-        r"[^\s\"']+",
-        keep=rf"(?:kinit|cryptsetup|(?:ch)?passwd|gpg|ssh-add|sudo|su)\b(?:{_QUIET}|[ \t]+)"
-        r"<<<[ \t]*[\"']?(?:[a-z][\w-]{0,31}:)?",
-    ),
-    rule("command-password", "ssh-keygen", r"[^\s\"'-][^\s\"']*", keep=rf"ssh-keygen\b{_QUIET}-[NP][ \t]+[\"']?"),
-    rule("command-password", "schtasks", r"[^\s\"'/-][^\s\"']*", keep=rf"(?i:schtasks)\b{_QUIET}/(?i:rp)[ \t]+[\"']?"),
-    rule(
-        "command-password",
-        "samba-tool",
-        r"[^\s\"'-][^\s\"']*",
-        keep=r"samba-tool[ \t]+user[ \t]+(?:create|add)[ \t]+[^\s-]\S*[ \t]+[\"']?",
-    ),
-    rule(
-        "command-password",
-        "exec dump impacket",
-        r"[^\s\"'@]+",
-        keep=r"(?:impacket-\w+|(?:\w+exec|secretsdump)\.py)[ \t]+[\w.-]+/[\w.$-]+:",
-        until="@",
-    ),
-    rule(
-        "command-password",
-        "expect",
-        r"[^\s\"'\\}]{4,}",
-        keep=r"(?i:expect[^\n]{0,40}pass(?:word|phrase)[^\n]{0,40}send[ \t]+(?:--[ \t]+)?[\"{])",
-    ),
-    rule("command-password", "identify", r"[^\s\"']{4,}", keep=r"(?i:nickserv[ \t:]+identify[ \t]+)"),
-    rule(
-        "command-password",
-        "curl wget http xh hurl etcdctl",
-        r"[^\s\"'\\]+",
-        keep=rf"(?:curl|wget|https?|xh|hurl|etcdctl)[ \t](?:{_QUIET})?"
-        r"(?:-[a-zA-Z]{0,5}u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
-    ),
-    rule("command-password", "sshpass", r"[^\s\"'-][^\s\"']*", keep=r"sshpass\s+-p\s*[\"']?"),
-    rule(
-        "command-password",
-        "mysql mariadb",
-        r"[^\s\"'-][^\s\"']*",
-        keep=rf"(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb)\b{_QUIET}-p[\"']?",
-    ),
-    rule(
-        "command-password",
-        "redis",
-        r"[^\s\"'-][^\s\"']*",
-        keep=rf"redis-(?:cli|benchmark)\b{_QUIET}(?:-a|--pass)[ =][\"']?",
-    ),
-    rule(
-        "command-password",
-        "login mongo",
-        r"[^\s\"'-][^\s\"']*",
-        keep=rf"(?:(?:docker|podman|oc|az|nerdctl|registry)\s+login|mongo\w*)\b{_QUIET}-p[ =][\"']?",
-    ),
-    rule("command-password", "ldap", r"[^\s\"'-][^\s\"']*", keep=rf"ldap\w+\b{_QUIET}-w\s+[\"']?"),
-    rule(
-        "command-password",
-        "sqlcmd zip bcp isql ipmitool",
-        r"[^\s\"'-][^\s\"']*",
-        keep=rf"(?:sqlcmd|bcp|zip|unzip|t?isql|ipmitool)\b{_QUIET}-P\s+[\"']?",
-    ),
-    rule("command-password", "7z", r"[^\s\"'-][^\s\"']*", keep=rf"7za?\b{_QUIET}-p[\"']?"),
-    rule(
-        "command-password",
-        "smb rpcclient mount winexe",
-        r"[^\s\"'-][^\s\"']*",
-        keep=rf"(?:smbclient|smbget|rpcclient|mount|winexe)\b{_QUIET}-U\s+[\"']?[^\s%\"']+%",
-    ),
-    rule(
-        "command-password",
-        "rdesktop psexec winrm hydra mosquitto_ useradd usermod cqlsh crackmapexec netexec twine ncftp",
-        r"[^\s\"'-][^\s\"']*",
-        keep=rf"(?:rdesktop|psexec|evil-winrm|hydra|mosquitto_(?:pub|sub)|useradd|usermod"
-        rf"|cqlsh|crackmapexec|netexec|twine|ncftp\w*)\b{_QUIET}-[pP][ \t]+[\"']?",
-    ),
-    rule(
-        "command-password",
-        "security",
-        r"[^\s\"'-][^\s\"']*",
-        keep=rf"security[ \t]+\w+-(?:generic|internet)-password\b{_QUIET}-w[ \t]+[\"']?",
-    ),
-    rule("command-password", "rar", r"[^\s\"'-][^\s\"']*", keep=rf"(?:un)?rar\b{_QUIET}-h?p[\"']?"),
-    rule("command-password", "freerdp", r"[^\s\"'-][^\s\"']*", keep=rf"[wx]?l?freerdp\b{_QUIET}/p:[\"']?"),
-    rule("command-password", "openssl", r"[^\s\"'-][^\s\"']*", keep=rf"openssl[ \t]+enc\b{_QUIET}-k[ \t]+[\"']?"),
-    rule(
-        "command-password",
-        "nmcli rclone",
-        r"[^\s\"'-][^\s\"']*",
-        keep=rf"(?:nmcli\b{_QUIET}password|rclone[ \t]+config\b{_QUIET}pass)[ \t]+[\"']?",
-    ),
-    rule(
-        "command-password",
-        "rabbitmqctl wpa_passphrase",
-        r"[^\s\"'-][^\s\"']*",
-        keep=r"(?:rabbitmqctl[ \t]+(?:add_user|change_password)|wpa_passphrase)[ \t]+[\"']?[^\s\"'-]\S*[ \t]+[\"']?",
-    ),
-    rule(
-        "command-password",
-        "htpasswd mosquitto_passwd",
-        r"[^\s\"'-][^\s\"']*",
-        keep=r"(?:htpasswd|mosquitto_passwd)[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s-]\S*[ \t]+)?\S+[ \t]+[\"']?",
-    ),
-    rule("command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True),
-    rule(
-        "command-password",
-        "identified",
-        r"[^\"']+",
-        keep=r"(?:IDENTIFIED|(?i:(?:user|exists|to)\s+\S+\s+identified))(?i:\s+(?:with\s+\S+\s+)?(?:by"
-        r"|as)\s+(?:password\s+)?[\"'])",
-    ),
-    rule(
-        "command-password",
-        "password",
-        r"[^\"'\n]+",
-        keep=r"(?i:set\s+password\s+(?:for\s+[^=\n]{1,100}?)?=\s*(?:password\s*\(\s*)?[\"']"
-        r"|(?:with|login|encrypted|user\s+\S+)\s+password\s+[\"'])",
-    ),
-    rule(
-        "command-password",
-        "auth",
-        r"[^\"'\n]+",
-        keep=r"(?:auth\s*=\s*\(|(?:HTTPBasicAuth|HTTPDigestAuth|BasicAuth|basic_auth"
-        r"|basicAuth)\()\s*[\"'][^\"'\n]+[\"'],\s*[\"']",
-    ),
-    rule(
-        "app-password",
-        "pass",
-        r"[a-z]{4}(?: [a-z]{4}){3}",
-        start=r"(?i:pass(?:word|wd)?[\"']?[ \t]*[:=][ \t]*[\"']?)[a-z]{4} [a-z]{4} ",
-        keep=r"(?i:pass(?:word|wd)?[\"']?[ \t]*[:=][ \t]*[\"']?)",
-        until=r"(?:[\"'\s]|$)",
-        glued=True,
-    ),
-    rule(
-        "command-password",
-        "requirepass masterauth",
-        r"[^\s\"']+",
-        keep=r"(?:requirepass|masterauth)\s+[\"']?",
-    ),
-    rule(
-        "command-password",
-        "securestring",
-        r"[^\"'\n]+",
-        keep=r"(?i:ConvertTo-SecureString\s+(?:-String\s+)?[\"'])",
-    ),
-    rule(
-        "command-password",
-        "echo printf",
-        r"[^\s\"'|][^\"'|\n]{0,120}?",
-        keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"']%s\s?[\"'][ \t]+)?[\"']?",
-        until=r"[\"']?[ \t]*\|[ \t]*(?:sudo -S|(?:sudo[ \t]+)?chpasswd|passwd\b"
-        r"|(?:docker|podman|helm|oras|skopeo|crane)\b[^\n|]{0,120}--password-stdin)",
-    ),
-    rule(
-        "command-password",
-        "command",
-        r"[^\s\"'$`|;&]+",
-        keep=r"(?i:pass(?:word|phrase)?[-_]?command[ =:]{1,3}[\"']?(?:echo|printf)[ \t]+(?:-n[ \t]+|'?%s'?[ \t]+)?[\"']?)",
-        until=r"(?:[\s\"'|;&]|$)",
-        glued=True,
-    ),
-    rule("command-secret", "secret", r"[^\s\"']+", keep=rf"secret set\b{_QUIET}(?:--body|-b)[ =][\"']?"),
 )

@@ -97,6 +97,7 @@ MODELS: tuple[Rule, ...] = (
     rule("openai-key", "sk-", r"sk-(?:proj|svcacct|admin|None|service)-[\w-]{20,}"),
     rule("api-key", "sk-", r"sk-[\w-]{20,}", random=True),
     rule("huggingface-token", "hf_ api_org_", r"(?:hf|api_org)_[A-Za-z0-9]{20,}"),
+    rule("huggingface-token", "hf_", r"hf_[A-Za-z]{34}\b", glued=True),
     rule("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{20,}"),
     rule("xai-key", "xai-", r"xai-[A-Za-z0-9]{20,}", random=True),
     rule("perplexity-key", "pplx-", r"pplx-[A-Za-z0-9]{20,}", random=True),

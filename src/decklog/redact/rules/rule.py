@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+# What is no word of a sentence: it has a digit or a sign in it.
+SIGNED = r"[^\s\"'\\]*[0-9@#$%^&*!][^\s\"'\\]*"
+
 
 class Rule(NamedTuple):
     """One kind of secret: what it is called, what gives it away, and what of it may stay.

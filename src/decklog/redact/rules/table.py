@@ -1,6 +1,6 @@
 """The whole table of rules, in the order in which they are tried."""
 
-from decklog.redact.rules import calls, generic, providers, services, shapes, tools
+from decklog.redact.rules import calls, commands, generic, providers, services, shapes, tools
 from decklog.redact.rules.rule import Rule
 
 _MARKED: tuple[Rule, ...] = (
@@ -23,12 +23,12 @@ PLACED: tuple[Rule, ...] = (
     + tuple(rule for rule in _MARKED if rule.keep)
     + generic.PLACES
     + tuple(rule for rule in calls.CALLS if not rule.glued)
-    + generic.COMMANDS
+    + commands.COMMANDS
 )
 
 # Searched for apart: the tables of two matchers are smaller than that of one for both.
 TOOLS: tuple[Rule, ...] = tools.DEVICES + tuple(rule for rule in calls.CALLS if rule.glued) + tools.LOGINS + tools.STORES
 
-AS_WRITTEN: tuple[Rule, ...] = generic.AS_WRITTEN
+AS_WRITTEN: tuple[Rule, ...] = commands.AS_WRITTEN
 
 RULES: tuple[Rule, ...] = PREFIXED + SHAPED + PLACED + TOOLS + AS_WRITTEN

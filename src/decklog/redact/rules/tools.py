@@ -15,9 +15,9 @@ _ASKING = (
 LOGINS: tuple[Rule, ...] = (
     rule(
         "command-password",
-        "-u -l --user --login",
+        "-u -l -n --user --login",
         r"[^\s\"'-][^\s\"']{3,}",
-        keep=r"(?:-[uUl]|--user(?:name)?"
+        keep=r"(?:-[uUln]|--user(?:name)?"
         r"|--login)[ =][\"']?[\w.@\\+-]{1,64}[\"']?[ \t]+(?:-{1,2}[\w-]+[ =][^\s\"'-]\S*[ \t]+){0,2}?"
         r"-(?:[pPw]|pw|pass)[ \t=]?[\"']?",
         odd=True,

@@ -240,7 +240,7 @@ def test_talk_about_passwords_is_left_alone() -> None:
 @pytest.mark.parametrize("file", ["benign_talk.txt", "benign_code.txt"])
 @pytest.mark.parametrize("form", ["{}", "first line\n{}\nlast line"])
 def test_sentences_templates_types_masks_and_labels_are_left_alone(file: str, form: str) -> None:
-    texts = [form.replace("{}", line) for line in (Path(__file__).parent / file).read_text(encoding="utf-8").splitlines()]
+    texts = [form.replace("{}", line) for line in (Path(__file__).parent.parent / file).read_text(encoding="utf-8").splitlines()]
     assert len(texts) > 200
     assert [text for text in texts if redact(text) != text] == []
 

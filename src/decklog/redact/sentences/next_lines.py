@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from decklog.prepared import prepared
-from decklog.redact import lookalikes, phrases, values
+from decklog.redact import expressions, lookalikes, phrases, values
 from decklog.redact.names import kind_of
 from decklog.redact.placeholders import BENIGN_WORDS, word_set
 from decklog.redact.view import Found, View
@@ -161,7 +161,7 @@ def _assigns(value: str) -> bool:
     name, sign, _ = value.rstrip("=").partition("=")
     if len(name) < 4 and not (name.islower() or name.isupper()):
         return False
-    return bool(sign) and all(map(values.is_identifier, re.split(r"[.-]", name.lstrip("-"))))
+    return bool(sign) and all(map(expressions.is_identifier, re.split(r"[.-]", name.lstrip("-"))))
 
 
 def _is_file(value: str) -> bool:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 
 from decklog.prepared import prepared
-from decklog.redact import languages, lookalikes, next_lines, values
+from decklog.redact import expressions, lookalikes, values
 from decklog.redact.patterns.pattern import Pattern, Span
-from decklog.redact.tellings import TELLINGS
+from decklog.redact.sentences import languages, next_lines
+from decklog.redact.sentences.tellings import TELLINGS
 from decklog.redact.view import Found, View
 
 _MOST_KNOWN = 4_096
@@ -145,7 +146,7 @@ def _find_commented(view: View) -> Iterator[Found]:
             continue
         start = text.rfind(text[quote], max(0, quote - _LONGEST_LINE), quote) + 1
         value = text[start:quote]
-        if start and not any(map(str.isspace, value)) and values.is_told(value) and not values.is_field_name(value):
+        if start and not any(map(str.isspace, value)) and values.is_told(value) and not expressions.is_field_name(value):
             yield Found(start, quote, "told-password")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import lookalikes, phrases, values
+from decklog.redact import expressions, lookalikes, phrases, values
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 _QUOTE = r"[\"'`]?"
@@ -73,6 +73,10 @@ class Telling(NamedTuple):
 
 def _is_told(_text: str, _start: int, value: str) -> bool:
     return values.is_told(value)
+
+
+def _is_random(_text: str, _start: int, value: str) -> bool:
+    return values.looks_random(value) and values.is_told(value)
 
 
 def _is_partner(text: str, start: int, value: str) -> bool:
@@ -170,7 +174,7 @@ def _is_right_behind(text: str, start: int, value: str) -> bool:
 
 
 def _is_unmistakable(_text: str, _start: int, value: str) -> bool:
-    return lookalikes.is_unmistakable(value) and not values.is_harmless(value) and not values.is_code(value, "")
+    return lookalikes.is_unmistakable(value) and not values.is_harmless(value) and not expressions.is_code(value, "")
 
 
 def _is_set_to(text: str, start: int, value: str) -> bool:
@@ -269,6 +273,9 @@ _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
     rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*[\"'`?\xab]([^\"'`?\xbb\n]{{4,64}})[\"'`?\xbb]"
 )
+_VALUE_BELOW = (
+    rf"[^\n\"']{{0,100}}\n+[ \t]*(?i:(?:(?:the|new|your|its)[ \t]+)?value)(?:[ \t]*[:=]|[ \t]+is)[ \t]*{_QUOTE}{_VALUE}"
+)
 TELLINGS: tuple[Telling, ...] = (
     Telling("told-password", _NAMED, " \t:=", _QUOTED_WORDS, _is_odd_phrase),
     Telling(
@@ -283,6 +290,8 @@ TELLINGS: tuple[Telling, ...] = (
     Telling(
         "told-password", _NAMED, " \t(", r"[ \t]*\((?:(?:it|which)[ \t]+)?(?:(?:is|was)[ \t]+)?([^\s()\"'`,]{5,64})\)", _is_set_in
     ),
+    Telling("told-password", _NAMED, " \t:.!", _VALUE_BELOW, _is_told),
+    Telling("told-password", _NAMED, " \t", r"(?:[ \t]+[a-z']{1,14}){1,6}[ \t]*\(([^\s()\"'`,]{7,64})\)", _is_random),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+\S{{4,64}}[ \t]+to[ \t]+{_QUOTE}{_ODD_VALUE}", _is_set_in),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+{_QUOTE}{_ODD_VALUE}[\"'`]?[ \t]+to[ \t]", _is_set_in),
     Telling(
@@ -466,6 +475,7 @@ TELLINGS: tuple[Telling, ...] = (
         _is_key,
     ),
     Telling("secret", "secrets?", " \t:=", _QUOTED_WORDS, _is_odd_phrase),
+    Telling("token", _KEYS, " \t:.!", _VALUE_BELOW, _is_told),
     Telling(
         "told-password",
         "credentials?|creds?",
@@ -488,6 +498,7 @@ TELLINGS: tuple[Telling, ...] = (
         r"[ \t]*(?:(?:[\w.$]{1,64}|\"[^\"\n]{1,64}\"|'[^'\n]{1,64}'),[ \t]*){1,3}[\"']([^\"'\n\s]{6,64})[\"']",
         _is_partner,
     ),
+    Telling("connection-password", r"auth\(", "", r"[ \t]*[\"']([^\"'\n\s]{8,64})[\"'][ \t]*\)", _is_random),
     Telling("node-cookie", r"setcookie|cookie", " \t", r"[ \t]+[\"']?([A-Za-z0-9_]{8,64})(?:[\"'\s]|$)", _is_node_cookie),
     Telling(
         "node-cookie",

@@ -1,0 +1,186 @@
+"""Secrets among the arguments of everyday commands, and in what a pipe gives them."""
+
+from decklog.redact.rules.rule import SIGNED, Rule, rule
+
+# A bounded gap: an open one would make every hit on a long line look to the end of that line.
+_QUIET = r"[^\n|;&]{0,120}?\s"
+
+# Names of users there have backslashes, which are no escapes: they are looked for in the text as it is.
+AS_WRITTEN: tuple[Rule, ...] = (
+    rule(
+        "command-password",
+        "net",
+        r"[^\s\"'/\\-][^\s\"'\\]*",
+        keep=r"(?i:net use[ \t]+(?:[^\n]{0,120}?/user:\S+|(?:(?:\w:|\*)[ \t]+)?\\+\S+)[ \t]+\\*[\"']?)",
+    ),
+    rule("command-password", "net", SIGNED, keep=r"(?i:net user[ \t]+[\w.\\-]+[ \t]+\\*[\"']?)"),
+)
+
+COMMANDS: tuple[Rule, ...] = (
+    rule("command-password", "lftp", r"[^\s\"',]+", keep=rf"lftp\b{_QUIET}-u[ \t]*[\"']?[^\s,\"']+,"),
+    rule("command-password", "snmp", r"[^\s\"'-][^\s\"']*", keep=rf"snmp\w+\b{_QUIET}-[AXc][ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "kinit cryptsetup passwd gpg ssh-add sudo su",
+        r"[^\s\"']+",
+        keep=rf"(?:kinit|cryptsetup|(?:ch)?passwd|gpg|ssh-add|sudo|su)\b(?:{_QUIET}|[ \t]+)"
+        r"<<<[ \t]*[\"']?(?:[a-z][\w-]{0,31}:)?",
+    ),
+    rule("command-password", "ssh-keygen", r"[^\s\"'-][^\s\"']*", keep=rf"ssh-keygen\b{_QUIET}-[NP][ \t]+[\"']?"),
+    rule("command-password", "schtasks", r"[^\s\"'/-][^\s\"']*", keep=rf"(?i:schtasks)\b{_QUIET}/(?i:rp)[ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "samba-tool",
+        r"[^\s\"'-][^\s\"']*",
+        keep=r"samba-tool[ \t]+user[ \t]+(?:create|add)[ \t]+[^\s-]\S*[ \t]+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "exec dump impacket",
+        r"[^\s\"'@]+",
+        keep=r"(?:impacket-\w+|(?:\w+exec|secretsdump)\.py)[ \t]+[\w.-]+/[\w.$-]+:",
+        until="@",
+    ),
+    rule(
+        "command-password",
+        "expect",
+        r"[^\s\"'\\}]{4,}",
+        keep=r"(?i:expect[^\n]{0,40}pass(?:word|phrase)[^\n]{0,40}send[ \t]+(?:--[ \t]+)?[\"{])",
+    ),
+    rule("command-password", "identify", r"[^\s\"']{4,}", keep=r"(?i:nickserv[ \t:]+identify[ \t]+)"),
+    rule(
+        "command-password",
+        "curl wget http xh hurl etcdctl",
+        r"[^\s\"'\\]+",
+        keep=rf"(?:curl|wget|https?|xh|hurl|etcdctl)[ \t](?:{_QUIET})?"
+        r"(?:-[a-zA-Z]{0,5}u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
+    ),
+    rule("command-password", "sshpass", r"[^\s\"'-][^\s\"']*", keep=r"sshpass\s+-p\s*[\"']?"),
+    rule(
+        "command-password",
+        "mysql mariadb",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb)\b{_QUIET}-p[\"']?",
+    ),
+    rule(
+        "command-password",
+        "redis",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"redis-(?:cli|benchmark)\b{_QUIET}(?:-a|--pass)[ =][\"']?",
+    ),
+    rule(
+        "command-password",
+        "login mongo",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"(?:(?:docker|podman|oc|az|nerdctl|registry)\s+login|mongo\w*)\b{_QUIET}-p[ =][\"']?",
+    ),
+    rule("command-password", "ldap", r"[^\s\"'-][^\s\"']*", keep=rf"ldap\w+\b{_QUIET}-w\s+[\"']?"),
+    rule(
+        "command-password",
+        "sqlcmd zip bcp isql ipmitool",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"(?:sqlcmd|bcp|zip|unzip|t?isql|ipmitool)\b{_QUIET}-P\s+[\"']?",
+    ),
+    rule("command-password", "7z", r"[^\s\"'-][^\s\"']*", keep=rf"7za?\b{_QUIET}-p[\"']?"),
+    rule(
+        "command-password",
+        "smb rpcclient mount winexe",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"(?:smbclient|smbget|rpcclient|mount|winexe)\b{_QUIET}-U\s+[\"']?[^\s%\"']+%",
+    ),
+    rule(
+        "command-password",
+        "rdesktop psexec winrm hydra mosquitto_ useradd usermod cqlsh crackmapexec netexec twine ncftp",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"(?:rdesktop|psexec|evil-winrm|hydra|mosquitto_(?:pub|sub)|useradd|usermod"
+        rf"|cqlsh|crackmapexec|netexec|twine|ncftp\w*)\b{_QUIET}-[pP][ \t]+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "security",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"security[ \t]+\w+-(?:generic|internet)-password\b{_QUIET}-w[ \t]+[\"']?",
+    ),
+    rule("command-password", "rar", r"[^\s\"'-][^\s\"']*", keep=rf"(?:un)?rar\b{_QUIET}-h?p[\"']?"),
+    rule("command-password", "freerdp", r"[^\s\"'-][^\s\"']*", keep=rf"[wx]?l?freerdp\b{_QUIET}/p:[\"']?"),
+    rule("command-password", "openssl", r"[^\s\"'-][^\s\"']*", keep=rf"openssl[ \t]+enc\b{_QUIET}-k[ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "nmcli rclone",
+        r"[^\s\"'-][^\s\"']*",
+        keep=rf"(?:nmcli\b{_QUIET}password|rclone[ \t]+config\b{_QUIET}pass)[ \t]+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "rabbitmqctl wpa_passphrase",
+        r"[^\s\"'-][^\s\"']*",
+        keep=r"(?:rabbitmqctl[ \t]+(?:add_user|change_password)|wpa_passphrase)[ \t]+[\"']?[^\s\"'-]\S*[ \t]+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "htpasswd mosquitto_passwd",
+        r"[^\s\"'-][^\s\"']*",
+        keep=r"(?:htpasswd|mosquitto_passwd)[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s-]\S*[ \t]+)?\S+[ \t]+[\"']?",
+    ),
+    rule("command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True),
+    rule(
+        "command-password",
+        "identified",
+        r"[^\"']+",
+        keep=r"(?:IDENTIFIED|(?i:(?:user|exists|to)\s+\S+\s+identified))(?i:\s+(?:with\s+\S+\s+)?(?:by"
+        r"|as)\s+(?:password\s+)?[\"'])",
+    ),
+    rule(
+        "command-password",
+        "password",
+        r"[^\"'\n]+",
+        keep=r"(?i:set\s+password\s+(?:for\s+[^=\n]{1,100}?)?=\s*(?:password\s*\(\s*)?[\"']"
+        r"|(?:with|login|encrypted|user\s+\S+)\s+password\s+[\"'])",
+    ),
+    rule(
+        "command-password",
+        "auth",
+        r"[^\"'\n]+",
+        keep=r"(?:auth\s*=\s*\(|(?:HTTPBasicAuth|HTTPDigestAuth|BasicAuth|basic_auth"
+        r"|basicAuth)\()\s*[\"'][^\"'\n]+[\"'],\s*[\"']",
+    ),
+    rule(
+        "app-password",
+        "pass",
+        r"[a-z]{4}(?: [a-z]{4}){3}",
+        start=r"(?i:pass(?:word|wd)?[\"']?[ \t]*[:=][ \t]*[\"']?)[a-z]{4} [a-z]{4} ",
+        keep=r"(?i:pass(?:word|wd)?[\"']?[ \t]*[:=][ \t]*[\"']?)",
+        until=r"(?:[\"'\s]|$)",
+        glued=True,
+    ),
+    rule(
+        "command-password",
+        "requirepass masterauth",
+        r"[^\s\"']+",
+        keep=r"(?:requirepass|masterauth)\s+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "securestring",
+        r"[^\"'\n]+",
+        keep=r"(?i:ConvertTo-SecureString\s+(?:-String\s+)?[\"'])",
+    ),
+    rule(
+        "command-password",
+        "echo printf",
+        r"[^\s\"'|][^\"'|\n]{0,120}?",
+        keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"']%s\s?[\"'][ \t]+)?[\"']?",
+        until=r"[\"']?[ \t]*\|[ \t]*(?:sudo -S|(?:sudo[ \t]+)?chpasswd|passwd\b"
+        r"|(?:docker|podman|helm|oras|skopeo|crane)\b[^\n|]{0,120}--password-stdin)",
+    ),
+    rule(
+        "command-password",
+        "command cmd",
+        r"[^\s\"'$`|;&]+",
+        keep=r"(?i:pass(?:word|phrase)?[-_]?(?:command|cmd)[ =:]{1,3}[\"']?(?:echo|printf)[ \t]+"
+        r"(?:-n[ \t]+|'?%s'?[ \t]+)?[\"']?)",
+        until=r"(?:[\s\"'|;&]|$)",
+        glued=True,
+    ),
+    rule("command-secret", "secret", r"[^\s\"']+", keep=rf"secret set\b{_QUIET}(?:--body|-b)[ =][\"']?"),
+)

@@ -1,0 +1,70 @@
+"""Rounds of our own: kinds of text that no batch had, each written whole before it was tried."""
+
+import random
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.redact.batches.drawing import ALNUM, BASE64, HEX, LOWER, Case, Shape, chars
+
+ROUNDS = ("first",)
+_HERE = Path(__file__).parent / "own"
+_WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
+_NOT_SHOWN = str.maketrans({"⏎": "\n", "⇥": "\t", "␛": "\x1b"})
+
+
+def _mixed(dice: random.Random, length: int, signs: str = "") -> str:
+    """Draw a value with each kind of character in it, of which the first is a letter."""
+    kinds = [string.ascii_uppercase, string.ascii_lowercase, string.digits, string.digits, string.ascii_lowercase, *signs]
+    drawn = [dice.choice(kind) for kind in kinds] + list(chars(dice, ALNUM, length - len(kinds)))
+    dice.shuffle(drawn)
+    return dice.choice(string.ascii_letters) + "".join(drawn)
+
+
+def _phrase(dice: random.Random) -> str:
+    words = [*dice.sample(_WORDS, 3), str(dice.randint(10, 99))]
+    dice.shuffle(words)
+    return " ".join(words if words[0].isalpha() else words[::-1])
+
+
+_SHAPES: dict[str, Shape] = {
+    "an10": lambda dice: _mixed(dice, 9),
+    "an16": lambda dice: _mixed(dice, 15),
+    "an20": lambda dice: _mixed(dice, 19),
+    "an32": lambda dice: _mixed(dice, 31),
+    "an40": lambda dice: _mixed(dice, 39),
+    "aws": lambda dice: chars(dice, BASE64, 40),
+    "b64": lambda dice: chars(dice, BASE64, 43) + "=",
+    "comma": lambda dice: f"{chars(dice, string.ascii_lowercase, 1)},{_mixed(dice, 9, '!')}",
+    "hex32": lambda dice: chars(dice, HEX, 32),
+    "hex40": lambda dice: chars(dice, HEX, 40),
+    "hex64": lambda dice: chars(dice, HEX, 64),
+    "hf": lambda dice: "h" + "f_" + chars(dice, string.ascii_letters, 34),
+    "joined": lambda dice: f"{chars(dice, ALNUM[:52], 7)}-{chars(dice, ALNUM[:52], 3)}_Qh{dice.choice('xyz')}",
+    "leet": lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(100, 999)}{dice.choice(_WORDS)}",
+    "low": lambda dice: f"k{chars(dice, string.digits, 3)}" + chars(dice, LOWER, 20),
+    "open": lambda dice: _mixed(dice, 12),
+    "pem": lambda dice: "M" + chars(dice, BASE64, 63),
+    "phrase": _phrase,
+    "pw": lambda dice: _mixed(dice, 11, dice.choice("!@#%^*+~") + dice.choice("!-_*")),
+    "signed": lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice('!#%+*')}{dice.choice(_WORDS)}{dice.randint(1, 9)}",
+    "slash": lambda dice: f"/{_mixed(dice, 6)}+{_mixed(dice, 5)}",
+    "word": lambda dice: f"{dice.choice(_WORDS)}{dice.randint(10, 99)}",
+}
+
+
+def secrets(batch: str, seed: int) -> Iterator[Case]:
+    """Draw the secrets of a round: each line of its file has a shape, a blank, and the text."""
+    dice = random.Random(seed)
+    for line in (_HERE / batch / "secrets.txt").read_text(encoding="utf-8").splitlines():
+        shape, _, text = line.partition(" ")
+        secret = _SHAPES[shape](dice)
+        text = text.translate(_NOT_SHOWN).replace("@MORE@", chars(dice, BASE64, 64))
+        before, _, after = text.partition("@VALUE@")
+        yield Case(batch, shape, text.replace("@VALUE@", secret), secret, before, after)
+
+
+def harmless(batch: str) -> Iterator[str]:
+    """Give every text of a round that holds no secret."""
+    for line in (_HERE / batch / "harmless.txt").read_text(encoding="utf-8").splitlines():
+        yield line.translate(_NOT_SHOWN)
