@@ -1,7 +1,7 @@
 """Records: frozen dataclasses to rows and back, and the one place where images of older schemas are brought up to date."""
 
 from _thread import allocate_lock
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from datetime import datetime
 from enum import Enum
 from json.encoder import encode_basestring as _quote
@@ -9,6 +9,7 @@ from operator import itemgetter
 from types import UnionType
 
 from decklog.clock import from_text, to_text
+from decklog.dataclass import dataclass
 from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False

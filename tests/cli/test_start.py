@@ -25,7 +25,7 @@ weakref _sha2 _sha256
 _BESIDE = "importlib importlib._abc importlib.machinery importlib.util org org.python org.python.core runpy warnings"
 _OURS = """
 decklog decklog.app decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import
-decklog.place decklog.place.locate decklog.digests decklog.prepared decklog.db.checksums
+decklog.place decklog.place.locate decklog.dataclass decklog.digests decklog.prepared decklog.db.checksums
 decklog.cli.parameters decklog.cli.shape decklog.cli.show decklog.cli.styles decklog.cli.table decklog.cli.terminal decklog.clock
 decklog.db decklog.db.base decklog.db.callers decklog.db.forks decklog.db.schema decklog.db.sqlite
 decklog.db.sqlite.checkpoints decklog.db.sqlite.clock decklog.db.sqlite.connections decklog.db.sqlite.database

@@ -24,9 +24,10 @@ create index remarks_by_run on remarks (run_id, created_at, id);
 STORE = '''\
 """Remarks: what somebody said about a run."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.operations import reads, writes
 from decklog.records import Page, Record

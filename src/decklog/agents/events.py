@@ -3,8 +3,10 @@
 Every event names what it is about by the program's own id, so that two who tell the same thing are heard once.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from decklog.dataclass import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

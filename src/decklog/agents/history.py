@@ -5,11 +5,12 @@ is not read again.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.history_files import Asked, files_of, many_values, read_files, size_of
 from decklog.agents.recorder import Recorder
+from decklog.dataclass import dataclass
 from decklog.importers.engine import reading_ahead
 
 if TYPE_CHECKING:

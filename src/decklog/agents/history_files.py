@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents import claude
@@ -13,6 +13,7 @@ from decklog.agents.lines import lines_of
 from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
+from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.stores.journal.preparing import look_through, prepared
 from decklog.values import Values

@@ -1,7 +1,6 @@
 """Takes what hooks and editors' connections left in the spool into the log, with what the transcripts tell beside it."""
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from decklog.agents import claude
@@ -15,6 +14,7 @@ from decklog.agents.reading import Reading
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED
 from decklog.agents.texts import text_or_none
+from decklog.dataclass import dataclass
 from decklog.errors import Unavailable
 
 TYPE_CHECKING = False

@@ -3,8 +3,7 @@
 The same log gives the same text. What agents and people wrote is quoted in one line each, so that it can't pass for the rest.
 """
 
-from dataclasses import dataclass
-
+from decklog.dataclass import dataclass
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
 

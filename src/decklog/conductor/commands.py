@@ -6,10 +6,11 @@ import select
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from decklog.dataclass import dataclass
 from decklog.tools.sandbox import sandbox
 from decklog.tools.sandbox.sandbox import Sandbox, Site
 from decklog.tools.shell import launch

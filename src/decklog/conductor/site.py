@@ -1,7 +1,6 @@
 """What all stages of one run share: the log, the repository, the settings, and how to find things again."""
 
 import hashlib
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -14,6 +13,7 @@ from decklog.conductor.machines.host import Host
 from decklog.conductor.machines.tips import Tips, tips_of
 from decklog.conductor.settings.configuration import Configuration
 from decklog.conductor.stages import Stages
+from decklog.dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

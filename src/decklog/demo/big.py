@@ -5,12 +5,12 @@ It is the same log for the same seed and the same end, on whatever machine it is
 
 import random
 import tomllib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.resources import files
 
 from decklog.app import Decklog
 from decklog.clock import Clock
+from decklog.dataclass import dataclass
 from decklog.demo.run import OVER, PACE_SECONDS, BigRun, Story
 from decklog.errors import Conflict
 from decklog.ids import Ids

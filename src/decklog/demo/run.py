@@ -1,8 +1,8 @@
 """One run of a large demonstration, from its beginning to where it stands when somebody looks."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from decklog.dataclass import dataclass
 from decklog.stores.desk.approval import Verdict
 from decklog.stores.runs.run import RunStatus
 

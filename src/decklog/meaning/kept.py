@@ -3,7 +3,8 @@
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+
+from decklog.dataclass import dataclass
 
 NAME = "all-MiniLM-L6-v2"
 LICENCE = "Apache-2.0"

@@ -2,10 +2,11 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from decklog.conductor.agents.description import Description, describe
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
 PROVIDERS = ("agent", "anthropic", "openai", "scripted")

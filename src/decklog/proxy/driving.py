@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import singledispatch
 from itertools import count
 
@@ -38,6 +38,7 @@ from decklog.agents.acp.messages import (
 from decklog.agents.acp.tool_calls import arguments_of, tool_of
 from decklog.agents.acp.wire import Wire
 from decklog.agents.events import Answered, Begun, Called, Event, Noted, Rested, Returned, Said, Thought
+from decklog.dataclass import dataclass
 from decklog.proxy.guarding import Guard, denial
 from decklog.proxy.pipes import Outlet, lines
 

@@ -3,11 +3,12 @@
 import hashlib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from decklog.conductor.settings.check import Check, define
 from decklog.conductor.settings.configuration import NAME, PROTECTED, TESTS, Configuration
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.models.composer import PromptSettings
 from decklog.models.composer import read_settings as read_prompt

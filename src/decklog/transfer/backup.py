@@ -1,9 +1,10 @@
 """A copy of a log as it is at one moment, taken while others write it."""
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.db.sqlite.backup import publish
 from decklog.errors import Conflict
 from decklog.transfer.move.move import Move, is_same

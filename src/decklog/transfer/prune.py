@@ -1,9 +1,10 @@
 """Retention: old texts go and their digests stay, so that the chain still verifies. What a record was is never dropped."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import timedelta
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.db.where import enum_of
 from decklog.errors import Invalid, NotFound
 from decklog.stores.journal import chain

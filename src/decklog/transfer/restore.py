@@ -3,9 +3,10 @@
 import itertools
 import os
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from decklog.clock import Clock, to_text
+from decklog.dataclass import dataclass
 from decklog.db.sqlite.backup import alone, copy_file, publish, sync, use_wal
 from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.file import FileState, look

@@ -9,9 +9,9 @@ import os
 import re
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

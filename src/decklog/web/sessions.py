@@ -4,9 +4,11 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from threading import Lock
+
+from decklog.dataclass import dataclass
 
 LOGIN_SECONDS = 5 * 60
 SESSION_SECONDS = 12 * 60 * 60

@@ -3,10 +3,11 @@
 Each side numbers its own requests, so an answer belongs to a request of the other side.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from decklog.agents.acp.messages import AGENT, EDITOR, OPENING, dict_of, params_of, result_of
 from decklog.agents.texts import as_name, text_or_none
+from decklog.dataclass import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,12 +1,13 @@
 """Claude Code's transcripts, line by line, as events: what hooks missed, and sessions from before there were hooks."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from decklog.agents.claude.payloads import output_of
 from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Returned, Said
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, as_time, whole
+from decklog.dataclass import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

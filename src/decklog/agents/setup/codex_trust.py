@@ -7,11 +7,11 @@ import json
 import re
 import subprocess
 import tomllib
-from dataclasses import dataclass
 from threading import Timer
 
 from decklog.agents.setup import files
 from decklog.agents.setup.parts import Part, program_called
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, Unavailable
 
 TYPE_CHECKING = False

@@ -3,11 +3,11 @@
 import json
 import os
 import shutil
-from dataclasses import dataclass
 from itertools import pairwise
 
 from decklog.agents.setup.json_text import Insertion, added, removed
 from decklog.agents.setup.parts import Part, WholeFile, is_blank, parse_file
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict, NotFound
 
 TYPE_CHECKING = False

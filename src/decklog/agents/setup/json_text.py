@@ -5,8 +5,9 @@ Comments and commas after the last element are read too, since several programs 
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 
 TYPE_CHECKING = False

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from decklog.agents.setup import files
@@ -12,6 +12,7 @@ from decklog.agents.setup.opencode_plugin import opencode_plugin
 from decklog.agents.setup.parts import Hooks, Part, parse_file
 from decklog.agents.setup.plugin import MARKET, NAME, plugin
 from decklog.agents.setup.servers import JsonServer, TomlServer
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
 TYPE_CHECKING = False

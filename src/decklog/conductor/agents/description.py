@@ -3,11 +3,12 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 
 PROMPTS = ("stdin", "argument", "file")

@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from decklog.conductor.git.calls import fixed_settings, version
 from decklog.conductor.git.changes import Change, added_lines, changes
 from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.configuration import Configuration
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict
 from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
 from decklog.tools.files.gitignore import Patterns

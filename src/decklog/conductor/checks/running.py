@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from decklog.conductor import commands, kill_points
@@ -13,6 +13,7 @@ from decklog.conductor.git import places
 from decklog.conductor.git.places import Place
 from decklog.conductor.git.repository import Person, Repository
 from decklog.conductor.settings.check import Check
+from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.stores.flow.verdicts import CheckOutcome
 from decklog.tools.sandbox.sandbox import Kind, Sandbox

@@ -2,9 +2,9 @@
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from decklog.conductor.git.repository import Repository
+from decklog.dataclass import dataclass
 from decklog.tools.files.gitignore import Patterns
 
 LINK, SUBMODULE = "120000", "160000"

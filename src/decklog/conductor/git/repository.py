@@ -6,12 +6,12 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from decklog.conductor.git import skeleton
 from decklog.conductor.git.calls import Answer, call, version
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
 
 HOME = "refs/decklog"

@@ -4,13 +4,14 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings.check import Check, define
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.tools.sandbox.sandbox import Kind
 

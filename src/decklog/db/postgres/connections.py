@@ -107,7 +107,10 @@ class Connections:
             self.check_open()
             if self._pool is None:
                 self._reached = [self._connected()]
-                self._pool = self._make_pool()
+                pool = self._make_pool()
+                # Whoever asks before the first connection is in it makes it open a second one.
+                pool.wait(self.busy_seconds)
+                self._pool = pool
             return self._pool
 
     def _make_pool(self) -> "Pool":
@@ -162,13 +165,13 @@ class Connections:
         }
         if self._durability != "full":
             settings["synchronous_commit"] = "off"
-        # One way to the server and back for all of them.
-        connection.execute("; ".join(f"set {name} = {value}" for name, value in settings.items()))
-        self._set_clock(connection)
-
-    def _set_clock(self, connection: "Connection") -> None:
+        # One way to the server and back for all of them, and for its time.
+        parts = [*(f"set {name} = {value}" for name, value in settings.items()), "select clock_timestamp()"]
         before = time.monotonic()
-        row = connection.execute("select clock_timestamp()").fetchone()
+        cursor = connection.execute("; ".join(parts).encode())
+        for _ in settings:
+            cursor.nextset()
+        row = cursor.fetchone()
         if row is not None:
             self.clock.set(row[0], (before + time.monotonic()) / 2)
 

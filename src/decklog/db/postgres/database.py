@@ -252,8 +252,11 @@ class PostgresDatabase(Database):
         """Make sure of the schema; change it only when `migrate` says so."""
         if migrate:
             self.migrate()
+        self.read(self._look_at_schema)
+
+    def _look_at_schema(self) -> None:
         self._transactions.version = schema.check_version(self)
-        if not self.read_only and not self.read(lambda: schema.may_append(self)):
+        if not self.read_only and not schema.may_append(self):
             self.read_only = self.connections.read_only = True
 
     def migrate(self) -> list[str]:

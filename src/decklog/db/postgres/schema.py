@@ -43,24 +43,17 @@ def _note(database: "Database", step: "schema.Step") -> None:
     )
 
 
-def version_of(database: "Database") -> int:
-    """Read the newest step that was applied; 0 in a database without a log."""
+def _applied(database: "Database") -> "list[Row]":
+    """Read the steps that were applied; none in a database without a log."""
     found = database.one("select to_regclass('schema_steps')::text", {})
     if found is None or found[0] is None:
-        return 0
-    newest = database.one("select max(version) from schema_steps", {})
-    return int(newest[0]) if newest and newest[0] else 0
-
-
-def _applied(database: "Database") -> "list[Row]":
-    if not version_of(database):
         return []
     return database.rows("select version, name, checksum from schema_steps order by version", {})[1]
 
 
 def check_version(database: "Database") -> int:
     """Refuse a schema that is not the one this Decklog knows; give its version."""
-    applied = database.read(lambda: _applied(database))
+    applied = _applied(database)
     version = max((row[0] for row in applied), default=0)
     latest = schema.latest("postgres")
     if version < latest:
@@ -90,7 +83,7 @@ def facts(database: "Database") -> "dict[str, Any]":
         "engine": "postgres",
         "engine_version": row[0].split(" ")[1],
         "database": row[2],
-        "schema": version_of(database),
+        "schema": max((version for version, _, _ in _applied(database)), default=0),
         "schema_supported": schema.latest("postgres"),
         "bytes": row[1],
         "read_only": database.read_only,

@@ -119,10 +119,9 @@ class Transactions:
 
     @contextmanager
     def _begun(self, begin: str, patience_seconds: float | None) -> "Iterator[Connection]":
-        pool = self._connections.pool()
         end = time.monotonic() + self._connections.busy_seconds
         while True:
-            connection = self._taken(pool)
+            pool, connection = self._taken()
             try:
                 connection.patience_seconds = patience_seconds
                 try:
@@ -138,9 +137,10 @@ class Transactions:
                 connection.patience_seconds = None
                 pool.putconn(connection)
 
-    def _taken(self, pool: "Pool") -> "Connection":
+    def _taken(self) -> "tuple[Pool, Connection]":
         try:
-            return pool.getconn()
+            pool = self._connections.pool()
+            return pool, pool.getconn()
         except PoolTimeout as problem:
             self._connections.reach()  # a server that can't be reached is no busy one
             raise Busy("all connections to the database are in use", hint="Try again.") from problem

@@ -1,7 +1,9 @@
 """What an import did: row by row it counts, and it says of everything unusual what became of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from decklog.dataclass import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

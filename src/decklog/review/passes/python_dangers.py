@@ -2,7 +2,8 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from decklog.dataclass import dataclass
 
 _SHELLS = (
     "os.system",

@@ -1,10 +1,11 @@
 """Artifacts: files that a run made or used, by path and digest, with their bytes when they are worth keeping."""
 
 from binascii import a2b_base64, b2a_base64
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from hashlib import sha256
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, within_lease, writes

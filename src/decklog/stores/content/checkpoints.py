@@ -1,9 +1,9 @@
 """Checkpoints of a run, and snapshots of its paused tasks: what is needed to go on from where it stopped."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from decklog.clock import from_text
+from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes

@@ -1,8 +1,8 @@
 """Outputs: what skills gave back, counted in iterations, and the check that the mandatory ones ran."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes

@@ -1,10 +1,10 @@
 """States: named documents of a run and its groups, with every version they ever had."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes

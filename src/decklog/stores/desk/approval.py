@@ -1,10 +1,11 @@
 """The approval: a question about one exact thing, and the rules for what it is about, until when, and who may answer."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Denied, Invalid
 from decklog.records import Record
 from decklog.stores.checks import is_same

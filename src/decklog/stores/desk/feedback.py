@@ -1,10 +1,11 @@
 """Feedback: a correction from a person, followed from triage to a fix that a regression test proves."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes

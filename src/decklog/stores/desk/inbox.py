@@ -1,9 +1,9 @@
 """The inbox: messages from people to agents, acknowledged at once and read at the next break in the work."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes

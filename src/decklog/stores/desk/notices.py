@@ -1,9 +1,10 @@
 """Notices: what people are told of by rules of the manager's, each once, whoever sends it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, writes

@@ -1,9 +1,9 @@
 """Self-edits: one record for each pull request in which an agent changed its own source."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from decklog.clock import from_text
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, writes

@@ -1,9 +1,10 @@
 """Effects: what tools did to the world outside, written down before it is done and settled after."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, writes

@@ -1,9 +1,9 @@
 """CI history: what ran, how it ended, and how long the next one will probably take."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, within_lease, writes

@@ -1,11 +1,11 @@
 """Context packages as records, and how much each is worth to an agent."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.records import Record
 

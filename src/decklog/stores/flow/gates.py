@@ -1,9 +1,9 @@
 """Gates: what many workers share, and what is closed for all of them at once, such as an account that has met its quota."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.operations import reads, writes
 from decklog.records import Page, Record

@@ -1,9 +1,10 @@
 """The router: who comes next after a report, decided from the workflow and the facts alone. Pure functions."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.stores.flow.records import RETURN_TO_BLOCKED, Definition, RouteAction, WorkflowRuleName, WorkflowTransition
 

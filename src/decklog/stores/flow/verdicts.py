@@ -1,10 +1,11 @@
 """Verdicts: what checks said of a tree, and whether a tree has passed all that it must."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, within_lease

@@ -1,9 +1,9 @@
 """The entry: one line of the journal."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.records import Record
 
 TYPE_CHECKING = False

@@ -2,8 +2,9 @@
 
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Damaged, Invalid, NotFound
 
 TYPE_CHECKING = False

@@ -1,11 +1,11 @@
 """Learnings: observations from tasks, until someone makes them part of a document or a skill, or dismisses them."""
 
 import re
-from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
 from decklog.clock import from_text, to_text
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes

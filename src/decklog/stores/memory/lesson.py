@@ -1,8 +1,9 @@
 """The lesson: something learned, what it rests on, and what became of it since."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
+from decklog.dataclass import dataclass
 from decklog.records import Record
 
 TYPE_CHECKING = False

@@ -1,10 +1,10 @@
 """Error patterns: errors that came back, what solved them, and how sure that is."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Invalid
 from decklog.operations import reads, writes

@@ -1,7 +1,6 @@
 """Ranking: which of the lessons that match a question deserve to be told, and why."""
 
-from dataclasses import dataclass
-
+from decklog.dataclass import dataclass
 from decklog.db.text.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson

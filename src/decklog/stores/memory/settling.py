@@ -1,9 +1,9 @@
 """Contradictions: lessons that can't both be followed, kept apart, told, and settled by whoever knows."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes

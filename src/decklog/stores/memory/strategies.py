@@ -1,10 +1,11 @@
 """Strategies: insights that helped, project by project."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Invalid
 from decklog.operations import reads, writes

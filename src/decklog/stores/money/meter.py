@@ -12,11 +12,12 @@ Decisions about one budget are taken one after the other, under the lock of its 
 clocks disagree. It is the time of an entry, so that `verify` can tell it from one that somebody made up.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from zlib import crc32
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.errors import BudgetExceeded, Refused
 from decklog.stores.money.records import (
     COLUMNS,

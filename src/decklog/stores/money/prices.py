@@ -2,11 +2,11 @@
 
 import json
 import os
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
 from decklog.clock import from_text
+from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes

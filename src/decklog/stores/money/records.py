@@ -3,11 +3,11 @@
 Periods are those of UTC: a day starts at midnight, a week on Monday, a month on its first day.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.records import Record

@@ -1,9 +1,9 @@
 """How every budget stands, read at once."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from decklog.clock import from_text, to_text
+from decklog.dataclass import dataclass
 from decklog.figures import dollars
 
 TYPE_CHECKING = False

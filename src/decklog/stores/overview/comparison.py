@@ -1,7 +1,6 @@
 """Two moments of runs side by side, each as the head of its page shows it, and what differs between their records."""
 
-from dataclasses import dataclass
-
+from decklog.dataclass import dataclass
 from decklog.stores.overview.picture import RunPicture, head_of
 
 TYPE_CHECKING = False

@@ -1,9 +1,9 @@
 """Where the money goes: each day by model, the dearest of a span, what is held, and how the budgets stand."""
 
-from dataclasses import dataclass
 from datetime import UTC, timedelta
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.stores.overview import spending
 from decklog.stores.overview.run_facts import check_marks
 

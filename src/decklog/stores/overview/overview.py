@@ -2,10 +2,10 @@
 
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.db.where import cursor_of, enum_of, page_size, placed
 from decklog.errors import Busy, Denied, Invalid, LeaseLost, ReadOnly
 from decklog.operations import reads, reads_in_steps

@@ -1,9 +1,10 @@
 """One run on one page, now or as of an entry: its head, its counts, its strip, its lanes and its latest entries."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.db.where import placed
 from decklog.errors import Invalid
 from decklog.records import Page

@@ -1,9 +1,10 @@
 """Runs as an overview shows them: their word, their last entry, who works, how the tasks stand and what was spent."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from decklog.clock import from_text, to_text
+from decklog.dataclass import dataclass
 from decklog.db.where import placed
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.overview import spending, tallies

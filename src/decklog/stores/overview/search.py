@@ -1,10 +1,11 @@
 """Search over everything: what was said, and runs, tasks, lessons, questions and files by the entries that tell of them."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from decklog.clock import from_text, to_text
+from decklog.dataclass import dataclass
 from decklog.db.where import placed
 from decklog.values import from_json
 

@@ -1,9 +1,9 @@
 """The whole log in one sentence, and what proves it."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.figures import counted, dollars
 from decklog.stores.overview.status import Status
 

@@ -1,10 +1,10 @@
 """What waits for a person: questions, effects that nobody knows the outcome of, budgets that stop, evidence that went stale."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from decklog.clock import from_text, to_text
+from decklog.dataclass import dataclass
 from decklog.stores.overview import budgets, spending
 
 TYPE_CHECKING = False

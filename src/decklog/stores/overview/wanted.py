@@ -1,9 +1,9 @@
 """Which runs a list is to have."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

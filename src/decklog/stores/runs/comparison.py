@@ -1,7 +1,6 @@
 """Two moments of runs side by side: what their entries add up to, and which records differ, from one look at their images."""
 
-from dataclasses import dataclass
-
+from decklog.dataclass import dataclass
 from decklog.stores.runs.difference import differing
 from decklog.stores.runs.history import History, Place
 from decklog.stores.runs.snapshot import RunSnapshot

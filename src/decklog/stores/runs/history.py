@@ -2,10 +2,10 @@
 
 from bisect import bisect_right
 from collections import OrderedDict
-from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
+from decklog.dataclass import dataclass
 from decklog.db.where import cursor_of, moment_of, placed
 from decklog.errors import Invalid, NotFound
 from decklog.records import Page

@@ -1,9 +1,10 @@
 """The run, and an agent of a run."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.records import Record
 

@@ -1,8 +1,9 @@
 """A run as it was: every record of its stream at one moment, made from the journal alone."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
+from decklog.dataclass import dataclass
 from decklog.db.where import moment_of
 from decklog.errors import NotFound
 from decklog.records import Record

@@ -2,11 +2,11 @@
 
 import posixpath
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
 
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes

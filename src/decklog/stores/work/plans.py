@@ -1,9 +1,10 @@
 """Plans: what a run means to do, phase by phase, and how far each phase is."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.db.where import enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes

@@ -4,11 +4,12 @@ Each claim of a run, and whoever looks, first makes tasks of what is due, in the
 of its own, so that it comes once, whoever sees it first.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid, NotFound
 from decklog.operations import reads, writes

@@ -1,11 +1,12 @@
 """The task: one piece of work, what it needs, who has it, and what came of it."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 from decklog.records import Record
 from decklog.stores.checks import filled, mapping, moment, text, texts, whole

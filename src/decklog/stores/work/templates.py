@@ -1,9 +1,9 @@
 """Templates: sets of tasks that are planned again and again, with places to be filled in."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, Record

@@ -2,9 +2,9 @@
 
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.tools.sandbox.sandbox import Sandbox
 

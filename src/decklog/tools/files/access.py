@@ -3,10 +3,11 @@
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 
+from decklog.dataclass import dataclass
 from decklog.tools.files.gitignore import Patterns
 from decklog.tools.files.path_spelling import HONEST, denied, folded, unmask
 

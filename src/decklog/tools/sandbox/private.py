@@ -5,8 +5,10 @@ A sandbox that runs as root is refused nothing by a file's mode, so it is told w
 
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
+
+from decklog.dataclass import dataclass
 
 _FILE, _DIRECTORY = stat.S_IROTH, stat.S_IROTH | stat.S_IXOTH
 

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from decklog import redact
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.tools.policy import is_name
 

@@ -10,10 +10,11 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from decklog.dataclass import dataclass
 from decklog.errors import Denied, Invalid, NotFound, Unavailable
 from decklog.tools.sandbox.landlock import Ground
 from decklog.tools.shell import process_tree

@@ -1,9 +1,9 @@
 """Output of a command as it is read: decoded tolerantly, both streams in the order they arrived."""
 
 import codecs
-from dataclasses import dataclass
 from pathlib import Path
 
+from decklog.dataclass import dataclass
 from decklog.tools.shell.spool import HEAD, STREAMS
 
 

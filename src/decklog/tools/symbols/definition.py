@@ -1,7 +1,8 @@
 """A definition or an import met in a source file, whatever the language."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from decklog.dataclass import dataclass
 
 
 class Kind(StrEnum):

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from decklog.dataclass import dataclass
 from decklog.tools.symbols.definition import Definition, Kind
 
 LEAVES = frozenset({"identifier", "type_identifier", "package_identifier", "constant"})

@@ -2,8 +2,9 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict, NotFound
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.jsonl.file_names import file_of

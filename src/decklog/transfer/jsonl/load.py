@@ -4,9 +4,10 @@ import json
 import os
 import stat
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from decklog.clock import from_text, to_text
+from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, Invalid, NotFound, TooLarge
 from decklog.stores.journal.replication import FIELDS, Replication
 from decklog.stores.journal.rows import RESERVED

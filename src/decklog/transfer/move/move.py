@@ -3,8 +3,9 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 from decklog.stores.journal import chain
 from decklog.stores.journal.chain import HASH, SEQ, Stretch

@@ -3,8 +3,8 @@
 import mmap
 import os
 import re
-from dataclasses import dataclass
 
+from decklog.dataclass import dataclass
 from decklog.db.sqlite.damage.wal import FRAME_HEADER_SIZE, HEADER_SIZE, WriteAheadLog, is_page_size
 from decklog.transfer.recover.payload import UNREADABLE, size_of, types_at, varint
 

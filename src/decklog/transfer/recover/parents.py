@@ -1,7 +1,6 @@
 """What a record refers to: an entry can't be taken in while the records that its own one names are not there."""
 
-from dataclasses import dataclass
-
+from decklog.dataclass import dataclass
 from decklog.values import from_json
 
 TYPE_CHECKING = False

@@ -1,11 +1,11 @@
 """Telling which of the entries that were found are as they were written: each follows, by its hash, from the one before it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain as joined
 from itertools import pairwise
 
 from decklog.clock import from_text
+from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.stores.journal import chain
 from decklog.stores.journal.replication import linked

@@ -1,8 +1,9 @@
 """Making one stream of a new log from what recovery found of the old one."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, NotFound
 from decklog.stores.journal import chain
 from decklog.stores.journal.replication import Replication, linked

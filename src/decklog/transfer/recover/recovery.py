@@ -1,8 +1,9 @@
 """Taking what can be read out of a damaged SQLite file into a new log, and saying exactly what is missing."""
 
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
+from decklog.dataclass import dataclass
 from decklog.db.sqlite.backup import publish
 from decklog.db.sqlite.file import unusable
 from decklog.errors import Conflict, Invalid, NotFound

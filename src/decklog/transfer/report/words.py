@@ -2,8 +2,8 @@
 
 import json
 import shlex
-from dataclasses import dataclass
 
+from decklog.dataclass import dataclass
 from decklog.figures import counted, dollars
 
 TYPE_CHECKING = False

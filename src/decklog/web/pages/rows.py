@@ -3,11 +3,11 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from decklog.characters import revealed
+from decklog.dataclass import dataclass
 from decklog.figures import dollars
 
 LONGEST = 2000

@@ -1,13 +1,14 @@
 """Search: where was that? Words over everything, narrowed by what stands before a colon; an id goes there at once."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 from decklog import SearchResult
 from decklog.app import Decklog
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.web.rendering import segment
 from decklog.web.site import Asked, View

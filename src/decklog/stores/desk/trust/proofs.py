@@ -4,11 +4,11 @@ import json
 import os
 from collections import Counter
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
 from decklog.clock import to_text
+from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Unproven
 from decklog.operations import reads

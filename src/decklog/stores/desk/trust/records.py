@@ -1,9 +1,10 @@
 """What the log keeps of trust: the contract with the manager, proposals to change it, and the changes that were made."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.records import Record
 
 

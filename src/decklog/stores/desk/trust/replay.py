@@ -1,8 +1,9 @@
 """Replaying trust: whether each step of the contract, from the binding on, is one that the manager signed or that needs none."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from decklog.dataclass import dataclass
 from decklog.errors import Damaged
 from decklog.stores.desk.trust.records import TrustContract
 from decklog.stores.desk.trust.signatures import fingerprint, is_signed

@@ -1,9 +1,10 @@
 """The proposal: a lesson that what happened speaks for, the entries that show it, and how sure that makes it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
+from decklog.dataclass import dataclass
 from decklog.records import Record
 
 TYPE_CHECKING = False

@@ -1,7 +1,8 @@
 """A chart of columns, drawn by the server: each day's values on top of each other, the largest kinds told apart."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from decklog.dataclass import dataclass
 
 WIDTH, HEIGHT = 900, 140
 # So many kinds have a shade of their own; the rest is one.

@@ -1,10 +1,10 @@
 """Lanes: who worked on which task from when to when, with the hours in which nobody did folded."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from decklog.clock import from_text
+from decklog.dataclass import dataclass
 from decklog.figures import span
 
 WIDTH = 1000

@@ -1,7 +1,8 @@
 """A line over the entries of a run, drawn by the server: how far something had come at each of them, and its ceiling."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from decklog.dataclass import dataclass
 
 WIDTH, HEIGHT = 900, 120
 

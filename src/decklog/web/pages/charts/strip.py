@@ -1,12 +1,12 @@
 """The strip above a run's slider: how fast its entries came, where it was silent, and the entries that a person looks for."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 from math import log
 from typing import Any
 
 from decklog.clock import from_text
+from decklog.dataclass import dataclass
 from decklog.figures import span
 
 STEPS = 150

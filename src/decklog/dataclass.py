@@ -1,0 +1,78 @@
+"""Dataclasses whose methods are written when they are first used.
+
+Python's own writes the source of up to six methods for each class and compiles it while the module is imported: half of what
+importing the records takes, and of most of them a process never makes one by its fields, compares or prints one.
+"""
+
+from dataclasses import FrozenInstanceError, fields, make_dataclass
+from dataclasses import dataclass as _declare
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from dataclasses import dataclass as dataclass
+    from typing import Any, NoReturn
+
+
+class _WrittenLater:
+    """Stands for a method of a dataclass until somebody looks it up, and then is replaced by what Python's own writes."""
+
+    def __init__(self, owner: type, name: str, **wanted: bool) -> None:
+        self.owner = owner
+        self.name = name
+        self.wanted = {"init": False, "repr": False, "eq": False, **wanted}
+
+    def __get__(self, instance: object, owner: type) -> "Any":
+        method = self._write()
+        setattr(self.owner, self.name, method)
+        return method.__get__(instance, owner)
+
+    def _write(self) -> "Any":
+        """Take the method from a class with the same fields, whose other methods nobody asks for."""
+        # The text saves it from looking the signature up, which imports `inspect`.
+        body = {"__doc__": self.owner.__doc__, "__qualname__": self.owner.__qualname__}
+        if (after := getattr(self.owner, "__post_init__", None)) is not None:
+            body["__post_init__"] = after
+        declared = [(field.name, field.type, field) for field in fields(self.owner)]
+        stand_in = make_dataclass(self.owner.__name__, declared, namespace=body, **self.wanted)  # type: ignore[arg-type]
+        return stand_in.__dict__[self.name]
+
+
+def _refuse_to_set(_self: object, name: str, _value: object) -> "NoReturn":
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(_self: object, name: str) -> "NoReturn":
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _has_hash_of_its_own(cls: type) -> bool:
+    """Tell whether the body says how it is hashed; Python itself adds None where it says only how it is compared."""
+    return "__hash__" in cls.__dict__ and not (cls.__dict__["__hash__"] is None and "__eq__" in cls.__dict__)
+
+
+def _declared(cls: type, *, frozen: bool, kw_only: bool) -> type:
+    hashed_by_itself = _has_hash_of_its_own(cls)
+    cls.__doc__ = cls.__doc__ or cls.__name__
+    _declare(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+    later = {"__init__": _WrittenLater(cls, "__init__", init=True, frozen=frozen)}
+    if "__repr__" not in cls.__dict__:
+        later["__repr__"] = _WrittenLater(cls, "__repr__", repr=True)
+    if "__eq__" not in cls.__dict__:
+        later["__eq__"] = _WrittenLater(cls, "__eq__", eq=True)
+    if not hashed_by_itself:
+        later["__hash__"] = _WrittenLater(cls, "__hash__", eq=True, unsafe_hash=True) if frozen else None  # type: ignore[assignment]
+    if frozen:
+        later |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}  # type: ignore[dict-item]
+    for name, method in later.items():
+        setattr(cls, name, method)
+    return cls
+
+
+if not TYPE_CHECKING:  # to a reader of types it is Python's own
+
+    def dataclass(cls: type | None = None, /, *, frozen: bool = False, kw_only: bool = False) -> "type | Callable[[type], type]":
+        """Make a dataclass of a class; as Python's own does, but for when its methods are written."""
+        if cls is not None:
+            return _declared(cls, frozen=frozen, kw_only=kw_only)
+        return lambda cls: _declared(cls, frozen=frozen, kw_only=kw_only)

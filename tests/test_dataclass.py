@@ -1,0 +1,150 @@
+"""Our dataclasses are Python's own to everyone who looks, though their methods are written later."""
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from dataclasses import FrozenInstanceError, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import decklog
+from decklog.dataclass import dataclass
+from tests.every import every
+
+_METHODS = ("__init__", "__repr__", "__eq__", "__hash__")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Somewhere."""
+
+    name: str
+    tags: list[str] = field(default_factory=list, compare=False)
+    depth: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named(Place):
+    """Somewhere with an owner."""
+
+    owner: str
+
+
+@dataclass
+class Count:
+    of: str
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        self.number += 1
+
+
+def _twins() -> tuple[Any, Any]:
+    """Give a class of ours of which nothing was used yet, and Python's own of the same body."""
+
+    def body() -> type:
+        class Body:
+            """A body."""
+
+            left: int
+            right: "str | None" = None
+            hidden: int = field(default=5, repr=False)
+            made: dict[str, int] = field(default_factory=dict)
+
+        return Body
+
+    return dataclass(frozen=True)(body()), dataclasses.dataclass(frozen=True)(body())
+
+
+def test_no_method_is_written_before_it_is_used() -> None:
+    ours, _ = _twins()
+    assert not any(inspect.isfunction(ours.__dict__[name]) for name in _METHODS)
+    made = ours(1)
+    assert inspect.isfunction(ours.__dict__["__init__"])
+    assert not any(inspect.isfunction(ours.__dict__[name]) for name in _METHODS[1:])
+    assert made == ours(1)
+    assert inspect.isfunction(ours.__dict__["__eq__"])
+
+
+_CLAIMS: list[Any] = [
+    lambda kind: str(inspect.signature(kind)),
+    lambda kind: [(item.name, item.default, item.repr, item.kw_only) for item in dataclasses.fields(kind)],
+    lambda kind: kind.__match_args__,
+    lambda kind: repr(kind(1, "x", made={"a": 1})),
+    lambda kind: (kind(1) == kind(1), kind(1) == kind(2), kind(1) == 1, kind(1) != kind(1, "x")),
+    lambda kind: dataclasses.asdict(dataclasses.replace(kind(1), right="y")),
+    lambda kind: vars(copy.deepcopy(kind(1, hidden=7))),
+    lambda kind: kind.__init__.__qualname__,
+    lambda kind: dataclasses.is_dataclass(kind),
+    lambda kind: kind.__doc__,
+    lambda kind: _refused(lambda: kind()),
+    lambda kind: _refused(lambda: kind(1, 2, 3, {}, 5)),
+    lambda kind: _refused(lambda: kind(1, wrong=2)),
+    lambda kind: _refused(lambda: setattr(kind(1), "left", 2)),
+    lambda kind: _refused(lambda: setattr(kind(1), "other", 2)),
+    lambda kind: _refused(lambda: delattr(kind(1), "left")),
+    lambda kind: _refused(lambda: hash(kind(1))),
+]
+
+
+def _refused(act: Any) -> tuple[str, str]:
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        act()
+    return caught.type.__name__, str(caught.value)
+
+
+@every("claim", _CLAIMS, ids=[str(number) for number in range(len(_CLAIMS))])
+def test_a_class_of_ours_answers_as_pythons_own_whatever_is_asked_first(claim: Any) -> None:
+    ours, own = _twins()
+    assert claim(ours) == claim(own)
+
+
+def test_what_is_compared_is_hashed_and_nothing_else() -> None:
+    assert Place("a", ["x"]) == Place("a", ["y"])
+    assert hash(Place("a", ["x"])) == hash(Place("a"))
+    assert len({Place("a"), Place("a"), Place("b")}) == 2
+
+
+def test_a_class_that_may_change_has_no_hash_and_is_finished_by_its_own_words() -> None:
+    count = Count("sheep")
+    count.number += 1
+    assert (count, repr(count)) == (Count("sheep", 1), "Count(of='sheep', number=2)")
+    with pytest.raises(TypeError):
+        hash(count)
+
+
+def test_a_class_that_adds_fields_to_another_has_them_all() -> None:
+    named = Named("a", owner="ana")
+    assert (named.name, named.depth, named.owner) == ("a", 3, "ana")
+    assert named != Place("a")
+    assert pickle.loads(pickle.dumps(named)) == named
+    with pytest.raises(FrozenInstanceError):
+        named.owner = "eve"  # type: ignore[misc]
+
+
+def test_what_a_body_says_of_itself_stays() -> None:
+    @dataclass(frozen=True)
+    class Word:
+        text: str
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Word) and other.text.lower() == self.text.lower()
+
+        def __hash__(self) -> int:
+            return hash(self.text.lower())
+
+        def __repr__(self) -> str:
+            return self.text
+
+    assert {Word("A"), Word("a")} == {Word("A")}
+    assert repr(Word("A")) == "A"
+
+
+def test_no_module_declares_by_pythons_own() -> None:
+    """It would cost every call that imports it a millisecond or two; only what has slots is made at once."""
+    modules = Path(decklog.__file__).parent.rglob("*.py")
+    own = [path.stem for path in modules if "from dataclasses import dataclass" in path.read_text()]
+    assert sorted(own) == ["dataclass", "draft"]
