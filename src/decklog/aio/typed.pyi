@@ -1096,6 +1096,8 @@ class AsyncMemory:
         """Take over a lesson from another system as it is, with its id and counts; a known id comes back as it is."""
     async def embed(self, *, limit: int | None = ...) -> int:
         """Give lessons that have none a vector of the embedder in use, the newest first; say how many got one."""
+    async def index_vectors(self) -> bool:
+        """Have PostgreSQL find the nearest lessons itself, by pgvector: for more than 20,000 of them. False: it did already."""
     async def remember(
         self,
         topic: str,

@@ -7,6 +7,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from decklog.db import schema
 from decklog.db.postgres import errors
+from decklog.db.text.vector_index import is_ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +85,11 @@ def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
     expected = _expected_objects(url)
     found = _objects_in(database.rows(_OF_THE_LOG, {})[1])
     tables = {table for _, table, _ in expected}
-    ours = {key: text for key, text in found.items() if key in expected or key[1] in tables - {""}}
+    ours = {
+        key: text
+        for key, text in found.items()
+        if key in expected or (key[1] in tables - {""} and not is_ours(key[0], key[2], text))
+    }
     role = database.one("select current_setting('session_replication_role')", {})
     yield from schema.differences(expected, {**ours, _SETTING: str(role and role[0])})
     applied = database.rows("select version, name, checksum, applied_at from schema_steps", {})[1]

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
 
 _STREAM_SIZE = 2**32
-_HOLDS = "l.superseded_by is null and l.retired_at is null"
+HOLDS = "l.superseded_by is null and l.retired_at is null"
+_MISSING = f"""
+  from lessons l
+ where {HOLDS}
+   and not exists (select 1 from lesson_vectors v where v.embedder = :embedder and v.lesson_id = l.id)
+"""
 # PostgreSQL sends an array as five numbers about it, and then each number with its length before it.
 _HEAD_BYTES = 20
 
@@ -70,7 +75,7 @@ class LessonVectors:
         marks = ", ".join(f":{name}" for name in bound) or "null"
         these = "" if among is None else f"in ({marks})"
         _, lessons = self._db.rows(
-            f"select l.id, l.topic, l.project from lessons l where {_HOLDS} {these and f'and l.id {these}'}", bound
+            f"select l.id, l.topic, l.project from lessons l where {HOLDS} {these and f'and l.id {these}'}", bound
         )
         _, vectors = self._db.rows(
             f"""
@@ -89,16 +94,15 @@ class LessonVectors:
 
     def without(self, embedder: str) -> int:
         """Say how many lessons that hold have no vector of an embedder."""
-        row = self._db.one(
-            f"""
-            select count(*)
-              from lessons l
-             where {_HOLDS}
-               and not exists (select 1 from lesson_vectors v where v.embedder = :embedder and v.lesson_id = l.id)
-            """,
-            {"embedder": embedder},
-        )
+        row = self._db.one(f"select count(*) {_MISSING}", {"embedder": embedder})
         return row[0] if row else 0
+
+    def missing(self, embedder: str, among: "Sequence[str] | None") -> list[str]:
+        """Name the lessons that hold, or some of them, that have no vector of an embedder."""
+        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(among or ())}
+        marks = ", ".join(f":{name}" for name in bound) or "null"
+        these = "" if among is None else f"and l.id in ({marks})"
+        return [row[0] for row in self._db.rows(f"select l.id {_MISSING} {these}", {"embedder": embedder, **bound})[1]]
 
     def head(self, seq: int) -> Head:
         """Say how far the memory's stream has come, and which entry has a number."""

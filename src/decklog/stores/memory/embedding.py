@@ -1,7 +1,7 @@
 """Embedding of lessons: by which embedder, and when. Never while one is learned; a few at each recall, or all at once."""
 
-from decklog.errors import DecklogError, Unavailable
-from decklog.operations import writes_in_steps
+from decklog.errors import DecklogError, Invalid, Unavailable
+from decklog.operations import writes, writes_in_steps
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.memory.indexing import STREAM, LessonIndex
 from decklog.stores.memory.learning import LessonWriter
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from decklog.stores.base import Parts
     from decklog.stores.memory.neighbours.embedder import Embedder
     from decklog.stores.memory.neighbours.nearest import Neighbours
+    from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
 
 # The subtype of what tells the digests of vectors.
 EMBEDDED = "embedded"
@@ -30,7 +31,7 @@ class LessonEmbedding(LessonWriter):
         super().__init__(parts)
         self._model = model
         self._own: Embedder | None = None
-        self._by_name: dict[tuple[str, int], Neighbours] = {}
+        self._by_name: dict[tuple[str, int], Neighbours | NeighboursOnServer] = {}
 
     @property
     def embedder(self) -> "Embedder | None":
@@ -59,20 +60,46 @@ class LessonEmbedding(LessonWriter):
         wanted = neighbours.missing(limit)
         return sum(self._embed(neighbours, wanted[at : at + _TOGETHER]) for at in range(0, len(wanted), _TOGETHER))
 
-    def _neighbours(self, embedder: "Embedder") -> "Neighbours":
-        from decklog.stores.memory.neighbours.nearest import Neighbours
+    @writes
+    def index_vectors(self) -> bool:
+        """Have PostgreSQL find the nearest lessons itself, by pgvector: for more than 20,000 of them. False: it did already.
 
+        Vectors can't be written while the index is made, about a minute for 100,000. SQLite needs none, and refuses.
+        """
+        from decklog.db.text.vector_index import VectorIndex
+
+        if self._db.engine == "sqlite":
+            raise Invalid("in a SQLite file vectors are compared by the process that asks, and need no index")
+        embedder = self._embedder()
+        if embedder is None:
+            raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
+        is_new = VectorIndex(self._db, embedder.name, embedder.dimensions).make()
+        self._forget_neighbours()
+        return is_new
+
+    def _neighbours(self, embedder: "Embedder") -> "Neighbours | NeighboursOnServer":
         key = (embedder.name, embedder.dimensions)
         if key not in self._by_name:
-            self._by_name[key] = Neighbours(self._db, embedder, told_by=EMBEDDED)
+            self._by_name[key] = self._made_neighbours(embedder)
         self._by_name[key].embedder = embedder
         return self._by_name[key]
+
+    def _made_neighbours(self, embedder: "Embedder") -> "Neighbours | NeighboursOnServer":
+        from decklog.db.text.vector_index import VectorIndex
+
+        if self._db.read(VectorIndex(self._db, embedder.name, embedder.dimensions).is_there):
+            from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
+
+            return NeighboursOnServer(self._db, embedder, told_by=EMBEDDED)
+        from decklog.stores.memory.neighbours.nearest import Neighbours
+
+        return Neighbours(self._db, embedder, told_by=EMBEDDED)
 
     def _forget_neighbours(self) -> None:
         """Read all vectors anew the next time: they were changed without an entry."""
         self._by_name.clear()
 
-    def _asked(self, query: str) -> "tuple[Neighbours | None, list[float], list[str]]":
+    def _asked(self, query: str) -> "tuple[Neighbours | NeighboursOnServer | None, list[float], list[str]]":
         """Embed a question, and a few lessons that have no vector yet; where that can't be, say why it goes by words."""
         from decklog.stores.memory.neighbours.embedder import embedded
 
@@ -85,11 +112,11 @@ class LessonEmbedding(LessonWriter):
             self._embed_some(neighbours)
         except DecklogError as problem:
             return None, [], [f"by words alone: {problem.message}" + (f". {problem.hint}" if problem.hint else "")]
-        left = neighbours.counts[1]
+        left = neighbours.without
         told = f"{left} lessons are found by their words alone until they are embedded: decklog memory embed"
         return (neighbours if any(vector) else None), vector, [told] if left else []
 
-    def _embed_some(self, neighbours: "Neighbours") -> None:
+    def _embed_some(self, neighbours: "Neighbours | NeighboursOnServer") -> None:
         """Embed a few lessons, where nobody else waits for this caller and it may write."""
         self._db.read(neighbours.catch_up)
         if self._db.read_only or self._db.is_reading or self._db.is_in_transaction:
@@ -97,7 +124,9 @@ class LessonEmbedding(LessonWriter):
         if (wanted := neighbours.missing(_ON_THE_WAY)) and self._embed(neighbours, wanted, _MOST_CHARACTERS):
             self._db.read(neighbours.catch_up)
 
-    def _embed(self, neighbours: "Neighbours", lesson_ids: "list[str]", most_characters: int | None = None) -> int:
+    def _embed(
+        self, neighbours: "Neighbours | NeighboursOnServer", lesson_ids: "list[str]", most_characters: int | None = None
+    ) -> int:
         """Embed lessons outside of any transaction, then keep their vectors; say how many there were."""
         from decklog.stores.memory.neighbours.embedder import embedded
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.stores.memory.neighbours.nearest import Neighbours
+    from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
 
 MOST_HITS = 50
 _CANDIDATES = 40
@@ -89,7 +90,7 @@ class Memory(LessonProposals):
         neighbours, vector, warnings = self._asked(asked.query)
         return Hits(self._db.read(lambda: self._best(asked, neighbours, vector)), warnings)
 
-    def _best(self, asked: "_Asked", neighbours: "Neighbours | None", vector: "list[float]") -> list[Hit]:
+    def _best(self, asked: "_Asked", neighbours: "Neighbours | NeighboursOnServer | None", vector: "list[float]") -> list[Hit]:
         question = ranking.Question(asked.query, self._now())
         narrowing: dict[str, Any] = {"topic": asked.topic, "project": asked.project, "limit": _CANDIDATES}
         search = lesson_search(self._db)

@@ -4,7 +4,7 @@ from math import sqrt
 from threading import Lock
 
 from decklog.db.text.vectors import LessonVectors
-from decklog.stores.memory.neighbours.rows import EXACT, Near, Rows, rows_for
+from decklog.stores.memory.neighbours.rows import EXACT, Rows, rows_for
 from decklog.values import from_json
 
 TYPE_CHECKING = False
@@ -60,9 +60,9 @@ class Neighbours:
             return list(reversed(self._missing))[:limit]
 
     @property
-    def counts(self) -> tuple[int, int]:
-        """Say how many lessons have a vector, and how many have none."""
-        return len(self._ids), len(self._missing)
+    def without(self) -> int:
+        """How many lessons have no vector."""
+        return len(self._missing)
 
     def near(
         self, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int, also: "Collection[str]"
@@ -73,7 +73,7 @@ class Neighbours:
             others = [self._places[lesson_id] for lesson_id in also if lesson_id in self._places]
             found = self._rows.near(vector, places, others, limit)
             cosines = {self._ids[place]: cosine for place, cosine in found.cosines.items()}
-            mean, spread = _in_general(found, len(self._ids) if places is None else len(places))
+            mean, spread = in_general(found.mean, found.spread, len(self._ids) if places is None else len(places))
         return cosines, {lesson_id: (cosine - mean) / spread for lesson_id, cosine in cosines.items()}
 
     def _narrowed(self, topic: str | None, project: str | None) -> "list[int] | None":
@@ -95,24 +95,13 @@ class Neighbours:
 
     def _follow(self, mark: int) -> None:
         """Read the lessons again that entries behind a mark tell of."""
-        told = self._kept.told_since(mark, self._told_by)
-        changed = set(self._changed(told))
-        # Of what was pruned it is not known which lessons it told of.
-        is_unknown = any(lesson_id is None and payload is None for lesson_id, payload in told)
-        if is_unknown or len(changed) > _MOST_CHANGED or len(self._ids) <= EXACT < len(self._ids) + len(changed):
+        changed = changed_lessons(self._kept.told_since(mark, self._told_by), self.embedder.name)
+        if changed is None or len(changed) > _MOST_CHANGED or len(self._ids) <= EXACT < len(self._ids) + len(changed):
             self._read_all()
             return
         for lesson_id in changed:
             self._drop(lesson_id)
         self._take(self._kept.holding(self.embedder.name, self.embedder.dimensions, changed))
-
-    def _changed(self, told: "Iterable[tuple[str | None, Any]]") -> "Iterable[str]":
-        for lesson_id, payload in told:
-            if lesson_id is not None:
-                yield lesson_id
-            elif payload is not None:
-                said: Any = from_json(payload)
-                yield from said["vectors"] if said["embedder"] == self.embedder.name else ()
 
     def _take(self, lessons: "Iterable[tuple[str, str, str | None, bytes | None]]") -> None:
         vectors = []
@@ -142,10 +131,24 @@ class Neighbours:
         del self._ids[last], self._tags[last]
 
 
-def _in_general(found: Near, count: int) -> tuple[float, float]:
+def changed_lessons(told: "Iterable[tuple[str | None, Any]]", embedder: str) -> "set[str] | None":
+    """Name the lessons that entries tell of; None where one was pruned, of which it is not known."""
+    found: set[str] = set()
+    for lesson_id, payload in told:
+        if lesson_id is not None:
+            found.add(lesson_id)
+        elif payload is None:
+            return None
+        else:
+            said: Any = from_json(payload)
+            found.update(said["vectors"] if said["embedder"] == embedder else ())
+    return found
+
+
+def in_general(mean: float, spread: float, count: int) -> tuple[float, float]:
     """Say how near a question is to lessons in general, and how that is spread, with those that are thought beside a handful."""
     whole = count + _THOUGHT
-    mean = (count * found.mean + _THOUGHT * _THOUGHT_MEAN) / whole
-    real = found.spread**2 + (found.mean - mean) ** 2
-    thought = _THOUGHT_SPREAD**2 + (_THOUGHT_MEAN - mean) ** 2
-    return mean, sqrt((count * real + _THOUGHT * thought) / whole)
+    common = (count * mean + _THOUGHT * _THOUGHT_MEAN) / whole
+    real = spread**2 + (mean - common) ** 2
+    thought = _THOUGHT_SPREAD**2 + (_THOUGHT_MEAN - common) ** 2
+    return common, sqrt((count * real + _THOUGHT * thought) / whole)
