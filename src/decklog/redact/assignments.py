@@ -31,7 +31,8 @@ _ANY_QUOTE = r"[\"'`]"
 # The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 _HEAD = Pattern(
     rf"(?i)(?:-[\w.-]*?{_NAME_STEM}[\w-]*[ \t]+{_ANY_QUOTE}?\S"
-    rf"|\b(?:ENV|ARG|setx|setenv|fastcgi_param|set -\w+|config(?:ure)? set)[ \t]+[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
+    rf"|\b(?:ENV|ARG|setx|setenv|fastcgi_param|set -\w+|config(?:ure)? set(?: --[\w-]+)?)[ \t]+"
+    rf"[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
     rf"|\bset[ \t]+[\w-]+[:/][\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
     rf"|\bcookie2?{_ANY_QUOTE}?[ \t]*[:=][ \t]*{_ANY_QUOTE}?\S"
     rf"|(?:^|[ \t])(?:-b|--cookie)[ \t=]*{_ANY_QUOTE}?[A-Za-z_][\w.%-]*=\S"
@@ -57,16 +58,17 @@ _HEAD = Pattern(
     r"|[ \t]+is[ \t:]+"
     r"|[ \t]+for[ \t]+[\w.@-]+[ \t]*:[ \t]*"
     r"|[ \t]+\|[ \t]+)\S"
-    rf"|{_ANY_QUOTE}?>(?:<!\[CDATA\[)?[^\s<]))"
+    rf"|{_ANY_QUOTE}?>(?:\s*<(?:\w*value|string)>)?(?:<!\[CDATA\[)?[^\s<]))"
 )
 SIGN = _HEAD.source
 _HEAD_PARTS = prepared(
-    r"(?is)(?:(env|arg|setx|setenv|fastcgi_param|set -\w+|set(?=[ \t]+[\w-]+[:/])|config(?:ure)? set)[ \t]+(?:[\w./:-]*[/:])?)?"
+    r"(?is)(?:(env|arg|setx|setenv|fastcgi_param|set -\w+|set(?=[ \t]+[\w-]+[:/])|config(?:ure)? set(?: --[\w-]+)?)"
+    r"[ \t]+(?:[\w./:-]*[/:])?)?"
     r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
 )
 # The ways of giving a value that are not a sign between the two.
 _ROUNDABOUT = prepared(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
-_LONGEST_HEAD = 160
+_LONGEST_HEAD = 480
 _CALLED = prepared(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
 _COOKIES = prepared(r"[ \t]?(?:-b|--cookie)[ \t=]*[\"'`]?")
 _FORMAT = prepared(r"(?i)[^a-z](?:f|fr|rf)[\"']{1,3}$")
@@ -76,6 +78,7 @@ _DIRECTIVE = prepared(r"[a-z]+(?:[A-Z][a-z]+)+[\"']")
 _LONG_QUOTE = prepared(r"([\"'])\1\1\n[ \t]*$")
 # A quote with letters right behind it is one of the value's own characters.
 _SPILLED = prepared(r"[\"'`]([A-Za-z0-9][^\s\"'`,;)\]}]*)")
+_IN_ELEMENT = prepared(r"(?<=[\"'])>\s*<\w+>$")
 _TAG = prepared(r"!!\w+[ \t]+$")
 _OPENED = prepared(r"(?i)(?:\(\s*|!\w+[ \t]+)(?=[bfrun]{0,2}[\"'`]+$)")
 # What turns a text into bytes or hides it from a log is no call that fetches it.
@@ -107,6 +110,7 @@ def read_head(source: str) -> Head | None:
 def _parse_head(source: str) -> Head | None:
     parts = _HEAD_PARTS.match(source)
     setter, name, tie = parts.groups() if parts else ("", "", "")
+    tie = _IN_ELEMENT.sub(">", tie)
     tie = _TAG.sub("", _LONG_QUOTE.sub(r"\1", tie.removesuffix("<![CDATA[")))
     kind = kind_of(name.rstrip(".-")) or ("key" if name.lower() == "key" else None)
     if kind is None:

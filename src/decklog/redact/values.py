@@ -22,7 +22,7 @@ _MASK = frozenset("*xX.•-_#?0…●•· ")
 _PLACEHOLDER = prepared(
     r"""(?ix)
     ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
-    | ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_]{2,}\d?%)$                    # %s, %(name)s, %NAME%
+    | ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_.]{2,}\d?%)$                    # %s, %(name)s, %NAME%
     | ^%[a-z]/[\w./-]+$
     | ^[\#@]\{ | ^\$(?:[({]|\w+\{[^{}]*\}$) | ^\$\d?$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
     | [._-]<[a-z][a-z0-9 _-]*>$
@@ -75,7 +75,7 @@ _CAPPED = prepared(r"[A-Z][a-z]+\d{1,4}")
 # Versions, dates, times, sizes, addresses, tickets and the like.
 _NUMBERED_THING = prepared(
     r"(?i)v?\d+(?:[.:x/-]\d+)+\w{0,6}$|\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|pt|em|rem|bit|-bit|am|pm|%)$|0x[0-9a-f]+$|[a-z]{2,10}-\d+$"
-    r"|argon2\w*$|x86_64$|(?:amd|arm)64$|[\w.-]+\.(?:(?-i:[a-z]{2,5})|md\d?|mp\d|h5|7z|bz2)$|[a-z]+(?:-[a-z]+)*-\d$|\d+[+-]?$|\w+@\w+"
+    r"|argon2\w*$|x86_64$|(?:amd|arm)64$|[\w.-]+\.(?:(?-i:[a-z]{2,5})|md\d?|mp\d|h5|7z|bz2)$|[a-z]+(?:-[a-z]+)*-\d$|\d+[+-]?$|(?-i:[a-z][a-z0-9_.+-]*@[a-z0-9][a-z0-9.-]*$)"
 )
 _TALK = (STOP_WORDS - word_set("the a an in on at with by and or my our to of for from is it")) | word_set(
     """

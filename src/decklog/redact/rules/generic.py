@@ -263,16 +263,6 @@ PLACES: tuple[Rule, ...] = (
         glued=True,
     ),
     rule(
-        "directive-secret",
-        "password passwd passphrase secret token key credential pwd",
-        r"[^\s\"'=:;,(]\S{11,}?",
-        keep=r"(?m:^)[ \t]*(?:[\w-]{1,64}[.:/]){0,8}[\w-]{0,48}?(?i:password|passwd|passphrase|pwd|secret|token"
-        r"|(?:secret|access|private|api|auth|account|signing|encryption|master|shared)[._-]?key|credentials?)[ \t]+[\"']?",
-        until=r"[\"']?;?[ \t]*(?m:$)",
-        random=True,
-        glued=True,
-    ),
-    rule(
         "connection-password",
         "={",
         r"[^}\n]{4,64}[0-9@#$%^&*!;][^}\n]{1,64}",
@@ -284,33 +274,6 @@ PLACES: tuple[Rule, ...] = (
         "random_password",
         r"[^\"\n]{4,}",
         keep=r"random_password\"[^|]{0,200}?\bresult\"?[ \t]*[:=][ \t]*\"",
-        glued=True,
-    ),
-    rule(
-        "cookie",
-        "name",
-        r"[^\s\"'\\]{16,}",
-        keep=r"(?i:\bname[\"']?[ \t]*[:=][ \t]*[\"']"
-        r"[\w.-]{0,40}(?:sess|sid|auth|jwt|csrf|xsrf|login|remember|ticket|identity)[\w.-]{0,40}"
-        r"[\"'][ \t]*,\s*[\"']?value[\"']?[ \t]*[:=][ \t]*[\"'])",
-        random=True,
-    ),
-    rule(
-        "cookie",
-        "cookie",
-        r"[^\s\"'\\]{16,}",
-        start=r"(?i:cookies?[\w.]{0,24}[\"']?[ \t]*(?:[=:(][ \t]*)?[({\[])",
-        keep=r"(?i:cookies?[\w.]{0,24}[\"']?[ \t]*(?:[=:(][ \t]*)?[({\[][ \t]*(?:\w+[ \t]*,[ \t]*)?[\"'][\w.-]{1,48}[\"']\]?"
-        r"[ \t]*(?:=>|[:,=])[ \t]*[\"'])",
-        random=True,
-        glued=True,
-    ),
-    rule(
-        "cookie",
-        "true\t false\t",
-        r"\S{16,}",
-        keep=r"(?m:^)(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t\S+\t(?:TRUE|FALSE)\t\d+\t[\w.-]+\t",
-        random=True,
         glued=True,
     ),
     rule("sonar-token", "sonar.login", r"[0-9a-zA-Z_]{16,}", keep=r"sonar\.login[ \t]*[=:][ \t]*[\"']?"),

@@ -50,6 +50,10 @@ _ORDINARY = word_set(
 _PREFIX = prepared(
     r"(?:[\w.\[\]/-]+[ \t]*\|(?:[ \t]+|$)|\[[^\]\n]{1,60}\][ \t]+|\d{4}-\d\d-\d\d[T ][\d:.,Z+]+[ \t]+(?:\[?[A-Z]+\]?[ \t]+)?)"
 )
+# The value of what the line before was about: `New value: …`.
+_GIVEN_BELOW = prepared(
+    r"\s{0,12}(?i:(?:(?:the|new|your|its)[ \t]+)?value)(?:[ \t]*[:=]|[ \t]+is)[ \t]*[\"'`]?([^\s\"'`,<>]{4,64})"
+)
 _KEEPERS = prepared(
     r"(?i)\b(?:pass(?: show| -c)?|gopass(?: show)?|op read|lpass show|bw get|rbw get|passage(?: show)?"
     r"|find-(?:generic|internet)-password -w|keepassxc-cli show|secrets versions access|secrets? get) [^|]+$"
@@ -72,6 +76,9 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
         if not position:
             return
         value = _past_prefixes(text, place, position) if text.endswith(_LABELS, place, position - 1) else position
+        if (given := _GIVEN_BELOW.match(text, value)) and values.is_told(given[1]):
+            yield Found(given.start(1), given.end(1), "printed-secret")
+            continue
         following = text[value : _line_end(text, value)].strip()
         is_word = " " not in following or following[0] in "=O>-*•" or (following[0].isdigit() and _NUMBERED.match(following))
         is_phrase = not is_word and text[place : place + 6].lower().startswith(_KEEPING) and phrases.is_odd_phrase(following)

@@ -273,9 +273,6 @@ _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
     rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*[\"'`?\xab]([^\"'`?\xbb\n]{{4,64}})[\"'`?\xbb]"
 )
-_VALUE_BELOW = (
-    rf"[^\n\"']{{0,100}}\n+[ \t]*(?i:(?:(?:the|new|your|its)[ \t]+)?value)(?:[ \t]*[:=]|[ \t]+is)[ \t]*{_QUOTE}{_VALUE}"
-)
 TELLINGS: tuple[Telling, ...] = (
     Telling("told-password", _NAMED, " \t:=", _QUOTED_WORDS, _is_odd_phrase),
     Telling(
@@ -290,7 +287,6 @@ TELLINGS: tuple[Telling, ...] = (
     Telling(
         "told-password", _NAMED, " \t(", r"[ \t]*\((?:(?:it|which)[ \t]+)?(?:(?:is|was)[ \t]+)?([^\s()\"'`,]{5,64})\)", _is_set_in
     ),
-    Telling("told-password", _NAMED, " \t:.!", _VALUE_BELOW, _is_told),
     Telling("told-password", _NAMED, " \t", r"(?:[ \t]+[a-z']{1,14}){1,6}[ \t]*\(([^\s()\"'`,]{7,64})\)", _is_random),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+\S{{4,64}}[ \t]+to[ \t]+{_QUOTE}{_ODD_VALUE}", _is_set_in),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+{_QUOTE}{_ODD_VALUE}[\"'`]?[ \t]+to[ \t]", _is_set_in),
@@ -475,7 +471,6 @@ TELLINGS: tuple[Telling, ...] = (
         _is_key,
     ),
     Telling("secret", "secrets?", " \t:=", _QUOTED_WORDS, _is_odd_phrase),
-    Telling("token", _KEYS, " \t:.!", _VALUE_BELOW, _is_told),
     Telling(
         "told-password",
         "credentials?|creds?",

@@ -1,0 +1,97 @@
+"""Secrets in fields that are told by their neighbours: directives, cookies, and values whose names stand further off."""
+
+from decklog.redact.rules.rule import Rule, rule
+
+_NAMED = r"(?:password|passwd|passphrase|secret|token|(?:api|access|secret|private|account)[_-]?key)"
+# What may stand between the name of a thing and its value, such as its type.
+_OTHER_FIELD = r"(?:[\"']?\w{1,24}[\"']?[ \t]*:[ \t]*(?:\"[^\"\n]{0,64}\"|'[^'\n]{0,64}'|[\w.-]{1,40})[ \t]*(?:,\s*|\n[ \t]*))"
+
+FIELDS: tuple[Rule, ...] = (
+    rule(
+        "directive-secret",
+        "password passwd passphrase secret token key credential pwd",
+        r"[^\s\"'=:;,(]\S{11,}?",
+        keep=r"(?m:^)[ \t]*[\w.:/-]*?(?i:password|passwd|passphrase|pwd|secret|token"
+        r"|(?:secret|access|private|api|auth|account|signing|encryption|master|shared)[._-]?key|credentials?)[ \t]+[\"']?",
+        until=r"[\"']?;?[ \t]*(?m:$)",
+        random=True,
+        glued=True,
+    ),
+    rule(
+        "cookie",
+        "name",
+        r"[^\s\"'\\]{16,}",
+        keep=r"(?i:\bname[\"']?[ \t]*[:=][ \t]*[\"']"
+        r"[\w.-]{0,40}(?:sess|sid|auth|jwt|csrf|xsrf|login|remember|ticket|identity)[\w.-]{0,40}"
+        r"[\"'][ \t]*,\s*[\"']?value[\"']?[ \t]*[:=][ \t]*[\"'])",
+        random=True,
+    ),
+    rule(
+        "cookie",
+        "cookie",
+        r"[^\s\"'\\]{16,}",
+        start=r"(?i:cookies?[\w.]*[\"']?[ \t]*(?:[=:(][ \t]*)?[({\[])",
+        keep=r"(?i:cookies?[\w.]{0,24}[\"']?[ \t]*(?:[=:(][ \t]*)?[({\[][ \t]*(?:\w+[ \t]*,[ \t]*)?[\"'][\w.-]{1,48}[\"']\]?"
+        r"[ \t]*(?:=>|[:,=])[ \t]*[\"'])",
+        random=True,
+        glued=True,
+    ),
+    rule(
+        "cookie",
+        "true\t false\t",
+        r"\S{16,}",
+        keep=r"(?m:^)(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t\S+\t(?:TRUE|FALSE)\t\d+\t[\w.-]+\t",
+        random=True,
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        "password passwd passphrase secret token key",
+        r"[^\s\"',}]{4,}",
+        start=rf"(?i:{_NAMED}[\"']?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*)[\"']?\w{{1,24}}[\"']?[ \t]*:)",
+        keep=rf"(?i:{_NAMED}[\"']?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_OTHER_FIELD}{{1,3}}"
+        r"[\"']?(?:\w*value|default)[\"']?[ \t]*:[ \t]*[\"']?)",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        "password passwd passphrase secret token key",
+        r"[^\s<]{4,}",
+        keep=rf"(?i:{_NAMED}\"(?:[ \t]+[\w:.-]+=\"[^\"\n]{{0,64}}\"){{1,4}}>(?:\s*<(?:\w*value|string)>)?)",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "ci-secret",
+        "name= variable=",
+        r"[^\s\"']{6,}",
+        start=r"(?i:\b(?:name|variable)=\w*(?:token|secret|password|passwd|key))",
+        keep=r"(?i:\b(?:name|variable)=\w*(?:token|secret|password|passwd|key)\w*[^\]\n]{0,60}\])",
+        odd=True,
+    ),
+    rule(
+        "ci-secret",
+        "secrets.",
+        r"[^'\n]{8,}",
+        keep=r"(?i:secrets\.\w+\n[^\n]{0,48}=>[ \t]*')",
+        random=True,
+    ),
+    rule(
+        "password",
+        "{{ ={",
+        r"[^\"'\n]{4,}",
+        keep=r"(?i:(?:password|passwd|passphrase|secret|token)[\"']?[ \t]*[:=][ \t]*[\"']?\{\{-?[ \t]*[\"'])",
+        until=r"[\"'][ \t]*\|",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        "set ",
+        r"[^'\n]{4,}",
+        keep=r"(?i:set[ \t]+\w+[ \t]*=[ \t]*')",
+        until=r"'[^\n;]{0,40}?(?i:where[^\n;]{0,60}?'[\w.-]*(?:password|passwd|secret|token|api_?key)[\w.-]*')",
+        odd=True,
+    ),
+)
