@@ -37,18 +37,18 @@ _HEAD = Pattern(
     rf"|\bcookie2?{_ANY_QUOTE}?[ \t]*[:=][ \t]*{_ANY_QUOTE}?\S"
     rf"|(?:^|[ \t])(?:-b|--cookie)[ \t=]*{_ANY_QUOTE}?[A-Za-z_][\w.%-]*=\S"
     rf"|[\w.$@-]*?{_NAME_STEM}[\w.-]*"
-    rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*=[ \t]*[bfru@]{{0,2}}{_ANY_QUOTE}"
+    rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*(?:=|by[ \t]+lazy[ \t]*\{{)[ \t]*[bfru@]{{0,2}}{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
     rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*=[ \t]*[\w.]{{1,40}}\([ \t]*{_ANY_QUOTE}[\w.-]{{1,64}}{_ANY_QUOTE}[ \t]*,[ \t]*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     r"|:\s*[|>][+-]?\n[ \t]+"
     r"|[ \t]*[:=][ \t]*[bru]{0,2}(?:\"{3}|'{3})\n[ \t]*"
-    rf"|[ \t]+(?:string|\[\]byte|text|varchar)[ \t]*:?=[ \t]*{_ANY_QUOTE}"
+    rf"|[ \t]+(?:(?:as[ \t]+)?string|\[\]byte|text|varchar)[ \t]*:?=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*[:=]?=?[ \t]*%s\s?{_ANY_QUOTE}[ \t,]+{_ANY_QUOTE}"
     rf"|[ \t]*:?=[ \t]*(?:new[ \t]+)?[\w.\[\]]{{1,40}}\([ \t]*[bfru]{{0,2}}{_ANY_QUOTE}"
-    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?:<{{1,2}}-|:{{1,3}}=|\?=|=>|={{1,3}}|:|\|\||\?\?)"
-    rf"(?:\s*(?:string\(\d+\)[ \t]*|\(\n\s*|!(?:sub|base64|unsafe|binary|str)[ \t]+)?[bfrun@$]{{0,2}}{_ANY_QUOTE}{{1,3}}"
-    r"|[ \t]*(?:!!\w+[ \t]+)?)"
+    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?:<{{1,2}}-|:{{1,3}}=|\?=|=>|={{1,3}}|:\*{{0,2}}|\|\||\?\?)"
+    rf"(?:\s*(?:string\(\d+\)[ \t]*|\(\n\s*|<<|!(?:sub|base64|unsafe|binary|str)[ \t]+)?[bfrun@$]{{0,2}}{_ANY_QUOTE}{{1,3}}"
+    r"|[ \t]*(?:(?:!!|&)\w+[ \t]+)?)"
     rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:(?:value|default)[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
     rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
     rf"|(?:{_ANY_QUOTE}?[\])]{{1,2}})?[ \t]+or[ \t]+{_ANY_QUOTE}"
@@ -79,8 +79,9 @@ _LONG_QUOTE = prepared(r"([\"'])\1\1\n[ \t]*$")
 # A quote with letters right behind it is one of the value's own characters.
 _SPILLED = prepared(r"[\"'`]([A-Za-z0-9][^\s\"'`,;)\]}]*)")
 _IN_ELEMENT = prepared(r"(?<=[\"'])>\s*<\w+>$")
-_TAG = prepared(r"!!\w+[ \t]+$")
-_OPENED = prepared(r"(?i)(?:\(\s*|!\w+[ \t]+)(?=[bfrun]{0,2}[\"'`]+$)")
+_TAG = prepared(r"(?:!!|&)\w+[ \t]+$")
+_ANCHOR = prepared(r"&\w+[ \t]+$")
+_OPENED = prepared(r"(?i)(?:\(\s*|<<|!\w+[ \t]+)(?=[bfrun]{0,2}[\"'`]+$)")
 # What turns a text into bytes or hides it from a log is no call that fetches it.
 _CONVERTED = prepared(
     r"(?i)=[ \t]*(?:new[ \t]+)?(?:\[\]byte|bytes(?:\.fromhex)?|bytearray|buffer\.from|string(?:::from)?|str|secret_?str|secret"
@@ -110,6 +111,8 @@ def read_head(source: str) -> Head | None:
 def _parse_head(source: str) -> Head | None:
     parts = _HEAD_PARTS.match(source)
     setter, name, tie = parts.groups() if parts else ("", "", "")
+    # Behind an anchor a plain word may be a type: only what is random counts, as it does where the name alone is quoted.
+    is_anchored = bool(_ANCHOR.search(tie))
     tie = _IN_ELEMENT.sub(">", tie)
     tie = _TAG.sub("", _LONG_QUOTE.sub(r"\1", tie.removesuffix("<![CDATA[")))
     kind = kind_of(name.rstrip(".-")) or ("key" if name.lower() == "key" else None)
@@ -117,10 +120,10 @@ def _parse_head(source: str) -> Head | None:
         return None
     quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
     marks = len(tie) - len(tie.rstrip("\"'`"))
-    bare = _OPENED.sub("", tie).strip("\"'`[]()bfrunBFRUN@$")
+    bare = _OPENED.sub("", tie).strip("\"'`[]()bfrunBFRUN@$*")
     is_given = bool(_ROUNDABOUT.search(bare))
     is_set = bool(setter) or name.startswith("-")
-    is_quoted = tie[:1] in ('"', "'", "`") and not is_given
+    is_quoted = is_anchored or (tie[:1] in ('"', "'", "`") and not is_given)
     # A makefile's `?=` and `::=` assign as `=` does.
     tie_sign = "=" if bare.strip() in ("?=", "::=", ":::=", "<-", "<<-") else bare.strip().lower()
     if not is_given and _CALLED.search(tie):

@@ -90,6 +90,10 @@ _TOKEN_OWNERS_PLAIN = word_set(
 )
 
 
+# Whether there is one: `isSecret`, `has_password`.
+_ASKED = word_set("is has issecret ispassword haspassword")
+
+
 def words(name: str) -> list[str]:
     """Split a name into its lower-case words, whatever its style."""
     spaced = _CAMEL.sub(r"\1\3_\2\4", name)
@@ -114,7 +118,7 @@ def kind_of(name: str) -> str | None:
     parts = words(name[-96:])
     while len(parts) > 1 and (parts[-1].isdigit() or parts[-1] in _TRAILING):
         parts.pop()
-    if not parts:
+    if not parts or parts[0] in _ASKED:
         return None
     last = parts[-1].rstrip("0123456789")
     before = parts[-2] if len(parts) > 1 else ""

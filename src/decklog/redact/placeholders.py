@@ -32,7 +32,7 @@ BENIGN_WORDS = word_set(
     obbligatoria obbligatorio richiesta vereist verplicht påkrævd obligatoriskt wymagane zorunlu kötelező povinné
     pakollinen vaaditaan påkrævet påkrevd krävs kreves wajib obavezno obvezno kohustuslik falsch ungültig inválida incorrecta
     incorrecto incorrecte invalide errata scaduta onjuist nieprawidłowe väärä geheim codewort zugangscode losungswort
-    lozinka geslo foobared b64enc b64dec quote squote tojson
+    x-oauth-basic x-token-auth lozinka geslo foobared b64enc b64dec quote squote tojson
     """
 )
 

@@ -308,8 +308,11 @@ def _is_folder(name: str) -> bool:
 
 
 def is_odd_word(value: str) -> bool:
-    """Tell whether a value has letters alone, in a case that no name has: `LDToOdrNgn`."""
-    return len(value) >= 10 and value.isalpha() and value.isascii() and not is_identifier(value)
+    """Tell whether a value has letters alone, in a case that no name has: `LDToOdrNgn`, `KwEFpPr-ghH`."""
+    if len(value) < 10 or not value.isascii() or not is_word(value) or "." in value:
+        return False
+    is_mixed = "-" in value and "_" in value and not value.islower() and not value.isupper()
+    return is_mixed or any(len(part) > 2 and not is_identifier(part) for part in _SEGMENTS.split(value))
 
 
 def is_numbered_word(value: str, *, is_spaced: bool) -> bool:

@@ -204,6 +204,8 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
     if head.is_set and values.is_word(value) and not values.is_odd_word(value):
         # An option names the secret that is meant: `--secret=db-pass`.
         return False
+    if head.is_set and values.is_odd_word(value):
+        return True
     if head.tie == "=" and not head.is_spaced:
         is_long = len(value) >= 6 or lookalikes.is_leet(value)
         return (_mixes(value) and is_long) or (len(value) >= 16 and value.isalnum()) or values.is_odd_word(value)

@@ -48,8 +48,8 @@ CALLS: tuple[Rule, ...] = (
         "connection-password",
         "(",
         r"[^\"'\n]{4,}",
-        before="basicauth basic_auth basic_authentication credential credentials authenticate login logon log_in signin sign_in "
-        "simple_bind simple_bind_s ldap_bind",
+        before="basic basicauth basic_auth basic_authentication credential credentials authenticate login logon log_in signin "
+        "sign_in simple_bind simple_bind_s ldap_bind",
         start=_ARGUMENTS,
         keep=r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*[\"']){0,2}?[^\"'\n]*[\"'],[ \t]*(?:Some\(|String::from\(|&"
         r"|new[ \t]+\w+\(|@)?[\"']",

@@ -70,7 +70,7 @@ PLACES: tuple[Rule, ...] = (
         "://",
         r"[\w.~%-]{20,}",
         keep=r"[A-Za-z][A-Za-z0-9+.-]{1,30}://",
-        until=r"@[\w.-]",
+        until=r"(?::(?:x-oauth-basic|x-token-auth|x)?)?@[\w.-]",
         random=True,
     ),
     rule(

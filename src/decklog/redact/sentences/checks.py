@@ -1,0 +1,251 @@
+"""What makes a word that is told a secret: what it looks like, and what stands before it and behind it."""
+
+from collections.abc import Sequence
+
+from decklog.prepared import prepared
+from decklog.redact import expressions, lookalikes, phrases, values
+from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
+
+_SET = prepared(r"(?i)\b(?:set|reset|changed?|rotated?|updated?|made)\b[^.\n]{0,40}$")
+_USER_BEFORE = prepared(
+    r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as)\b[ \t:=]*[\"'`]?[\w.@+-]+|@[\w.-]+)[\"'`]?"
+    r"(?:[ \t]*[,;/|]|[ \t]+(?:and|with))[ \t]*(?:the[ \t]+)?$"
+)
+_SENTENCE_ENDS = ("", "\n", ".", ",", ";", "!", ")", '"')
+_LED_IN = prepared(r"(?i)(?:(?:with|using|shared|same|the|and|use|has|have|old|default|,|:)[ \t]+)$")
+_CAMEL_COUNTED = prepared(r"[a-z]{3,}[A-Z][a-z]{2,}\d{1,4}")
+_GROUPS = prepared(r"\d{2,6}(?:-\d{2,6})+")
+_OWNED = prepared(r"(?i)\b(?:my|the|your|his|her|our|their|sim|card|door)[ \t]+$")
+_PURPOSES = word_set(
+    """
+    expire match require prevent include contain avoid allow get make keep protect comply satisfy meet follow log
+    connect unlock never always something anything whatever another someone everyone nothing ensure improve increase
+    test check validate work open
+    """
+)
+_ASKED = word_set("user users answer answers question questions field column string hashed encrypted stored see read")
+_HEX_KEY = prepared(r"[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}")
+_DIGEST_OF = prepared(r"(?i)\b(?:hash|md5|sha\d*|\w*sum|digest|fingerprint)\b[\w ]{0,12}$")
+_TRIED = prepared(
+    r"(?i)\b(?:tr(?:y|ied|ies|ying)|us(?:e|ed|es|ing)|enter(?:ed|ing)?|typ(?:ed|e|ing)|guess(?:ed|es)?|sen[dt]|g[ai]ve|with|sets?|got"
+    r"|told|shared|leaked|found|cracked|accept(?:ed|s)?|reject(?:ed|s)?)[ \t]+"
+    r"(?:(?:him|her|them|me|us|the|my|his|their|our|a|root|admin|old|new|same|default)[ \t]+){0,3}$"
+)
+_WORKED = prepared(
+    r"[\"'`]?[ \t]+(?:work|accept|reject|leak|burn|expos|for |was |is |did|does|fail|still|got|open|unlock|has |expire|let )"
+)
+_AFTER_USER = prepared(r"(?:[\w.@+-]{2,32},|>|\b(?:login|user|username|account)[ \t]+[\w.@+-]{2,32})[ \t]*$")
+_WIRED = prepared(r"(?i)(?:gpio|connect|wire|solder|header|chip|board|output|input|i/o)[\w ]{0,12}$")
+_PIN_GIVEN = prepared(
+    r"(?i)(?:\b(?:set|use[ds]?|using|enter(?:ed)?|typ(?:e|ed)|try|tried|my|new|old|sim"
+    r"|card|door|bank|with|is)|'s)[ \t]+(?:(?:the|a|my|new)[ \t]+)?$"
+)
+_PIN_WORKS = prepared(r"(?i)[ \t]+(?:open|unlock|work|still|for the (?:door|card|safe|gate))")
+_VERSION = prepared(r"\d+[.:+-]")
+_ROUND = prepared(r"1024|2048|4096|8192|\d+00")
+
+
+def is_told(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a word of a sentence can only be a password."""
+    return values.is_told(value)
+
+
+def is_random(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a word is random, and no name for all that."""
+    return values.looks_random(value) and values.is_told(value)
+
+
+def is_partner(text: str, start: int, value: str) -> bool:
+    """Tell whether a word after a user's name is the password, rather than the rest of a path or a port."""
+    if "/" in value or ":" in value or value.count("$") > 1:
+        return False
+    if _CAMEL_COUNTED.fullmatch(value):
+        return True
+    is_pair = text[start : start + 4].lower() in ("cred", "wifi", "wi-f", "wlan")
+    if is_pair and (lookalikes.is_leet(value) or lookalikes.is_counted(value) or lookalikes.is_signed(value)):
+        return not values.is_placeholder(value)
+    if text[start : start + 6].lower() == "login:" and lookalikes.is_hyphened(value):
+        return True
+    return values.is_told_plainly(value) if is_pair else values.is_told(value)
+
+
+def is_told_plainly(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a word that a sentence calls the password is one."""
+    return values.is_told_plainly(value)
+
+
+def is_beside_user(text: str, start: int, value: str) -> bool:
+    """Tell whether a word after "password" is one, as it is where a user's name or address comes before."""
+    return bool(_USER_BEFORE.search(text, max(0, start - 100), start)) and values.is_told_plainly(value)
+
+
+def is_key(text: str, start: int, value: str) -> bool:
+    """Tell whether what a key or a token is said to be is random, and no number of a request or a commit."""
+    if "public" in text[max(0, start - 8) : start].lower() or values.is_numbered_id(value):
+        return False
+    if _HEX_KEY.fullmatch(value):
+        return not value.isdigit() and not value.isalpha() and not _DIGEST_OF.search(text, max(0, start - 24), start)
+    return values.is_jumbled_key(value) and not values.is_harmless(value)
+
+
+def is_quoted_phrase(_text: str, _start: int, value: str) -> bool:
+    """Tell whether words in quotes have nothing to do with each other."""
+    return _are_unrelated(value.split(), least=3)
+
+
+def is_odd_phrase(text: str, start: int, value: str) -> bool:
+    """Tell whether words in quotes are a phrase with something odd in it; those in a shell's backticks are a command."""
+    return " " in value and not _is_command(text, start, value) and phrases.is_odd_phrase(value)
+
+
+def _is_command(text: str, start: int, value: str) -> bool:
+    return f"=`{value}" in text[start : start + 200]
+
+
+def is_odd_line(text: str, start: int, value: str) -> bool:
+    """Tell whether the words to the end of a line are a password; those behind "pass" may be a runner's of tests."""
+    return text[start + 4 : start + 5].isalpha() and phrases.is_bare_phrase(value)
+
+
+def is_set_in(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a word set in commas or brackets behind "password" is one: `his password, …, expired`."""
+    is_version = value[0].isdigit() and bool(_VERSION.match(value))
+    return not is_version and (values.is_told_plainly(value) or lookalikes.is_signed(value)) and not values.is_placeholder(value)
+
+
+def is_tried(text: str, start: int, value: str) -> bool:
+    """Tell whether a word behind "password" is one, as it is where somebody tries it or it works."""
+    if not (values.is_told(value) or (values.is_told_plainly(value) and lookalikes.is_signed(value))):
+        return False
+    place = text.find(value, start) + len(value)
+    before = max(0, start - 48)
+    return bool(_TRIED.search(text, before, start) or _AFTER_USER.search(text, before, start) or _WORKED.match(text, place))
+
+
+def is_pin_given(text: str, start: int, value: str) -> bool:
+    """Tell whether a number behind "PIN" is somebody's, rather than that of a wire."""
+    if _ROUND.fullmatch(value) or _WIRED.search(text, max(0, start - 24), start):
+        return False
+    place = text.find(value, start)
+    if not text[start + 3 : place].isspace():
+        return True
+    return bool(_PIN_GIVEN.search(text, max(0, start - 24), start) or _PIN_WORKS.match(text, place + len(value)))
+
+
+def is_said(_text: str, _start: int, value: str) -> bool:
+    """Tell whether what somebody says a password is can be one: a number, a sign or a hyphen no description has."""
+    if values.is_placeholder(value) or values.is_path(value) or values.is_url(value):
+        return False
+    if values.is_told_plainly(value) or lookalikes.is_signed(value) or lookalikes.is_hyphened(value):
+        return True
+    return value[0].isupper() and lookalikes.is_counted(value)
+
+
+def is_given_alone(text: str, start: int, value: str) -> bool:
+    """Tell whether a word right after "password" ends its sentence, and has a number in it: `the shared password d0cstring.`."""
+    place = text.find(value, start) + len(value)
+    if text[place : place + 1] not in _SENTENCE_ENDS and text[place : place + 5] not in (" and ", " for "):
+        return False
+    if not _LED_IN.search(text, max(0, start - 24), start):
+        return False
+    return (lookalikes.is_leet(value) or lookalikes.is_counted(value)) and not values.is_placeholder(value)
+
+
+def is_right_behind(text: str, start: int, value: str) -> bool:
+    """Tell whether a word right behind "password" is one, by what stands before the two or after them."""
+    return is_given_alone(text, start, value) or is_beside_user(text, start, value) or is_tried(text, start, value)
+
+
+def is_unmistakable(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a word can be nothing but a password wherever it stands."""
+    return lookalikes.is_unmistakable(value) and not values.is_harmless(value) and not expressions.is_code(value, "")
+
+
+def is_set_to(text: str, start: int, value: str) -> bool:
+    """Tell whether what a password was set to is one; a sentence about passwords leads "to" other things too."""
+    if values.is_told(value):
+        return True
+    is_odd = lookalikes.is_leet(value) or lookalikes.is_counted(value) or lookalikes.is_signed(value)
+    return is_odd and bool(_SET.search(text, max(0, start - 60), start)) and not values.is_placeholder(value)
+
+
+def is_asked_for(_text: str, _start: int, value: str) -> bool:
+    """Tell whether what was asked for has a number or a sign among its letters."""
+    return values.is_odd(value)
+
+
+def is_owned_secret(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a thing's secret is one by its numbers or its hyphens."""
+    return values.is_told_plainly(value) or (values.is_odd(value) and "-" in value)
+
+
+def is_typed(text: str, start: int, value: str) -> bool:
+    """Tell whether words behind a prompt were typed there: an answer of the program talks about it."""
+    is_asked = text[max(0, start - 6) : start].lower() in ("enter ", "\nenter", "enter\t")
+    return is_asked and values.is_typed_phrase(value)
+
+
+def is_phrase(text: str, start: int, value: str) -> bool:
+    """Tell whether words that a password was set to are no purpose: `correct horse battery staple`."""
+    words = value.split()
+    return bool(_SET.search(text, max(0, start - 60), start)) and _are_unrelated(words, least=3)
+
+
+def _are_unrelated(words: Sequence[str], *, least: int) -> bool:
+    if len(words) < least or words[0] in _PURPOSES:
+        return False
+    if any(word in STOP_WORDS or word in _PURPOSES for word in words):
+        return False
+    return sum(word in BENIGN_WORDS for word in words) < 2
+
+
+def is_passphrase(text: str, start: int, value: str) -> bool:
+    """Tell whether words are a phrase, or groups of letters as mail providers give them."""
+    if _is_command(text, start, value):
+        return False
+    if values.is_told_phrase(value) or phrases.is_in_fours(value):
+        return True
+    return text[start : start + 10].lower() == "passphrase" and _are_unrelated(value.split(), least=4)
+
+
+def is_answer(_text: str, _start: int, value: str) -> bool:
+    """Tell whether some words answer a secret question, rather than saying something about it."""
+    words = value.lower().rstrip(".;, ").split()
+    if len(words) > 5 or _ASKED.intersection(words) or (len(words) == 1 and words[0] in BENIGN_WORDS):
+        return False
+    return words[0] not in ("is", "was", "must", "required", "not", "none", "null") and not values.is_placeholder(value)
+
+
+def is_pin(text: str, start: int, _value: str) -> bool:
+    """Tell whether a number is called a PIN, or somebody's pin."""
+    return text[start : start + 3] == "PIN" or bool(_OWNED.search(text, max(0, start - 8), start))
+
+
+def is_any(_text: str, _start: int, _value: str) -> bool:
+    """Take whatever stands there."""
+    return True
+
+
+def is_code(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a code is digits, groups of them, or a word that can only be one."""
+    bare = value.rstrip("#.")
+    return bare.isdigit() or bool(_GROUPS.fullmatch(bare)) or values.is_told(value)
+
+
+def is_mixed(text: str, start: int, value: str) -> bool:
+    """Tell whether what follows a word for a secret is random in all three kinds of characters; a public key is none."""
+    has_all = any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))
+    if not has_all or value.startswith("AAAA") or values.is_path(value):
+        return False
+    return (
+        "public" not in text[max(0, start - 8) : start].lower()
+        and values.looks_random(value)
+        and not values.is_placeholder(value)
+    )
+
+
+def is_node_cookie(text: str, start: int, value: str) -> bool:
+    """Tell whether a word is the cookie by which the nodes of a cluster know each other."""
+    if text[start : start + 6].lower() == "cookie" and text[start - 1 : start] != "-":
+        return value.isalpha() and value.isupper() and len(value) >= 16
+    return values.is_told(value) or (value.isupper() and len(value) >= 12) or (len(value) >= 20 and not values.is_word(value))
