@@ -12,7 +12,8 @@ FIELDS: tuple[Rule, ...] = (
         "password passwd passphrase secret token key credential pwd",
         r"[^\s\"'=:;,(]\S{11,}?",
         keep=r"(?m:^)[ \t]*[\w.:/-]*?(?i:password|passwd|passphrase|pwd|secret|token"
-        r"|(?:secret|access|private|api|auth|account|signing|encryption|master|shared)[._-]?key|credentials?)[ \t]+[\"']?",
+        r"|(?:secret|access|private|api|auth|account|signing|encryption|master|shared)[._-]?key|credentials?)"
+        r"[ \t]+(?:REG_\w*SZ[ \t]+)?[\"']?",
         until=r"[\"']?;?[ \t]*(?m:$)",
         random=True,
         glued=True,
@@ -93,5 +94,47 @@ FIELDS: tuple[Rule, ...] = (
         keep=r"(?i:set[ \t]+\w+[ \t]*=[ \t]*')",
         until=r"'[^\n;]{0,40}?(?i:where[^\n;]{0,60}?'[\w.-]*(?:password|passwd|secret|token|api_?key)[\w.-]*')",
         odd=True,
+    ),
+    rule(
+        "listed-password",
+        "password passwd passphrase secret token key",
+        r"[^\s\"'<>]{4,}",
+        keep=rf"(?i:{_NAMED}(?:[\"']?[ \t]+(?:content|value|default)[ \t]*=[ \t]*[\"']"
+        r"|[\"'][ \t]+(?:field[ \t]+)?(?:with|as|to)[ \t]+[\"']))",
+        odd=True,
+        glued=True,
+    ),
+    # Options that a list gives one by one, as calls of programs and manifests do.
+    rule(
+        "command-password",
+        "pass secret token key",
+        r"[^\s\"']{4,}",
+        keep=rf"(?m:^)[ \t]*-[ \t]+[\"']?--?[\w-]*(?:{_NAMED}|pass)[\"']?[ \t]*\n[ \t]*-[ \t]+[\"']?",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "command-password",
+        "-u",
+        r"[^\s\"'\\]{4,}",
+        keep=r"[\"'](?:-u|--user)[\"'],[ \t]*[\"'][^\s:\"'/]+:",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "command-password",
+        "mysql mariadb",
+        r"[^\s\"']{4,}",
+        start=r"(?:mysql|mariadb)\w*[\"']",
+        keep=r"(?:mysql|mariadb)\w*[\"'](?:(?:,[ \t]*|[ \t]+\w+=)[\"'][^\"'\n]*[\"']){0,6}?(?:,[ \t]*|[ \t]+\w+=)[\"']-p",
+        odd=True,
+    ),
+    rule(
+        "header-token",
+        "protocol",
+        r"[\w.~+/=-]{12,}",
+        keep=r"(?i:-protocol:[ \t]*(?:token|bearer|access_token),[ \t]*)",
+        random=True,
+        glued=True,
     ),
 )

@@ -32,7 +32,8 @@ _TRIED = prepared(
     r"(?:(?:him|her|them|me|us|the|my|his|their|our|a|root|admin|old|new|same|default)[ \t]+){0,3}$"
 )
 _WORKED = prepared(
-    r"[\"'`]?[ \t]+(?:work|accept|reject|leak|burn|expos|for |was |is |did|does|fail|still|got|open|unlock|has |expire|let )"
+    r"[\"'`]?[ \t]+(?:work|accept|reject|leak|burn|expos|for |was |is |did|does|fail|still|got|open|unlock|has |expire"
+    r"|let |used\b)"
 )
 _AFTER_USER = prepared(r"(?:[\w.@+-]{2,32},|>|\b(?:login|user|username|account)[ \t]+[\w.@+-]{2,32})[ \t]*$")
 _WIRED = prepared(r"(?i)(?:gpio|connect|wire|solder|header|chip|board|output|input|i/o)[\w ]{0,12}$")
