@@ -34,7 +34,7 @@ compiled: $(STAMP)
 
 # Those tests whose size is a matter of number alone, at the size of the claims in the documents.
 test-full: $(STAMP)
-	@$(IN_MEMORY); DECKLOG_TEST_FULL=1 $(BIN)/pytest -n 3 --dist worksteal $$(grep -rl --include='test_*.py' DECKLOG_TEST_FULL tests)
+	@$(IN_MEMORY); DECKLOG_TEST_FULL=1 $(BIN)/pytest -n 3 --dist worksteal $$(grep -rlE --include='test_*.py' 'DECKLOG_TEST_FULL|@given' tests)
 
 # `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
 explore: $(STAMP)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from decklog.guard.harmless import _OPTIONS, is_plain
 from decklog.tools.policy import Decision, judge
+from tests.searches import examples
 from tests.tools.policy.corpora import DANGEROUS, HARMLESS, cases
 
 ROOT = "/srv/repository"
@@ -31,7 +32,7 @@ def test_whatever_is_plain_is_allowed_by_the_judge() -> None:
     assert [command for command in plain if not allowed(command)] == []
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(sorted(_OPTIONS)), st.lists(st.sampled_from(WORDS), max_size=4))
 def test_programs_with_any_words_are_plain_only_if_the_judge_allows_them(program: str, words: list[str]) -> None:
     for extra in (words, [*words, *_OPTIONS[program].split()]):
@@ -39,7 +40,7 @@ def test_programs_with_any_words_are_plain_only_if_the_judge_allows_them(program
         assert not is_plain(command) or allowed(command), command
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text(alphabet="ls cat git.diff-/~$;|&<>'\"\\\n", max_size=30))
 def test_no_text_is_plain_unless_the_judge_allows_it(command: str) -> None:
     assert not is_plain(command) or allowed(command)

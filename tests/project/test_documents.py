@@ -73,17 +73,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("story", stories(), ids=lambda story: name(story[0]))
-def test_commands_answer_as_the_page_shows(story: list[Block], folder: Path, empty_postgres_url: str) -> None:
+def test_commands_answer_as_the_page_shows(story: list[Block], folder: Path, request: pytest.FixtureRequest) -> None:
+    is_on_a_server = any(POSTGRES in block.text for block in story)
+    url = request.getfixturevalue("empty_postgres_url") if is_on_a_server else POSTGRES
     for block in story:
         if block.file_name:
             (folder / block.file_name).write_text(block.text, encoding="utf-8")
             continue
-        here = Block(block.page, block.line, block.language, block.text.replace(POSTGRES, f"'{empty_postgres_url}'"))
+        here = Block(block.page, block.line, block.language, block.text.replace(POSTGRES, f"'{url}'"))
         steps = steps_of(here)
         heard = answers(steps, folder, folder.parent / "home", is_forked=block.page not in INSTALLED or block is not story[0])
         for step, (code, said) in zip(steps, heard, strict=True):
             assert code == 0, f"{name(block)}: {step.command}\n{said}"
-            said = said.replace(str(folder), PROJECT).replace(empty_postgres_url, POSTGRES)
+            said = said.replace(str(folder), PROJECT).replace(url, POSTGRES)
             assert not step.shown or shows(step.shown, said), f"{name(block)}: {step.command}\n{said}"
 
 

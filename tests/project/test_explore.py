@@ -62,7 +62,7 @@ def test_a_test_run_tries_the_same_examples_as_the_last(project: Path) -> None:
     (project / "test_claim.py").write_text(RIGHT.replace("    assert", "    print(number)\n    assert"))
     first, second = (run(project, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist") for _ in range(2))
     numbers = [line for line in first.stdout.splitlines() if line.isdigit()]
-    assert len(numbers) > 50
+    assert len(numbers) >= 20
     assert numbers == [line for line in second.stdout.splitlines() if line.isdigit()]
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from decklog.redact import may_hold_secret, redact, scan, scan_value
 from tests.redact.secrets import Secret, placed, tokens
+from tests.searches import examples
 
 _SAMPLES = [*tokens(3), *placed(3)]
 _NOISE = st.sampled_from(
@@ -44,7 +45,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(_TEXTS)
 def test_any_text_can_be_redacted_and_a_second_time_changes_nothing(text: str) -> None:
     once, changed = scan(text)
@@ -52,14 +53,14 @@ def test_any_text_can_be_redacted_and_a_second_time_changes_nothing(text: str) -
     assert redact(once) == once
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_TEXTS)
 def test_a_text_that_may_not_hold_a_secret_is_left_alone(text: str) -> None:
     if not may_hold_secret(text):
         assert scan(text) == (text, False)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(_VALUES)
 def test_a_value_whose_json_may_not_hold_a_secret_is_left_alone(value: Any) -> None:
     redacted, changed = scan_value(value)
@@ -69,7 +70,7 @@ def test_a_value_whose_json_may_not_hold_a_secret_is_left_alone(value: Any) -> N
         assert may_hold_secret(json.dumps(value, ensure_ascii=False))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_VALUES)
 def test_redacting_a_value_twice_changes_nothing_more(value: Any) -> None:
     once, _ = scan_value(value)
@@ -78,7 +79,7 @@ def test_redacting_a_value_twice_changes_nothing_more(value: Any) -> None:
     assert again is once
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(_VALUES, st.sampled_from(_SAMPLES), st.integers(0, 3), st.booleans())
 def test_a_json_document_stays_one_at_every_depth(value: Any, sample: Secret, depth: int, is_ascii: bool) -> None:
     document = {"a": value, "b": sample.text, "c": ["x", sample.secret]}
@@ -91,7 +92,7 @@ def test_a_json_document_stays_one_at_every_depth(value: Any, sample: Secret, de
     assert set(json.loads(inner)) == {"a", "b", "c"}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text())
 def test_text_without_names_or_marks_is_never_changed(text: str) -> None:
     plain = "".join(char for char in text if char not in "=:@-_$%&\\{<>")

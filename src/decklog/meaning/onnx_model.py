@@ -3,10 +3,11 @@
 Only what one encoder needs is here. The fields' numbers are those of the ONNX format, version 8 of its representation.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
+from decklog.dataclass import dataclass
 from decklog.meaning.arrays import numpy
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from tests.every import every
+from tests.searches import examples
 
 PRICES = {"cache_read_price": 300_000, "cache_create_price": 3_750_000}
 
@@ -134,7 +135,7 @@ def test_what_no_call_can_cost_is_refused(log: Decklog, bad: dict[str, object]) 
     assert log.ledger.find() == []
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(calls=st.lists(st.tuples(*[st.integers(0, 10**7)] * 4), max_size=6))
 def test_the_total_is_the_sum_of_the_charges(log: Decklog, calls: list[tuple[int, int, int, int]]) -> None:
     before = log.ledger.summary()["total"]

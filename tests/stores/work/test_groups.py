@@ -17,6 +17,7 @@ from decklog.stores.work.groups import (
 )
 from decklog.values import to_json
 from tests.every import every
+from tests.searches import examples
 from tests.stores.processes import CONTEXT
 
 PREFIX = "bazinga/templates/specializations/"
@@ -106,7 +107,7 @@ def test_a_change_of_one_field_leaves_all_the_others(log: Decklog, verb: str, fi
     assert log.groups.get(run_id, "A") == after
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     changes=st.lists(
         st.fixed_dictionaries(

@@ -16,6 +16,7 @@ from decklog.tools.files.root import Root
 from decklog.tools.files.text import decode
 from decklog.tools.search.globs import full_match, name_match
 from decklog.tools.search.listing import glob, list_files
+from tests.searches import examples
 
 
 def test_a_range_of_lines_is_counted_from_one_and_includes_both_ends(root: Root, here: Path) -> None:
@@ -273,7 +274,7 @@ def test_a_task_is_kept_to_its_paths_by_the_tools_too(root: Root) -> None:
             write_file(bound, "setup.py", "")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.text(alphabet="ab*?/[]{},\\.!", max_size=8), max_size=3))
 def test_no_glob_makes_the_tools_fail_otherwise_than_by_saying_so(patterns: list[str]) -> None:
     for pattern in patterns:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from decklog.tools.files.gitignore import Patterns
 from decklog.tools.files.root import Root
 from decklog.tools.search.walk import walk
+from tests.searches import examples
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -105,7 +106,7 @@ def _git_listed(directory: Path) -> list[str]:
 
 
 @needs_git
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     files=st.lists(PATHS, min_size=1, max_size=8),
     outer=st.lists(LINES, max_size=4),

@@ -16,6 +16,7 @@ from decklog.tools.files.path_check import Rules
 from decklog.tools.files.root import Root
 from decklog.tools.patches.apply import apply_patch
 from decklog.tools.patches.diffs import diff_texts, generate_diff
+from tests.searches import examples
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", " x", "-", "+", "\\", "@@", "é", "tail\r"]), max_size=12)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
@@ -57,7 +58,7 @@ def test_context_can_be_any_number_of_lines_but_not_negative() -> None:
         diff_texts(a, b, "f", "f", -1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(a=TEXTS, b=TEXTS, context=st.integers(0, 4))
 def test_a_diff_applied_to_the_first_gives_the_second_to_the_byte(a: str, b: str, context: int) -> None:
     with tempfile.TemporaryDirectory() as directory, Root(directory) as root:
@@ -69,7 +70,7 @@ def test_a_diff_applied_to_the_first_gives_the_second_to_the_byte(a: str, b: str
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(a=TEXTS, b=TEXTS)
 def test_git_and_decklog_read_each_others_diffs(a: str, b: str) -> None:
     if not a or not b or a == b:
@@ -250,7 +251,7 @@ def test_a_task_is_kept_to_its_paths_by_a_patch_too(here: Path) -> None:
         apply_patch(bound, FITS.replace("good\n+", "setup.py\n+").replace("a/good", "a/setup.py"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.sampled_from([*FITS.splitlines(), "+", "-x", " y", "\\ No", "diff --git a/x b/x", "@@ -1 +1"])))
 def test_no_text_makes_a_patch_fail_otherwise_than_by_saying_so(lines: list[str]) -> None:
     with tempfile.TemporaryDirectory() as directory, Root(directory) as root:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.tools.policy import Decision, Verdict, judge
+from tests.searches import examples
 
 DENIED = st.sampled_from(
     [
@@ -87,13 +88,13 @@ FRAGMENTS = st.sampled_from(
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_text_gets_a_verdict(text: str) -> None:
     assert isinstance(judge(text), Verdict)
 
 
 @given(st.lists(FRAGMENTS, max_size=60).map("".join))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_any_heap_of_shell_fragments_gets_a_verdict_soon(text: str) -> None:
     start = time.perf_counter()
     assert isinstance(judge(text), Verdict)
@@ -119,7 +120,7 @@ def test_any_heap_of_shell_fragments_gets_a_verdict_soon(text: str) -> None:
         ]
     )
 )
-@settings(max_examples=13, deadline=None)
+@settings(max_examples=examples(13), deadline=None)
 def test_long_and_deep_text_is_held_soon(piece: str) -> None:
     start = time.perf_counter()
     verdict = judge(piece * (60_000 // len(piece)))
@@ -128,13 +129,13 @@ def test_long_and_deep_text_is_held_soon(piece: str) -> None:
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_list_of_arguments_gets_a_verdict(argv: list[str]) -> None:
     assert isinstance(judge(argv), Verdict)
 
 
 @given(DENIED, st.lists(st.sampled_from(WRAPPERS), min_size=1, max_size=1))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_a_wrapper_never_makes_a_denied_command_less(command: str, wrappers: list[str]) -> None:
     for wrapper in wrappers:
         command = wrapper.format(command)
@@ -142,7 +143,7 @@ def test_a_wrapper_never_makes_a_denied_command_less(command: str, wrappers: lis
 
 
 @given(DENIED, st.lists(st.sampled_from(LINE_WRAPPERS), min_size=2, max_size=3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_several_wrappers_never_make_a_denied_command_allowed(command: str, wrappers: list[str]) -> None:
     for wrapper in wrappers:
         command = wrapper.format(command)
@@ -159,7 +160,7 @@ def test_what_bash_takes_for_arithmetic_is_no_command() -> None:
 
 
 @given(DENIED, st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_quotes_and_backslashes_within_words_change_nothing(command: str, data: st.DataObject) -> None:
     words = command.split(" ")
     place = data.draw(st.integers(0, len(words) - 1))
@@ -175,7 +176,7 @@ def test_quotes_and_backslashes_within_words_change_nothing(command: str, data: 
 
 
 @given(DENIED, st.lists(st.sampled_from([" ", "  ", "\t", " \\\n "]), min_size=8, max_size=8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_white_space_changes_nothing(command: str, spaces: list[str]) -> None:
     words = command.split(" ")
     text = spaces[0].replace("\\\n", "") + "".join(word + space for word, space in zip(words, spaces[1:], strict=False))

@@ -14,6 +14,7 @@ from decklog.tools.files.path_check import Rules
 from decklog.tools.files.root import Root
 from decklog.tools.search import ripgrep
 from decklog.tools.search.search import Engine, Finder, _compiled, grep
+from tests.searches import examples
 
 needs_ripgrep = pytest.mark.skipif(not ripgrep.is_installed(), reason="ripgrep is not installed")
 
@@ -217,7 +218,7 @@ CONTENTS = st.lists(
 
 
 @needs_ripgrep
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pattern=PATTERNS, contents=st.lists(CONTENTS, min_size=1, max_size=6), case_sensitive=st.booleans())
 @example(pattern="^$", contents=[b"\r\n", b"", b"\n", b"a"], case_sensitive=True)
 @example(pattern=r"a\z", contents=[b"a\nb\n", b"b\r\na\r\nb"], case_sensitive=True)
@@ -236,7 +237,7 @@ def test_ripgrep_and_python_find_the_same(pattern: str, contents: list[bytes], c
         assert fast == plain
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(pattern=PATTERNS, data=CONTENTS)
 def test_searching_a_file_at_once_finds_what_searching_each_line_finds(pattern: str, data: bytes) -> None:
     try:

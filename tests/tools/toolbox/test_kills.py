@@ -12,12 +12,13 @@ from benchmarks.effects import DONE, PENDING, Driver, Ground
 from decklog.tools.sandbox.sandbox import Kind
 from tests.waiting import wait_until
 
+KILLS = 40 if "DECKLOG_TEST_FULL" in os.environ else 8
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
 
 
 def test_killed_steps_happen_once_and_are_never_lost(tmp_path: Path) -> None:
-    tally = Driver(Ground(tmp_path, kind=Kind.NONE), seed=7).run(20)
-    assert tally.kills >= 20
+    tally = Driver(Ground(tmp_path, kind=Kind.NONE), seed=7).run(KILLS)
+    assert tally.kills >= KILLS
     assert tally.twice == []
     assert tally.lost == []
 

@@ -140,7 +140,7 @@ class Connections:
         """Give the one connection that writes."""
         if self.writer is None:
             self.check_open()
-            self.writer = self.connect()
+            self.writer = self.readers.taken() or self.connect()
             self.cursor = self.writer.cursor()
             self.checkpoints = Checkpoints(self.writer, self.path, int(self.busy_seconds * 1000))
         return self.writer

@@ -18,6 +18,8 @@ class Reader:
         self.connection = connection
         self.lock = allocate_lock()
         self.reading = False
+        # Nobody has read with it, but whoever looked the file over before it was opened.
+        self.is_new = True
         self.is_closed = False
         self._seen: int | None = None
 
@@ -56,6 +58,21 @@ class Readers:
                 self._all.add(reader)
         return reader
 
+    def is_reading(self) -> bool:
+        """Say whether this thread is in the middle of a read."""
+        reader: Reader | None = getattr(self._local, "reader", None)
+        return reader is not None and reader.reading
+
+    def taken(self) -> "apsw.Connection | None":
+        """Give this thread's connection up to somebody, if nobody has read with it yet: each has the schema to read anew."""
+        with self._opening:
+            reader: Reader | None = getattr(self._local, "reader", None)
+            if reader is None or not reader.is_new or reader.is_closed:
+                return None
+            del self._local.reader
+            self._all.discard(reader)
+            return reader.connection
+
     @contextmanager
     def held(self) -> "Iterator[Reader]":
         """Give this thread's reader and keep it open for the length of a block."""
@@ -63,6 +80,7 @@ class Readers:
             reader = self.mine()
             with reader.lock:
                 if not reader.is_closed:
+                    reader.is_new = False
                     yield reader
                     return
 

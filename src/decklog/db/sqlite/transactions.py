@@ -56,7 +56,7 @@ class Transactions:
 
     def is_reading(self) -> bool:
         """Say whether the caller is inside of a read, and of no transaction that writes."""
-        return not self.is_mine() and self._connections.readers.mine().reading
+        return not self.is_mine() and self._connections.readers.is_reading()
 
     def _check_free(self) -> None:
         if (block := self._block) is not None:
@@ -261,7 +261,7 @@ class Transactions:
         if self.is_held():
             with self._at_work():
                 return job()
-        if self._connections.readers.mine().reading:
+        if self._connections.readers.is_reading():
             return job()
         self._connections.check_in_place_now_and_then()
         with self._connections.readers.held() as reader:
