@@ -81,11 +81,11 @@ _FIRST_OF_PART = f"""
        select min(i.seq)
          from {MOMENTS} i
         where i.run_id = :run_id and i.what = '{{what}}' and i.seq <= :until
-          and i.seq >= cast(:first as bigint) + p.n * (cast(:span as bigint) + 1) / {_PARTS}
-          and i.seq < cast(:first as bigint) + (p.n + 1) * (cast(:span as bigint) + 1) / {_PARTS}
+          and i.seq >= cast(:first as bigint) + p.n * (cast(:span as bigint) + 1) / cast(:sections as bigint)
+          and i.seq < cast(:first as bigint) + (p.n + 1) * (cast(:span as bigint) + 1) / cast(:sections as bigint)
      )
 """
-_PART = f", part (n) as (select 0 union all select n + 1 from part where n < {_PARTS - 1})"
+_PART = ", part (n) as (select 0 union all select n + 1 from part where n < :sections - 1)"
 _SPREAD = _STEPS + _PART + " union all ".join([_EVEN, *(_FIRST_OF_PART.format(what=what) for what in _MARKS)])
 _ATTEMPTS = f"""
 select {", ".join(f"a.{name}" for name in ATTEMPT)}, e.payload
@@ -102,13 +102,13 @@ union all
 {_ATTEMPTS} and a.started_seq < :first and (a.started_seq > :mark or a.started_seq in ({{open}}))
    and (a.ended_seq is null or a.ended_seq >= :first)
 """
-# How much had been spent at marks that lie so far apart.
+# How much had been spent at marks that lie so far apart; the same holds of the join.
 _SPENT = f"""
 with recursive steps (n) as (select 1 union all select n + 1 from steps where n < :last)
 select m.seq, m.cost_microdollars
   from steps s
-  join {timeline.MARKS} m on m.run_id = :run_id and m.seq = s.n * cast(:step as bigint)
- order by m.seq
+ cross join {timeline.MARKS} m
+ where m.run_id = :run_id and m.seq = s.n * cast(:step as bigint)
 """
 _MARK_UNTIL = f"""
   from (select 1 as one) o
@@ -293,7 +293,7 @@ class History:
         step = max(1, kept // points) * EVERY
         bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
         marks = self._db.rows(_SPENT, bound)[1] if kept else []
-        line = [*((seq, cost) for seq, cost in marks), *(one for one in story.spent if one[0] <= at)]
+        line = [*sorted((seq, cost) for seq, cost in marks), *(one for one in story.spent if one[0] <= at)]
         return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
     # The strip and the lanes
@@ -306,7 +306,8 @@ class History:
         even = {"span": until - first, "parts": max(1, parts), "last": parts}
         whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
         is_many = whole > MOST_MARKS
-        most = {} if is_many else {"most": MOST_MARKS}
+        # A strip with fewer steps has less room for marks.
+        most = {"sections": min(_PARTS, max(1, steps // 4))} if is_many else {"most": MOST_MARKS}
         rows = sorted(self._db.rows(_SPREAD if is_many else _STRIP, {**bound, **even, **most})[1], key=lambda row: row[0])
         newer = [one for one in story.moments if first <= one.seq <= until and one.what != "ended"]
         shown = [Moment(*row) for row in rows if row[1] is not None]

@@ -9,11 +9,11 @@ from typing import Any
 from decklog.clock import from_text
 from decklog.figures import span
 
-STEPS = 150
+STEPS = 120
 WIDTH, HEIGHT = 600, 28
 _LOWEST = 3
-# A pause as long as this is drawn as one, and named.
-_SILENCE_SECONDS = 10 * 60
+# A pause as long as this, and so many times as long as is usual between two steps, is drawn as one, and named; so many of them.
+_SILENCE_SECONDS, _UNUSUAL, _MOST_SILENCES = 10 * 60, 8, 12
 _SHAPES = {"failure": "✕", "question": "▲", "checkpoint": "◆", "pivot": "↷"}
 _LISTED = 6
 
@@ -40,12 +40,19 @@ def strip_of(pulse: dict[str, Any]) -> Strip:
     tops = (HEIGHT - height for height in (_LOWEST, *_heights(rates)))
     # A line each is a third of the bytes of a rectangle each.
     bars = "".join([f"M{int((place + 0.5) * width)} {HEIGHT}V{top}" for place, top in enumerate(tops)])
-    silences = [(_x(seq, pulse, size), span(timedelta(seconds=pause))) for seq, pause, _ in pauses if pause >= _SILENCE_SECONDS]
+    silences = [(_x(seq, pulse, size), span(timedelta(seconds=seconds))) for seconds, seq in _silences(pauses)]
     marks: dict[str, str] = {}
     for one in pulse["marks"]:
         marks[one["what"]] = marks.get(one["what"], "") + f"M{_x(one['seq'], pulse, size)} 0h2.5v{HEIGHT}h-2.5z"
     listed = [{**one, "shape": _SHAPES[one["what"]]} for one in pulse["marks"][-_LISTED:]]
     return Strip(bars, round(width * 0.7, 1), marks, listed, silences, pulse["left_out"])
+
+
+def _silences(pauses: list[tuple[int, float, int]]) -> list[tuple[float, int]]:
+    """Find the longest pauses. In a long run many entries lie between two steps: that they took their time is no silence."""
+    usual = sorted(seconds for _, seconds, _ in pauses)[len(pauses) // 2] if pauses else 0.0
+    least = max(_SILENCE_SECONDS, _UNUSUAL * usual)
+    return sorted(((seconds, seq) for seq, seconds, _ in pauses if seconds >= least), reverse=True)[:_MOST_SILENCES]
 
 
 def _x(seq: int, pulse: dict[str, Any], size: int) -> float:
