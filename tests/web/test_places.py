@@ -1,6 +1,9 @@
 """Spend, Search, Tasks and Compare say what the verbs say, and take what is typed for what it means."""
 
+import pytest
+
 from decklog import Decklog, ManualClock
+from decklog.web.pages import compare, search
 from decklog.web.pages.charts.columns import chart_of
 from decklog.web.pages.search import words_of
 from tests.pictures import sample_log
@@ -53,3 +56,16 @@ def test_every_sum_is_that_of_the_days_and_an_id_leads_to_its_place(log: Decklog
     for odd in ("/tasks?state=done", "/spend?days=8", "/spend?by=colour"):
         assert browser.get(odd).status == 400
     assert browser.get("/tasks/nothing").status == browser.get("/compare?a=commas&b=nothing").status == 404
+
+
+def test_a_search_and_a_comparison_that_take_too_long_are_stopped_and_say_so(
+    log: Decklog, clock: ManualClock, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample_log.write(log, clock)
+    for module in (search, compare):
+        monkeypatch.setattr(module, "PATIENCE_SECONDS", -1.0)
+    searched, compared = browser.get("/search?q=comma*"), browser.get("/compare?a=commas:20&b=commas")
+    assert (searched.status, compared.status) == (200, 200)
+    assert "Stopped after 300 ms. Narrow it" in searched.text
+    assert "Stopped after 300 ms" in compared.text
+    assert browser.get("/search.json?q=comma*").data["data"] == {"is_stopped": True}

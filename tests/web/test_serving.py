@@ -1,5 +1,6 @@
 """`decklog serve` as people start it: a process, its sockets, its link and its end."""
 
+import asyncio
 import http.client
 import signal
 import stat
@@ -11,13 +12,17 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from uvicorn.server import ServerState
 
 from decklog import Decklog
 from decklog.cli.call import Call
 from decklog.cli.dashboard.serving import _name, run
 from decklog.errors import Unavailable
 from decklog.place.locate import Place
-from decklog.web.server import listening
+from decklog.web import server as web_server
+from decklog.web.server import listening, ready
+from tests.every import every
+from tests.web.asking import NAMES, Browser
 from tests.web.serving import Server, free_port
 
 
@@ -98,3 +103,50 @@ def test_a_package_that_is_missing_is_named_with_what_brings_it(monkeypatch: pyt
 )
 def test_a_log_is_called_as_its_people_call_it(target: str, name: str) -> None:
     assert _name(Place(target, "named")) == name
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_before_the_first_request_ends_it(stranger: Browser, sent: signal.Signals) -> None:
+    """As soon as the link is told, somebody may follow it, or change their mind."""
+    handlers = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    with ready(stranger.site) as answer:
+        signal.raise_signal(sent)
+        answer(listening(free_port()))
+    assert stranger.site.feed.is_closed
+    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+_HEAD = f"Host: {NAMES.host}\r\nOrigin: {NAMES.origin}\r\n".encode()
+_BODY = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\ntok"
+
+
+@every(
+    "said",
+    [b"", b"G", b"GET / HTTP/1.1\r\nHost: x", b"POST /login HTTP/1.1\r\n" + _HEAD + _BODY],
+    ids=["nothing", "one byte", "half a head", "half a body"],
+)
+def test_whoever_never_ends_a_request_is_not_waited_for(stranger: Browser, monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+    monkeypatch.setattr(web_server, "PATIENCE_SECONDS", 0.02)
+    assert stranger.runner.run(_rest_of(stranger, said)) == b""
+
+
+def test_whoever_ends_a_request_is_answered_however_long_that_takes(stranger: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "PATIENCE_SECONDS", 60.0)
+    said = b"GET /login HTTP/1.1\r\n" + _HEAD + b"Connection: close\r\n\r\n"
+    assert stranger.runner.run(_rest_of(stranger, said)).startswith(b"HTTP/1.1 200")
+
+
+async def _rest_of(browser: Browser, said: bytes) -> bytes:
+    """Say something to a server, and read what it answers until it hangs up."""
+    config = web_server._config(browser.site, None)
+    config.load()
+    state = ServerState()
+    server = await asyncio.get_running_loop().create_server(
+        lambda: web_server.Impatient(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+    )
+    async with server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(said)
+        answer = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+    return answer

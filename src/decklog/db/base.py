@@ -56,6 +56,12 @@ class Database(ABC):
     def read(self, job: "Callable[[], T]") -> "T":
         """Run a job whose statements all see one consistent moment."""
 
+    def within(self, seconds: float) -> "AbstractContextManager[None]":
+        """Give the reads of a block so many seconds altogether; one that takes longer is stopped with `TimedOut`."""
+        from decklog.db.deadlines import within
+
+        return within(seconds)
+
     @abstractmethod
     def transaction(self) -> "AbstractContextManager[None]":
         """Hold one write transaction open for a block of the caller's own code, which is never retried.

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, quote
 from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -45,9 +46,18 @@ PAGES: dict[str, Reader] = {
     "/tasks/{task_id:path}/change": changing.read,
     "/tasks/{task_id:path}": tasks.one,
     "/runs/{run_id:path}/rows": run.rows,
-    **{f"/runs/{{run_id:path}}/{tab}": run.read for tab in run.TABS},
+    "/runs/{run_id:path}/{tab:tab}": run.read,
 }
 READERS = 8
+
+
+class _Tab(StringConvertor):
+    """A tab of a run, by its name: one route has all of them, where a route each is tried one after the other."""
+
+    regex = "|".join(run.TABS)
+
+
+register_url_convertor("tab", _Tab())
 _log = logging.getLogger("decklog.web")
 
 
@@ -55,8 +65,7 @@ def application(site: Site) -> App:
     """Make the application of a site."""
     routes = [Route("/", _page(site, now.read))]
     for path, read in PAGES.items():
-        given = {"tab": path.rpartition("/")[2]} if read is run.read else {}
-        routes += [Route(f"{path}.json", _json(site, read, given)), Route(path, _page(site, read, given))]
+        routes += [Route(f"{path}.json", _json(site, read)), Route(path, _page(site, read))]
     routes += [
         Route("/runs/{run_id:path}", lambda request: _to(f"/runs/{segment(request.path_params['run_id'])}/overview")),
         Route("/workflow.svg", _drawing(site)),
@@ -84,8 +93,8 @@ async def _lifespan(_: Any) -> AsyncIterator[None]:
     yield
 
 
-def _asked(site: Site, request: Request, given: dict[str, str], form: dict[str, str] | None = None) -> Asked:
-    path = {name: str(value) for name, value in request.path_params.items()} | given
+def _asked(site: Site, request: Request, form: dict[str, str] | None = None) -> Asked:
+    path = {name: str(value) for name, value in request.path_params.items()}
     return Asked(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request))
 
 
@@ -95,9 +104,9 @@ def _twin(request: Request) -> str:
     return f"{path}.json" + (f"?{request.url.query}" if request.url.query else "")
 
 
-def _page(site: Site, read: Reader, given: dict[str, str] | None = None) -> Endpoint:
+def _page(site: Site, read: Reader) -> Endpoint:
     def endpoint(request: Request) -> Response:
-        asked = _asked(site, request, given or {})
+        asked = _asked(site, request)
         try:
             view = read(asked)
             return _to(view.to) if view.to else _html(asked, view)
@@ -110,7 +119,7 @@ def _page(site: Site, read: Reader, given: dict[str, str] | None = None) -> Endp
 def _drawing(site: Site) -> Endpoint:
     def endpoint(request: Request) -> Response:
         try:
-            return Response(workflow.picture(_asked(site, request, {})), media_type="image/svg+xml")
+            return Response(workflow.picture(_asked(site, request)), media_type="image/svg+xml")
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, there is no picture
             _note(problem)
             return Response("There is no picture.\n", answers.status_of(problem), media_type="text/plain; charset=utf-8")
@@ -126,7 +135,7 @@ def _file(site: Site) -> Endpoint:
             artifact = site.log.artifacts.get(request.path_params["id"])
             content = site.log.artifacts.content_bytes(artifact.id)
         except Exception as problem:  # noqa: BLE001 - whatever went wrong is told on a page
-            return _failed(_asked(site, request, {}), problem)
+            return _failed(_asked(site, request), problem)
         name = quote(artifact.path.rpartition("/")[2] or "artifact", safe="")
         headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}", "content-security-policy": SANDBOX}
         return Response(content, headers=headers, media_type="application/octet-stream")
@@ -134,10 +143,10 @@ def _file(site: Site) -> Endpoint:
     return endpoint
 
 
-def _json(site: Site, read: Reader, given: dict[str, str]) -> Endpoint:
+def _json(site: Site, read: Reader) -> Endpoint:
     def endpoint(request: Request) -> Response:
         try:
-            view = read(_asked(site, request, given))
+            view = read(_asked(site, request))
         except Exception as problem:  # noqa: BLE001 - the same
             _note(problem)
             return _envelope(answers.failure(problem), answers.status_of(problem))
@@ -209,9 +218,9 @@ def _sent(site: Site, act: Callable[[Asked], View | str]) -> Endpoint:
     """Hand a form on to what acts by it; it says where to go on, or gives the form again."""
 
     async def endpoint(request: Request) -> Response:
-        asked = _asked(site, request, {})
+        asked = _asked(site, request)
         try:
-            asked = _asked(site, request, {}, await _form(request))
+            asked = _asked(site, request, await _form(request))
             answer = await run_in_threadpool(act, asked)
             if isinstance(answer, str):
                 return _to(segment(answer))
@@ -267,7 +276,7 @@ def _log_out(site: Site) -> Endpoint:
         session, form = request.state.session, await _form(request)
         if not session.is_form_token(form.get("token", ""), "logout", ""):
             problem = Denied("this form is not of this session")
-            return await run_in_threadpool(_failed, _asked(site, request, {}), problem)
+            return await run_in_threadpool(_failed, _asked(site, request), problem)
         if form.get("everywhere"):
             site.sessions.log_out_all()
         site.sessions.log_out(session)

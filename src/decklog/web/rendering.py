@@ -111,10 +111,10 @@ def shown_lines(text: str) -> list[str]:
     return [revealed(line, tabs=True) for line in laid_out(text).split("\n")]
 
 
-def bars(values: Sequence[int]) -> list[tuple[int, int]]:
-    """Give the place and height, of 12, of each step of a strip that has anything."""
+def bars(values: Sequence[int]) -> str:
+    """Draw the steps of a strip that have anything, as upright lines of one path, 12 high and 3 apart."""
     most = max(values, default=0)
-    return [(place, max(2, value * 12 // most)) for place, value in enumerate(values) if value]
+    return "".join([f"M{place * 3 + 1} 12V{12 - max(2, value * 12 // most)}" for place, value in enumerate(values) if value])
 
 
 def as_json(value: Any) -> str:

@@ -1,11 +1,15 @@
 """The server: it listens on this machine's loopback, or where it is told to, and ends at once when it is told to."""
 
+import asyncio
 import signal
 import socket
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from decklog.errors import Unavailable
 from decklog.web.admission import MOST_HEADERS
@@ -15,6 +19,37 @@ from decklog.web.live import Feed
 from decklog.web.site import Site
 
 _GRACE_SECONDS = 1
+# A request has come as a whole by then: what it is for fits into one packet.
+PATIENCE_SECONDS = 10.0
+
+
+class Impatient(H11Protocol):
+    """Ends a connection on which no whole request comes in time: a byte now and then would hold it for ever."""
+
+    _overdue: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        self._expect()
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._has_come()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._has_come()
+        super().connection_lost(exc)
+
+    def _expect(self) -> None:
+        if self._overdue is None:
+            self._overdue = self.loop.call_later(PATIENCE_SECONDS, self.transport.close)
+
+    def _has_come(self) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
+            self._overdue = None
 
 
 class _Server(uvicorn.Server):
@@ -27,6 +62,11 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._feed.close()
         super().handle_exit(sig, frame)
+
+    def end(self, *_: object) -> None:
+        """End, or never begin: a signal that comes before the first request, or once more at the end, is heard too."""
+        self._feed.close()
+        self.should_exit = True
 
 
 _LOOPBACK = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
@@ -64,15 +104,26 @@ def _addresses(host: str, port: int) -> list[tuple[int, str]]:
     return list(dict.fromkeys((family, str(address[0])) for family, _, _, _, address in found))
 
 
-def serve(site: Site, sockets: list[socket.socket], elsewhere: Elsewhere | None = None) -> None:
-    """Answer until SIGINT or SIGTERM comes."""
+@contextmanager
+def ready(site: Site, elsewhere: Elsewhere | None = None) -> Iterator[Callable[[list[socket.socket]], None]]:
+    """Have SIGINT and SIGTERM end the server from here on; what is given answers until one of them has come."""
+    server = _Server(_config(site, elsewhere), site.feed)
+    before = {sig: signal.signal(sig, server.end) for sig in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield server.run
+    finally:
+        for sig, handler in before.items():
+            signal.signal(sig, handler)
+
+
+def _config(site: Site, elsewhere: Elsewhere | None) -> uvicorn.Config:
     tls = (elsewhere.certificate, elsewhere.certificate_key) if elsewhere is not None else (None, None)
-    config = uvicorn.Config(
+    return uvicorn.Config(
         application(site),
         log_level="error",
         access_log=False,
         ws="none",
-        http="h11",
+        http=Impatient,
         server_header=False,
         proxy_headers=False,
         ssl_certfile=tls[0],
@@ -81,10 +132,3 @@ def serve(site: Site, sockets: list[socket.socket], elsewhere: Elsewhere | None 
         timeout_graceful_shutdown=_GRACE_SECONDS,
         h11_max_incomplete_event_size=MOST_HEADERS + 16 * 1024,
     )
-    # The server tells itself the signal once more when it has ended; by then there is nothing left to do.
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
-    try:
-        with suppress(KeyboardInterrupt):
-            _Server(config, site.feed).run(sockets=sockets)
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -29,6 +29,10 @@ class Site:
         return bool(self.log.db.read_only)
 
 
+# What anybody can make long by what they ask for is stopped after this.
+PATIENCE_SECONDS = 0.3
+
+
 @dataclass(frozen=True)
 class Asked:
     """What one request asks of a site: by whom, for which place, and with which words."""

@@ -29,10 +29,11 @@ def run(call: Call, port: int | None, read_only: bool, key: str | None, **elsewh
     with place.open(read_only=read_only or place.is_read_only) as log:
         site = _site(log, place, port, key, far)
         sockets = server.listening(site.names.port, None if far is None or far.is_near else far.host)
-        _tell(site, as_json=call.json)
-        if sys.stdin.isatty():
-            Thread(target=_more_links, args=(site,), name="decklog links", daemon=True).start()
-        server.serve(site, sockets, far)
+        with server.ready(site, far) as answer:
+            _tell(site, as_json=call.json)
+            if sys.stdin.isatty():
+                Thread(target=_more_links, args=(site,), name="decklog links", daemon=True).start()
+            answer(sockets)
 
 
 def _server() -> "ModuleType":

@@ -2,6 +2,7 @@
 
 import psycopg
 
+from decklog.db.deadlines import overdue
 from decklog.errors import (
     Busy,
     Conflict,
@@ -11,7 +12,6 @@ from decklog.errors import (
     Invalid,
     NotFound,
     ReadOnly,
-    TimedOut,
     Unavailable,
     Unreachable,
 )
@@ -57,7 +57,7 @@ def translate(problem: psycopg.Error) -> DecklogError:
         case "53100":
             return DiskFull("the database's disk is full; nothing of this write was kept")
         case "57014":
-            return TimedOut("the statement took too long and was stopped")
+            return overdue()
     if isinstance(problem, psycopg.OperationalError):
         return Unavailable(f"the database can't be used: {text}", hint="Check the address, the user and the server's own log.")
     return Invalid(f"PostgreSQL refused the statement: {text}")

@@ -10,6 +10,7 @@ from psycopg_pool import PoolTimeout
 
 from decklog.db import forks
 from decklog.db.callers import Block, caller, own_context
+from decklog.db.deadlines import deadline
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import Connections
 from decklog.errors import Busy, OutcomeUnknown, SchemaTooNew, Unreachable
@@ -253,8 +254,12 @@ class Transactions:
 
     def _read(self, job: "Callable[[], T]") -> "T":
         with self.block(READ) as connection, self._at_work(connection, {}):
+            until = deadline()
             self.local.is_reading = True
             try:
+                if until is not None:
+                    left = max(1, round((until - time.monotonic()) * 1000))
+                    connection.execute(f"set local statement_timeout = {left}".encode())
                 return job()
             finally:
                 self.local.is_reading = False

@@ -4,6 +4,7 @@ import os
 
 import apsw
 
+from decklog.db.deadlines import overdue
 from decklog.errors import (
     Busy,
     Conflict,
@@ -15,7 +16,6 @@ from decklog.errors import (
     NotADatabase,
     NotFound,
     ReadOnly,
-    TimedOut,
     TooLarge,
     Unavailable,
 )
@@ -67,7 +67,7 @@ def translate(problem: apsw.Error, target: str) -> DecklogError:
         case apsw.SQLITE_TOOBIG:
             return TooLarge("this value is larger than SQLite can hold")
         case apsw.SQLITE_INTERRUPT:
-            return TimedOut("the statement took too long and was stopped")
+            return overdue()
     return Invalid(f"SQLite refused the statement: {problem}")
 
 

@@ -8,6 +8,7 @@ from threading import main_thread
 import apsw
 
 from decklog.db.callers import Block
+from decklog.db.deadlines import deadline
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from decklog.db.base import T
 
 _COUNTDOWN = (4, 3, 2, 1, 0)
+# A read that has little time looks at the clock so often.
+_STEPS_BETWEEN_LOOKS = 2_000
 
 
 class Transactions:
@@ -265,13 +268,18 @@ class Transactions:
             return job()
         self._connections.check_in_place_now_and_then()
         with self._connections.readers.held() as reader:
+            until = deadline()
             reader.reading = True
             try:
+                if until is not None:
+                    reader.connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
                 reader.connection.execute("begin")
                 return job()
             finally:
                 reader.reading = False
                 if not reader.is_closed:
+                    if until is not None:
+                        reader.connection.set_progress_handler(None)
                     self._end_read(reader.connection)
 
     def _end_read(self, connection: apsw.Connection) -> None:

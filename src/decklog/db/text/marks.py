@@ -18,9 +18,8 @@ def catch_up(database: "Database", stream_no: int | None, insert: str) -> bool:
     """
     if database.read_only or database.is_reading:
         return False
-    while behind := database.read(lambda: not_indexed(database, stream_no)):
-        for number, mark, newest in behind:
-            end = min(newest, mark + _BATCH)
+    for number, mark, newest in database.read(lambda: not_indexed(database, stream_no)):
+        for end in (*range(mark + _BATCH, newest, _BATCH), newest):
             database.write(lambda number=number, end=end: _index(database, number, end, insert))  # type: ignore[misc]
     return True
 
@@ -29,15 +28,18 @@ def not_indexed(database: "Database", stream_no: int | None) -> "list[tuple[int,
     """List streams with entries after their mark: number, mark and newest position."""
     _, rows = database.rows(
         f"""
-        select no,
-               coalesce((select pos from entry_text_marks where stream_no = no), no * {SIZE}) as mark,
-               (select max(pos) from entries where pos >= no * {SIZE} and pos < (no + 1) * {SIZE}) as newest
-          from streams
-         where {"no = :no" if stream_no is not None else "true"}
+        select no, mark, (select max(pos) from entries where pos > mark and pos < (no + 1) * {SIZE})
+          from (
+            select s.no, coalesce(m.pos, s.no * {SIZE}) as mark
+              from streams s
+              left join entry_text_marks m on m.stream_no = s.no
+             where {"s.no = :no" if stream_no is not None else "true"}
+          ) marked
+         where exists (select 1 from entries where pos > mark and pos < (no + 1) * {SIZE})
         """,
         {} if stream_no is None else {"no": stream_no},
     )
-    return [row for row in rows if row[2] is not None and row[2] > row[1]]
+    return rows
 
 
 def _index(database: "Database", number: int, end: int, insert: str) -> None:

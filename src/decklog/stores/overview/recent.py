@@ -20,7 +20,7 @@ _TIMES = f"""
 select 'time', s.name, null, null, null, cast(null as bigint), e.at
   from streams s
   join entries e on e.pos > {_NEWEST} - 120 and e.pos >= s.no * {STREAM_SIZE} and e.pos < (s.no + 1) * {STREAM_SIZE}
- where s.name in ({{ids}}) and e.at >= :moved_since
+ where s.name in ({{ids}}) and coalesce(e.at, '') >= :moved_since
 """
 _FAILED = """
 select * from (

@@ -62,33 +62,31 @@ _MOMENTS_OF = """
     ) {what}
 """
 # The entries at even steps, and the newest moments of each kind.
-_STRIP = f"""
-with recursive steps (n) as (select 0 union all select n + 1 from steps where n < :last)
+_EVEN = """
 select e.seq, null as what, null as record_id, e.at
   from steps s
   join entries e on e.pos = cast(:start as bigint) + cast(:first as bigint) + s.n * cast(:span as bigint) / cast(:parts as bigint)
-union all
-{" union all ".join(_MOMENTS_OF.format(moments=MOMENTS, what=what) for what in _MARKS)}
 """
-# Of very many, the first of each kind in each of so many even parts.
+_STEPS = "with recursive steps (n) as (select 0 union all select n + 1 from steps where n < :last)"
+_STRIP = _STEPS + " union all ".join([_EVEN, *(_MOMENTS_OF.format(moments=MOMENTS, what=what) for what in _MARKS)])
+# Of very many, the first of each kind in each of so many even parts. `cross join` has SQLite look each of them up once: left to
+# itself it walks over all moments, and looks for the first of every part at each.
 _PARTS = MOST_MARKS // len(_MARKS)
-_FIRST_OF_PART = """
-select min(i.seq)
-  from run_moments i
- where i.run_id = :run_id and i.what = '{what}' and i.seq <= :until
-   and i.seq >= cast(:first as bigint) + s.n * cast(:span as bigint) / {parts}
-   and i.seq < cast(:first as bigint) + (s.n + 1) * cast(:span as bigint) / {parts}
-"""
-_EVEN_PARTS = f"with recursive steps (n) as (select 0 union all select n + 1 from steps where n < {_PARTS - 1})"
-_SPREAD_MOMENTS = _EVEN_PARTS + " union all ".join(
-    f"""
+_FIRST_OF_PART = f"""
     select m.seq, m.what, m.record_id, e.at
-      from (select ({_FIRST_OF_PART.format(what=what, parts=_PARTS)}) as seq from steps s) f
-      join {MOMENTS} m on m.run_id = :run_id and m.what = '{what}' and m.seq = f.seq
-      join entries e on e.pos = cast(:start as bigint) + m.seq
-    """
-    for what in _MARKS
-)
+      from part p
+     cross join {MOMENTS} m
+     cross join entries e
+     where m.run_id = :run_id and m.what = '{{what}}' and e.pos = cast(:start as bigint) + m.seq and m.seq = (
+       select min(i.seq)
+         from {MOMENTS} i
+        where i.run_id = :run_id and i.what = '{{what}}' and i.seq <= :until
+          and i.seq >= cast(:first as bigint) + p.n * (cast(:span as bigint) + 1) / cast(:sections as bigint)
+          and i.seq < cast(:first as bigint) + (p.n + 1) * (cast(:span as bigint) + 1) / cast(:sections as bigint)
+     )
+"""
+_PART = ", part (n) as (select 0 union all select n + 1 from part where n < :sections - 1)"
+_SPREAD = _STEPS + _PART + " union all ".join([_EVEN, *(_FIRST_OF_PART.format(what=what) for what in _MARKS)])
 _ATTEMPTS = f"""
 select {", ".join(f"a.{name}" for name in ATTEMPT)}, e.payload
   from {timeline.ATTEMPTS} a
@@ -104,13 +102,13 @@ union all
 {_ATTEMPTS} and a.started_seq < :first and (a.started_seq > :mark or a.started_seq in ({{open}}))
    and (a.ended_seq is null or a.ended_seq >= :first)
 """
-# How much had been spent at marks that lie so far apart.
+# How much had been spent at marks that lie so far apart; the same holds of the join.
 _SPENT = f"""
 with recursive steps (n) as (select 1 union all select n + 1 from steps where n < :last)
 select m.seq, m.cost_microdollars
   from steps s
-  join {timeline.MARKS} m on m.run_id = :run_id and m.seq = s.n * cast(:step as bigint)
- order by m.seq
+ cross join {timeline.MARKS} m
+ where m.run_id = :run_id and m.seq = s.n * cast(:step as bigint)
 """
 _MARK_UNTIL = f"""
   from (select 1 as one) o
@@ -295,7 +293,7 @@ class History:
         step = max(1, kept // points) * EVERY
         bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
         marks = self._db.rows(_SPENT, bound)[1] if kept else []
-        line = [*((seq, cost) for seq, cost in marks), *(one for one in story.spent if one[0] <= at)]
+        line = [*sorted((seq, cost) for seq, cost in marks), *(one for one in story.spent if one[0] <= at)]
         return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
     # The strip and the lanes
@@ -305,19 +303,19 @@ class History:
         first, until = span
         parts = min(steps, until - first + 1) - 1
         bound = {"run_id": place.run_id, "start": place.start, "first": first, "until": min(until, story.since)}
-        even = {"span": until - first, "parts": max(1, parts), "last": parts, "most": MOST_MARKS + 1}
-        rows = sorted(self._db.rows(_STRIP, {**bound, **even})[1], key=lambda row: row[0])
+        even = {"span": until - first, "parts": max(1, parts), "last": parts}
+        whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
+        is_many = whole > MOST_MARKS
+        # A strip with fewer steps has less room for marks.
+        most = {"sections": min(_PARTS, max(1, steps // 4))} if is_many else {"most": MOST_MARKS}
+        rows = sorted(self._db.rows(_SPREAD if is_many else _STRIP, {**bound, **even, **most})[1], key=lambda row: row[0])
         newer = [one for one in story.moments if first <= one.seq <= until and one.what != "ended"]
-        shown, left_out = [Moment(*row) for row in rows if row[1] is not None], 0
-        if len(shown) + len(newer) > MOST_MARKS:
-            spread = {**bound, "span": until - first + 1}
-            shown = [Moment(*row) for row in self._db.rows(_SPREAD_MOMENTS, spread)[1]] if shown else []
-            room = max(MOST_MARKS - len(shown), _PARTS)
-            newer = [newer[place * len(newer) // room] for place in range(room)] if len(newer) > room else newer
-            whole = self._moments_until(place, story, until) - self._moments_until(place, story, first - 1)
-            left_out = whole - len(shown) - len(newer)
+        shown = [Moment(*row) for row in rows if row[1] is not None]
+        room = max(MOST_MARKS - len(shown), _PARTS)
+        newer = [newer[place * len(newer) // room] for place in range(room)] if len(newer) > room else newer
         marks = [one._asdict() for one in sorted([*shown, *newer])]
         found = [{"seq": seq, "at": at} for seq, what, _, at in rows if what is None]
+        left_out = whole - len(marks) if is_many else 0
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 
     def lanes(self, place: Place, story: Story, span: "tuple[int, int]", limit: int) -> "dict[str, Any]":
@@ -353,6 +351,9 @@ class History:
             return story.tally["attempts"]
         newer = sum(story.since < begun <= seq for begun in story.attempts)
         return newer + self._counted(_ATTEMPTS_UNTIL, place, min(seq, story.since))
+
+    def _moments_between(self, place: Place, story: Story, first: int, until: int) -> int:
+        return self._moments_until(place, story, until) - self._moments_until(place, story, first - 1)
 
     def _moments_until(self, place: Place, story: Story, seq: int) -> int:
         if seq == story.seq:

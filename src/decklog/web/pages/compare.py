@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from decklog.errors import TimedOut
 from decklog.web.pages import run_moment
-from decklog.web.site import Asked, View
+from decklog.web.site import PATIENCE_SECONDS, Asked, View
 
 MOST_SHOWN = 500
 _FIGURES = {
@@ -19,7 +20,12 @@ _FIGURES = {
 def read(asked: Asked) -> View:
     """Read two moments, each given as RUN or RUN:ENTRY, and what differs."""
     a, b = asked.word("a"), asked.word("b")
-    compared = asked.log.overview.compare(a, b) if a and b else None
+    compared, is_stopped = None, False
+    try:
+        with asked.log.db.within(PATIENCE_SECONDS):
+            compared = asked.log.overview.compare(a, b) if a and b else None
+    except TimedOut:
+        is_stopped = True
     both = [_side(picture, text) for picture, text in zip(compared.sides, (a, b), strict=True)] if compared else None
     found = (compared.differences or []) if compared else []
     tables: dict[str, list[dict[str, Any]]] = {}
@@ -31,7 +37,7 @@ def read(asked: Asked) -> View:
         "both": both,
         "tables": tables,
         "left_out": max(0, len(found) - MOST_SHOWN),
-        "is_long": compared is not None and compared.differences is None,
+        "is_long": is_stopped or (compared is not None and compared.differences is None),
     }
     shown |= {"figures": _FIGURES, "parting": _parting(both)}
     data = {"sides": [one["head"] for one in both or ()], "differences": found[:MOST_SHOWN]}

@@ -7,6 +7,7 @@ from typing import Any
 from decklog.errors import DecklogError
 from decklog.figures import dollars
 from decklog.web.answers import told
+from decklog.web.pages.runs import lately
 from decklog.web.site import Asked, View
 
 # So many of what waits are shown whole, with the exact thing that is asked about.
@@ -21,7 +22,7 @@ def read(asked: Asked) -> View:
     log = asked.log
     summary = log.overview.now(limit=MOST_RUNS)
     waiting = summary.waiting[: MOST_WHOLE + 1]
-    recent = _part(lambda: log.overview.recent([run.id for run in summary.runs]))
+    recent = _part(lambda: log.overview.recent(lately(summary.runs, summary.at)))
     abouts = _part(lambda: log.approvals.abouts([item.id for item in waiting if item.kind.value == "approval"]))
     shown = {
         "summary": summary,

@@ -25,8 +25,10 @@ def pieces_of(tasks: list[Any]) -> list[Piece]:
     """Find the pieces among a run's tasks, in the order in which they were planned."""
     found: dict[str, list[Any]] = {}
     for task in tasks:
-        name = next((tag.removeprefix("piece:") for tag in task.tags or () if tag.startswith("piece:")), None)
-        if name is not None and task.role in STAGES:
+        # The role first: tags of tasks that are no stage of a piece need not be read.
+        tags = (task.tags or ()) if task.role in STAGES else ()
+        name = next((tag.removeprefix("piece:") for tag in tags if tag.startswith("piece:")), None)
+        if name is not None:
             found.setdefault(name, []).append(task)
     queue = _queue([task for of_piece in found.values() for task in of_piece])
     return [_piece(name, of_piece, queue) for name, of_piece in found.items()]

@@ -25,8 +25,7 @@ MOST_NEW, NEWEST = 1000, 200
 def read(asked: Asked) -> View:
     """Read one tab of a run, now or as of an entry."""
     run_id, tab, at = asked.path["run_id"], asked.path["tab"], asked.number("at")
-    asked_for = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
-    sizes: dict[str, Any] = {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0 if at is None else LANES, **asked_for}
+    sizes = _sizes(asked, tab, at)
     places: dict[str, Any] = {"before": asked.number("before"), "kind": _KINDS.get(tab), "after": asked.word("after")}
     since = asked.number("since") if tab == "lanes" else None
     moments: dict[str, Any] = {"at": None if at is None else str(at), "since": None if since is None else str(since)}
@@ -39,6 +38,13 @@ def read(asked: Asked) -> View:
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{'' if at is None else f' · as of {at}'}"
     data = {"run": head, **data}
     return View("run.html", title, command, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
+
+
+def _sizes(asked: Asked, tab: str, at: int | None) -> dict[str, Any]:
+    """Say how much of each part is asked of a run's picture for a tab."""
+    asked_for = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
+    past = {} if at is None else {"lanes": LANES, **run_parts.PAST_SIZES.get(tab, {})}
+    return {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0, **past, **asked_for}
 
 
 def rows(asked: Asked) -> View:

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from decklog import SearchResult
 from decklog.app import Decklog
 from decklog.dataclass import dataclass
-from decklog.errors import Invalid, NotFound
+from decklog.errors import Invalid, NotFound, TimedOut
 from decklog.web.rendering import segment
-from decklog.web.site import Asked, View
+from decklog.web.site import PATIENCE_SECONDS, Asked, View
 
 PAGE = 30
 _NARROWS = ("run", "kind", "agent", "since")
@@ -52,19 +52,25 @@ def read(asked: Asked) -> View:
     text = (asked.word("q") or "")[:_LONGEST].strip()
     typed = words_of(text)
     place = _place(asked.log, text) if text and not asked.word("after") else None
-    found = _found(asked, typed) if typed.words and place is None else None
-    shown = {"text": text, "typed": typed, "result": found, "is_first": asked.word("after") is None}
+    found, is_stopped = None, False
+    if typed.words and place is None:
+        try:
+            found = _found(asked, typed)
+        except TimedOut:
+            is_stopped = True
+    shown = {"text": text, "typed": typed, "result": found, "is_first": asked.word("after") is None, "is_stopped": is_stopped}
     shown |= {"pieces": pieces, "leads_to": leads_to}
     command = "decklog overview search " + (f"'{typed.words}'" if typed.words else "WORDS") + _options(typed)
     title = f"Search: {text}" if text else "Search"
-    data: Any = {"leads_to": place} if place else found
+    data: Any = {"leads_to": place} if place else {"is_stopped": True} if is_stopped else found
     return View("search.html", title, command, data, shown, found.next if found else None, "search", to=place)
 
 
 def _found(asked: Asked, typed: Words) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
     since = _since(typed.narrowed.get("since"), asked.log.clock.now())
-    return asked.log.overview.search(typed.words, **narrowed, since=since, limit=PAGE, after=asked.word("after"))
+    with asked.log.db.within(PATIENCE_SECONDS):
+        return asked.log.overview.search(typed.words, **narrowed, since=since, limit=PAGE, after=asked.word("after"))
 
 
 def _since(text: str | None, now: datetime) -> datetime | None:

@@ -9,7 +9,8 @@ from decklog.figures import dollars
 from decklog.web.pages.charts.columns import Chart, chart_of
 from decklog.web.site import Asked, View
 
-SPANS = {7: "7 days", 30: "30 days", 90: "90 days", 365: "a year"}
+# Each with its words, and the key that leads to it.
+SPANS = {1: ("today", "d"), 7: ("7 days", "w"), 30: ("30 days", "m"), 90: ("90 days", "q"), 365: ("a year", None)}
 KEYS = ("model", "agent", "run")
 ROWS = 20
 # Of a long span, this many days are listed; the chart has all of them.

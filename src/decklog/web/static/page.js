@@ -9,11 +9,11 @@ const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).cr
     return url
   },
 })
-const parsed = text => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
 // A page of ours; nothing where there is none, or where one has to log in first.
 const fetched = async (url, wrap = text => text) => {
   const answer = await fetch(url)
-  return answer.ok && !answer.redirected ? parsed(wrap(await answer.text())) : null
+  const text = answer.ok && !answer.redirected && wrap(await answer.text())
+  return text && new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
 }
 const whole = document.documentElement
 const toEnd = () => scrollTo(0, whole.scrollHeight)
@@ -39,7 +39,7 @@ function tick() {
 
 // Live: a worker tells which runs moved; the page asks for what it lacks
 
-const live = { state: 'connecting', lostSince: 0, lastAt: Date.parse(document.body.dataset.last) - skew || 0, held: false, wanted: false, busy: false, last: 0 }
+const live = { state: 'connecting', lostSince: 0, lastAt: Date.parse(document.body.dataset.last) - skew || 0, last: 0 }
 function say() {
   const place = $('#live')
   const text = $('[data-live=none]') ? 'as of an entry, not live'
@@ -54,13 +54,12 @@ function heard(message) {
   live.lostSince = message.state === 'lost' ? live.lostSince || Date.now() : 0
   live.state = message.state
   if (message.moved) live.lastAt = Date.now()
-  if (message.reset || message.moved) {
-    const run = $('[data-run]')
-    if (!run || message.reset || run.dataset.run in message.moved) refresh()
-    if ($('#tail')) follow()
-  }
+  const run = $('[data-run]')
+  if (message.reset || (message.moved && (!run || run.dataset.run in message.moved))) catchUp()
   say()
 }
+// The new rows first: the whole page takes longer to read, and both at once would keep them waiting.
+const catchUp = () => $('#tail') ? follow().then(() => setTimeout(refresh, 50)) : refresh()
 const options = {
   ignoreActiveValue: true,
   callbacks: {
@@ -100,7 +99,7 @@ function put(fresh) {
   tick()
 }
 
-const tail = { busy: false, wanted: false }
+const tail = {}
 const atEnd = () => innerHeight + scrollY >= whole.scrollHeight - 60
 async function follow() {
   const list = $('#tail')
@@ -192,7 +191,11 @@ const rowsOf = () => $$('[data-row]')
 let place = -1
 const here = () => rowsOf()[place]
 const go = url => { location.href = url }
-const open = selector => $(selector)?.click()
+const open = selector => {
+  const link = $(selector)
+  link?.click()
+  return link
+}
 function move(by) {
   const rows = rowsOf()
   if (!rows.length) return
@@ -237,7 +240,7 @@ const keys = {
   f: toEnd,
   e: () => $$('#main details').forEach(one => one.toggleAttribute('open')),
   y: () => copyText(here()?.id.replace(/^\w+-/, '') || location.href),
-  b: () => open('[aria-label="Told apart by"] [aria-current] + a'),
+  b: () => open('[data-by] [aria-current] + a'),
   Escape: () => $('#peek').open ? peek(true) : history.back(),
   j: () => move(1),
   k: () => move(-1),
@@ -245,7 +248,7 @@ const keys = {
   d: () => choose('denied'),
   '[': () => step(-1),
   ']': () => step(1),
-  '.': () => { live.held = !live.held; say(); if (!live.held) { refresh(); if ($('#tail')) follow() } },
+  '.': () => { live.held = !live.held; say(); if (!live.held) catchUp() },
   c: () => copy('command'),
   '/': () => go('/search'),
   t: () => theme(true),
@@ -257,17 +260,19 @@ function choose(verdict) {
   else if (form) { $('#reason').focus(); form.dataset.wanted = verdict }
 }
 addEventListener('keydown', event => {
-  const typing = event.target.closest('input, textarea, select, dialog')
-  if (event.key === 'Enter' && event.ctrlKey && event.target.form?.classList.contains('answer')) {
-    const wanted = event.target.form.dataset.wanted || new URLSearchParams(location.search).get('verdict')
-    const button = wanted && $(`[name=verdict][value="${CSS.escape(wanted)}"]`, event.target.form)
-    if (button) event.target.form.requestSubmit(button)
+  const { key, target } = event
+  const typing = target.closest('input, textarea, select, dialog')
+  if (key === 'Enter' && event.ctrlKey && target.form?.classList.contains('answer')) {
+    const wanted = target.form.dataset.wanted || new URLSearchParams(location.search).get('verdict')
+    const button = wanted && $(`[name=verdict][value="${CSS.escape(wanted)}"]`, target.form)
+    if (button) target.form.requestSubmit(button)
   }
   if (typing || event.ctrlKey || event.metaKey || event.altKey || stored('keys') === 'off') return
-  if (pressed === 'g' && goTo[event.key]) go(goTo[event.key])
-  else if (/[1-9]/.test(event.key)) open(`.tabs a:nth-child(${event.key})`)
-  else if (pressed !== 'g' && keys[event.key]) { event.preventDefault(); keys[event.key]() }
-  pressed = event.key
+  if (pressed === 'g' && goTo[key]) go(goTo[key])
+  else if (/[1-9]/.test(key)) open(`.tabs a:nth-child(${key})`)
+  else if (open(`[data-span="${CSS.escape(key)}"]`)) return
+  else if (pressed !== 'g' && keys[key]) { event.preventDefault(); keys[key]() }
+  pressed = key
 })
 
 const copyText = text => navigator.clipboard?.writeText(text)

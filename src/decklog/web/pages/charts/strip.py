@@ -9,20 +9,21 @@ from decklog.clock import from_text
 from decklog.dataclass import dataclass
 from decklog.figures import span
 
-STEPS = 150
+STEPS = 120
 WIDTH, HEIGHT = 600, 28
 _LOWEST = 3
-# A pause as long as this is drawn as one, and named.
-_SILENCE = timedelta(minutes=10)
+# A pause as long as this, and so many times as long as is usual between two steps, is drawn as one, and named; so many of them.
+_SILENCE_SECONDS, _UNUSUAL, _MOST_SILENCES = 10 * 60, 8, 12
 _SHAPES = {"failure": "✕", "question": "▲", "checkpoint": "◆", "pivot": "↷"}
 _LISTED = 6
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Bars, and the marks of each kind, are one path of rectangles; the newest marks and the silences say what they are."""
+    """Bars are one path of upright lines, and the marks of each kind one of rectangles; the newest marks say what they are."""
 
     bars: str
+    width: float
     marks: dict[str, str]
     listed: list[dict[str, Any]]
     silences: list[tuple[float, str]]
@@ -31,21 +32,27 @@ class Strip:
 
 def strip_of(pulse: dict[str, Any]) -> Strip:
     """Draw a run's pulse over the numbers of its entries: the same places that the slider has."""
-    steps = [(one["seq"], from_text(one["at"])) for one in pulse["steps"]]
+    steps = [(one["seq"], from_text(one["at"]).timestamp()) for one in pulse["steps"]]
     size = max(1, pulse["last"] - pulse["first"] + 1)
-    pauses = [(later[0], later[1] - earlier[1], later[0] - earlier[0]) for earlier, later in pairwise(steps)]
-    rates = [count / (pause.total_seconds() + 1) for _, pause, count in pauses]
-    heights = [_LOWEST, *_heights(rates)]
+    pauses = [(seq, at - before, seq - earlier) for (earlier, before), (seq, at) in pairwise(steps)]
+    rates = [count / (max(0.0, seconds) + 1) for _, seconds, count in pauses]
     width = WIDTH / max(1, len(steps))
-    bars = "".join(
-        f"M{place * width:.1f} {HEIGHT}v-{height:.1f}h{width * 0.7:.1f}v{height:.1f}z" for place, height in enumerate(heights)
-    )
-    silences = [(_x(seq, pulse, size), span(pause)) for seq, pause, _ in pauses if pause >= _SILENCE]
+    tops = (HEIGHT - height for height in (_LOWEST, *_heights(rates)))
+    # A line each is a third of the bytes of a rectangle each.
+    bars = "".join([f"M{int((place + 0.5) * width)} {HEIGHT}V{top}" for place, top in enumerate(tops)])
+    silences = [(_x(seq, pulse, size), span(timedelta(seconds=seconds))) for seconds, seq in _silences(pauses)]
     marks: dict[str, str] = {}
     for one in pulse["marks"]:
         marks[one["what"]] = marks.get(one["what"], "") + f"M{_x(one['seq'], pulse, size)} 0h2.5v{HEIGHT}h-2.5z"
     listed = [{**one, "shape": _SHAPES[one["what"]]} for one in pulse["marks"][-_LISTED:]]
-    return Strip(bars, marks, listed, silences, pulse["left_out"])
+    return Strip(bars, round(width * 0.7, 1), marks, listed, silences, pulse["left_out"])
+
+
+def _silences(pauses: list[tuple[int, float, int]]) -> list[tuple[float, int]]:
+    """Find the longest pauses. In a long run many entries lie between two steps: that they took their time is no silence."""
+    usual = sorted(seconds for _, seconds, _ in pauses)[len(pauses) // 2] if pauses else 0.0
+    least = max(_SILENCE_SECONDS, _UNUSUAL * usual)
+    return sorted(((seconds, seq) for seq, seconds, _ in pauses if seconds >= least), reverse=True)[:_MOST_SILENCES]
 
 
 def _x(seq: int, pulse: dict[str, Any], size: int) -> float:
@@ -53,9 +60,10 @@ def _x(seq: int, pulse: dict[str, Any], size: int) -> float:
     return round((seq - first) * WIDTH / size, 2)
 
 
-def _heights(rates: list[float]) -> list[float]:
+def _heights(rates: list[float]) -> list[int]:
     """Give the height of each bar, between the slowest and the fastest, as a share of their logarithms."""
     logs = [log(rate) for rate in rates]
     slowest, fastest = min(logs, default=0.0), max(logs, default=0.0)
-    span = fastest - slowest
-    return [_LOWEST + ((one - slowest) / span if span else 0.5) * (HEIGHT - _LOWEST) for one in logs]
+    scale = (HEIGHT - _LOWEST) / (fastest - slowest) if fastest > slowest else 0.0
+    least = _LOWEST if scale else (HEIGHT + _LOWEST) // 2
+    return [least + round((one - slowest) * scale) for one in logs]

@@ -1,0 +1,36 @@
+"""Until when the reads of a thread must be done, where somebody waits who would rather hear that it takes too long."""
+
+import time
+from _thread import _local
+from contextlib import contextmanager
+
+from decklog.errors import TimedOut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_told = _local()
+
+
+@contextmanager
+def within(seconds: float) -> "Iterator[None]":
+    """Give the reads of a block so many seconds altogether."""
+    before, _told.at = getattr(_told, "at", None), time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        _told.at = before
+
+
+def deadline() -> float | None:
+    """Say when a read of this thread is stopped, by the monotonic clock; None is never. One too late never begins."""
+    at: float | None = getattr(_told, "at", None)
+    if at is not None and time.monotonic() >= at:
+        raise overdue()
+    return at
+
+
+def overdue() -> TimedOut:
+    """Say that a read was stopped."""
+    return TimedOut("it took longer than it was given, and was stopped", hint="Ask for less.")
