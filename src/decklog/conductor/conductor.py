@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from decklog.conductor import commands
 from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.lane import Lane
 from decklog.conductor.machines.taking_up import untold
@@ -114,10 +115,12 @@ class Conductor:
                     self._weather.probe(self._everybody)
                     if recovery.has_left and not self._site.tips.is_away():
                         recovery.clean_up()
+                    commands.rest()
                     # Many changes at once are told together.
                     self._stopping.wait(SHORTEST_WAIT)
             finally:
                 self._end()
+        commands.rest(0)
         for one in under_way:
             one.result()
         self._overlaps.look(with_places=False)
