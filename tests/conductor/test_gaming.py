@@ -82,6 +82,8 @@ WAYS: dict[str, tuple[dict[str, str], list[str], str]] = {
         [],
         "held",
     ),
+    "behind a form feed": ({"calc.py": f"{CALC}\nimport sys\n\x0csys.argv\n"}, [], "held"),
+    "as a header of a patch": ({"calc.py": f"{CALC}\nimport sys\n++ len(sys.argv)\n"}, [], "held"),
     "edit the settings": ({"decklog.toml": "[run]\n"}, [], "held"),
     "edit CI": ({".github/workflows/ci.yml": "on: push\n"}, [], "held"),
     "agent settings": ({".claude/settings.json": "{}\n"}, [], "held"),

@@ -12,6 +12,7 @@ import pytest
 
 from decklog import Conflict, Decklog
 from decklog.conductor import forking, kill_points, starting
+from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.results.cleaning import Cleaner
 from decklog.conductor.site import Site
@@ -105,6 +106,20 @@ def test_a_second_machine_joins_a_run_and_both_land_pieces_on_one_target(world: 
         assert log.effects.open(world.run_id) == []
         hosts = {effect.facts["host"] for effect in log.effects.find(world.run_id, tool="conductor.place", limit=200)}
         assert len(hosts) == 2
+
+
+def test_what_another_machine_has_made_is_looked_at_for_what_does_not_merge(world: World) -> None:
+    held = ["write", "setup.cfg", ""]
+    world.plan(*(piece(word, ["replace", "notes.txt", "two", word], held) for word in ("zwei", "deux")))
+    world.work(world.a)
+    assert world.a.wait() == 0
+    with Decklog.open(world.target) as log:
+        site = starting.resume(log, world.run_id, cwd=world.b.clone, state=world.b.state)
+        tips = [str(task.inputs["tip"]) for task in log.tasks.find(world.run_id, role="check")]
+        assert [site.repository.has(tip) for tip in tips] == [False, False]
+        OverlapProbe(site).look()
+        assert [site.repository.has(tip) for tip in tips] == [True, True]
+        assert len(log.journal.find(world.run_id, subtype="conductor.overlap")) == 1, "the first machine has told it"
 
 
 # Where a machine loses its power, in the order in which a piece comes to it.

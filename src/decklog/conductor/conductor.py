@@ -1,11 +1,13 @@
 """The conductor: lanes that claim the stages of a run one after the other, until there is nothing left that it can do."""
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from decklog.conductor import commands
 from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.lane import Lane
 from decklog.conductor.machines.taking_up import untold
@@ -27,20 +29,24 @@ SHORTEST_WAIT = 0.05
 # So soon after its time a gate is tried, and whatever nobody told of is looked for, at the latest.
 LONGEST_WAIT = 4.0
 TROUBLE_SECONDS = 30.0
+_EVERY_LANE = 10_000
 CHECKS_AT_ONCE = 2
 
 
 class _Bell:
-    """Wakes the lanes that found nothing to claim; whoever begins to wait after it has rung is not left asleep."""
+    """Wakes the lanes of one role that found nothing to claim; whoever begins to wait after it has rung is not left asleep.
+
+    One at a time: who then finds something rings for the next, so that one task does not have every lane look for it.
+    """
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self.rung = 0
 
-    def ring(self) -> None:
+    def ring(self, lanes: int = 1) -> None:
         with self._condition:
             self.rung += 1
-            self._condition.notify_all()
+            self._condition.notify(lanes)
 
     def wait(self, heard: int, seconds: float) -> None:
         """Wait until it has rung more often than was heard, or so long."""
@@ -62,9 +68,11 @@ class Conductor:
         self._ending = threading.Event()
         self._wanted_stop = False
         self._changed = threading.Event()
-        self._bell = _Bell()
+        self._bells = {role: _Bell() for role in (WORK, CHECK, LAND, PLAN)}
         self._room = threading.Semaphore(site.configuration.agents_at_once)
         self._has_money = True
+        # When all tasks were last looked at: there may be thousands, and many changes in a second.
+        self._looked_at = -WAIT_SECONDS
         self._lease_seconds = site.configuration.lease_seconds
         self._weather = Weather(site)
         self._overlaps = OverlapProbe(site)
@@ -88,7 +96,8 @@ class Conductor:
     def _end(self) -> None:
         self._stopping.set()
         self._changed.set()
-        self._bell.ring()
+        for bell in self._bells.values():
+            bell.ring(_EVERY_LANE)
 
     def stop_now(self) -> None:
         """Claim nothing more, and end what runs."""
@@ -114,10 +123,12 @@ class Conductor:
                     self._weather.probe(self._everybody)
                     if recovery.has_left and not self._site.tips.is_away():
                         recovery.clean_up()
+                    commands.rest()
                     # Many changes at once are told together.
                     self._stopping.wait(SHORTEST_WAIT)
             finally:
                 self._end()
+        commands.rest(0)
         for one in under_way:
             one.result()
         self._overlaps.look(with_places=False)
@@ -133,7 +144,7 @@ class Conductor:
 
     def _claim_on(self, role: str, handle: Callable[["Claim"], None]) -> None:
         while not self._stopping.is_set():
-            heard = self._bell.rung
+            heard = self._bells[role].rung
             if self._is_remote_away() or (role in (PLAN, WORK) and self._is_bad_weather(role)):
                 continue
             if role == WORK and not self._room.acquire(timeout=WAIT_SECONDS):
@@ -142,6 +153,8 @@ class Conductor:
             try:
                 claim = self._claim(role)
                 if claim is not None:
+                    # There may be more.
+                    self._bells[role].ring()
                     self._held(claim, handle)
             except Unavailable as problem:
                 self.trouble = problem.message
@@ -150,7 +163,7 @@ class Conductor:
                 if role == WORK:
                     self._room.release()
             if claim is None:
-                self._bell.wait(heard, LONGEST_WAIT)
+                self._bells[role].wait(heard, LONGEST_WAIT)
 
     @property
     def _everybody(self) -> "list[Description]":
@@ -225,7 +238,7 @@ class Conductor:
             # What was reserved for it and not spent is free again.
             self._has_money = True
             self._changed.set()
-            self._bell.ring()
+            self._ring()
 
     def _give_back(self, claim: "Claim", problem: DecklogError | OSError) -> None:
         self.trouble = str(problem)
@@ -291,6 +304,10 @@ class Conductor:
 
     def _is_over(self) -> bool:
         """Say whether nothing is left that this run could do by itself: only done, blocked, or waiting for a person."""
+        is_lately = time.monotonic() < self._looked_at + WAIT_SECONDS
+        if is_lately and self._log.tasks.find(self._site.run_id, state="running", limit=1):  # type: ignore[arg-type]
+            return False
+        self._looked_at = time.monotonic()
         self._site.stages.resume_answered()
         if self._log.runs.get(self._site.run_id).status.value != "active":
             return True
@@ -298,8 +315,13 @@ class Conductor:
         now = self._log.clock.now()
         if any(task.state == "pending" and (task.not_before is None or task.not_before <= now) for task in going_on):
             # It may be another conductor's doing, or its time has come: this one's own lanes were woken already.
-            self._bell.ring()
+            self._ring()
         return not going_on
+
+    def _ring(self) -> None:
+        """Have a lane of each role look whether there is something to do."""
+        for bell in self._bells.values():
+            bell.ring()
 
     def _can_go_on(self, task: "Task") -> bool:
         if task.state != "pending" or task.open_dependencies > 0:

@@ -89,7 +89,9 @@ class Lane:
         return True
 
     def _has_landed(self, claim: "Claim", commit: str) -> None:
-        self._say_landed(claim, commit, [one.path for one in changes(self._repository, f"{commit}^", commit)])
+        self._say_landed(
+            claim, commit, [one.path for one in changes(self._repository, self._repository.parents(commit)[0], commit)]
+        )
 
     def _say_landed(self, claim: "Claim", commit: str, files: Sequence[str] = ()) -> None:
         """Say that a piece is in the target, and of what others began to land of it that it came to nothing."""

@@ -75,11 +75,11 @@ class Site:
         """Where checks run: a folder for each conductor, so that the next one knows which are nobody's."""
         return self.folder / "checks"
 
-    @property
+    @cached_property
     def stages(self) -> Stages:
         return Stages(self.log, self.run_id, self.configuration)
 
-    @property
+    @cached_property
     def acts(self) -> Acts:
         return Acts(self.log, self.run_id)
 

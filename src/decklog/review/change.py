@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -14,7 +13,6 @@ from decklog.conductor.git.repository import Repository
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
 
-_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 # Against which a branch is published, if nobody says.
 _USUAL_BASES = ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "main", "master")
@@ -89,28 +87,7 @@ class Change:
 
 
 def _added(diff: str) -> list[AddedLine]:
-    found: list[AddedLine] = []
-    path, number, is_head = "", 0, True
-    # Not by splitlines: a form feed or another sign of the kind is within a line to git.
-    for line in diff.split("\n"):
-        if line.startswith("diff --git "):
-            is_head = True
-        elif is_head and line.startswith("+++ "):
-            path = _named(line[4:])
-        elif (hunk := _HUNK.match(line)) is not None:
-            is_head, number = False, int(hunk[1])
-        elif not is_head and line.startswith("+"):
-            found.append(AddedLine(path, number, line[1:].rstrip("\r")))
-            number += 1
-    return found
-
-
-def _named(text: str) -> str:
-    """Read the name of a file as a head of a diff has it: quoted, where it has odd signs."""
-    name = text.rstrip("\t\r")
-    if name.startswith('"') and name.endswith('"'):
-        name = name[1:-1].encode(errors="replace").decode("unicode_escape").encode("latin-1", "replace").decode(errors="replace")
-    return name.removeprefix("b/")
+    return [AddedLine(line.path, line.number, line.text.rstrip("\r")) for line in changes.lines_of(diff) if line.sign == "+"]
 
 
 # Which change is meant

@@ -12,7 +12,7 @@ from decklog.conductor.git.places import place_of
 from decklog.conductor.overlaps import SUBTYPE, Overlap
 from decklog.conductor.stages import CHECK, LAND, WORK, all_tasks, piece_tag
 from decklog.dataclass import dataclass
-from decklog.errors import DecklogError
+from decklog.errors import Conflict, DecklogError, Unavailable
 from decklog.values import to_json
 
 if TYPE_CHECKING:
@@ -61,17 +61,19 @@ class OverlapProbe:
 
     def look(self, *, with_places: bool = True) -> None:
         """Merge every two open changes that have a path in common, without touching a file; tell what does not merge."""
-        live = sorted(self._live(with_places=with_places), key=lambda one: one.piece)
+        found = list(self._open(with_places=with_places))
+        self._bring(found)
+        live = sorted((one for one in found if self._is_here(one)), key=lambda one: one.piece)
         pairs = [(one, other) for one, other in combinations(live, 2) if self._may_meet(one, other)]
         self._is_due = self._is_due or len(pairs) > MOST_MERGES
-        found = []
+        overlaps = []
         for one, other in pairs[:MOST_MERGES]:
             self._merged.add((one.tip, other.tip))
             conflicts = self._repository.merge(one.tip, other.tip).conflicts
             if conflicts:
-                found.append((Overlap((one.piece, other.piece), conflicts[:_SHOWN]), one, other))
-        if found:
-            self._tell(found)
+                overlaps.append((Overlap((one.piece, other.piece), conflicts[:_SHOWN]), one, other))
+        if overlaps:
+            self._tell(overlaps)
 
     def _may_meet(self, one: _Live, other: _Live) -> bool:
         """Say whether two changes have a path in common, and were not merged before."""
@@ -79,13 +81,23 @@ class OverlapProbe:
 
     # What is open
 
-    def _live(self, *, with_places: bool) -> Iterator[_Live]:
+    def _open(self, *, with_places: bool) -> Iterator[_Live]:
         for task in all_tasks(self._site.log, self._site.run_id):
             if task.state.value not in _OPEN or task.role not in (WORK, CHECK, LAND):
                 continue
             found = self._in_place(task) if task.role == WORK and task.state == "running" and with_places else _left(task)
-            if found is not None and found.tip != found.base and self._is_here(found):
+            if found is not None and found.tip != found.base:
                 yield found
+
+    def _bring(self, found: Sequence[_Live]) -> None:
+        """Get what other hosts have made, if that can be had now."""
+        tips = self._site.tips
+        if not tips.is_shared or tips.is_away():
+            return
+        try:
+            tips.bring(commit for one in found if (one.base, one.tip) not in self._paths for commit in (one.base, one.tip))
+        except (Conflict, Unavailable):
+            return  # there is another time
 
     def _in_place(self, task: "Task") -> _Live | None:
         """Give what an agent that still works has changed so far."""

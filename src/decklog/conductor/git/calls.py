@@ -19,7 +19,8 @@ _SETTINGS = {
     "core.fsmonitor": "false",
     "core.attributesFile": "/dev/null",
     "core.excludesFile": "/dev/null",
-    "core.fsync": "all",
+    # An index is made anew after a crash; what it leads to is on disk.
+    "core.fsync": "all,-index",
     "core.quotePath": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -41,6 +42,7 @@ _FIXED = {
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_CONFIG_NOSYSTEM": "1",
 }
+_PASSED = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
 _WORDS = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
 
 
@@ -76,7 +78,7 @@ def call(
     `settings` stand beside those that are fixed, each as NAME=VALUE.
     """
     kill_points.reached(f"git:{words[0]}:before")
-    own = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")}
+    own = {name: os.environ[name] for name in _PASSED if name in os.environ}
     try:
         done = subprocess.run(
             ["git", *_WORDS, *(word for one in settings for word in ("-c", one)), *words],

@@ -1,7 +1,8 @@
 """What differs between two commits, and what no change may have."""
 
 import posixpath
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 from decklog.conductor.git.repository import Repository
 from decklog.dataclass import dataclass
@@ -9,6 +10,7 @@ from decklog.tools.files.gitignore import Patterns
 
 LINK, SUBMODULE = "120000", "160000"
 LARGEST_FILE = 10 * 1024 * 1024
+_HUNK = re.compile(r"@@ -\S+ \+(\d+)")
 _MARKERS = ("<<<<<<< ", ">>>>>>> ")
 
 
@@ -33,7 +35,7 @@ class Fault:
 
 def changes(repository: Repository, base: str, tip: str) -> list[Change]:
     """List the paths that differ between two commits."""
-    raw = repository.compare(base, tip, "-z", "--raw")
+    raw = repository.difference(base, tip).raw
     parts = [part.decode(errors="surrogateescape") for part in raw.split(b"\0")]
     found = []
     for head, path in zip(parts[::2], parts[1::2], strict=False):
@@ -42,21 +44,61 @@ def changes(repository: Repository, base: str, tip: str) -> list[Change]:
     return found
 
 
+@dataclass(frozen=True)
+class Line:
+    """One line that differs: new (`sign` is +) with its number in the new file, or gone (-)."""
+
+    path: str
+    sign: str
+    number: int
+    text: str
+
+
 def added_lines(repository: Repository, base: str, tip: str) -> list[tuple[str, str]]:
     """List the lines that a change adds, each with its path."""
-    raw = repository.compare(base, tip, "-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color")
-    found, path = [], ""
-    for line in raw.decode(errors="replace").splitlines():
-        if line.startswith("+++ "):
-            path = line[6:]
-        elif line.startswith("+"):
-            found.append((path, line[1:]))
-    return found
+    return [(line.path, line.text) for line in _changed_lines(repository, base, tip) if line.sign == "+"]
+
+
+def _changed_lines(repository: Repository, base: str, tip: str) -> Iterator[Line]:
+    return lines_of(repository.difference(base, tip).patch.decode(errors="replace"))
+
+
+def lines_of(patch: str) -> Iterator[Line]:
+    """Give the lines of a patch that git has written, with or without what stands around them."""
+    path, number, is_head = "", 0, True
+    # Not by splitlines: a form feed or another sign of the kind is within a line to git.
+    for line in patch.split("\n"):
+        if line.startswith("diff --git "):
+            is_head = True
+        elif is_head and line.startswith("+++ "):
+            path = _named(line[4:])
+        elif (hunk := _HUNK.match(line)) is not None:
+            is_head, number = False, int(hunk[1])
+        elif not is_head and line[:1] in ("+", "-", " "):
+            yield Line(path, line[0], number, line[1:])
+            number += line[0] != "-"
+
+
+def _named(text: str) -> str:
+    """Read the name of a file as a head of a diff has it: quoted, where it has odd signs."""
+    name = text.rstrip("\t\r")
+    if name.startswith('"') and name.endswith('"'):
+        name = name[1:-1].encode(errors="replace").decode("unicode_escape").encode("latin-1", "replace").decode(errors="replace")
+    return name.removeprefix("b/")
 
 
 def is_only_space(repository: Repository, base: str, tip: str) -> bool:
     """Say whether two commits differ in nothing but empty lines and white space at the ends of lines."""
-    return not repository.compare(base, tip, "--numstat", "--ignore-space-at-eol", "--ignore-blank-lines").strip()
+    if any(one.status != "M" for one in changes(repository, base, tip)):
+        return False
+    gone: set[tuple[str, str]] = set()
+    new: set[tuple[str, str]] = set()
+    for line in _changed_lines(repository, base, tip):
+        (new if line.sign == "+" else gone).add((line.path, line.text.rstrip()))
+    # A line that was nowhere before, or is nowhere now, needs no closer look.
+    if any(text for _, text in gone ^ new):
+        return False
+    return repository.difference(base, tip).is_empty_but_for("--ignore-space-at-eol", "--ignore-blank-lines")
 
 
 def faults(repository: Repository, base: str, start: str, tip: str, allowed: Sequence[str]) -> list[Fault]:
@@ -98,8 +140,7 @@ def _links_out(repository: Repository, changed: Sequence[Change]) -> tuple[str, 
 
 def _too_large(repository: Repository, changed: Sequence[Change]) -> tuple[str, ...]:
     files = [one for one in changed if one.status != "D" and one.mode not in (LINK, SUBMODULE)]
-    asked = "".join(f"{one.blob}\n" for one in files).encode()
-    sizes = repository.on_objects("cat-file", "--batch-check=%(objectsize)", given=asked).text.split() if files else []
+    sizes = repository.sizes([one.blob for one in files])
     return tuple(one.path for one, size in zip(files, sizes, strict=True) if int(size) > LARGEST_FILE)
 
 

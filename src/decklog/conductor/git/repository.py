@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from decklog.conductor.git import skeleton
+from decklog.conductor.git import loose, skeleton
 from decklog.conductor.git.calls import Answer, call, version
+from decklog.conductor.git.loose import Commit
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
 
 HOME = "refs/decklog"
-# So many comparisons of two trees are remembered, and none that is larger.
+# So many comparisons of two trees are remembered, and of none the lines if they are larger.
 _MOST_KEPT = 100
 _LARGEST_KEPT = 256 * 1024
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -35,6 +36,39 @@ class Merged:
 
     tree: str
     conflicts: tuple[str, ...] = ()
+
+
+class Difference:
+    """What differs between two trees: `raw` names the paths, and `patch` has the lines; asked for once, unless it is large."""
+
+    def __init__(self, repository: "Repository", base: str, tip: str) -> None:
+        self._repository = repository
+        self._trees = (base, tip)
+        self._patch: bytes | None = None
+
+    @cached_property
+    def raw(self) -> bytes:
+        raw, patch = self._asked()
+        if len(patch) <= _LARGEST_KEPT:
+            self._patch = patch
+        return raw
+
+    @property
+    def patch(self) -> bytes:
+        if self.raw and self._patch is None:
+            return self._asked()[1]
+        return self._patch or b""
+
+    def is_empty_but_for(self, *words: str) -> bool:
+        """Say whether nothing differs when these words of git's say what does not count."""
+        return not self._repository.on_objects("diff-tree", "-r", "--no-renames", "--numstat", *words, *self._trees).out.strip()
+
+    def _asked(self) -> tuple[bytes, bytes]:
+        words = ("-z", "--raw", "-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color")
+        found = self._repository.on_objects("diff-tree", "-r", "--no-renames", *words, *self._trees).out
+        # After the last path comes an empty one, and then the lines.
+        raw, _, patch = found.partition(b"\0\0")
+        return raw, patch
 
 
 def ref_part(text: str) -> str:
@@ -57,8 +91,8 @@ class Repository:
         self.objects = common / "objects"
         self.state = state / "places" / hashlib.sha256(os.fsencode(common)).hexdigest()[:16]
         self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._trees: dict[str, str] = {}
-        self._compared: dict[tuple[str, ...], bytes] = {}
+        self._commits: dict[str, Commit] = {}
+        self._compared: dict[tuple[str, str], Difference] = {}
         self._comparing = threading.Lock()
 
     @classmethod
@@ -140,8 +174,18 @@ class Repository:
 
     def ref(self, name: str) -> str | None:
         """Give the commit that one of our refs holds; none is null."""
+        if (held := self._loose_ref(name)) is not None:
+            return held
         found = self.on_refs("rev-parse", "--verify", "--quiet", name, accepted=(0, 1, 128))
         return found.text if found.code == 0 else None
+
+    def _loose_ref(self, name: str) -> str | None:
+        """Read a ref that is a file of its own, which git puts there whole; a packed one is git's to look up."""
+        try:
+            held = (self.common / name).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return None
+        return held if name.startswith("refs/") and loose.is_name(held) else None
 
     def refs(self, beneath: str) -> dict[str, str]:
         """Give all refs beneath a name with what they hold."""
@@ -181,34 +225,56 @@ class Repository:
         return int(self.on_objects("log", "-1", "--format=%ct", commit).text)
 
     def tree(self, commit: str) -> str:
-        """Give the tree of a commit, named by its id: what one has does not change."""
-        if commit not in self._trees:
-            self._trees[commit] = self.on_objects("rev-parse", f"{commit}^{{tree}}").text
-        return self._trees[commit]
+        """Give the tree of a commit, named by its id."""
+        return self._commit(commit).tree
 
-    def compare(self, base: str, tip: str, *words: str) -> bytes:
-        """Say what differs between the files of two commits, in the form that these words of git's ask for.
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """Give what a commit, named by its id, comes after."""
+        return self._commit(commit).parents
+
+    def _commit(self, commit: str) -> Commit:
+        """Read a commit once: what one has does not change."""
+        if commit not in self._commits:
+            found = loose.commit(self.objects, commit)
+            self._commits[commit] = found or loose.parsed(self.on_objects("cat-file", "commit", commit).out)
+        return self._commits[commit]
+
+    def difference(self, base: str, tip: str) -> "Difference":
+        """Say what differs between the files of two commits.
 
         A change is looked at when it is left, when it is checked and when it lands: what is known of two trees stays true.
         """
         trees = (self.tree(base), self.tree(tip))
-        if (known := self._compared.get((*words, *trees))) is not None:
+        if (known := self._compared.get(trees)) is not None:
             return known
-        found = self.on_objects("diff-tree", "-r", "--no-renames", *words, *trees).out
-        if len(found) <= _LARGEST_KEPT:
-            with self._comparing:
-                self._compared[(*words, *trees)] = found
-                if len(self._compared) > _MOST_KEPT:
-                    del self._compared[next(iter(self._compared))]
+        found = Difference(self, *trees)
+        with self._comparing:
+            self._compared[trees] = found
+            if len(self._compared) > _MOST_KEPT:
+                del self._compared[next(iter(self._compared))]
         return found
 
     def has(self, commit: str) -> bool:
         """Say whether a commit is here."""
+        if loose.commit(self.objects, commit) is not None:
+            return True
         return self.on_objects("cat-file", "-e", f"{commit}^{{commit}}", accepted=(0, 1, 128)).code == 0
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
         """Say whether one commit is in the history of another."""
+        if ancestor == commit or ancestor in self.parents(commit):
+            return True
         return self.on_objects("merge-base", "--is-ancestor", ancestor, commit, accepted=(0, 1)).code == 0
+
+    def sizes(self, objects: Sequence[str]) -> list[int]:
+        """Give the size of each of these objects."""
+        found = {name: loose.size(self.objects, name) for name in objects}
+        asked = [name for name, size in found.items() if size is None]
+        if asked:
+            given = "".join(f"{name}\n" for name in asked).encode()
+            told = self.on_objects("cat-file", "--batch-check=%(objectsize)", given=given).text.split()
+            found |= {name: int(size) for name, size in zip(asked, told, strict=True)}
+        return [found[name] or 0 for name in objects]
 
     def newest(self, commits: Sequence[str]) -> str:
         """Give the one of several commits of one line that has all others in its history."""
@@ -222,6 +288,8 @@ class Repository:
 
     def merge(self, ours: str, theirs: str) -> Merged:
         """Merge two commits without touching a file."""
+        if ours in self.parents(theirs):
+            return Merged(self.tree(theirs))
         words = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
         answer = self.on_objects(*words, accepted=(0, 1))
         tree, *conflicts = (part.decode(errors="surrogateescape") for part in answer.out.split(b"\0") if part)
@@ -236,7 +304,7 @@ class Repository:
             for part, value in (("NAME", person.name), ("EMAIL", person.email), ("DATE", f"@{at} +0000"))
         }
         made = self.on_objects("commit-tree", tree, *words, given=message.encode(), variables=who).text
-        self._trees[made] = tree
+        self._commits[made] = Commit(tree, tuple(parents))
         return made
 
     def populate(self, commit: str, folder: Path, index: Path) -> None:

@@ -1,7 +1,6 @@
 """An entry that a row is to become. Drafts of a batch are written together, which costs a tenth of writing each for itself."""
 
-from dataclasses import dataclass
-
+from decklog.dataclass import dataclass
 from decklog.importers.engine.report import Fate
 
 TYPE_CHECKING = False

@@ -5,8 +5,10 @@ import json
 import os
 import select
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,12 +20,13 @@ from decklog.dataclass import dataclass
 from decklog.errors import Denied, Invalid, NotFound, Unavailable
 from decklog.tools.sandbox.landlock import Ground
 from decklog.tools.shell import process_tree
+from decklog.tools.shell.fork_server import HEAD, LONGEST_MARK, ROOM
 from decklog.tools.shell.output import Output, read_output
 from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.spool import DEFAULT_CAP
 from decklog.tools.shell.supervisor import ADOPTED
 
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.tools.shell.supervisor import main; main()"
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.tools.shell.{} import main; main()"
 _SOURCE = str(Path(__file__).resolve().parents[3])
 _START_SECONDS = 30.0
 _END_SECONDS = 10.0
@@ -52,10 +55,17 @@ class Order:
     grace_seconds: float = 0.0
     input: Path | None = None
 
+    @property
+    def is_tied(self) -> bool:
+        """Whether it ends with its starter at once. What may be adopted is not bound by a line that only its starter holds."""
+        return self.bound and not self.grace_seconds
+
     def as_line(self, status_fd: int) -> bytes:
         """Write the order as the supervisor reads it."""
         spec = {
+            "mark": self.mark,
             "argv": self.argv,
+            "env": {**self.env, process_tree.MARK: self.mark},
             "folder": str(self.folder),
             "cwd_fd": self.cwd_fd,
             "status_fd": status_fd,
@@ -150,50 +160,147 @@ class _Status:
             self._control = None
 
 
-def launch(order: Order) -> Supervised:
-    """Start a command under a supervisor of its own; raise when it can't be started."""
+def launch(order: Order, server: "ForkServer | None" = None) -> Supervised:
+    """Start a command under a supervisor of its own, forked by a server if there is one; raise when it can't be started."""
     read, write = os.pipe()
-    trouble = order.folder / "supervisor.err"
     try:
-        with open(trouble, "wb") as errors:
-            starter = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, _SOURCE],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                env={**order.env, process_tree.MARK: order.mark},
-                cwd="/",
-                pass_fds=(order.cwd_fd, write),
-                start_new_session=True,
-            )
-        line = order.as_line(write)
+        if server is not None and len(order.mark.encode()) <= LONGEST_MARK:
+            control = server.start(order, write)
+        else:
+            control = _start_afresh(order, write)
+    except BaseException:
+        os.close(read)
+        raise
     finally:
         os.close(write)
-    assert starter.stdin is not None
+    return _begun(order, _Status(read, control))
+
+
+def _interpreter(module: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT.format(module), _SOURCE]
+
+
+def _start_afresh(order: Order, status: int) -> Any:
+    """Start a supervisor in an interpreter of its own; give the line that ties it to this process, if there is one."""
+    with open(order.folder / "supervisor.err", "wb") as errors:
+        starter = subprocess.Popen(
+            _interpreter("supervisor"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            env={**order.env, process_tree.MARK: order.mark},
+            cwd="/",
+            pass_fds=(order.cwd_fd, status),
+            start_new_session=True,
+        )
     control = starter.stdin
-    status = _Status(read, control)
+    assert control is not None
     with suppress(BrokenPipeError):
-        control.write(line)
+        control.write(order.as_line(status))
         control.flush()
     starter.wait()
-    if not order.bound or order.grace_seconds:
-        # What may be adopted is not bound by a line that only its first starter holds.
-        status = _Status(read, None)
-        control.close()
-    return _begun(order, status, trouble)
+    if order.is_tied:
+        return control
+    control.close()
+    return None
 
 
-def _begun(order: Order, status: _Status, trouble: Path) -> Supervised:
+class ForkServer:
+    """A process beside this one that forks supervisors; it is there from the first order until it is closed, or this one ends."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._channel: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._used_at = 0.0
+        os.register_at_fork(after_in_child=self._forget)
+
+    def start(self, order: Order, status: int) -> Any:
+        """Have a supervisor forked; give the line that ties it to this process, if there is one."""
+        line = order.as_line(-1)
+        tied = os.pipe() if order.is_tied else None
+        handles = [status, order.cwd_fd, *(tied[:1] if tied else ())]
+        try:
+            with self._lock:
+                self._used_at = time.monotonic()
+                try:
+                    self._send(line, handles)
+                except OSError:
+                    # It was killed. Half an order is none, so nothing has come of this one.
+                    self._close()
+                    self._send(line, handles)
+        except BaseException:
+            if tied:
+                os.close(tied[1])
+            raise
+        finally:
+            if tied:
+                os.close(tied[0])
+        return os.fdopen(tied[1], "wb") if tied else None
+
+    def rest(self, seconds: float) -> None:
+        """Close it unless it was used within so many seconds: where nothing is started nothing need wait for it."""
+        with self._lock:
+            if self._channel is not None and time.monotonic() - self._used_at >= seconds:
+                self._close()
+
+    def close(self) -> None:
+        """End the server; what it has forked goes on."""
+        with self._lock:
+            self._close()
+
+    def _send(self, line: bytes, handles: list[int]) -> None:
+        if self._channel is None:
+            self._open()
+        assert self._channel is not None
+        socket.send_fds(self._channel, [HEAD.pack(len(line))], handles)
+        self._channel.sendall(line)
+
+    def _open(self) -> None:
+        here, there = socket.socketpair()
+        with there:
+            self._process = subprocess.Popen(
+                _interpreter("fork_server"),
+                stdin=there.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={process_tree.MARK: ROOM},
+                cwd="/",
+                start_new_session=True,
+            )
+        self._channel = here
+
+    def _close(self) -> None:
+        if self._channel is not None and self._process is not None:
+            self._channel.close()
+            self._process.wait()
+        self._channel = self._process = None
+
+    def _forget(self) -> None:
+        """In a fork of this process, leave the server to the process that started it."""
+        self._lock = threading.Lock()
+        if self._channel is not None and self._process is not None:
+            self._channel.close()
+            # It is no child of this process, which would otherwise look for it.
+            self._process.returncode = 0
+        self._channel = self._process = None
+
+
+def _begun(order: Order, status: _Status) -> Supervised:
     message = status.next("started", seconds=_START_SECONDS)
     if message is None:
         status.close()
-        said = trouble.read_text(errors="replace").strip().rpartition("\n")[2]
+        said = _said(order.folder / "supervisor.err")
         raise Unavailable(f"The supervisor of a process did not start: {said or 'it said nothing'}", hint="Check sys.executable.")
     if "refused" in message:
         status.close()
         raise _worded(message["refused"], order.argv[0])
     started = message["started"]
     return Supervised(order.mark, order.folder, started["pid"], Identity.from_text(started["supervisor"]), status)
+
+
+def _said(trouble: Path) -> str:
+    return trouble.read_text(errors="replace").strip().rpartition("\n")[2] if trouble.exists() else ""
 
 
 def _worded(problem: dict[str, Any], program: str) -> Exception:

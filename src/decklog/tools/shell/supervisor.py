@@ -43,6 +43,11 @@ def main() -> None:
     if os.fork():
         # The starter waits for this process alone; the supervisor itself belongs to nobody.
         os._exit(0)
+    supervise(spec)
+
+
+def supervise(spec: "dict[str, Any]") -> None:
+    """Keep a command from its start to its end."""
     os.setsid()
     Supervisor(spec).run()
 
@@ -68,6 +73,7 @@ class Supervisor:
         self.sent: list[str] = []
         self.stages: list[tuple[int, float]] = []
         self.stage_ends = 0.0
+        self.is_alone = False
         self.leftovers = 0
         self.left_since: float | None = None
         self.output_error: str | None = None
@@ -151,7 +157,7 @@ class Supervisor:
                     mounts.cover(ground.covered)
                 landlock.restrict(ground)
             argv = self.spec["argv"]
-            os.execvp(argv[0], argv)
+            os.execvpe(argv[0], argv, self.spec["env"])
         except OSError as error:
             os.write(trouble, json.dumps({"errno": error.errno, "strerror": error.strerror}).encode())
         finally:
@@ -178,8 +184,8 @@ class Supervisor:
 
     def _is_over(self) -> bool:
         """Say whether nothing of the process tree is left."""
-        if self.code is None:
-            return False
+        if self.code is None or self.is_alone:
+            return self.is_alone
         left = process_tree.descendants(os.getpid())
         if left and not self.stages and not self.spec["detached"]:
             self._mind_leftovers(len(left))
@@ -286,6 +292,8 @@ class Supervisor:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
+                # Whatever loses its parents becomes a child of this process: without one, nothing is left.
+                self.is_alone = True
                 return
             if pid == 0:
                 return

@@ -1,0 +1,103 @@
+"""A process that has the supervisor's code in memory and forks a supervisor for each order.
+
+A fresh interpreter for each costs most of what starting a command costs. Like the supervisors, it runs apart from the program
+that it serves, with the standard library alone; it ends as soon as nobody can give orders any more.
+"""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+
+from decklog.tools.shell import process_tree
+from decklog.tools.shell.supervisor import supervise
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HEAD = struct.Struct(">I")
+# A place for the mark in the environment that this process is started with: the kernel shows every fork's own copy of it.
+LONGEST_MARK = 1024
+ROOM = "-" * LONGEST_MARK
+_MOST_HANDLES = 3
+
+
+def main() -> None:
+    """Take orders from standard input, which is a socket, until its other end is closed."""
+    signal.signal(signal.SIGCHLD, _reap)
+    with socket.socket(fileno=os.dup(0)) as channel:
+        # No handle that comes with an order may get this number: it is a supervisor's standard input.
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        while (order := _order(channel)) is not None:
+            spec, handles = order
+            if os.fork() == 0:
+                channel.close()
+                _become_supervisor(spec, handles)
+            for handle in handles:
+                os.close(handle)
+
+
+def _order(channel: socket.socket) -> "tuple[dict[str, Any], list[int]] | None":
+    """Read the next order with the handles that come with it; None when there is none, or only half of one."""
+    head, handles, _, _ = socket.recv_fds(channel, HEAD.size, _MOST_HANDLES, socket.MSG_CMSG_CLOEXEC)
+    content = head if len(head) < HEAD.size else _exactly(channel, *HEAD.unpack(head))
+    return (json.loads(content), handles) if content.endswith(b"\n") else None
+
+
+def _exactly(channel: socket.socket, size: int) -> bytes:
+    content = b""
+    while len(content) < size and (piece := channel.recv(size - len(content))):
+        content += piece
+    return content
+
+
+def _become_supervisor(spec: "dict[str, Any]", handles: list[int]) -> None:
+    """Turn this fork into the supervisor of one command."""
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        trouble = os.open(f"{spec['folder']}/supervisor.err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(trouble, 2)
+        os.close(trouble)
+        spec["status_fd"], spec["cwd_fd"] = handles[:2]
+        if len(handles) > 2:
+            os.dup2(handles[2], 0)
+        _carry(spec["mark"])
+        # From here on it is found by its mark. Whoever gave the order up before has looked for it in vain.
+        if _is_heard(spec["status_fd"]):
+            supervise(spec)
+    finally:
+        if (error := sys.exception()) is not None:
+            # To the folder: this process has nobody else to tell.
+            sys.excepthook(type(error), error, error.__traceback__)
+        os._exit(0)
+
+
+def _carry(mark: str) -> None:
+    """Show a mark in the environment of this process, as if it had been started with it."""
+    library = ctypes.CDLL(None)
+    library.getenv.restype = ctypes.c_void_p
+    ctypes.memmove(library.getenv(process_tree.MARK.encode()), mark.encode().ljust(LONGEST_MARK, b"\0"), LONGEST_MARK)
+
+
+def _is_heard(status: int) -> bool:
+    """Say whether whoever gave the order still listens."""
+    poll = select.poll()
+    poll.register(status, 0)
+    return not poll.poll(0)
+
+
+def _reap(*_: object) -> None:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
+
+
+if __name__ == "__main__":
+    main()
