@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
+
+from decklog.dataclass import dataclass
 
 # Below this a model's guess counts as none.
 SURE_ENOUGH = 70

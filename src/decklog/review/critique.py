@@ -5,11 +5,12 @@ What it is nearly sure of is told at once, what it half suspects is kept for the
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository
+from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, Invalid
 from decklog.models.asking import Voices, voices_of
 from decklog.stores.journal.entry import EntryKind
