@@ -282,7 +282,7 @@ class Decklog:
         """Files feedback and moves it, one lawful step at a time, with a note for each step."""
         from decklog.stores.desk.feedback import FeedbackStore
 
-        return FeedbackStore(self.parts)
+        return FeedbackStore(self.parts, gate=lambda: self.reviews)
 
     @cached_property
     def trust(self) -> "Trust":
@@ -331,7 +331,7 @@ class Decklog:
         """Keeps what the gate said of changes; `decklog review` has it say so."""
         from decklog.stores.flow.reviews import Reviews
 
-        return Reviews(self.parts)
+        return Reviews(self.parts, approvals=lambda: self.approvals)
 
     @cached_property
     def gates(self) -> "Gates":

@@ -62,7 +62,7 @@ def test_help_begins_with_examples(decklog: Program) -> None:
 
 # What comes before an example so that it has something to do, and examples that need what a test has not.
 BEFORE = {"fail": ["next"], "block": ["next"], "restore": ["backup", "copy.db", "--overwrite"]}
-ELSEWHERE = ("top", "demo", "watch")
+ELSEWHERE = ("critical", "top", "demo", "watch")
 
 
 def test_every_example_can_be_typed_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ def test_a_log_that_is_locked_or_only_for_reading_is_said(tmp_path: Path) -> Non
     with Decklog.open(path, read_only=True) as mine:
         me = agent_on(opened=(mine, claims))
         assert me.error("note", text="another")["code"] == "read_only"
-        found = me.data("search", words="thought")
+        found = me.data("show", words="thought")
         assert len(found["entries"]) == 1
         assert found["warnings"][0].startswith("the lease was not renewed: ")
 

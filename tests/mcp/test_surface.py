@@ -44,7 +44,7 @@ def test_every_tool_says_what_it_takes_and_gives_and_what_it_does_to_the_log(too
         assert hints["openWorldHint"] is False
         assert hints.get("readOnlyHint") is True or hints["destructiveHint"] is False
     only_read = {tool["name"] for tool in tools if tool["annotations"].get("readOnlyHint")}
-    assert only_read == {"search", "show"}
+    assert only_read == {"show"}
     assert {tool["name"] for tool in tools if tool["annotations"].get("idempotentHint")} == {"next", "done", "ask", "inbox"}
 
 
@@ -63,7 +63,7 @@ def test_what_only_reads_writes_nothing(log: Decklog, run_id: str, agent: Agents
     log.journal.append(run_id, "needle")
     heads = log.journal.find(limit=1)[0].id
     me = agent()
-    me.data("search", words="needle")
+    me.data("show", words="needle")
     me.data("show")
     me.data("show", id=run_id)
     assert log.journal.find(limit=1)[0].id == heads

@@ -65,7 +65,7 @@ def test_any_call_renews_the_lease_and_says_when_it_is_lost(log: Decklog, run_id
     assert log.tasks.get(task.id).state is TaskState.RUNNING
     clock.advance(seconds=700)
     assert agent("other").data("next")["task"] == task.id
-    assert me.data("search", words="anything")["notes"][0].startswith("lost: ")
+    assert me.data("show", words="anything")["notes"][0].startswith("lost: ")
     assert me.error("done", what="x")["code"] == "lease_lost"
 
 
@@ -142,12 +142,12 @@ def test_entries_are_found_page_by_page_with_cursors_that_say_nothing(log: Deckl
     for number in range(5):
         log.journal.append(run_id, f"needle {number}", agent="x")
     me = agent()
-    first = me.data("search", words="needle", limit=3)
+    first = me.data("show", words="needle", limit=3)
     assert [entry["text"] for entry in first["entries"]] == ["needle 4", "needle 3", "needle 2"]
-    rest = me.data("search", words="needle", limit=3, cursor=first["next"])
+    rest = me.data("show", words="needle", limit=3, cursor=first["next"])
     assert [entry["text"] for entry in rest["entries"]] == ["needle 1", "needle 0"]
     assert "next" not in rest
-    assert "cursor" in me.error("search", words="needle", cursor="[1]")["message"]
+    assert "cursor" in me.error("show", words="needle", cursor="[1]")["message"]
 
 
 def test_whatever_has_an_id_is_shown_and_without_one_the_situation(log: Decklog, run_id: str, agent: Agents) -> None:
@@ -213,9 +213,9 @@ BAD: list[tuple[str, Any, str]] = [
     ("plan", {"tasks": [1]}, "tasks[0] is"),
     ("plan", {"tasks": [{"objective": "no title"}]}, "title"),
     ("plan", {"tasks": [{"title": "x", "nonsense": 1}]}, "nonsense"),
-    ("search", {"words": " "}, "at least one word"),
-    ("search", {"words": "x", "limit": 0}, ""),
-    ("search", {"words": "x", "cursor": "%%%"}, "no cursor"),
+    ("show", {"words": " "}, "at least one word"),
+    ("show", {"words": "x", "limit": 0}, ""),
+    ("show", {"words": "x", "cursor": "%%%"}, "no cursor"),
     ("inbox", {"seen": ["nobody"]}, "nobody"),
     ("recall", {"words": "x", "limit": -1}, ""),
     ("remember", {"lesson": ""}, ""),

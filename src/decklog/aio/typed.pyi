@@ -1415,7 +1415,7 @@ class AsyncFeedbackStore:
         by: str | None = ...,
         note: str | None = ...,
     ) -> Feedback:
-        """Name the pull request that carries the fix."""
+        """Name the pull request that carries the fix; refused while the gate holds the change that answers this feedback."""
     async def verify(
         self, feedback_id: str, *, regression_test_path: str | None = ..., by: str | None = ..., note: str | None = ...
     ) -> Feedback:
@@ -1603,6 +1603,10 @@ class AsyncReviews:
         """List what the passes of a review came to, newest first."""
     async def latest(self, tree: str, patch: str) -> Review | None:
         """Get the newest review of exactly this tree and this patch, in whatever run; none is null."""
+    async def is_overridden(self, review_id: str) -> bool:
+        """Say whether a person let exactly this change pass with exactly this verdict on it, and said why."""
+    async def holding(self, feedback_id: str) -> Review | None:
+        """Get the review that keeps the answer to a piece of feedback from being published; none is null."""
     async def get(self, review_id: str) -> Review:
         """Get a review."""
     async def find(

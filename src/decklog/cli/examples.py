@@ -20,6 +20,8 @@ EXAMPLES: "dict[str, tuple[str, ...]]" = {
     "note": ('decklog note "A comma before ] is a token of its own" --phase approach',),
     "spend": ("decklog spend a-model --in 9000 --out 500 --cost 0.42",),
     "ask": ('decklog ask "May I push the branch?"', 'git diff | decklog ask "May this be merged?" --about - --wait 600'),
+    "standup": ("decklog standup",),
+    "critical": ('decklog critical "Stop: this deletes data" --from ana --task docs',),
     "remember": ('decklog remember "Change the lexer before the parser"',),
     "recall": ("decklog recall lexer parser",),
     "done": ('decklog done "Commas are tokens" --evidence "pytest tests/test_lexer.py"',),

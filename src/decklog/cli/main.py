@@ -54,6 +54,14 @@ COMMANDS = {
         "gate.review",
         "Review a change in seven passes, the free ones first: pass, request-changes, block or unproven (exit 0, 1, 6, 7).",
     ),
+    "critical": (
+        "gate.talk",
+        "Tell the agents something that can't wait. It is acknowledged at once; the manager's word pauses the task it names.",
+    ),
+    "standup": (
+        "gate.talk",
+        "Report the day: what was done yesterday, what is under way, what is in the way, what it costs and what is asked.",
+    ),
     "prompt": ("gate.prompt", "Show what a model is told at a call site: its parts, their order, and about how many tokens."),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),

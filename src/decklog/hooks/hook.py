@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from decklog.place.locate import Place
 
 HELD = 2
+_LONGEST_SETTINGS = 1024 * 1024
 # Only recorded: they wait in the spool for the next event that takes them in.
 _ONLY_RECORDED = frozenset(["PostToolUse", "PostToolUseFailure", "PostToolBatch", "SubagentStart", "Notification", "AfterTool"])
+# Told what a model thinks of it, where the repository asks for that; the answer has to say which event it is of.
+_CRITICISED = frozenset(["PostToolUse", "AfterTool"])
 _JUDGED = frozenset(["PreToolUse", "BeforeTool"])
 # An agent that begins waits no longer for a log that somebody else holds.
 _PATIENCE_SECONDS = 5.0
@@ -65,6 +68,8 @@ class Hook:
         spool.put(self.program, self._session, self._facts(denied), self._payload)
         if self.event == "SessionStart":
             self._prime(place, spool, out)
+        elif self.event in _CRITICISED and self._asks_for_critique():
+            self._criticise(place, out)
         elif self.event not in _ONLY_RECORDED:
             _apart(lambda: self._take_in(place, spool), spool)
 
@@ -84,6 +89,24 @@ class Hook:
             since = self._last_here(log)
             take_in(log, spool)
             out.write(Prime(log, worker=who.name, run_id=run_id or None, task_id=task_id or None, since=since).text())
+
+    def _asks_for_critique(self) -> bool:
+        """Say whether it may be worth to look: nearly no repository asks for it, and every step of an agent comes by here."""
+        try:
+            with open(os.path.join(self._root, "decklog.toml"), "rb") as file:
+                return b"[critique]" in file.read(_LONGEST_SETTINGS)
+        except OSError:
+            return False
+
+    def _criticise(self, place: "Place", out: "IO[str]") -> None:
+        """Have what a tool has just changed looked at, and tell the agent what is surely wrong with it."""
+        from decklog.guard.critique import said_of
+
+        with place.open(busy_seconds=_PATIENCE_SECONDS) as log:
+            lines = said_of(log, self.told, self._root, session=f"{self.program}:{self._session}", named=self._facts(None))
+        if lines:
+            told = {"hookEventName": self.event, "additionalContext": "\n".join(lines)}
+            out.write(json.dumps({"hookSpecificOutput": told}) + "\n")
 
     def _last_here(self, log: "Decklog") -> "datetime | None":
         from decklog.agents.entries import run_of_session

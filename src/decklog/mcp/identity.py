@@ -16,6 +16,7 @@ from decklog.errors import Invalid
 HEADER = "decklog-worker"
 _NAME = re.compile(r"[\w.@:+-]{1,100}")
 _LONGEST_PROGRAM = 40
+_HTTP = "http "
 
 
 def caller(context: Any, environment: Mapping[str, str] | None = None) -> tuple[Worker, Mapping[str, str]]:
@@ -25,6 +26,11 @@ def caller(context: Any, environment: Mapping[str, str] | None = None) -> tuple[
         return _over_http(context.request.headers, program), {}
     given = _with_thread(context, program, os.environ if environment is None else environment)
     return worker(None, given, program), given
+
+
+def is_over_http(who: Worker) -> bool:
+    """Say whether a caller is known by its connection alone, and works elsewhere."""
+    return who.instance.startswith(_HTTP)
 
 
 def _with_thread(context: Any, program: str, environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -51,4 +57,4 @@ def _over_http(headers: Mapping[str, str], program: str) -> Worker:
             hint=f"Have it send the header {HEADER} with a name of its own.",
             field=HEADER,
         )
-    return Worker(named or f"{program}-{str(session)[:8]}", f"http {named or session}", own_process())
+    return Worker(named or f"{program}-{str(session)[:8]}", f"{_HTTP}{named or session}", own_process())

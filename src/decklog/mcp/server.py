@@ -178,7 +178,7 @@ def _next_step(problem: DecklogError, tool: Tool | None) -> str:
     if problem.retryable:
         return "Call it again in a moment."
     if isinstance(problem, NotFound):
-        return "plan lists the tasks of the run, search finds what was written."
+        return "plan lists the tasks of the run, show with words finds what was written."
     if isinstance(problem, (Conflict, Denied)):
         return "show with the id tells how it stands; ask a person if you can't go on."
     return f"It takes: {', '.join(tool.takes)}." if tool is not None else "Ask a person."

@@ -4,19 +4,22 @@ None of them approves, promotes, raises a budget or changes what the manager alo
 the operations of the manager refuse whoever comes by this way.
 """
 
+from pathlib import Path
 from typing import Any
 
-from decklog import Entry
-from decklog.errors import NotFound
+from decklog.errors import Invalid, NotFound
+from decklog.mcp.identity import is_over_http
 from decklog.mcp.plain import cut, paged, place_of, plain
 from decklog.mcp.telling import situation
 from decklog.mcp.tool import Tool
 from decklog.short import verbs
-from decklog.short.answer import Answer, one_line
+from decklog.short.answer import DONE, PENDING, REFUSED, Answer, one_line
 from decklog.short.caller import Caller
 
 _LINE = 300
 _SHOWN = 10
+# What is said for a change that is not committed yet.
+_FILES = "worktree"
 
 
 def ask(
@@ -52,7 +55,19 @@ def checkpoint(me: Caller, name: str | None = None, state: dict[str, Any] | None
     return Answer(f"kept: {kept.id} at {data['entry']}", data)
 
 
-def search(me: Caller, words: str, limit: int = _SHOWN, cursor: str | None = None) -> Answer:
+def show(me: Caller, id: str | None = None, words: str | None = None, limit: int = _SHOWN, cursor: str | None = None) -> Answer:
+    if words is not None:
+        return _search(me, words, limit, cursor)
+    if id is None:
+        text = situation(me)
+        return Answer(text, {"kind": "situation", "record": {"text": text}})
+    kind, record = _record(me, id)
+    data = plain(record)
+    lines = (f"{name}: {one_line(value) if isinstance(value, str) else value}" for name, value in data.items())
+    return Answer(f"{kind}\n" + "\n".join(lines), {"kind": kind, "record": data})
+
+
+def _search(me: Caller, words: str, limit: int, cursor: str | None) -> Answer:
     page = me.log.journal.search(words, stream=me.run_id, limit=limit, after=place_of(cursor))
     found = [
         {
@@ -67,19 +82,17 @@ def search(me: Caller, words: str, limit: int = _SHOWN, cursor: str | None = Non
     return Answer("\n".join(lines) or "Nothing found.", paged({"entries": found}, page))
 
 
-def _found(entry: Entry) -> dict[str, str]:
-    text = cut(one_line(entry.body or ""), _LINE)
-    return {"entry": entry.id, "at": f"{entry.at:%Y-%m-%d %H:%M:%S}", "by": entry.agent or "-", "text": text}
+def review(me: Caller, change: str = "", only: str = "", feedback: str = "") -> Answer:
+    from decklog.review.tools import examined
 
-
-def show(me: Caller, id: str | None = None) -> Answer:
-    if id is None:
-        text = situation(me)
-        return Answer(text, {"kind": "situation", "record": {"text": text}})
-    kind, record = _record(me, id)
-    data = plain(record)
-    lines = (f"{name}: {one_line(value) if isinstance(value, str) else value}" for name, value in data.items())
-    return Answer(f"{kind}\n" + "\n".join(lines), {"kind": kind, "record": data})
+    if is_over_http(me.worker):
+        raise Invalid("this server has no folder of yours that could be reviewed", hint="Run: decklog review", field="change")
+    is_files = change == _FILES
+    data = examined(me.log, Path.cwd(), change="" if is_files else change, only=only, worktree=is_files, feedback=feedback)
+    said = data.get("verdict") or data["status"]
+    lines = [f"{one['severity']}: {one['file'] or ''}:{one['line'] or ''} {one_line(one['text'])}" for one in data["findings"]]
+    code = {"block": REFUSED, "fail": REFUSED, "unproven": PENDING}.get(said, DONE)
+    return Answer("\n".join([str(said), *lines]), data, code=code)
 
 
 def _record(me: Caller, record_id: str) -> tuple[str, Any]:
@@ -101,7 +114,9 @@ def _record(me: Caller, record_id: str) -> tuple[str, Any]:
             return kind, places[kind](record_id)
         except NotFound:
             continue
-    raise NotFound(f"nothing has the id {cut(record_id, 80)!r}", hint="search finds entries; plan lists the tasks of the run.")
+    raise NotFound(
+        f"nothing has the id {cut(record_id, 80)!r}", hint="show with words finds entries; plan lists the tasks of the run."
+    )
 
 
 def inbox(me: Caller, seen: list[str] | None = None, limit: int = _SHOWN, cursor: str | None = None) -> Answer:
@@ -171,20 +186,19 @@ TOOLS = {
             of_a_run=True,
         ),
         Tool(
-            "search",
-            "Entries with all the words, newest first; word* matches a beginning",
-            search,
-            {"entries": list, "next": str},
+            "show",
+            "A run, task, entry, approval, lesson … by id; entries by words; without, where you stand",
+            show,
+            {"record": dict, "entries": list},
             reads=True,
             of_a_run=True,
         ),
         Tool(
-            "show",
-            "A run, task, entry, approval, lesson … by id; without, where you stand",
-            show,
-            {"kind": str, "record": dict},
-            reads=True,
+            "review",
+            "Review BASE..HEAD or worktree; only: one pass",
+            review,
+            {"verdict": str, "findings": list},
         ),
-        Tool("inbox", "Messages for you; seen: ids you have read", inbox, {"messages": list, "next": str}, repeats=True),
+        Tool("inbox", "Messages for you; seen: ids you have read", inbox, {"messages": list}, repeats=True),
     )
 }

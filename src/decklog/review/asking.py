@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from decklog.dataclass import dataclass
+from decklog.models.asking import ask_about
 from decklog.models.composer import Composer
-from decklog.models.seam import Call, Models
+from decklog.models.seam import Models
 from decklog.review.result import Finding, Severity
 
 _SEVERITIES = ["blocking", "significant", "minor"]
@@ -69,14 +70,7 @@ def asker(models: Models, composer: Composer) -> Asked:
     """Give what asks the model of a pass about data that others wrote."""
 
     def ask(number: int, data: Sequence[tuple[str, str]]) -> Said:
-        site = f"review.{number}"
-        composed = composer.compose(site, data=data)
-        if not composed.fits:
-            why = (
-                f"the change is too large to be shown to a model: about {composed.prompt.tokens} of {composed.most_tokens} tokens"
-            )
-            return Said(None, why)
-        answer = models.ask(Call(site=site, prompt=composed.prompt, schema=FORMS[number]))
+        answer = ask_about(models, composer, f"review.{number}", FORMS[number], data)
         return Said(answer.data, answer.why, (answer.model,) if answer.model else (), answer.is_weather)
 
     return ask

@@ -9,6 +9,7 @@ from decklog.conductor.checks.running import Runner
 from decklog.dataclass import dataclass
 from decklog.review.asking import Asked
 from decklog.review.change import Change
+from decklog.review.critique import kept_for_review
 from decklog.review.passes.adversarial import adversarial
 from decklog.review.passes.architectural import architectural
 from decklog.review.passes.feedback_binding import feedback_binding
@@ -95,9 +96,13 @@ class Gate:
             3: lambda: architectural(change, settings, ask),
             4: lambda: security(change),
             5: lambda: prose(change, rules, ask),
-            6: lambda: adversarial(change, rules, ask),
+            6: lambda: adversarial(change, rules, ask, suspected=self._suspected()),
             7: self._bound,
         }
+
+    def _suspected(self) -> str:
+        """Give what critique kept while the change was made, if it was made in this run."""
+        return kept_for_review(self.log, self.run_id, self.task_id)
 
     def _bound(self) -> PassResult:
         examiner = self._examiner(self.settings.functional_checks)

@@ -1,6 +1,5 @@
 """Whether commits may be handed to others: where a repository has a gate, only what the gate let through, or a person did."""
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,6 @@ from decklog.errors import Conflict, DecklogError, Invalid
 from decklog.review.change import Change
 from decklog.review.reviewing import meant, settings_of
 from decklog.tools.policy import Publication
-from decklog.values import to_json
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
@@ -107,16 +105,9 @@ def why_change_held(log: "Decklog", change: Change) -> str | None:
 # A person's override
 
 
-def about(review: "Review") -> dict[str, str]:
-    """Give what a person is asked about: exactly this change, with exactly this verdict on it."""
-    return {"publish": review.tree, "patch": review.patch, "verdict": review.verdict.value, "review": review.id}
-
-
 def is_overridden(log: "Decklog", review: "Review") -> bool:
-    """Say whether a person let exactly this pass, and said why. Where a manager is bound, only the manager's proof counts."""
-    digest = hashlib.sha256(to_json(about(review)).encode()).hexdigest()
-    granted = log.approvals.granted_for(review.run_id, digest)
-    return granted is not None and bool((granted.rationale or "").strip())
+    """Say whether a person let exactly this pass, and said why."""
+    return log.reviews.is_overridden(review.id)
 
 
 def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
@@ -125,6 +116,6 @@ def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
         raise Conflict(f"review {review.id} says {review.verdict}, which holds nothing", hint="Publish it.", id=review.id)
     question = f"Publish tree {review.tree[:12]} although the gate says {review.verdict}? A yes needs a reason (--rationale)."
     asked = log.approvals.ask(
-        review.run_id, question, by=by, about=about(review), subject="publish", source="review", key=f"publish:{review.id}"
+        review.run_id, question, by=by, about=review.about, subject="publish", source="review", key=f"publish:{review.id}"
     )
     return asked.id

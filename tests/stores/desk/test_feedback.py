@@ -3,7 +3,7 @@ from itertools import product
 
 import pytest
 
-from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
+from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound, Refused
 from decklog.stores.desk.feedback import MOVES, Feedback, FeedbackState, FixClass
 from tests.every import every
 from tests.stores.processes import CONTEXT
@@ -184,3 +184,23 @@ def test_feedback_can_be_seen_as_it_was_at_each_entry(log: Decklog) -> None:
     was += [STEPS[FeedbackState(step)](log, feedback_id) for step in (*WAYS[FeedbackState.VERIFIED], "closed")]
     assert [log.journal.at("feedback", feedback_id, str(number)) for number in range(1, 7)] == was
     assert log.journal.verify().ok
+
+
+@pytest.mark.parametrize("verdict", ["pass", "request-changes", "block", "unproven"])
+def test_no_pull_request_is_named_while_the_gate_holds_its_change(log: Decklog, verdict: str) -> None:
+    log.runs.start("Review", run_id="run_1")
+    log.feedback.file("ana", "It eats commas", feedback_id="fb-1")
+    log.feedback.triage("fb-1", "tool")  # type: ignore[arg-type]
+    log.feedback.start_fix("fb-1")
+    bound = {"base": "b", "head": "h", "tree": "t", "patch": "p", "settings": "s"}
+    review = log.reviews.record("run_1", verdict, feedback_id="fb-1", **bound)  # type: ignore[arg-type]
+    if not review.verdict.holds:
+        assert log.feedback.open_pr("fb-1", "https://example.test/1").state == "fix-pr-open"
+        return
+    with pytest.raises(Refused, match=f"{review.id} says {verdict}"):
+        log.feedback.open_pr("fb-1", "https://example.test/1")
+    assert log.feedback.get("fb-1").state == "in-fix"
+    asked = log.approvals.ask("run_1", "Publish it?", by="dev-1", about=review.about)
+    log.approvals.decide(asked.id, "granted", by="ana", rationale="It is a false alarm")  # type: ignore[arg-type]
+    assert log.reviews.holding("fb-1") is None
+    assert log.feedback.open_pr("fb-1", "https://example.test/1").state == "fix-pr-open"

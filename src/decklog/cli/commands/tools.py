@@ -147,11 +147,13 @@ def _paths(jsonl: bool) -> "Iterator[str]":
 @click.pass_obj
 def list_tools(call: Call) -> int:
     """List the tools and what each does; --json gives the schemas that a model needs."""
+    from decklog.review.tools import REVIEW
     from decklog.tools.toolbox.catalogue import TOOLS
 
+    every = (*TOOLS, REVIEW)
     if call.json:
-        return show([tool.as_dict() for tool in TOOLS], as_json=True)
-    return show([{"tool": tool.name, "changes": tool.changes, "does": tool.summary} for tool in TOOLS], as_json=False)
+        return show([tool.as_dict() for tool in every], as_json=True)
+    return show([{"tool": tool.name, "changes": tool.changes, "does": tool.summary} for tool in every], as_json=False)
 
 
 @tools.command("call")
@@ -175,7 +177,9 @@ def call_tool(
     import os
     from functools import partial
 
+    from decklog.guard.critique import critic_for
     from decklog.guard.judging import held_by_gate
+    from decklog.review.tools import REVIEW
     from decklog.tools.calls.results import to_data
     from decklog.tools.toolbox.toolbox import Toolbox
 
@@ -183,8 +187,10 @@ def call_tool(
     agent = agent or os.environ.get("DECKLOG_AGENT")
     with call.open() as log:
         gate = partial(held_by_gate, log=log)
-        with Toolbox(log, run_id, root=root, task=task, agent=agent, gate=gate) as box:
-            return show(to_data(box.call(tool, given, step=step)), as_json=call.json)
+        critic = critic_for(log, root, run_id=run_id, task_id=task)
+        with Toolbox(log, run_id, root=root, task=task, agent=agent, gate=gate, critic=critic, tools=[REVIEW]) as box:
+            result = to_data(box.call(tool, given, step=step))
+            return show(result, as_json=call.json, warnings=box.critique)
 
 
 def _arguments(text: str) -> "dict[str, Any]":

@@ -28,7 +28,13 @@ def common(
     """What every command of the short way takes."""
 
 
+def spoken(_: Caller, *, from_: str | None = None, plain: bool = False) -> None:
+    """What those commands take besides by which people talk to the agents."""
+
+
 COMMON = parameters_in(common)
+# What an agent asks a person or writes down, and what a person asks the agents or tells them.
+_SPOKEN = {name: parameters_in(spoken) for name in ("ask", "note")}
 
 # What the signatures can't say.
 HELP = {
@@ -37,6 +43,8 @@ HELP = {
     "as_": "who you are, if not said by DECKLOG_WORKER or your agent's session",
     "cost": "dollars, where the price list does not know",
     "evidence": "files, commands or links that show it; may be given several times",
+    "from_": "for people who talk to the agents: who says so; at a terminal that is you",
+    "plain": "for people: go by exact commands alone, and ask no model",
     "fence": "the number of the claim, where another made it for you (DECKLOG_FENCE)",
     "in_order": "each waits for the one before",
     "key": "the same call again with this key does nothing more",
@@ -51,14 +59,17 @@ HELP = {
 
 def parameters(name: str) -> list[Parameter]:
     """List what a command takes, its own first."""
-    return [*parameters_in(VERBS[name]), *COMMON]
+    return [*parameters_in(VERBS[name]), *_SPOKEN.get(name, ()), *COMMON]
 
 
 def run_short(call: "Call") -> int:
     """Run a command of the short way and show what it answers."""
     name, *words = call.words
     known = parameters(name)
-    words = call.take_agent(words, {parameter.flag for parameter in known})
+    flags = {parameter.flag for parameter in known}
+    words = call.take_agent(words, flags)
+    if name == "ask":
+        words = call.take_key(words, flags)
     try:
         given = read_words(known, words)
     except Usage as problem:
@@ -66,6 +77,10 @@ def run_short(call: "Call") -> int:
     shared = {parameter.name: given.pop(parameter.name, None) for parameter in COMMON}
     place = call.place()
     place.must_exist()
+    if name in _SPOKEN:
+        about = {parameter.name: given.pop(parameter.name, None) for parameter in _SPOKEN[name]}
+        if about["from_"] is not None or _is_said_by_a_person(call, place, given, shared):
+            return _said(call, name, given, shared, about)
     with place.open() as log:
         return _show(VERBS[name](_caller(call, place, log, shared), **given), as_json=call.json)
 
@@ -77,6 +92,28 @@ def _caller(call: "Call", place: "Place", log: "Decklog", options: "dict[str, An
     if options["fence"] is not None and not meant.task_id:
         raise Usage("--fence is the number of a task's claim, and no task is named", hint="Add --task TASK, or leave it out.")
     return Caller(log, who, folder_beside(place), meant, _SURFACE)
+
+
+def _is_said_by_a_person(call: "Call", place: "Place", given: "dict[str, Any]", shared: "dict[str, Any]") -> bool:
+    """Say whether this is a person's word to the agents: somebody at a terminal who names nothing that only an agent has."""
+    if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
+        return False
+    from decklog.caller.claims import Claims
+    from decklog.cli.short.talking import is_a_person
+
+    return is_a_person() and Claims(folder_beside(place), worker(None)).load() is None
+
+
+def _said(call: "Call", name: str, given: "dict[str, Any]", shared: "dict[str, Any]", about: "dict[str, Any]") -> int:
+    from decklog.cli.short.talking import said
+
+    text = given.pop("question" if name == "ask" else "text")
+    key = given.pop("key", None)
+    agents = [*given, *(option for option in ("as_", "fence") if shared[option] is not None)]
+    if agents:
+        flag = agents[0].rstrip("_").replace("_", "-")
+        raise Usage(f"--{flag} is for agents, and --from for people", hint="Leave one of them out.")
+    return said(call, name, text, run_id=shared["run"], task_id=shared["task"], key=key, **about)
 
 
 def _option(name: str, value: object) -> str:

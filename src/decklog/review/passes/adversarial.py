@@ -6,11 +6,12 @@ from decklog.review.result import PassResult, passed, skipped
 from decklog.review.settings import Rules
 
 
-def adversarial(change: Change, rules: Rules, ask: Asked) -> PassResult:
-    """Have a model look for faults. Its score counts as much as its findings."""
+def adversarial(change: Change, rules: Rules, ask: Asked, *, suspected: str = "") -> PassResult:
+    """Have a model look for faults, and at those that were suspected. Its score counts as much as its findings."""
     if 6 not in rules.model_passes:
         return skipped(6, "the repository's settings do not ask for it")
-    said = ask(6, [("message", change.message), ("diff", change.diff)])
+    more = [("suspected while it was made", suspected)] if suspected else []
+    said = ask(6, [("message", change.message), ("diff", change.diff), *more])
     if said.data is None:
         return passed(6, unproven=said.why, is_weather=said.is_weather, by=said.by)
     return passed(6, asked(said.data), score=int(said.data["score"]), by=said.by)

@@ -7,14 +7,22 @@ from enum import StrEnum
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
-from decklog.errors import Conflict, Invalid, NotFound
+from decklog.errors import Conflict, Invalid, NotFound, Refused
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    from decklog.stores.base import Parts
+
+    class Gate(Protocol):
+        """Knows what must not be published; the reviews store does."""
+
+        def holding(self, feedback_id: str) -> Any: ...
 
 
 class FeedbackSeverity(StrEnum):
@@ -90,6 +98,10 @@ class FeedbackStore(Store):
     """Files feedback and moves it, one lawful step at a time, with a note for each step."""
 
     records = (Feedback,)
+
+    def __init__(self, parts: "Parts", *, gate: "Callable[[], Gate]") -> None:
+        super().__init__(parts)
+        self._gate = gate
 
     @writes
     def file(
@@ -196,9 +208,17 @@ class FeedbackStore(Store):
         by: str | None = None,
         note: str | None = None,
     ) -> Feedback:
-        """Name the pull request that carries the fix."""
+        """Name the pull request that carries the fix; refused while the gate holds the change that answers this feedback."""
         if not fix_pr_url.strip():
             raise Invalid("an open fix needs the address of its pull request", field="fix_pr_url")
+        held = self._gate().holding(feedback_id)
+        if held is not None:
+            raise Refused(
+                f"review {held.id} says {held.verdict} of the change that answers feedback {feedback_id}",
+                hint=f"Mend it and review it again, or have a person let exactly it pass: decklog review ask {held.id}",
+                review_id=held.id,
+                rule="gate",
+            )
         return self._move(
             feedback_id,
             FeedbackState.FIX_PR_OPEN,

@@ -1,9 +1,10 @@
 """Reviews: what the gate said of a change, bound to its tree and its patch."""
 
+import hashlib
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
@@ -11,6 +12,18 @@ from decklog.errors import Invalid
 from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
+from decklog.values import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from decklog.stores.base import Parts
+
+
+class Grants(Protocol):
+    """Knows what a person let pass; the approvals store does."""
+
+    def granted_for(self, run_id: str, digest: str) -> Any: ...
 
 
 class ReviewVerdict(StrEnum):
@@ -53,6 +66,11 @@ class Review(Record):
     findings: list[object] = field(default_factory=list)
     feedback_id: str | None = None
 
+    @property
+    def about(self) -> "dict[str, str]":
+        """What a person is asked about who may let it pass: exactly this change, with exactly this verdict on it."""
+        return {"publish": self.tree, "patch": self.patch, "verdict": self.verdict.value, "review": self.id}
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewPass(Record):
@@ -74,6 +92,10 @@ class Reviews(Store):
     """Keeps what the gate said of changes; `decklog review` has it say so."""
 
     records = (Review, ReviewPass)
+
+    def __init__(self, parts: "Parts", *, approvals: "Callable[[], Grants]") -> None:
+        super().__init__(parts)
+        self._approvals = approvals
 
     def record(
         self,
@@ -146,6 +168,31 @@ class Reviews(Store):
             patch=patch,
         )
         return found[0] if found else None
+
+    @reads
+    def is_overridden(self, review_id: str) -> bool:
+        """Say whether a person let exactly this change pass with exactly this verdict on it, and said why.
+
+        Where a manager is bound, only what the manager proved counts.
+        """
+        review = self._fetch(Review, review_id)
+        digest = hashlib.sha256(to_json(review.about).encode()).hexdigest()
+        granted = self._approvals().granted_for(review.run_id, digest)
+        return granted is not None and bool((granted.rationale or "").strip())
+
+    @reads
+    def holding(self, feedback_id: str) -> Review | None:
+        """Get the review that keeps the answer to a piece of feedback from being published; none is null.
+
+        The newest counts, unless a person overrode it.
+        """
+        found = self._select(
+            Review,
+            "select * from reviews where feedback_id = :feedback_id order by created_at desc, id desc limit 1",
+            feedback_id=feedback_id,
+        )
+        is_held = bool(found) and found[0].verdict.holds and not self.is_overridden(found[0].id)
+        return found[0] if is_held else None
 
     @reads
     def get(self, review_id: str) -> Review:

@@ -27,6 +27,7 @@ from decklog.values import to_json
 if TYPE_CHECKING:
     from decklog.app import Decklog
 
+Critic = Callable[[str, dict[str, Any], Any], list[str]]
 # How much of one text goes on record; the digest of the rest does too.
 LONGEST_TEXT = 1024 * 1024
 LONGEST_SHOWN = 10_000
@@ -39,6 +40,7 @@ class Toolbox:
 
     Approvals and trust are the log's own unless others are given. A call that names a `step` happens once: repeated, it gives
     its first result. `gate` says why commits must not be handed to others; `decklog.review.publishing` has the repository's.
+    `critic` looks at what a tool has just changed (`decklog.review.critique`); what it said of the last call is in `critique`.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Toolbox:
         trust: Trust | None = None,
         policy: Policy | None = None,
         gate: Gate | None = None,
+        critic: Critic | None = None,
         sandbox: Sandbox | None = None,
         rules: Rules | None = None,
         environment: Iterable[str] = (),
@@ -64,6 +67,8 @@ class Toolbox:
         self.run_id = log.runs.get(run_id).id
         self.task_id = task
         self.agent = agent
+        self.critique: list[str] = []
+        self._critic = critic
         self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *map(_as_tool, tools))}
         self.root = Root(root, rules=self._rules(rules or Rules()))
         self._commands = Commands(
@@ -134,6 +139,7 @@ class Toolbox:
                 hint="Call it before or after the block of log.transaction().",
             )
         call = self._new_call(step)
+        self.critique = []
         with self.log.acting(self.agent, task_id=self.task_id):
             recorder = _Recorder(call, name, arguments or {})
             try:
@@ -151,6 +157,8 @@ class Toolbox:
             finally:
                 call.tidy()
             recorder.done(result)
+            if self._critic is not None and self.tools[name].changes:
+                self.critique = self._critic(name, arguments or {}, to_data(result))
         return result
 
     def _new_call(self, step: str | None) -> Call:

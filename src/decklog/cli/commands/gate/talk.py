@@ -1,0 +1,50 @@
+"""Talking to the agents from the command line, and the daily report."""
+
+import sys
+
+import click
+
+from decklog.cli.call import Call
+from decklog.cli.manager import for_the_manager
+from decklog.cli.show import show
+from decklog.cli.terminal import say
+
+
+@for_the_manager
+@click.command()
+@click.argument("text")
+@click.option("--from", "from_", metavar="NAME", help="who says so, default your name on this machine")
+@click.option("--run", "run_id", metavar="RUN", help="the run that it is about")
+@click.option("--task", "task_id", metavar="TASK", help="the task that it is about, which is paused at once")
+@click.option("--key", "key", metavar="FILE", help="the manager's key file, where the message orders what needs a proof")
+@click.option("--plain", is_flag=True, help="go by exact commands alone, and ask no model")
+@click.pass_obj
+def critical(call: Call, /, text: str, key: str | None, from_: str | None, **given: "str | bool | None") -> int:
+    """Tell the agents something that can't wait. It is acknowledged at once; the manager's word pauses the task it names.
+
+    What people say otherwise: decklog ask and decklog note, with --from NAME where they are not at a terminal.
+    """
+    from decklog.cli.short.talking import said
+
+    call.key = key
+    return said(call, "critical", text, from_=from_, **given)  # type: ignore[arg-type]
+
+
+@click.command()
+@click.option("--prose", is_flag=True, help="written by the model that decklog.toml names for `standup`, if it names one")
+@click.pass_obj
+def standup(call: Call, prose: bool) -> int:
+    """Report the day: what was done yesterday, what is under way, what is in the way, what it costs and what is asked."""
+    from decklog.cli.short.talking import voices_here
+    from decklog.conversation.standup import prose_of, standup_of
+
+    with call.open(writing=prose) as log:
+        now = log.clock.now()
+        found = standup_of(log, now)
+        text, why = prose_of(log, voices_here(log), found, at=now) if prose else (None, "")
+    if call.json:
+        return show({**found.as_dict(), "markdown": found.markdown, "prose": text}, as_json=True, warnings=[why] if why else [])
+    if why:
+        sys.stderr.write(f"No prose: {why}\n")
+    say((text or found.markdown).rstrip("\n"))
+    return 0

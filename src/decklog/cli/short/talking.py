@@ -1,0 +1,112 @@
+"""What a person says to the agents: taken in and acknowledged, then understood and done."""
+
+import os
+import sys
+from pathlib import Path
+
+from decklog.cli.call import Usage
+from decklog.cli.show import show
+from decklog.cli.terminal import say
+from decklog.errors import Denied
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from decklog import Decklog
+    from decklog.cli.call import Call
+    from decklog.conversation.talking import Outcome
+    from decklog.models.asking import Voices
+
+SEVERITIES = {"ask": "question", "note": "info", "critical": "critical"}
+_PENDING = 7
+
+
+def is_a_person() -> bool:
+    """Say whether a person sits at the terminal, and no agent."""
+    from decklog.caller.agents import is_agent
+
+    return sys.stdin.isatty() and not is_agent()
+
+
+def said(
+    call: "Call",
+    word: str,
+    text: str,
+    *,
+    from_: str | None = None,
+    run_id: str | None = None,
+    task_id: str | None = None,
+    plain: bool = False,
+    key: str | None = None,
+) -> int:
+    """Take a message in, acknowledge it before anything else is done with it, and say what became of it.
+
+    Exit 0 done or answered, 7 when it waits for an agent to read it, and otherwise that of the refusal.
+    """
+    from decklog.caller.agents import is_agent
+    from decklog.conversation.talking import Conversation
+
+    if is_agent():
+        raise Denied("an agent does not speak for a person", hint="Agents ask without --from: decklog ask QUESTION")
+    if from_ is not None and not from_.strip():
+        raise Usage("--from needs a name", hint="Such as: --from ana")
+    with call.open() as log:
+        message = log.inbox.post(
+            from_ or _own_name(),
+            text,
+            severity=SEVERITIES[word],  # type: ignore[arg-type]
+            run_id=run_id,
+            task_id=task_id,
+            key=key,
+        )
+        if not call.json:
+            say(f"{message.id}: {message.ack}")
+            sys.stdout.flush()
+        conversation = Conversation(log, voices_here(log))
+        outcome = conversation.hear(message, proving=lambda: _proof(log, call), with_model=not plain)
+    return _told(call, outcome)
+
+
+def _own_name() -> str:
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or str(os.getuid())
+
+
+def _proof(log: "Decklog", call: "Call") -> "AbstractContextManager[None]":
+    from decklog.cli.proving import proving
+
+    return proving(log, call.key)
+
+
+def _told(call: "Call", outcome: "Outcome") -> int:
+    message, understood = outcome.message, outcome.understood
+    if outcome.refusal is not None:
+        outcome.refusal.details |= {"message_id": message.id, "intent": understood.intent.value}
+        raise outcome.refusal
+    if call.json:
+        show(outcome.as_dict(), as_json=True)
+    elif message.answer:
+        say(message.answer)
+    elif message.escalated_to:
+        say(f"It is feedback {message.escalated_to} now: decklog feedback get {message.escalated_to}")
+    else:
+        say(f"For the agents to read: {understood.why or understood.intent}.")
+    return _PENDING if message.state == "pending" else 0
+
+
+def voices_here(log: "Decklog") -> "Voices":
+    """Give the models that the repository of this folder names in its newest commit; without one there are none."""
+    from decklog.conductor.git.repository import Repository
+    from decklog.errors import DecklogError
+    from decklog.models.asking import nobody, voices_of
+    from decklog.tools.toolbox.toolbox import state_home
+
+    try:
+        repository = Repository.find(Path.cwd(), state_home())
+        commit = repository.resolve("HEAD", cwd=Path.cwd())
+    except DecklogError:
+        # Outside of a repository there are no settings that could name a model.
+        return nobody()
+    if commit is None:
+        return nobody()
+    return voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls")

@@ -1,0 +1,177 @@
+"""Critique while the work goes on: a model looks at what a tool has just changed, where the repository asks for it.
+
+What it is nearly sure of is told at once, what it half suspects is kept for the review, and the rest is dropped.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.git.repository import Repository
+from decklog.dataclass import dataclass
+from decklog.errors import DecklogError, Invalid
+from decklog.models.asking import Voices, voices_of
+from decklog.stores.journal.entry import EntryKind
+from decklog.values import to_json
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.models.provider import Provider
+    from decklog.models.settings import ModelChoice
+
+SITE = "critique"
+NAME = "decklog.toml"
+KEPT = "critique.kept"
+TOLD = "critique.told"
+KEPT_FROM, TOLD_FROM = 60, 80
+FORM: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "findings": {
+            "type": "array",
+            "maxItems": 5,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "severity": {"type": "string", "enum": ["high", "med"]},
+                    "citation": {"type": "string"},
+                    "fix_direction": {"type": "string"},
+                    "confidence": {"type": "integer", "minimum": 0, "maximum": 100},
+                },
+                "required": ["severity", "citation", "fix_direction", "confidence"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["findings"],
+    "additionalProperties": False,
+}
+_MICRO = 1_000_000
+_LONGEST = 20_000
+_LONGEST_TEXT = 600
+_PATTERNS = 3
+_MOST_KEPT = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class CritiqueSettings:
+    """`[critique]`: whether there is any, what it may cost in one run, and how long an agent waits for it."""
+
+    enabled: bool = False
+    most_usd: float = 0.50
+    seconds: float = 15.0
+
+
+def read_settings(content: bytes) -> CritiqueSettings:
+    """Read `[critique]` of a `decklog.toml`; refuse what is not known, naming it."""
+    table: Mapping[str, Any] = tomllib.loads(content.decode()).get("critique", {})
+    known = [one.name for one in fields(CritiqueSettings)]
+    for key in table:
+        if key not in known:
+            raise Invalid(f"[critique] has no {key!r}", hint=f"There are {', '.join(known)}.", field=key)
+    settings = CritiqueSettings(**table)
+    if type(settings.enabled) is not bool:
+        raise Invalid("enabled in [critique] is true or false", field="enabled")
+    for name in ("most_usd", "seconds"):
+        if not isinstance(getattr(settings, name), (int, float)) or getattr(settings, name) <= 0:
+            raise Invalid(f"{name} in [critique] is a number above 0", field=name)
+    return settings
+
+
+@dataclass(frozen=True)
+class Critic:
+    """Looks at what tools change in one run, for as long as its money lasts."""
+
+    log: "Decklog"
+    voices: Voices
+    settings: CritiqueSettings
+    run_id: str
+    task_id: str | None = None
+
+    def of_call(self, tool: str, arguments: object, outcome: object) -> list[str]:
+        """Say what is wrong with what a tool has just done: only what the model is nearly sure of; nothing is a valid answer.
+
+        Whatever keeps it from being asked keeps nobody from working: critique is help, and no gate.
+        """
+        if not self.settings.enabled or not self.voices.has(SITE) or self._spent() >= self.settings.most_usd * _MICRO:
+            return []
+        data = [("task", self._task()), ("known faults", self._known(arguments)), ("call", _told(tool, arguments, outcome))]
+        answer = self.voices.ask(self.log, SITE, FORM, data, run_id=self.run_id, task_id=self.task_id)
+        findings: list[dict[str, Any]] = [] if answer.data is None else answer.data["findings"]
+        return [line for one in findings if (line := self._kept(tool, one)) is not None]
+
+    def _kept(self, tool: str, finding: dict[str, Any]) -> str | None:
+        """Put a finding on record; give it as a line if it is to be told at once."""
+        sure = finding["confidence"]
+        if sure < KEPT_FROM:
+            return None
+        line = f"{finding['citation'][:_LONGEST_TEXT]}: {finding['fix_direction'][:_LONGEST_TEXT]}"
+        is_told = sure >= TOLD_FROM
+        self.log.journal.append(
+            self.run_id,
+            line,
+            kind=EntryKind.EVENT,
+            subtype=TOLD if is_told else KEPT,
+            task_id=self.task_id,
+            payload={"tool": tool, **finding},
+        )
+        return f"Critique ({finding['severity']}, {sure} of 100 sure): {line}" if is_told else None
+
+    def _spent(self) -> int:
+        found: dict[str, Any] = self.log.ledger.summary(self.run_id, call_site=SITE)
+        return int(found["total"]["cost_microdollars"])
+
+    def _task(self) -> str:
+        if self.task_id is None:
+            return self.log.runs.get(self.run_id).goal
+        task = self.log.tasks.get(self.task_id)
+        return "\n".join(part for part in (task.title, task.objective, *task.acceptance) if part)
+
+    def _known(self, arguments: object) -> str:
+        words = to_json(arguments)[:_LONGEST_TEXT]
+        found = self.log.memory.recall(words, topic="failure_patterns", limit=_PATTERNS)
+        return "\n".join(f"- {lesson.body}" for lesson in found) or "none"
+
+
+def _told(tool: str, arguments: object, outcome: object) -> str:
+    return f"{tool}\n{to_json(arguments)[:_LONGEST]}\n{to_json(outcome)[:_LONGEST]}"
+
+
+def kept_for_review(log: "Decklog", run_id: str, task_id: str | None) -> str:
+    """Give what critique half suspected while a change was made, for those who review it: of its task, and not of others."""
+    found = log.journal.find(run_id, subtype=KEPT, limit=_MOST_KEPT, oldest_first=True)
+    # A piece of a run is worked on and reviewed in tasks of its own, whose names begin alike.
+    piece = "" if task_id is None else task_id.rpartition(".")[0]
+    return "\n".join(f"- {entry.body}" for entry in found if not piece or (entry.task_id or "").startswith(f"{piece}."))
+
+
+def critic_of(
+    log: "Decklog",
+    folder: Path,
+    state: Path,
+    *,
+    run_id: str,
+    task_id: str | None = None,
+    make: "Callable[[ModelChoice], Provider] | None" = None,
+) -> Critic | None:
+    """Give the critic that the repository of a folder asks for in its newest commit; None where it asks for none."""
+    try:
+        repository = Repository.find(folder, state)
+        commit = repository.resolve("HEAD", cwd=folder)
+        content = None if commit is None else repository.read(commit, NAME)
+        settings = CritiqueSettings() if content is None else read_settings(content)
+    except (DecklogError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+        # Where nobody can say whether it is asked for, it is not: the gate tells what is wrong with the settings.
+        return None
+    if commit is None or not settings.enabled:
+        return None
+    voices = voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls", make=make)
+    return Critic(log, _within(voices, settings.seconds), settings, run_id, task_id)
+
+
+def _within(voices: Voices, seconds: float) -> Voices:
+    """Bound how long any model is waited for: an agent stands still meanwhile."""
+    models = {name: replace(one, seconds=min(one.seconds, seconds)) for name, one in voices.models.models.items()}
+    return replace(voices, models=replace(voices.models, models=models))

@@ -1,0 +1,1 @@
+"""What people say to the agents, and the daily report."""
