@@ -211,9 +211,17 @@ def _proven(function: "Callable[..., Any]", store: "Any", args: "tuple[Any, ...]
     return store._under_proof(function.__qualname__.lower(), arguments, lambda: function(store, *args, **kwargs))
 
 
-def _operation(function: "Callable[..., Any]", through: str, *, writes: bool, manager_only: bool, late: bool = False) -> "Any":
+def _operation(
+    function: "Callable[..., Any]",
+    through: str,
+    *,
+    writes: bool,
+    manager_only: bool,
+    late: bool = False,
+    prepares: bool = False,
+) -> "Any":
     known = _keywords_of(function)
-    is_step, is_read, stepwise = through == "none", through == "read", _STEPWISE.get(through)
+    is_step, is_read, stepwise = prepares or through == "none", through == "read", _STEPWISE.get(through)
 
     @wraps(function)
     def operation(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
@@ -277,6 +285,11 @@ def follows(
 ) -> "Callable[Concatenate[S, P], Iterator[R]]":
     """Mark a reading verb that has no end of its own: it yields its steps, and in lists what the caller gets one by one."""
     return _operation(function, "follow", writes=False, manager_only=False)  # type: ignore[no-any-return]
+
+
+def prepares_to_write(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a verb that checks what it writes before it asks for its one transaction (`within_lease`): nobody waits for that."""
+    return _operation(function, "write", writes=True, manager_only=False, prepares=True)  # type: ignore[no-any-return]
 
 
 def _marker(through: str) -> "Any":

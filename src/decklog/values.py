@@ -23,6 +23,8 @@ _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
 _SHORT_JSON = 2048
 _SHORT_TEXT = 256
+# So many are worth loading the rules for.
+_MANY_LINES = 1_000
 # What is seldom said twice is not remembered.
 _SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
 
@@ -114,7 +116,10 @@ class Values:
         """Check and redact one text."""
         if type(value) is not str:
             value = str.__str__(value)  # a member of an enumeration is kept as its plain text
-        if value in self._clean or is_ours(value) or is_theirs(value):
+        if value in self._clean or is_theirs(value):
+            return value, False
+        if is_ours(value):
+            self.vouch(value)
             return value, False
         if not value.isascii():
             self._unicode(name, value)
@@ -137,6 +142,12 @@ class Values:
         unknown = {text for text in texts if _SHORT_TEXT < len(text) <= self._longest_remembered and text not in self._clean}
         for text in redact.clean_ones(filter(_is_storable, unknown)):
             self._remember(text)
+
+    def look_through_lines(self, texts: "list[str]") -> None:
+        """Remember for a while which of many short texts hold no secret, where looking at them together is worth its while."""
+        if redact.is_warm() or len(texts) >= _MANY_LINES:
+            for text in redact.clean_lines(texts):
+                self.vouch(text)
 
     @property
     def _longest_remembered(self) -> int:

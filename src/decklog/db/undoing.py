@@ -9,20 +9,20 @@ class Undoing:
     """What one open transaction would take back, in the order in which it was done."""
 
     def __init__(self) -> None:
-        self._acts: list[Callable[[], None]] = []
+        self.acts: list[Callable[[], None]] = []
 
     def add(self, act: "Callable[[], None]") -> None:
-        self._acts.append(act)
+        self.acts.append(act)
 
     def mark(self) -> int:
         """Give the place from which on a part of the transaction may be undone by itself."""
-        return len(self._acts)
+        return len(self.acts)
 
     def undo(self, mark: int = 0) -> None:
         """Take everything back that was done since a mark, the last first."""
-        while len(self._acts) > mark:
-            self._acts.pop()()
+        while len(self.acts) > mark:
+            self.acts.pop()()
 
     def keep(self) -> None:
         """Let everything stay as it is."""
-        self._acts.clear()
+        self.acts.clear()

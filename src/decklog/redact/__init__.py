@@ -4,14 +4,14 @@ from decklog.redact.patterns.prefilter import may_hold_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from decklog.redact.rules.rule import Rule
 
     RULES: tuple[Rule, ...]
 
-__all__ = ["RULES", "clean_ones", "is_warm", "may_hold_secret", "redact", "scan", "scan_by_rules", "scan_value"]
+__all__ = ["RULES", "clean_lines", "clean_ones", "is_warm", "may_hold_secret", "redact", "scan", "scan_by_rules", "scan_value"]
 
 
 class _Rules:
@@ -56,6 +56,14 @@ def clean_ones(texts: "Iterable[str]") -> list[str]:
 
     _Rules.scan = engine.scan
     return engine.clean_ones(texts)
+
+
+def clean_lines(texts: "Iterable[str]") -> "Iterator[str]":
+    """Give those of many texts of one line in plain letters that show no sign of any secret, looking at many at once."""
+    from decklog.redact import engine
+
+    _Rules.scan = engine.scan
+    return engine.clean_lines(texts)
 
 
 def scan_value(value: "Any") -> "tuple[Any, bool]":

@@ -5,6 +5,7 @@ from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
 from decklog.redact.finder import FINDERS, SIGNS, TOLD_NUMBER, find_all, find_as_written, find_joined, find_marked
+from decklog.redact.patterns import prefilter
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.patterns.presence import Presence
 from decklog.redact.rules.table import RULES
@@ -24,15 +25,33 @@ _WRITTEN = Pattern(r"(?i)net us(?:e|er)[ \t]")
 _ENCODED_NUMBER, _WRITTEN_NUMBER = len(SIGNS), len(SIGNS) + 1
 _EVERY = range(len(SIGNS) + 2)
 _EACH = dict(enumerate((*SIGNS, encoded.SIGN, _WRITTEN.source)))
-_TOGETHER = ((0,), (1, _ENCODED_NUMBER), (2,), (3, TOLD_NUMBER), (5, _WRITTEN_NUMBER))
-# Lines are as good as texts of their own here: many texts are looked at as the lines of one.
-_PRESENCE = Presence([{number: f"(?m){_EACH[number]}" for number in group} for group in _TOGETHER])
+# Those that are found in a long word, and those that are found among any words.
+_IN_RUNS = ((0,), (1, _ENCODED_NUMBER))
+_IN_WORDS = ((2,), (3, TOLD_NUMBER), (5, _WRITTEN_NUMBER))
+# The shortest token has so many characters and no blank; a password in an address may be shorter, but has a sign of its own.
+_AS_RUNS = bytes(32 if byte in b"\t\n\f\r " else 97 for byte in range(256))
+_RUN = b"a" * prefilter.SHORTEST_TOKEN
+# Whoever writes one of these may mean another character, or another line.
+_ESCAPING = b"\\\x1b%&\r\n\x00"
+# What lies between lines that are looked at together; those of a longer one are looked at by themselves, as are the last few.
+_APART = "\n\x01\n"
+_LONGEST_LINE, _FEW_LINES = 512, 3
+
+
+def _presence(together: tuple[tuple[int, ...], ...]) -> Presence:
+    # Lines are as good as texts of their own here: many texts are looked at as the lines of one.
+    return Presence([{number: f"(?m){_EACH[number]}" for number in group} for group in together])
+
+
+_signs_in_runs, _signs_in_words = _presence(_IN_RUNS).of, _presence(_IN_WORDS).of
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
 _LONGEST_LOOK = 4_096
 
 
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
+    if _is_plainly_clean(text):
+        return text, False
     view = looked_through(text)
     signs = _signs(view)
     if not signs and _is_clean_otherwise(text, view):
@@ -52,6 +71,22 @@ def scan(text: str) -> tuple[str, bool]:
     return redacted, changed
 
 
+def _is_plainly_clean(text: str) -> bool:
+    """Tell at once of one line in plain letters, as most texts are, that it has no sign of any secret."""
+    if len(text) > _LONGEST_LOOK or not text.isascii():
+        return False
+    if len(text) < prefilter.SHORTEST_TOKEN and prefilter.is_one_word(text):
+        return True
+    data = text.encode()
+    return len(data.translate(None, _ESCAPING)) == len(data) and not _signs_in(data)
+
+
+def _signs_in(data: bytes) -> list[int]:
+    if _RUN in data.translate(_AS_RUNS) or b"@" in data:
+        return [*_signs_in_runs(data), *_signs_in_words(data)]
+    return _signs_in_words(data)
+
+
 def is_clean(text: str) -> bool:
     """Tell whether a text has no sign of any secret, nor has a line of it."""
     view = looked_through(text)
@@ -62,7 +97,7 @@ def _signs(view: View) -> Collection[int]:
     """Give the numbers of what a text must be searched for."""
     if len(view.data) > _LONGEST_LOOK:
         return _EVERY
-    signs = _PRESENCE.of(view.data)
+    signs = _signs_in(view.data)
     if "\n" in view.text and TOLD_NUMBER not in signs and told.may_tell_below(view.data):
         return [*signs, TOLD_NUMBER]
     return signs
@@ -77,6 +112,32 @@ def _is_clean_otherwise(text: str, view: View) -> bool:
 def _is_clean_across_lines(view: View) -> bool:
     together = line_wraps.joined(view)
     return together is None or not _signs(together)
+
+
+def clean_lines(texts: Iterable[str]) -> Iterator[str]:
+    """Give those of many texts of one line in plain letters that show no sign, looking at many of them at once."""
+    lines, size = list[str](), 0
+    for text in texts:
+        if len(text) > _LONGEST_LINE or not text.isascii():
+            continue
+        if size + len(text) + len(_APART) > _LONGEST_LOOK:
+            yield from _clean_among(lines)
+            lines, size = [], 0
+        lines.append(text)
+        size += len(text) + len(_APART)
+    yield from _clean_among(lines)
+
+
+def _clean_among(lines: list[str]) -> Iterator[str]:
+    """Look at some lines together, and by halves where there is something among them."""
+    data = _APART.join(lines).encode()
+    are_plain = len(data) - len(data.translate(None, _ESCAPING)) == (len(lines) - 1) * _APART.count("\n")
+    if are_plain and not _signs_in(data):
+        yield from lines
+    elif len(lines) > _FEW_LINES:
+        half = len(lines) // 2
+        yield from _clean_among(lines[:half])
+        yield from _clean_among(lines[half:])
 
 
 def clean_ones(texts: Iterable[str]) -> list[str]:

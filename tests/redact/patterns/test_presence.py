@@ -3,12 +3,16 @@
 import os
 import random
 from collections.abc import Iterator
+from re import _parser  # type: ignore[attr-defined]
+from string import ascii_letters, digits
+from typing import Any
 
 import pytest
 
 from decklog import Decklog
 from decklog.redact import encoded, engine, finder, json_values, may_hold_secret, redact, scan_by_rules
 from decklog.redact.patterns.presence import Presence, loosened
+from decklog.redact.rules.table import PREFIXED, SHAPED
 from decklog.redact.view import looked_through
 from tests.redact.batches import strangers
 
@@ -54,11 +58,60 @@ def test_strings_looked_at_together_are_clean_only_if_each_of_them_is() -> None:
             assert all(engine.is_clean(text) for text in drawn), drawn
 
 
+def test_what_is_found_in_runs_is_no_shorter_and_has_no_blank() -> None:
+    for rule in (*PREFIXED, *SHAPED):
+        if rule.until.startswith("@"):
+            continue  # an address has a sign of its own
+        parsed = _parser.parse(rule.pattern)
+        assert parsed.getwidth()[0] >= len(engine._RUN), rule.name
+        assert not _characters(parsed) & set(_BLANKS), rule.name
+
+
+_BLANKS = b"\t\n\f\r "
+_CATEGORIES = {"CATEGORY_SPACE": _BLANKS, "CATEGORY_DIGIT": b"0123456789", "CATEGORY_WORD": f"{ascii_letters}{digits}_".encode()}
+
+
+def _characters(pattern: Any) -> set[int]:
+    """Give every character that a match of a pattern may have."""
+    if str(next(iter(pattern), [""])[0]) == "NEGATE":
+        return set(range(256)) - _characters(pattern[1:])
+    return set().union(*(_characters_of(str(name), argument) for name, argument in pattern))
+
+
+def _characters_of(name: str, argument: Any) -> set[int]:
+    match name:
+        case "LITERAL":
+            return {argument}
+        case "RANGE":
+            return set(range(argument[0], argument[1] + 1))
+        case "CATEGORY":
+            return set(_CATEGORIES[str(argument)])
+        case "IN":
+            return _characters(argument)
+        case "MAX_REPEAT" | "MIN_REPEAT":
+            return _characters(argument[2])
+        case "SUBPATTERN":
+            return _characters(argument[3])
+        case "BRANCH":
+            return set().union(*map(_characters, argument[1]))
+        case "AT":
+            return set()
+    raise AssertionError(f"{name} is new here")
+
+
 def test_a_text_larger_than_the_tables_of_the_matcher_is_searched_to_its_end() -> None:
     dice = random.Random(11)
     noise = "".join(dice.choices("abcdefghijklmnopqrstuvwxyz_=:\"' -/@.\n0123456789ABCDEF", k=400_000))
     token = "ghp" + "_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     assert token not in redact(f"{noise}\n{token}\n")
+
+
+def test_lines_looked_at_together_are_those_that_are_clean_by_themselves() -> None:
+    known = texts()
+    clean = set(engine.clean_lines(known))
+    assert len(clean) > 100
+    assert [text for text in clean if scan_by_rules(text)[1]] == []
+    assert set(engine.clean_lines(sorted(clean))) == clean
 
 
 def test_each_group_that_is_present_is_named() -> None:

@@ -1,5 +1,6 @@
 import random
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.errors import TooLarge
 from tests.every import every
+from tests.waiting import wait_until
 
 
 def test_entries_are_numbered_without_a_gap(log: Decklog, run_id: str) -> None:
@@ -221,6 +223,27 @@ def test_a_long_body_is_kept_once_as_a_blob(log: Decklog, run_id: str) -> None:
     assert log.journal.get(run_id, entry.seq) == entry
     assert entry.body_digest is not None
     assert log.journal.verify().ok
+
+
+def test_a_long_text_is_kept_when_its_transaction_is_tried_again(log: Decklog, run_id: str) -> None:
+    text = "line of a build\n" * 8_000
+    with ThreadPoolExecutor(2) as pool:
+        with log.transaction():
+            # Both wait, and are written together; what fails has both of them tried again, each by itself.
+            long = pool.submit(log.journal.append, run_id, text)
+            wait_until(lambda: _are_waiting(log, 1))
+            lost = pool.submit(log.journal.append, "run_of_nobody", "lost")
+            wait_until(lambda: _are_waiting(log, 2))
+        entry = long.result()
+        with pytest.raises(NotFound):
+            lost.result()
+    assert log.journal.get(entry.id).body == text
+    assert log.journal.verify().ok
+
+
+def _are_waiting(log: Decklog, count: int) -> bool:
+    """Tell whether so many wait for the one who writes; on PostgreSQL nobody does."""
+    return log.db.engine != "sqlite" or len(log.db._transactions._group._waiting) == count  # type: ignore[attr-defined]
 
 
 def test_everything_in_a_block_is_one_transaction(log: Decklog, run_id: str) -> None:

@@ -42,7 +42,7 @@ class Connections:
         # For statements without a result: to make a cursor takes as long as to run one that does little.
         self.cursor: apsw.Cursor | None = None
         self.readers = Readers(self._connect_reader)
-        self._lock: FairLock | None = None
+        self.open_lock: FairLock | None = None
 
     def connect(self) -> apsw.Connection:
         """Open one more connection with our settings."""
@@ -128,9 +128,9 @@ class Connections:
     @property
     def lock(self) -> FairLock:
         """The turn of this process among all that write."""
-        if self._lock is None:
-            self._lock = FairLock(self.lock_path, self.busy_seconds)
-        return self._lock
+        if self.open_lock is None:
+            self.open_lock = FairLock(self.lock_path, self.busy_seconds)
+        return self.open_lock
 
     def _connect_reader(self) -> apsw.Connection:
         self.check_open()
@@ -172,14 +172,14 @@ class Connections:
             self.cursor = None
             self.writer.close()
             self.writer = None
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        if self.open_lock is not None:
+            self.open_lock.close()
+            self.open_lock = None
 
     def leave_to_parent(self) -> None:
         """Forget in a forked child what its parent has open."""
-        if self._lock is not None:
-            self._lock.close_in_child()
+        if self.open_lock is not None:
+            self.open_lock.close_in_child()
         # A transaction of the forking thread itself stays the parent's: closing its connection here would roll it back.
         if self.writer is not None:
             self._forgotten += [self.writer, self.cursor]

@@ -180,7 +180,7 @@ class Transactions:
         """Take the lock and start a transaction. What was found out before still holds if nobody else has written since."""
         connections = self._connections
         cursor = connections.cursor or connections.running()
-        connection, lock = cursor.connection, connections.lock
+        connection, lock = cursor.connection, connections.open_lock or connections.lock
         lock.acquire()
         try:
             cursor.execute("begin immediate")
@@ -206,7 +206,8 @@ class Transactions:
             raise errors.translate(problem, connections.path) from problem
         self._seen_version = cursor.connection.data_version()
         self._committed = True
-        self._undoing.keep()
+        if self._undoing.acts:
+            self._undoing.keep()
         connections.checkpoints.after_commit()
 
     def _end(self) -> None:
@@ -221,8 +222,9 @@ class Transactions:
                 if connection.in_transaction:
                     connection.execute("rollback")
         finally:
-            connections.lock.release()
-            self._undoing.undo()
+            (connections.open_lock or connections.lock).release()
+            if self._undoing.acts:
+                self._undoing.undo()
 
     def _check_schema(self, connection: apsw.Connection) -> None:
         row = connection.execute("pragma user_version").fetchone()

@@ -49,3 +49,19 @@ class Pattern:
         """Give the match that starts exactly here, and its group."""
         spans = self._match(_HERE, data, start, len(data))
         return None if spans[0] == _NOWHERE else (spans[0], spans[1])
+
+
+class Sign:
+    """A pattern that is only asked whether it is in a text, which takes half the time of asking where."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    @cached_property
+    def look(self) -> Callable[[bytes], list[int]]:
+        """Give the function that gives an empty list for a text without the sign."""
+        alone = re2.Set.SearchSet(options())
+        alone.Add(self.source.encode("latin-1"))
+        alone.Compile()
+        # Beneath the Python object, as for `Pattern`. It does not give up for want of room: full tables begin anew.
+        return alone._set.Match  # type: ignore[no-any-return]

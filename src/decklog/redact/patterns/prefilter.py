@@ -69,12 +69,12 @@ _COMMANDS = (
     *("lftp", "twine", "snmp", "ssh-keygen", "etcdctl", "cqlsh", "winexe", "ipmitool", "isql", "exec"),
     *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "vault", "usermod", "rar ", "openssl", "ncftp"),
 )
-# What comes before a password with nothing but a blank between.
 # What reads a password from a pipe.
 _PIPED_TO = (
     *("gpg", "kinit", "cryptsetup", "restic", "borg", "heroku", "vercel", "wrangler", "cosign", "keyring", "firebase"),
     *("flyctl", "keepass", "kubeseal", "oathtool", "vncpasswd", "smbpasswd", "ssh-add", "az ", "pass insert"),
 )
+# What comes before a password with nothing but a blank between.
 _PASS_DIRECTIVES = ("password ", "passphrase ", "passcode ", "bindpasswd ", "pass ")
 # Calls that take a password by its place.
 _CALLS = (
@@ -154,21 +154,8 @@ _GIVING_WITH = (
 _TELLING_ALONE = ("y answer", "t answer", "y question", "setcookie")
 _CODES = frozenset(
     (
-        *(
-            "door",
-            "gate",
-            "alarm",
-            "safe",
-            "entry",
-            "entrance",
-            "garage",
-            "locker",
-            "lock",
-            "building",
-            "office",
-            "unlock",
-            "access",
-        ),
+        *("door", "gate", "alarm", "safe", "entry", "entrance", "garage", "locker", "lock", "building", "office", "unlock"),
+        "access",
         *(
             "activation",
             "recovery",
@@ -263,7 +250,8 @@ _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
 _AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
 _AS_WORDS = bytes(byte if byte in _RUN_CHARS else 32 for byte in range(256))
-_RUN = b"a" * 15
+SHORTEST_TOKEN = 15
+_RUN = b"a" * SHORTEST_TOKEN
 _DIGITS = b"0123456789"
 _SIGNS = b"!#$%^&*+~"
 _HEX = b"0123456789abcdef-"
@@ -279,8 +267,8 @@ def may_hold_secret(text: str) -> bool:
     """Tell whether a text, or the value it is the JSON of, could hold a secret; False is certain."""
     if len(text) > _LONG:
         return True
-    if len(text) < 15 and text.replace("-", "").replace("_", "").isalnum() and text.isascii():
-        return False  # one word, as keys and ids are: too short for a token, and nothing stands before it
+    if len(text) < SHORTEST_TOKEN and is_one_word(text):
+        return False  # too short for a token, and nothing stands before it
     if "\\" in text or "\n" in text or "\x1b" in text or "%" in text or "&" in text or not text.isascii():
         if _is_disguised(text):
             return True
@@ -308,6 +296,11 @@ def may_hold_secret(text: str) -> bool:
     if _directs(low) or _tells(text, low, data):
         return True
     return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
+
+
+def is_one_word(text: str) -> bool:
+    """Tell whether a text is a single word, as keys and ids are."""
+    return text.replace("-", "").replace("_", "").isalnum() and text.isascii()
 
 
 def _directs(low: str) -> bool:

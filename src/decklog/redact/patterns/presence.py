@@ -1,9 +1,10 @@
 """Tells which of several ways of finding secrets a text need be searched by."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
-from decklog.redact.patterns.pattern import Pattern
+from decklog.redact.patterns.pattern import Sign
 
 _COUNTED = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
 _LEAST = 4
@@ -31,10 +32,12 @@ class Presence:
     """
 
     def __init__(self, groups: Sequence[dict[int, str]]) -> None:
-        self._groups = [
-            (Pattern("|".join(f"(?:{loosened(sign)})" for sign in group.values())).find, tuple(group)) for group in groups
-        ]
+        self._groups = [(Sign("|".join(f"(?:{loosened(sign)})" for sign in group.values())), tuple(group)) for group in groups]
 
-    def of(self, data: bytes) -> Collection[int]:
+    @cached_property
+    def _looks(self) -> list[tuple[Callable[[bytes], list[int]], tuple[int, ...]]]:
+        return [(sign.look, numbers) for sign, numbers in self._groups]
+
+    def of(self, data: bytes) -> list[int]:
         """Give the numbers of those whose sign, or that of another in its group, is in a text."""
-        return [number for find, numbers in self._groups if find(data, 0) is not None for number in numbers]
+        return [number for look, numbers in self._looks if look(data) for number in numbers]

@@ -76,28 +76,30 @@ KIND, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "body_digest", "
 _NAMES_KEPT = 4096
 
 
-class _Fragment(dict):  # type: ignore[type-arg]
-    """Canonical text of fields that stand side by side, by their values: names come again and again, so most is looked up."""
+class _Fragments(dict):  # type: ignore[type-arg]
+    """What stands between the fields of an entry that hardly come twice, by the names in it, which come again and again."""
 
-    def __init__(self, *names: str) -> None:
-        super().__init__()
-        self._names = names
-
-    def __missing__(self, key: "Any") -> str:
+    def __missing__(self, names: "tuple[Any, ...]") -> "tuple[str, ...]":
         if len(self) >= _NAMES_KEPT:
             self.clear()
-        values = key if len(self._names) > 1 else (key,)
-        known = [(name, value) for name, value in zip(self._names, values, strict=True) if value is not None]
-        text = self[key] = "".join(_field(name, value) for name, value in known)
-        return text
+        agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype = names
+        texts = self[names] = (
+            f'{{{_field("agent", agent)}{_field("agent_id", agent_id)}"at":',
+            _field("confidence", confidence) + _field("group_id", group_id),
+            _field("kind", kind),
+            _field("phase", phase),
+            _field("record_table", record_table),
+            f'{_field("refs", refs)}"seq":',
+            f",{_field('stream', stream)}{_field('subtype', subtype)}",
+        )
+        return texts
 
 
-_who, _group, _kind = _Fragment("agent", "agent_id"), _Fragment("confidence", "group_id"), _Fragment("kind")
-_phase, _table, _refs, _place = _Fragment("phase"), _Fragment("record_table"), _Fragment("refs"), _Fragment("stream", "subtype")
+_fragments = _Fragments()
 
 
 def _field(name: str, value: "Any") -> str:
-    return f'"{name}":{_quote(value) if type(value) is str else value},'
+    return "" if value is None else f'"{name}":{_quote(value) if type(value) is str else value},'
 
 
 class _Differs(Exception):
@@ -107,7 +109,7 @@ class _Differs(Exception):
 def _text_field(name: str, text: "Any", digest: "Any") -> str:
     """Write a body or a payload by its digest, whether the text itself is there or was dropped or moved."""
     if text is None:
-        return "" if digest is None else _field(name, digest)
+        return _field(name, digest)
     found = sha256(text.encode()).hexdigest() if type(text) is str else None
     if found is None or (digest is not None and digest != found):
         raise _Differs(name)
@@ -120,12 +122,15 @@ def _written(row: "Row") -> str:
      record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
     # In the order of the alphabet, as `FIELDS` has them. Numbers are never looked up, since to a dictionary 1 and 1.0 are the
     # same; nor is what hardly comes twice.
+    until_at, until_iteration, until_payload, until_record_id, until_redacted, until_seq, until_task = _fragments[
+        agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
+    ]
     text = (
-        f'{{{_who[agent, agent_id]}"at":{_quote(at)},{_text_field("body", body, body_digest)}{_group[confidence, group_id]}'
+        f"{until_at}{_quote(at)},{_text_field('body', body, body_digest)}{until_iteration}"
         f"{'' if iteration is None else _field('iteration', iteration)}{'' if key is None else _field('key', key)}"
-        f"{_kind[kind]}{_text_field('payload', payload, payload_digest)}{_phase[phase]}"
-        f"{'' if record_id is None else _field('record_id', record_id)}{_table[record_table]}"
-        f'{_field("redacted", redacted) if redacted else ""}{_refs[refs]}"seq":{seq},{_place[stream, subtype]}'
+        f"{until_payload}{_text_field('payload', payload, payload_digest)}{until_record_id}"
+        f"{'' if record_id is None else _field('record_id', record_id)}{until_redacted}"
+        f"{_field('redacted', redacted) if redacted else ''}{until_seq}{seq}{until_task}"
         f"{'' if task_id is None else _field('task_id', task_id)}"
     )
     return text[:-1] + "}"

@@ -1,10 +1,11 @@
 """The journal: an append-only, hash-chained list of entries per stream. Everything else in a log is made from it."""
 
 from datetime import datetime
+from functools import partial
 
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
-from decklog.operations import follows, reads, reads_in_steps, writes
+from decklog.operations import follows, prepares_to_write, reads, reads_in_steps, within_lease, writes
 from decklog.records import Page, Record
 from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, newest_position, number_of
@@ -45,7 +46,7 @@ class Journal:
         self.record_classes = record_classes
         self._audits = audits
 
-    @writes
+    @prepares_to_write
     def append(
         self,
         stream: str,
@@ -86,9 +87,9 @@ class Journal:
             "key": key,
             "at": at,
         }
-        return self._writer.append(given)
+        return within_lease(self._db, partial(self._writer.append, self._writer.prepared(given)))
 
-    @writes
+    @prepares_to_write
     def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
         """Append several entries in one transaction, each given as the arguments of `append`.
 
@@ -98,7 +99,7 @@ class Journal:
         for given in entries:
             if not given.keys() <= known or "stream" not in given:
                 raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
-        return self._writer.append_many(entries)
+        return within_lease(self._db, partial(self._writer.append_many, self._writer.prepared_many(entries)))
 
     @reads
     def get(self, stream: str, seq: int | None = None) -> Entry:

@@ -32,23 +32,45 @@ class Writer:
         self._db = db
         self._clock = clock
 
-    def append(self, given: "dict[str, Any]") -> Entry:
-        """Append one entry, or give the first one with its key."""
-        values = self.bound(given)
+    def append(self, prepared: "dict[str, Any]") -> Entry:
+        """Append one entry as it was prepared, or give the first one with its key."""
+        # A copy: what is prepared must serve again when the transaction is tried again.
+        values = {**prepared}
+        if values["at"] is None:
+            values["at"] = self.now()
         if values["key"] is not None and _is_long(values):
             # The key is looked up before a text is kept: that of an entry which lost its own must not come back.
             written: Entry = self.write([values])[0]
             return written
         return load(self._db, tuple(values.values())) if self._insert(values) else self._first(values)
 
-    def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
-        """Append several entries; for a key that came before, the first entry with it stands in the place."""
-        now = to_text(self._clock.now())
-        return self.write([self._bind(checked({"kind": EntryKind.INTERACTION, **given}), now) for given in entries])
+    def append_many(self, prepared: "list[dict[str, Any]]") -> "Written":
+        """Append several prepared entries; for a key that came before, the first entry with it stands in the place."""
+        now = self.now()
+        return self.write([{**values, "at": values["at"] or now} for values in prepared])
+
+    def prepared(self, given: "dict[str, Any]") -> "dict[str, Any]":
+        """Check an entry and give its columns, in their order, but for its place, its hash and a time that is not given.
+
+        It needs no transaction: those who wait for one need not wait for this.
+        """
+        given = checked(given)
+        who = attribution.acting.get()
+        if who is not None:
+            given = {**who, **{name: value for name, value in given.items() if value is not None}}
+        return columns_of(self._db.values, given)
+
+    def prepared_many(self, entries: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+        """Do so for several entries."""
+        self._db.values.look_through_lines([body for given in entries if type(body := given.get("body")) is str])
+        return [self.prepared({"kind": EntryKind.INTERACTION, **given}) for given in entries]
 
     def bound(self, given: "dict[str, Any]") -> "dict[str, Any]":
         """Check an entry and make it fit for its columns, to be written among others."""
-        return self._bind(checked(given))
+        values = self.prepared(given)
+        if values["at"] is None:
+            values["at"] = self.now()
+        return values
 
     def write(self, batch: "list[dict[str, Any]]") -> "Written":
         """Append entries whose columns are bound, and what records became, in their order."""
@@ -129,16 +151,6 @@ class Writer:
         """Write what a record became, as `changed` tells it."""
         self._insert(values, new_stream)
 
-    def _bind(self, given: "dict[str, Any]", now: str | None = None) -> "dict[str, Any]":
-        """Give an entry's columns, in their order, but for its place and its hash."""
-        who = attribution.acting.get()
-        if who is not None:
-            given = {**who, **{name: value for name, value in given.items() if value is not None}}
-        values = columns_of(self._db.values, given)
-        if values["at"] is None:
-            values["at"] = now or to_text(self._clock.now())
-        return values
-
     def _insert(self, values: "dict[str, Any]", new_stream: bool = False) -> bool:
         """Chain and insert one entry; say whether it is new, rather than known by its key."""
         db = self._db
@@ -188,6 +200,8 @@ class Writer:
 
     def _move_long(self, values: "dict[str, Any]") -> None:
         """Move texts that are too long for a row to blobs. What a record became stays in its row, whatever its length."""
+        if not _is_long(values):
+            return
         for name in ("body", "payload"):
             text = values[name]
             if text is not None and len(text) > INLINE_CHARACTERS:
@@ -277,4 +291,5 @@ class Written(Sequence):  # type: ignore[type-arg]
 
 def _is_long(values: "Mapping[str, Any]") -> bool:
     """Tell whether a text of an entry is too long for its row."""
-    return any(len(values[name] or "") > INLINE_CHARACTERS for name in ("body", "payload"))
+    body, payload = values["body"], values["payload"]
+    return (body is not None and len(body) > INLINE_CHARACTERS) or (payload is not None and len(payload) > INLINE_CHARACTERS)
