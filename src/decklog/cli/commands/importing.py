@@ -13,13 +13,20 @@ from decklog.cli.show import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
     from decklog.app import Decklog
     from decklog.importers.engine.report import Report
 
 _dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
 _seconds = click.option("--seconds", type=float, default=600, show_default=True, help="how long reading the source may take")
+
+
+def _run(default: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
+    """Let a tracker's items come into a run of another name."""
+    text = "the run that gets the tasks"
+    return click.option("--run", "run_id", metavar="RUN", default=default, show_default=True, help=text)
 
 
 @click.command("bazinga")
@@ -73,6 +80,23 @@ def import_gaia(call: Call, directory: str, run_id: str, dry_run: bool, seconds:
 
     with _log(call, directory, dry_run) as log, Meter() as meter:
         taken = GaiaImport(log, directory, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("beads")
+@click.argument("path", default=".")
+@_run("beads")
+@_dry_run
+@click.pass_obj
+def import_beads(call: Call, path: str, run_id: str, dry_run: bool) -> int:
+    """Take over beads' issues with their dependencies and comments, and memories: a repository, or a file of `bd export`.
+
+    The file is only read. Run it again at any time: of an issue that was changed on both sides the newer is taken.
+    """
+    from decklog.importers.beads.importer import BeadsImport
+
+    with _log(call, path, dry_run) as log, Meter() as meter:
+        taken = BeadsImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
     return _show(call, taken)
 
 

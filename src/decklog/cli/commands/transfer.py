@@ -26,6 +26,7 @@ IMPORTS = {
     "bazinga": ("importing", "import_bazinga"),
     "runstore": ("importing", "import_runstore"),
     "gaia": ("importing", "import_gaia"),
+    "beads": ("importing", "import_beads"),
     "claude": ("importing", "import_claude"),
     "codex": ("importing", "import_codex"),
     "gemini": ("importing", "import_gemini"),
