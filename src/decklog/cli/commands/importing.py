@@ -100,6 +100,23 @@ def import_beads(call: Call, path: str, run_id: str, dry_run: bool) -> int:
     return _show(call, taken)
 
 
+@click.command("taskmaster")
+@click.argument("path", default=".")
+@_run("taskmaster")
+@_dry_run
+@click.pass_obj
+def import_taskmaster(call: Call, path: str, run_id: str, dry_run: bool) -> int:
+    """Take over Task Master's tasks and subtasks: a repository, or a tasks.json. Every tag but master gets a run of its own.
+
+    The file is only read. Run it again at any time; tags and tasks that are gone from it stay here.
+    """
+    from decklog.importers.taskmaster.importer import TaskMasterImport
+
+    with _log(call, path, dry_run) as log, Meter() as meter:
+        taken = TaskMasterImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
+    return _show(call, taken)
+
+
 @click.command("claude")
 @click.argument("path", required=False)
 @_dry_run

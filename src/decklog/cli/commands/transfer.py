@@ -27,6 +27,7 @@ IMPORTS = {
     "runstore": ("importing", "import_runstore"),
     "gaia": ("importing", "import_gaia"),
     "beads": ("importing", "import_beads"),
+    "taskmaster": ("importing", "import_taskmaster"),
     "claude": ("importing", "import_claude"),
     "codex": ("importing", "import_codex"),
     "gemini": ("importing", "import_gemini"),

@@ -91,8 +91,7 @@ class BeadsImport(Tracker):
         row.stream = self.run_id
         for name in ("id", *DERIVED, *(part for part in (LINKS, COMMENTS) if _listed(row, part) is not None)):
             row.take(name)
-        created = set_time(row, "created_at") or EPOCH
-        updated = max(created, set_time(row, "updated_at") or created)
+        created, updated = set_time(row, "created_at"), set_time(row, "updated_at")
         not_before = set_time(row, "defer_until")
         shown = self._shown(row)
         state, reason = self._state(row, not_before, shown)
@@ -109,7 +108,7 @@ class BeadsImport(Tracker):
             not_before=not_before,
             assigned_to=row.text("assignee") or None,
             summary=row.text("close_reason") or None,
-            created_at=created,
+            created_at=created or updated or EPOCH,
             updated_at=updated,
         )
 

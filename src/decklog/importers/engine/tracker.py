@@ -42,7 +42,7 @@ update tasks set open_dependencies = {_COUNTED}
  where run_id = :run_id and id in {ANY_OF} and open_dependencies <> {_COUNTED}
 returning *
 """
-_WAITING = f"select task_id from dependencies where kind = 'blocks' and depends_on in {ANY_OF}"
+_WAITING = f"select run_id, task_id from dependencies where kind = 'blocks' and depends_on in {ANY_OF}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +152,22 @@ class Tracker(Import):
         sql = "select task_id, depends_on, kind from dependencies where run_id = :run_id"
         for run_id in self.goals():
             for task, other, kind in self.log.db.each(sql, {"run_id": run_id}):
-                yield self.item_of(task), self.item_of(other), kind
+                yield self.item_of(run_id, task), self.item_of(run_id, other), kind
 
-    def item_of(self, task_id: str) -> str:
-        """Name the item that a task was made of."""
+    def item_of(self, _run_id: str, task_id: str) -> str:
+        """Name the item that a task of a run was made of."""
         return task_id
 
     def _is_here(self, item: str) -> bool:
         found = self.log.db.read(lambda: self.landing.intake.seek(Task, self.task_of(item)))
         return found is not None and found.run_id == self.run_of(item)
 
+    def first_at(self) -> str | None:
+        """Say when the work began."""
+        return self.gathered.first_at()
+
     def _make_runs(self) -> None:
-        started = from_text(self.gathered.first_at() or to_text(self.log.clock.now()))
+        started = from_text(self.first_at() or to_text(self.log.clock.now()))
         for run_id, goal in self.goals().items():
             try:
                 self.log.runs.get(run_id)
@@ -184,16 +188,21 @@ class Tracker(Import):
     def item(self, row: Row) -> "Any":
         """Describe the task that an item becomes."""
 
-    def task(self, row: Row, **fields: "Any") -> RecordDraft:
-        """Describe a task of an item's run; nobody who has it here is disturbed."""
+    def task(self, row: Row, *, created_at: "datetime", updated_at: "datetime | None", **fields: "Any") -> RecordDraft:
+        """Describe a task of an item's run; nobody who has it here is disturbed.
+
+        Without a time of its last change, what was changed here stays.
+        """
         run_id = row.stream = self.run_of(row.id)
         title = fields.pop("title") or row.id
         if len(title) > _LONGEST_TITLE:
             title = row.replace("title", title[:_LONGEST_TITLE])
         told = {"id": self.task_of(row.id), "run_id": run_id, "title": title, **fields}
-        draft = RecordDraft(row, Task, told, clock="updated_at", stays=_why_stays(run_id))
-        draft.at_first = {"open_dependencies": self.links.open_count(row.id)}
-        return draft
+        changed = {"updated_at": max(created_at, updated_at or created_at)}
+        first = {"created_at": created_at, "open_dependencies": self.links.open_count(row.id)}
+        if updated_at is None:
+            return RecordDraft(row, Task, told, at_first={**first, **changed}, stays=_why_stays(run_id))
+        return RecordDraft(row, Task, {**told, **changed}, clock="updated_at", at_first=first, stays=_why_stays(run_id))
 
     @describes
     def link(self, row: Row) -> RecordDraft:
@@ -219,7 +228,8 @@ class Tracker(Import):
     @describes
     def unread(self, row: Row) -> "Any":
         """Keep what is no row."""
-        row.stream = next(iter(self.goals()))
+        if self.run_id in self.goals():
+            row.stream = self.run_id
         raise Invalid(str(row.columns["why"]))
 
     def _differs(self, row: Row) -> Fate:
@@ -235,8 +245,8 @@ class Tracker(Import):
             self._take_links_off(item)
         waiting: dict[str, list[str]] = {}
         for asked in together([self.task_of(item) for item in changed]):
-            for (task_id,) in self.log.db.rows(_WAITING, asked)[1]:
-                waiting.setdefault(self.run_of(self.item_of(task_id)), []).append(task_id)
+            for run_id, task_id in self.log.db.rows(_WAITING, asked)[1]:
+                waiting.setdefault(run_id, []).append(task_id)
         for run_id, tasks in waiting.items():
             self._recount(run_id, tasks)
 
