@@ -71,7 +71,7 @@ def check_kills(folder: Path, take: Take, monkeypatch: pytest.MonkeyPatch, *, mo
     for moment in range(1, batches, max(1, batches // moments)):
         with fresh(folder, f"killed-{moment}") as log:
             with pytest.raises(Killed):
-                take(log, progress=_killer(moment))
+                take(log, progress=killer(moment))
             take(log)
             assert told_by(log) == whole, moment
 
@@ -93,7 +93,8 @@ def _count(take: Take, log: Decklog) -> int:
     return len(seen)
 
 
-def _killer(moment: int) -> Callable[[str, int, int], None]:
+def killer(moment: int) -> Callable[[str, int, int], None]:
+    """Give a progress that ends an import after so many batches."""
     left = [moment]
 
     def progress(_table: str, _done: int, _whole: int) -> None:

@@ -155,6 +155,20 @@ def import_gemini(call: Call, path: str | None, dry_run: bool) -> int:
     return _history(call, "gemini", path or os.path.expanduser("~/.gemini/tmp"), dry_run)
 
 
+@click.command("opencode")
+@click.argument("path", required=False)
+@_dry_run
+@click.pass_obj
+def import_opencode(call: Call, path: str | None, dry_run: bool) -> int:
+    """Take over opencode's sessions from its database: this user's, those below a folder, or one file.
+
+    A copy of the file is read, and of that nothing but sessions, messages and their parts. What the plugin or an import before
+    put on record is not written again.
+    """
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return _history(call, "opencode", path or os.path.join(data, "opencode"), dry_run)
+
+
 def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool

@@ -31,6 +31,7 @@ IMPORTS = {
     "claude": ("importing", "import_claude"),
     "codex": ("importing", "import_codex"),
     "gemini": ("importing", "import_gemini"),
+    "opencode": ("importing", "import_opencode"),
 }
 
 
