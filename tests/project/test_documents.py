@@ -8,6 +8,7 @@ import pytest
 
 from tests.importers.bazinga import bazinga_files
 from tests.importers.beads import beads_files
+from tests.importers.github import github_files
 from tests.importers.other_files import build_gaia, build_runstore
 from tests.importers.taskmaster import taskmaster_files
 from tests.project.documents import (
@@ -72,6 +73,7 @@ def folder(tmp_path: Path) -> Path:
     build_runstore(project / ".runs/state.db")
     build_gaia(home / ".gaia/coder")
     beads_files.write(project / ".beads/issues.jsonl")
+    github_files.write(project / "issues.json")
     taskmaster_files.write(project / ".taskmaster/tasks/tasks.json")
     return project
 

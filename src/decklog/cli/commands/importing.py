@@ -117,6 +117,28 @@ def import_taskmaster(call: Call, path: str, run_id: str, dry_run: bool) -> int:
     return _show(call, taken)
 
 
+@click.command("github")
+@click.argument("source")
+@_run("github")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_github(call: Call, source: str, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Take over GitHub's issues with their comments: OWNER/REPOSITORY by the program gh, or a file that gh or the API wrote.
+
+    Nothing is changed there. Run it again at any time: of an issue that was changed on both sides the newer is taken.
+    """
+    from decklog.importers.github.importer import GithubImport
+    from decklog.importers.github.reading import REPOSITORY
+
+    # A file of that name goes first.
+    is_asked = REPOSITORY.match(source) is not None and not os.path.exists(source)
+    with _log(call, "." if is_asked else source, dry_run) as log, Meter() as meter:
+        path = source if is_asked else os.path.abspath(source)
+        taken = GithubImport(log, path, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
 @click.command("claude")
 @click.argument("path", required=False)
 @_dry_run

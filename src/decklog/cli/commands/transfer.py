@@ -28,6 +28,7 @@ IMPORTS = {
     "gaia": ("importing", "import_gaia"),
     "beads": ("importing", "import_beads"),
     "taskmaster": ("importing", "import_taskmaster"),
+    "github": ("importing", "import_github"),
     "claude": ("importing", "import_claude"),
     "codex": ("importing", "import_codex"),
     "gemini": ("importing", "import_gemini"),

@@ -69,10 +69,42 @@ def document(path: str) -> "tuple[list[Any], str]":
 
     Nothing comes back when it is no JSON at all.
     """
-    with _opened(path, _MOST_DOCUMENT_BYTES) as file:
-        text = file.read().decode("utf-8", "replace").lstrip("\ufeff")
+    text = text_of(path)
     found = [parsed_json(side) for side in _sides(text)]
     return [_storable(one) for one in found if one is not NotImplemented], text
+
+
+def text_of(path: str) -> str:
+    """Read a file that is one document."""
+    with _opened(path, _MOST_DOCUMENT_BYTES) as file:
+        return file.read().decode("utf-8", "replace").lstrip("\ufeff")
+
+
+def values_in(text: str) -> "tuple[list[Any], str]":
+    """Read JSON values that stand one after the other, on each side of git's conflicts; give also what is not whole.
+
+    Of a list that was cut off, the objects that are whole are given.
+    """
+    found: list[Any] = []
+    rest = ""
+    for side in _sides(text):
+        values, left = _values_in(side)
+        found += values
+        rest = rest or left
+    return found, rest
+
+
+def _values_in(text: str) -> "tuple[list[Any], str]":
+    decoder, place = json.JSONDecoder(), _past_blanks(text, 0)
+    found: list[Any] = []
+    while place < len(text):
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return [*found, *(objects_in(text, place + 1) if text[place] == "[" else ())], text[place:]
+        found.append(_storable(value))
+        place = _past_blanks(text, end)
+    return found, ""
 
 
 def _sides(text: str) -> list[str]:
