@@ -9,8 +9,10 @@ import pytest
 from tests.importers.bazinga import bazinga_files
 from tests.importers.beads import beads_files
 from tests.importers.github import github_files
+from tests.importers.hermes import hermes_files
 from tests.importers.other_files import build_gaia, build_runstore
 from tests.importers.taskmaster import taskmaster_files
+from tests.importers.vibekanban import vibekanban_files
 from tests.project.documents import (
     CONSOLE,
     GENERATED,
@@ -74,6 +76,8 @@ def folder(tmp_path: Path) -> Path:
     build_gaia(home / ".gaia/coder")
     beads_files.write(project / ".beads/issues.jsonl")
     github_files.write(project / "issues.json")
+    hermes_files.build_home(home / ".hermes")
+    vibekanban_files.build(home / ".local/share/vibe-kanban/db.v2.sqlite")
     taskmaster_files.write(project / ".taskmaster/tasks/tasks.json")
     return project
 

@@ -139,6 +139,45 @@ def import_github(call: Call, source: str, run_id: str, dry_run: bool, seconds: 
     return _show(call, taken)
 
 
+@click.command("hermes")
+@click.argument("path", required=False)
+@_run("hermes")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_hermes(call: Call, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Take over Hermes Kanban's boards: the program's folder (~/.hermes), or one kanban.db. Each board has a run.
+
+    A copy is read. A task that was running is paused here, because nobody here holds it.
+    """
+    from decklog.importers.hermes.importer import HermesImport
+
+    source = path or os.path.expanduser("~/.hermes")
+    with _log(call, source, dry_run) as log, Meter() as meter:
+        taken = HermesImport(log, source, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("vibe-kanban")
+@click.argument("path", required=False)
+@_run("vibe-kanban")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_vibe_kanban(call: Call, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Take over Vibe Kanban's projects: the program's folder (~/.local/share/vibe-kanban), or its database. Each has a run.
+
+    A copy is read. Attempts, sessions, processes with their logs, and turns of agents become entries of their tasks.
+    """
+    from decklog.importers.vibekanban.importer import VibeKanbanImport
+
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    source = path or os.path.join(data, "vibe-kanban")
+    with _log(call, source, dry_run) as log, Meter() as meter:
+        taken = VibeKanbanImport(log, source, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
 @click.command("claude")
 @click.argument("path", required=False)
 @_dry_run

@@ -7,10 +7,12 @@ from decklog.importers.engine.report import Fate
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from decklog.importers.engine.row import Row
     from decklog.records import Record
+
+    M = TypeVar("M", bound=Callable[..., Any])
 
 
 @dataclass(slots=True)
@@ -42,7 +44,7 @@ class RecordDraft:
         return tuple([self.fields[name] for name in self.record_class.identity])
 
 
-def describes(mapping: "Callable[..., Draft | RecordDraft]") -> "Callable[..., Draft | RecordDraft]":
+def describes(mapping: "M") -> "M":
     """Mark a mapping that writes nothing itself: a row it refuses is kept without undoing what was made of the others."""
     mapping.only_describes = True  # type: ignore[attr-defined]
     return mapping

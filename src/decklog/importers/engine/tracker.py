@@ -207,7 +207,7 @@ class Tracker(Import):
     @describes
     def link(self, row: Row) -> RecordDraft:
         """Describe a link, unless it can't be made."""
-        row.stream = self.run_id
+        self._at_home(row)
         link = self.link_of(row)
         run_id = row.stream = self.run_of(link.item)
         if (why := self.links.why_not(row.id)) is not None:
@@ -228,9 +228,13 @@ class Tracker(Import):
     @describes
     def unread(self, row: Row) -> "Any":
         """Keep what is no row."""
+        self._at_home(row)
+        raise Invalid(str(row.columns["why"]))
+
+    def _at_home(self, row: Row) -> None:
+        """Place a row that may belong to no item in the run that is named first, if there is one."""
         if self.run_id in self.goals():
             row.stream = self.run_id
-        raise Invalid(str(row.columns["why"]))
 
     def _differs(self, row: Row) -> Fate:
         row.stream = self.run_of(row.id)
