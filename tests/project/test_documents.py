@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.importers.bazinga import bazinga_files
+from tests.importers.beads import beads_files
+from tests.importers.github import github_files
+from tests.importers.hermes import hermes_files
 from tests.importers.other_files import build_gaia, build_runstore
+from tests.importers.taskmaster import taskmaster_files
+from tests.importers.vibekanban import vibekanban_files
 from tests.project.documents import (
     CONSOLE,
     GENERATED,
@@ -64,11 +69,16 @@ def test_an_example_in_python_prints_what_the_page_says(block: Block, tmp_path: 
 def folder(tmp_path: Path) -> Path:
     """A project folder with the files of older systems in it, where the pages say they are."""
     project, home = tmp_path / "project", tmp_path / "home"
-    for place in (project / "bazinga", project / ".runs", home / ".gaia"):
+    for place in (project / "bazinga", project / ".runs", project / ".beads", home / ".gaia"):
         place.mkdir(parents=True)
     bazinga_files.build(project / "bazinga/bazinga.db", 19)
     build_runstore(project / ".runs/state.db")
     build_gaia(home / ".gaia/coder")
+    beads_files.write(project / ".beads/issues.jsonl")
+    github_files.write(project / "issues.json")
+    hermes_files.build_home(home / ".hermes")
+    vibekanban_files.build(home / ".local/share/vibe-kanban/db.v2.sqlite")
+    taskmaster_files.write(project / ".taskmaster/tasks/tasks.json")
     return project
 
 

@@ -106,7 +106,8 @@ class Answered(Event):
     cache_read_tokens: int = 0
     cache_create_tokens: int = 0
     output_tokens: int = 0
-    # What the whole session has cost up to here, where the program says so.
+    # What it cost, or what the whole session has cost up to here, where the program says so.
+    microdollars: int | None = None
     session_microdollars: int | None = None
 
 

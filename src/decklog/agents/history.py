@@ -69,7 +69,7 @@ class HistoryImport:
 
     def run(self) -> Imported:
         """Take in what is new."""
-        files = files_of(self.result.path)
+        files = files_of(self.result.path, self._program)
         asked = Asked(self._program, files, self._spool.folder, self._log.db.values.limit_bytes)
         for part in reading_ahead.read(read_files, asked, size_of(asked)):
             self._take(part, len(files))

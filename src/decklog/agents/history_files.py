@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _BATCH = 500
 # Agents read the same files again and again.
 _REMEMBERED = 8 * 1024**2
+_DATABASE = ".db"
+_ENDINGS = {"opencode": _DATABASE}
 _BELOW = os.sep + "subagents" + os.sep
 
 
@@ -56,16 +58,30 @@ class Part:
     events: Counter[str] = field(default_factory=Counter)
 
 
-def files_of(source: str) -> list[str]:
+def files_of(source: str, program: str) -> list[str]:
     """Name the files of a folder, or the one that was named, as they are read: sub-agents' own after all others."""
-    files = sorted(_files(source), key=_begun_at)
+    files = sorted(_files(source, _ENDINGS.get(program, ".jsonl")), key=_begun_at)
     return [*(path for path in files if _BELOW not in path), *(path for path in files if _BELOW in path)]
 
 
 def size_of(asked: Asked) -> int:
     """Say how many bytes are still to be read."""
     spool = Spool(asked.spool)
-    return sum(max(0, os.stat(path).st_size - int(spool.mark(path).get("place") or 0)) for path in asked.files)
+    return sum(_rest_of(path, int(spool.mark(path).get("place") or 0)) for path in asked.files)
+
+
+def _rest_of(path: str, place: int) -> int:
+    size = os.stat(path).st_size
+    if path.endswith(_DATABASE):
+        return 0 if place == _extent(path) else size
+    return max(0, size - place)
+
+
+def _extent(path: str) -> int:
+    """Say how far a file goes; of a database, which changes in its midst, when it was last written to."""
+    if not path.endswith(_DATABASE):
+        return os.stat(path).st_size
+    return max(os.stat(name).st_mtime_ns for name in (path, f"{path}-wal") if os.path.exists(name))
 
 
 def many_values(limit_bytes: int) -> Values:
@@ -101,15 +117,19 @@ class _Files:
         yield self._handed_on()
 
     def _take_in(self, path: str) -> "Iterator[Part]":
-        mark, size = self._mark(path), os.stat(path).st_size
-        if mark.get("place") == size:
+        mark, extent = self._mark(path), _extent(path)
+        if mark.get("place") == extent:
             self._part.unchanged += 1
             return
         self._part.files += 1
-        if not mark:
-            self._remember_folder(os.path.dirname(path))
         marks: dict[str, dict[str, Any]] = {}
-        for event in self._events(path, mark, marks):
+        if path.endswith(_DATABASE):
+            events = self._stored(path, extent, marks)
+        else:
+            if not mark:
+                self._remember_folder(os.path.dirname(path))
+            events = self._events(path, mark, marks)
+        for event in events:
             self._part.events[type(event).__name__.lower()] += 1
             self._read.append(self._described(event))
             if len(self._read) >= _BATCH:
@@ -141,6 +161,13 @@ class _Files:
         except DecklogError:
             # Whoever writes finds the same, and says so in its place.
             return described
+
+    def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> "Iterator[Event]":
+        """Give all that a database tells: what is known of it is known by its ids."""
+        from decklog.agents.opencode.sessions import events_in
+
+        yield from events_in(path, self._count_unread)
+        marks[path] = {"place": extent}
 
     def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> "Iterator[Event]":
         place = int(mark.get("place") or 0)
@@ -200,18 +227,18 @@ def _is_copied(line: dict[str, Any], seen: set[int], reading: Reading) -> bool:
     return False
 
 
-def _files(source: str) -> "Iterator[str]":
+def _files(source: str, ending: str) -> "Iterator[str]":
     if os.path.isfile(source):
         yield source
         return
     for folder, _, names in os.walk(source):
-        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".jsonl"))
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(ending))
 
 
 def _begun_at(path: str) -> tuple[str, str]:
     """Give the first moment that a file tells of: a fork's own is later than that of the session it was made of."""
     with open(path, "rb") as file:
-        for line in file:
+        for line in file if not path.endswith(_DATABASE) else ():
             try:
                 found = json.loads(line)
             except ValueError:

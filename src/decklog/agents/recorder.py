@@ -269,7 +269,7 @@ class Recorder:
     def _cost(self, event: Answered, run_id: str) -> int | None:
         """Give what an answer cost by the sum that the session had come to; None leaves it to the prices of the day."""
         if event.session_microdollars is None:
-            return None
+            return event.microdollars
         self._flush()
         spent = self._log.ledger.summary(run_id, agent=self._program, agent_id=event.agent_id or event.session_id)
         total = spent["total"]

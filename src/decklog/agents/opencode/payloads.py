@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
+_MOST_DOLLARS = 10**6
+
 
 def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
     """Give what a payload tells."""
@@ -21,14 +23,15 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
             text = as_text(told.get("text"))
             return [Said(**place, text=text, message_id=name)] if text.strip() else []
         case "ModelAnswer" if isinstance(name, str):
-            return _answered(told, name, place)
+            return answered(told, name, place)
         case "SubagentStart":
             return [Spawned(**place, role=as_text(told.get("agent_type")), task=text_or_none(told.get("description")))]
         case _:
             return claude.events_of(told, at)
 
 
-def _answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list[Event]:
+def answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list[Event]:
+    """Give what an answer took, by its tokens, and what it cost where that is said."""
     tokens = told.get("tokens")
     if not isinstance(tokens, dict):
         return []
@@ -48,5 +51,13 @@ def _answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> lis
             cache_read_tokens=read,
             cache_create_tokens=created,
             output_tokens=output,
+            microdollars=_microdollars(told.get("cost")),
         )
     ]
+
+
+def _microdollars(cost: object) -> int | None:
+    """Read what an answer cost; nothing is said of a model without a price."""
+    if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 < cost < _MOST_DOLLARS:
+        return None
+    return round(cost * 1_000_000)

@@ -13,13 +13,20 @@ from decklog.cli.show import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
     from decklog.app import Decklog
     from decklog.importers.engine.report import Report
 
 _dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
 _seconds = click.option("--seconds", type=float, default=600, show_default=True, help="how long reading the source may take")
+
+
+def _run(default: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
+    """Let a tracker's items come into a run of another name."""
+    text = "the run that gets the tasks"
+    return click.option("--run", "run_id", metavar="RUN", default=default, show_default=True, help=text)
 
 
 @click.command("bazinga")
@@ -76,6 +83,101 @@ def import_gaia(call: Call, directory: str, run_id: str, dry_run: bool, seconds:
     return _show(call, taken)
 
 
+@click.command("beads")
+@click.argument("path", default=".")
+@_run("beads")
+@_dry_run
+@click.pass_obj
+def import_beads(call: Call, path: str, run_id: str, dry_run: bool) -> int:
+    """Take over beads' issues with their dependencies and comments, and memories: a repository, or a file of `bd export`.
+
+    The file is only read. Run it again at any time: of an issue that was changed on both sides the newer is taken.
+    """
+    from decklog.importers.beads.importer import BeadsImport
+
+    with _log(call, path, dry_run) as log, Meter() as meter:
+        taken = BeadsImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("taskmaster")
+@click.argument("path", default=".")
+@_run("taskmaster")
+@_dry_run
+@click.pass_obj
+def import_taskmaster(call: Call, path: str, run_id: str, dry_run: bool) -> int:
+    """Take over Task Master's tasks and subtasks: a repository, or a tasks.json. Every tag but master gets a run of its own.
+
+    The file is only read. Run it again at any time; tags and tasks that are gone from it stay here.
+    """
+    from decklog.importers.taskmaster.importer import TaskMasterImport
+
+    with _log(call, path, dry_run) as log, Meter() as meter:
+        taken = TaskMasterImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("github")
+@click.argument("source")
+@_run("github")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_github(call: Call, source: str, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Take over GitHub's issues with their comments: OWNER/REPOSITORY by the program gh, or a file that gh or the API wrote.
+
+    Nothing is changed there. Run it again at any time: of an issue that was changed on both sides the newer is taken.
+    """
+    from decklog.importers.github.importer import GithubImport
+    from decklog.importers.github.reading import REPOSITORY
+
+    # A file of that name goes first.
+    is_asked = REPOSITORY.match(source) is not None and not os.path.exists(source)
+    with _log(call, "." if is_asked else source, dry_run) as log, Meter() as meter:
+        path = source if is_asked else os.path.abspath(source)
+        taken = GithubImport(log, path, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("hermes")
+@click.argument("path", required=False)
+@_run("hermes")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_hermes(call: Call, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Take over Hermes Kanban's boards: the program's folder (~/.hermes), or one kanban.db. Each board has a run.
+
+    A copy is read. A task that was running is paused here, because nobody here holds it.
+    """
+    from decklog.importers.hermes.importer import HermesImport
+
+    source = path or os.path.expanduser("~/.hermes")
+    with _log(call, source, dry_run) as log, Meter() as meter:
+        taken = HermesImport(log, source, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("vibe-kanban")
+@click.argument("path", required=False)
+@_run("vibe-kanban")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_vibe_kanban(call: Call, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Take over Vibe Kanban's projects: the program's folder (~/.local/share/vibe-kanban), or its database. Each has a run.
+
+    A copy is read. Attempts, sessions, processes with their logs, and turns of agents become entries of their tasks.
+    """
+    from decklog.importers.vibekanban.importer import VibeKanbanImport
+
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    source = path or os.path.join(data, "vibe-kanban")
+    with _log(call, source, dry_run) as log, Meter() as meter:
+        taken = VibeKanbanImport(log, source, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
 @click.command("claude")
 @click.argument("path", required=False)
 @_dry_run
@@ -112,6 +214,20 @@ def import_gemini(call: Call, path: str | None, dry_run: bool) -> int:
     The files are only read. What hooks or an import before put on record is not written again.
     """
     return _history(call, "gemini", path or os.path.expanduser("~/.gemini/tmp"), dry_run)
+
+
+@click.command("opencode")
+@click.argument("path", required=False)
+@_dry_run
+@click.pass_obj
+def import_opencode(call: Call, path: str | None, dry_run: bool) -> int:
+    """Take over opencode's sessions from its database: this user's, those below a folder, or one file.
+
+    A copy of the file is read, and of that nothing but sessions, messages and their parts. What the plugin or an import before
+    put on record is not written again.
+    """
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return _history(call, "opencode", path or os.path.join(data, "opencode"), dry_run)
 
 
 def _history(call: Call, program: str, path: str, dry_run: bool) -> int:

@@ -26,9 +26,15 @@ IMPORTS = {
     "bazinga": ("importing", "import_bazinga"),
     "runstore": ("importing", "import_runstore"),
     "gaia": ("importing", "import_gaia"),
+    "beads": ("importing", "import_beads"),
+    "taskmaster": ("importing", "import_taskmaster"),
+    "github": ("importing", "import_github"),
+    "hermes": ("importing", "import_hermes"),
+    "vibe-kanban": ("importing", "import_vibe_kanban"),
     "claude": ("importing", "import_claude"),
     "codex": ("importing", "import_codex"),
     "gemini": ("importing", "import_gemini"),
+    "opencode": ("importing", "import_opencode"),
 }
 
 

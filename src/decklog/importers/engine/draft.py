@@ -1,4 +1,6 @@
-"""An entry that a row is to become. Drafts of a batch are written together, which costs a tenth of writing each for itself."""
+"""What a row is to become. Drafts of a batch are written together, which costs a tenth of writing each for itself."""
+
+from dataclasses import field
 
 from decklog.dataclass import dataclass
 from decklog.importers.engine.report import Fate
@@ -6,9 +8,12 @@ from decklog.importers.engine.report import Fate
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from decklog.importers.engine.row import Row
+    from decklog.records import Record
+
+    M = TypeVar("M", bound=Callable[..., Any])
 
 
 @dataclass(slots=True)
@@ -22,7 +27,25 @@ class Draft:
     note: str | None = None
 
 
-def describes(mapping: "Callable[..., Draft]") -> "Callable[..., Draft]":
+@dataclass(slots=True)
+class RecordDraft:
+    """A record as the row tells it; one that is here becomes it when the source's is newer, by the time in `clock`."""
+
+    row: "Row"
+    record_class: "type[Record]"
+    fields: "dict[str, Any]"
+    clock: str | None = None
+    # What only a record that is not here yet is given.
+    at_first: "dict[str, Any]" = field(default_factory=dict)
+    # Says why what is here stays, whatever the source says.
+    stays: "Callable[[Any], str | None] | None" = None
+
+    @property
+    def identity(self) -> "tuple[Any, ...]":
+        return tuple([self.fields[name] for name in self.record_class.identity])
+
+
+def describes(mapping: "M") -> "M":
     """Mark a mapping that writes nothing itself: a row it refuses is kept without undoing what was made of the others."""
     mapping.only_describes = True  # type: ignore[attr-defined]
     return mapping

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 
 from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
-from decklog.importers.engine.draft import Draft, only_describes
+from decklog.importers.engine.draft import Draft, RecordDraft, only_describes
 from decklog.importers.engine.report import Fate, Report
 from decklog.importers.engine.row import Row, plain
 from decklog.importers.engine.versions import NOTE, Versions, same_entry
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.stores.journal.entry import Entry
 
-    # Gives what became of a row, or a Draft when it only describes.
+    # Gives what became of a row, or what it is to become when it only describes.
     Mapping = Callable[[Row], Any]
+    # Is told of a batch, in its transaction, what became of each row.
+    After = Callable[[list[tuple[Row, Fate]]], None]
 
 _ROWS = 1000
 _CHARACTERS = 8 * 1024**2
@@ -60,7 +62,7 @@ class Landing:
 
     # Batches
 
-    def take_all(self, rows: "Iterable[Row]", mapping: "Mapping", whole: int = 0) -> None:
+    def take_all(self, rows: "Iterable[Row]", mapping: "Mapping", whole: int = 0, after: "After | None" = None) -> None:
         """Take rows over, many in a transaction, but no more than fit into a little memory."""
         batch: list[Row] = []
         done = room = 0
@@ -69,21 +71,23 @@ class Landing:
                 batch.append(row)
                 room -= row.characters()
                 if len(batch) == _ROWS or room < -_CHARACTERS:
-                    done += self._take_batch(batch, mapping, done, whole)
+                    done += self._take_batch(batch, mapping, done, whole, after)
                     batch, room = [], 0
         except Damaged as problem:
             # What stands before the damage is taken, and the other tables may be whole.
             table = problem.details.get("table", "a table")
             lost = f"at most {whole - done - len(batch)}" if whole > done + len(batch) else "an unknown number"
             self.report.lose(f"{table}: {problem.message}; {done + len(batch)} rows were read, and {lost} of them were not")
-        self._take_batch(batch, mapping, done, whole)
+        self._take_batch(batch, mapping, done, whole, after)
 
-    def _take_batch(self, batch: "list[Row]", mapping: "Mapping", done: int, whole: int) -> int:
+    def _take_batch(self, batch: "list[Row]", mapping: "Mapping", done: int, whole: int, after: "After | None") -> int:
         if not batch:
             return 0
         self._notes, self._losses = [], []
         with self.log.transaction():
             fates = self._take(batch, mapping)
+            if after is not None:
+                after(list(zip(batch, fates, strict=True)))
         # Counted only now: what is not committed did not arrive.
         self.report.count(batch[0].table, fates)
         for note in self._notes:
@@ -113,7 +117,7 @@ class Landing:
 
     def _take_together(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
         if only_describes(mapping):
-            fates = self._write([self._described(row, mapping) for row in rows], name_rows=True)
+            fates = self._write_described([self._described(row, mapping) for row in rows])
         else:
             fates = [mapping(row) for row in rows]
         # What a mapping left over is kept beside the record or entry that it made.
@@ -121,12 +125,47 @@ class Landing:
         self._write([self._left(row) for row, fate in taken if row.left and fate not in (Fate.KEPT, Fate.REFUSED)])
         return fates
 
-    def _described(self, row: Row, mapping: "Mapping") -> Draft:
+    def _described(self, row: Row, mapping: "Mapping") -> "Draft | RecordDraft":
         try:
-            draft: Draft = mapping(row)
+            draft: Draft | RecordDraft = mapping(row)
         except DecklogError as problem:
             return self._whole(row, problem.message)
         return draft
+
+    def _write_described(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
+        """Write entries and records, each kind together; say what became of the rows in their order."""
+        entries = [draft for draft in drafts if isinstance(draft, Draft)]
+        if len(entries) == len(drafts):
+            return self._write(entries, name_rows=True)
+        written, recorded = iter(self._write(entries, name_rows=True)), iter(self._record_all(drafts))
+        return [next(written) if isinstance(draft, Draft) else next(recorded) for draft in drafts]
+
+    def _record_all(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
+        """Add the records that are not here, many at once, and bring the others up to date one by one."""
+        records = [draft for draft in drafts if isinstance(draft, RecordDraft)]
+        if not records:
+            return []
+        # What rows of one table become is of one kind.
+        kind = records[0].record_class
+        present = self.intake.seek_all(kind, [draft.identity for draft in records])
+        new: dict[tuple[Any, ...], RecordDraft] = {}
+        for draft in records:
+            if draft.identity not in present:
+                new.setdefault(draft.identity, draft)
+        self.intake.add_all(kind, [{**draft.fields, **draft.at_first} for draft in new.values()], note=NOTE)
+        return [
+            Fate.NEW
+            if new.get(draft.identity) is draft
+            else self._recorded(draft, present.get(draft.identity) or self.intake.seek(kind, draft.identity))
+            for draft in records
+        ]
+
+    def _recorded(self, draft: RecordDraft, present: "Record | None") -> Fate:
+        assert present is not None
+        why = draft.stays and draft.stays(present)
+        if why and not Versions(self.log, present, draft.fields).is_same():
+            self._notes.append(f"{present.noun()} {present.id_of(present.values())} {why}")
+        return Fate.ALREADY if why else self._renew(present, draft.clock, draft.fields)
 
     def _write(self, drafts: "list[Draft]", *, name_rows: bool = False) -> "list[Fate]":
         """Append entries, each once; say what became of their rows, and name these by their entries if asked."""
@@ -155,7 +194,7 @@ class Landing:
 
     def _left(self, row: Row) -> Draft:
         columns = {name: plain(value) for name, value in row.left.items()}
-        named = sorted(columns.keys() - {"id"})
+        named = sorted(columns.keys() - {"id", *row.usual})
         payload = {"columns": columns, "instead": row.instead, "made": row.made}
         draft = self._as_it_was(row, COLUMNS_KEPT, payload, f"{row}: columns as they were")
         draft.note = f"{row}: {', '.join(named)} kept beside the record" if named else None

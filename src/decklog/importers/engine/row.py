@@ -29,12 +29,14 @@ class Row:
     restores it unless the record was changed since.
     """
 
-    __slots__ = ("columns", "id", "instead", "left", "made", "stream", "table")
+    __slots__ = ("columns", "id", "instead", "left", "made", "stream", "table", "usual")
 
     def __init__(self, table: str, row_id: object, columns: "dict[str, Any]") -> None:
         self.table = table
         self.id = str(row_id)
         self.columns = columns
+        # Columns that are kept beside the record as a rule, so that nobody need be told.
+        self.usual: tuple[str, ...] = ()
         self.begin_again()
 
     def begin_again(self) -> None:
@@ -72,7 +74,7 @@ class Row:
         self.left.pop(name, None)
         if value.__class__ is str and "\x00" not in value:
             return value
-        return self.replace(name, default if isinstance(value, (str, bytes)) else str(value))
+        return self.replace(name, str(value) if isinstance(value, (int, float)) else default)
 
     def whole(self, name: str, default: "Any" = None, *, low: int = 0, high: int = _MOST - 1) -> "Any":
         """Take a whole number within bounds; anything else is left over."""
@@ -136,6 +138,23 @@ class Row:
             return default
         return parsed
 
+    def value(self, name: str, kinds: "tuple[type, ...]", default: "Any" = None) -> "Any":
+        """Take what a document holds as it is, of the kinds that a field can hold; anything else is left over."""
+        value = self.columns.get(name)
+        if value is None:
+            return default
+        self.left.pop(name, None)
+        return value if isinstance(value, kinds) else self.replace(name, default)
+
+    def words(self, name: str) -> "list[str]":
+        """Take a document's list of texts; numbers in it are written out, and a list that holds anything else is left over."""
+        found = self.value(name, (list,), [])
+        if {*map(type, found)} <= {str}:
+            return list(found)
+        written = [str(item) for item in found if item.__class__ in _WRITABLE]
+        self.replace(name, written)
+        return written
+
     def texts(self, name: str) -> "list[str] | None":
         """Take a JSON list of texts; numbers in it are written out, and the list is left over as it was."""
         found = self.json(name, (list,))
@@ -158,6 +177,10 @@ class Row:
         raw = self.columns[name]
         self.instead[name] = to_json(raw) if isinstance(raw, str) else None
         return raw
+
+    def as_json(self) -> str:
+        """Write the columns down in one spelling."""
+        return to_json(plain(self.columns))
 
     def digest(self) -> str:
         """Tell this row from one that was changed since, or from another file's row with the same id."""
@@ -197,6 +220,8 @@ def plain(value: "Any") -> "Any":
     """Give a row's values in a form that JSON and every engine can hold."""
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, str) and "\x00" in value:

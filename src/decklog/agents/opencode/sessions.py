@@ -1,0 +1,200 @@
+"""opencode's database of sessions, message by message, as events. Its tables of accounts and credentials are not read."""
+
+from datetime import UTC, datetime
+
+from decklog.agents.events import (
+    IMPORTED,
+    Begun,
+    Called,
+    Compacted,
+    Ended,
+    Event,
+    Joined,
+    Noted,
+    Outcome,
+    Prompted,
+    Returned,
+    Said,
+    Spawned,
+    Thought,
+)
+from decklog.agents.opencode.payloads import answered
+from decklog.agents.texts import as_text, text_or_none
+from decklog.errors import Invalid
+from decklog.importers.engine.row import parsed_json
+from decklog.importers.engine.source import Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Data = dict[str, Any]
+
+_TABLES = ("session", "message", "part")
+_NAMES = {"bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit"}
+_LATEST = 253_402_300_799_000
+_DENIED = ("rejected permission", "permission to use this specific tool call", "denied by", "held by")
+_ABORTED = "aborted"
+
+
+def events_in(path: str, unread: "Callable[[], None]") -> "Iterator[Event]":
+    """Give what happened in all sessions of a database, in the order of its messages; `unread` counts rows that tell nothing."""
+    with Source(path) as source:
+        missing = [table for table in _TABLES if table not in source]
+        if missing:
+            raise Invalid(f"{path} is no database of opencode's: it has no {', '.join(missing)}", path=path)
+        sessions = _Sessions(source)
+        yield from sessions.begun()
+        parts = _Parts(source, unread)
+        for row in source.rows("message", ("id",)):
+            data, name, session = _data(row, unread), row.get("id"), row.get("session_id")
+            if data is not None and isinstance(name, str) and isinstance(session, str):
+                yield from sessions.message(session, name, data, parts.of(name), row.get("time_created"))
+        yield from sessions.ended()
+
+
+class _Parts:
+    """The parts of messages, read beside these in the same order: only those of one message are in memory."""
+
+    def __init__(self, source: Source, unread: "Callable[[], None]") -> None:
+        self._rows = source.rows("part", ("message_id", "id"))
+        self._unread = unread
+        self._next = next(self._rows, None)
+
+    def of(self, message: str) -> "list[tuple[str, Data]]":
+        """Give a message's parts with their ids; those of messages that are not there are passed over."""
+        found: list[tuple[str, Data]] = []
+        while self._next is not None and str(self._next.get("message_id")) <= message:
+            row, self._next = self._next, next(self._rows, None)
+            data = _data(row, self._unread)
+            if str(row.get("message_id")) == message and data is not None:
+                found.append((str(row.get("id")), data))
+        return found
+
+
+class _Sessions:
+    def __init__(self, source: Source) -> None:
+        self._rows = {str(row["id"]): row for row in source.rows("session", ("time_created", "id")) if row.get("id")}
+        self._last: dict[str, datetime | None] = {}
+
+    def _place(self, session: str, at: "datetime | None") -> "dict[str, Any]":
+        """Say where something happened: a session below another is a sub-agent of the topmost."""
+        top, seen = session, {session}
+        while (above := self._rows.get(top, {}).get("parent_id")) and above not in seen:
+            top = str(above)
+            seen.add(top)
+        return {"session_id": top, "agent_id": None if top == session else session, "at": at}
+
+    def begun(self) -> "Iterator[Event]":
+        """Tell of every session that it began, those above others first."""
+        for name, row in self._rows.items():
+            place = self._place(name, _time(row.get("time_created")))
+            self._last[name] = place["at"]
+            if place["agent_id"] is not None:
+                role = text_or_none(row.get("agent")) or "agent"
+                yield Spawned(**place, role=role, task=text_or_none(row.get("title")))
+                continue
+            cwd, version = text_or_none(row.get("directory")), text_or_none(row.get("version"))
+            yield Begun(**place, source=IMPORTED, cwd=cwd, version=version)
+
+    def ended(self) -> "Iterator[Event]":
+        """Tell of every session that no more is known of it, those below others first."""
+        for name, at in reversed(self._last.items()):
+            place = self._place(name, at)
+            yield Joined(**place) if place["agent_id"] is not None else Ended(**place, reason=IMPORTED)
+
+    def message(
+        self, session: str, name: str, data: "Data", parts: "list[tuple[str, Data]]", created: object
+    ) -> "Iterator[Event]":
+        """Give what a message tells."""
+        times = data.get("time")
+        at = _time(times.get("created") if isinstance(times, dict) else created)
+        place = self._place(session, at)
+        self._last[session] = at or self._last.get(session)
+        if data.get("role") == "user":
+            yield from _asked(place, name, parts)
+        elif data.get("role") == "assistant":
+            is_over = isinstance(times, dict) and bool(times.get("completed"))
+            yield from _answer(place, name, data, parts, is_over=is_over)
+
+
+def _asked(place: "dict[str, Any]", name: str, parts: "list[tuple[str, Data]]") -> "Iterator[Event]":
+    texts = [as_text(part.get("text")) for _, part in parts if part.get("type") == "text" and not part.get("synthetic")]
+    if "".join(texts).strip():
+        yield Prompted(**place, prompt_id=name, text="\n".join(texts), by="program" if place["agent_id"] else "person")
+    for _, part in parts:
+        if part.get("type") == "compaction":
+            yield Compacted(**place, trigger="auto" if part.get("auto") else "manual")
+
+
+def _answer(
+    place: "dict[str, Any]", name: str, data: "Data", parts: "list[tuple[str, Data]]", *, is_over: bool
+) -> "Iterator[Event]":
+    number = 0
+    for part_id, part in parts:
+        times = part.get("time")
+        is_whole = is_over or (isinstance(times, dict) and bool(times.get("end")))
+        text = as_text(part.get("text"))
+        if part.get("type") == "text":
+            number += 1
+            if is_whole and text.strip():
+                yield Said(**place, text=text, message_id=name if number == 1 else f"{name}:{number}")
+        elif part.get("type") == "reasoning" and is_whole and text.strip():
+            yield Thought(**place, text=text, message_id=part_id)
+        elif part.get("type") == "tool":
+            yield from _used(place, part)
+    if is_over:
+        told = {"tokens": data.get("tokens"), "model": data.get("modelID"), "cost": data.get("cost")}
+        yield from answered(told, name, place)
+    if isinstance(error := data.get("error"), dict):
+        detail = error.get("data")
+        said = text_or_none(detail.get("message")) if isinstance(detail, dict) else None
+        yield Noted(**place, name="error", text=said or as_text(error.get("name")), note_id=f"error:{name}")
+
+
+def _used(place: "dict[str, Any]", part: "Data") -> "Iterator[Event]":
+    """Tell of a tool's use, and of its end where that is there."""
+    found = part.get("state")
+    state: Data = found if isinstance(found, dict) else {}
+    if not isinstance(call := part.get("callID"), str):
+        return
+    times, given = state.get("time"), state.get("input")
+    began = _time(times.get("start")) if isinstance(times, dict) else None
+    ended = _time(times.get("end")) if isinstance(times, dict) else None
+    arguments: Data = given if isinstance(given, dict) else {}
+    if "filePath" in arguments:
+        arguments = {**arguments, "file_path": arguments["filePath"]}
+    word = str(part.get("tool") or "tool")
+    tool = _NAMES.get(word, word)
+    yield Called(**{**place, "at": began or place["at"]}, call_id=call, tool=tool, arguments=arguments)
+    if state.get("status") in ("completed", "error"):
+        outcome, output = _came_to(state)
+        yield Returned(**{**place, "at": ended or place["at"]}, call_id=call, outcome=outcome, tool=tool, output=output)
+
+
+def _came_to(state: "Data") -> tuple[Outcome, str]:
+    if state["status"] == "error":
+        error = as_text(state.get("error"))
+        if any(words in error for words in _DENIED):
+            return Outcome.DENIED, error
+        return Outcome.INTERRUPTED if _ABORTED in error else Outcome.FAILED, error
+    facts = state.get("metadata")
+    code = facts.get("exit") if isinstance(facts, dict) else None
+    output = as_text(state.get("output"))
+    return (Outcome.FAILED, f"Exit code {code}\n{output}") if code else (Outcome.OK, output)
+
+
+def _data(row: "Data", unread: "Callable[[], None]") -> "Data | None":
+    found = parsed_json(row.get("data"))
+    if isinstance(found, dict):
+        return found
+    unread()
+    return None
+
+
+def _time(milliseconds: object) -> "datetime | None":
+    """Read a moment; it is written as milliseconds since 1970."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)) or not 0 < milliseconds < _LATEST:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -1,0 +1,1 @@
+"""Beads: issues, their dependencies and comments, and memories."""

@@ -1,0 +1,76 @@
+"""Rows that come in any order, some of them twice: put in one order, each id once. What is too much for memory waits on disk."""
+
+from decklog.db.sqlite.scratch import Scratch
+from decklog.importers.engine.row import Row
+from decklog.values import from_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SCHEMA = (
+    """
+    create table rows (
+      source text not null, id text not null, at text not null, clock text not null, is_done integer not null,
+      columns text not null, primary key (source, id)
+    ) without rowid
+    """,
+    "create table others (source text not null, id text not null, clock text not null, columns text not null)",
+    "begin",
+)
+_ADD = "insert into rows values (?, ?, ?, ?, ?, ?) on conflict do nothing returning 1"
+
+
+class Gathered:
+    """Holds the newest version of every row of a source; older ones, and others of the same time, stand apart."""
+
+    def __init__(self) -> None:
+        self.db = Scratch()
+        for statement in _SCHEMA:
+            self.db.execute(statement)
+
+    def add(self, table: str, row_id: str, columns: str, *, at: str = "", clock: str = "", is_done: bool = False) -> None:
+        """Hold a row, given as JSON; `at` is its place in the order, `clock` tells which of two versions is newer."""
+        row = (table, row_id, at, clock, int(is_done), columns)
+        if self.db.first(_ADD, row) is None:
+            self._add_version(row)
+
+    def _add_version(self, row: "tuple[str, str, str, str, int, str]") -> None:
+        """Keep the newer of two versions; of two of the same time the same one, whichever came first."""
+        found = self.db.first("select clock, columns from rows where source = ? and id = ?", row[:2])
+        assert found is not None
+        new, lost = (row[3], row[5]), found
+        if (new[0], new[1]) > (found[0], found[1]):
+            change = "update rows set at = ?, clock = ?, is_done = ?, columns = ? where source = ? and id = ?"
+            self.db.execute(change, (*row[2:], *row[:2])).fetchall()
+        else:
+            lost = new
+        self.db.execute("insert into others values (?, ?, ?, ?)", (*row[:2], *lost)).fetchall()
+
+    def count(self, table: str) -> int:
+        found = self.db.first("select count(*) from rows where source = ?", (table,))
+        return int(found[0]) if found else 0
+
+    def rows(self, table: str) -> "Iterator[Row]":
+        """Give a table's rows, the newest version of each, in their order."""
+        for row_id, columns in self.db.execute("select id, columns from rows where source = ? order by at, id", (table,)):
+            yield Row(table, row_id, from_json(columns))
+
+    def others(self, table: str) -> "Iterator[tuple[Row, bool]]":
+        """Give the versions of a table's rows that others stand for, and whether each differs from one of the same time."""
+        sql = """
+            select o.id, o.columns, o.clock = r.clock and o.columns <> r.columns
+              from others o join rows r on r.source = o.source and r.id = o.id
+             where o.source = ?
+             order by o.id, o.clock, o.columns
+            """
+        for row_id, columns, differs in self.db.execute(sql, (table,)):
+            yield Row(table, row_id, from_json(columns)), bool(differs)
+
+    def first_at(self) -> str | None:
+        """Give the earliest place in the order that says something."""
+        found = self.db.first("select min(at) from rows where at <> ''")
+        return found[0] if found else None
+
+    def close(self) -> None:
+        self.db.close()

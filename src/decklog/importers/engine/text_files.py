@@ -1,0 +1,171 @@
+"""Other programs' text files, read without trusting them: plain files, an end to their size, and no line that harms the rest.
+
+git leaves both sides of a conflict in a file, and a program that was killed leaves half a file: what is whole is taken.
+"""
+
+import json
+import os
+import stat
+from dataclasses import dataclass
+
+from decklog.errors import Invalid, NotFound, TooLarge
+from decklog.importers.engine.row import parsed_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO, Any
+
+MOST_BYTES = 8 * 1024**3
+_MOST_DOCUMENT_BYTES = 512 * 1024**2
+_LONGEST_LINE = 64 * 1024**2
+_MARKER = 7
+_OURS, _BASE, _MIDDLE, _THEIRS = "<" * _MARKER, "|" * _MARKER, "=" * _MARKER, ">" * _MARKER
+_MARKERS = (_OURS, _BASE, _MIDDLE, _THEIRS)
+# Half of a character that needs two: JSON can spell it, and no text can hold it.
+_HALF = "\\ud"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file: what it holds as JSON, or why it is none."""
+
+    number: int
+    text: str
+    found: "Any" = None
+    trouble: str | None = None
+
+
+def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[Line]":
+    """Give the JSON objects of a file line by line; blank lines and the markers of a conflict say nothing of their own."""
+    with _opened(path, most_bytes) as file:
+        for number, raw in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
+            text = raw.decode("utf-8", "replace").strip().lstrip("\ufeff")
+            if text and not _is_marker(text):
+                yield _line(number, text, is_whole=raw.endswith(b"\n"))
+
+
+def _line(number: int, text: str, *, is_whole: bool) -> Line:
+    found = parsed_json(text)
+    if isinstance(found, dict):
+        return Line(number, text, _storable(found) if _HALF in text.lower() else found)
+    if found is not NotImplemented:
+        return Line(number, text, trouble="the line is no JSON object")
+    return Line(number, text, trouble="the line is no JSON" if is_whole else "the line was not written to its end")
+
+
+def has_markers(path: str) -> bool:
+    """Say whether git left a conflict in a file."""
+    with _opened(path, MOST_BYTES) as file:
+        return any(raw.startswith(b"<" * _MARKER) for raw in iter(lambda: file.readline(_LONGEST_LINE), b""))
+
+
+def _is_marker(text: str) -> bool:
+    return text.startswith(_MARKERS) and (len(text) == _MARKER or text[_MARKER] == " ")
+
+
+def document(path: str) -> "tuple[list[Any], str]":
+    """Read a file that is one JSON value: give each side where git left a conflict, else the one value, and the text.
+
+    Nothing comes back when it is no JSON at all.
+    """
+    text = text_of(path)
+    found = [parsed_json(side) for side in _sides(text)]
+    return [_storable(one) for one in found if one is not NotImplemented], text
+
+
+def text_of(path: str) -> str:
+    """Read a file that is one document."""
+    with _opened(path, _MOST_DOCUMENT_BYTES) as file:
+        return file.read().decode("utf-8", "replace").lstrip("\ufeff")
+
+
+def values_in(text: str) -> "tuple[list[Any], str]":
+    """Read JSON values that stand one after the other, on each side of git's conflicts; give also what is not whole.
+
+    Of a list that was cut off, the objects that are whole are given.
+    """
+    found: list[Any] = []
+    rest = ""
+    for side in _sides(text):
+        values, left = _values_in(side)
+        found += values
+        rest = rest or left
+    return found, rest
+
+
+def _values_in(text: str) -> "tuple[list[Any], str]":
+    decoder, place = json.JSONDecoder(), _past_blanks(text, 0)
+    found: list[Any] = []
+    while place < len(text):
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return [*found, *(objects_in(text, place + 1) if text[place] == "[" else ())], text[place:]
+        found.append(_storable(value))
+        place = _past_blanks(text, end)
+    return found, ""
+
+
+def _sides(text: str) -> list[str]:
+    """Give a text as either side of git's conflicts has it."""
+    if _OURS not in text:
+        return [text]
+    sides: tuple[list[str], list[str]] = ([], [])
+    place = ""
+    for line in text.splitlines(keepends=True):
+        if _is_marker(line.strip()):
+            place = line[:_MARKER]
+            continue
+        if place in ("", _OURS, _THEIRS):
+            sides[0].append(line)
+        if place in ("", _MIDDLE, _THEIRS):
+            sides[1].append(line)
+    return list(dict.fromkeys("".join(side) for side in sides))
+
+
+def objects_in(text: str, start: int) -> "Iterator[dict[str, Any]]":
+    """Give the JSON objects of a list that begins at a place, up to the first that is not whole."""
+    decoder, place = json.JSONDecoder(), start
+    while True:
+        place = _past_blanks(text, place)
+        if place >= len(text) or text[place] != "{":
+            return
+        try:
+            found, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return
+        yield _storable(found)
+        place = _past_blanks(text, place)
+
+
+def _past_blanks(text: str, place: int) -> int:
+    while place < len(text) and text[place] in " \t\r\n,":
+        place += 1
+    return place
+
+
+def _storable(value: "Any") -> "Any":
+    """Put the sign for an unreadable character in the place of every half one."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_storable(name): _storable(item) for name, item in value.items()}
+    return [_storable(item) for item in value] if isinstance(value, list) else value
+
+
+def _opened(path: str, most_bytes: int) -> "IO[bytes]":
+    """Open a plain file, without waiting for a pipe in its place."""
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}", path=path) from None
+    except OSError as problem:
+        raise Invalid(f"{path} can't be read: {problem.strerror}", path=path) from None
+    found = os.fstat(opened)
+    if stat.S_ISREG(found.st_mode) and found.st_size <= most_bytes:
+        return os.fdopen(opened, "rb")
+    os.close(opened)
+    if stat.S_ISREG(found.st_mode):
+        raise TooLarge(f"{path} is larger than {most_bytes} bytes", path=path)
+    raise Invalid(f"{path} is not a plain file", path=path)

@@ -1,0 +1,1 @@
+"""GitHub: issues with their comments, as `gh` and the API write them."""

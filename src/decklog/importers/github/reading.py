@@ -1,0 +1,81 @@
+"""GitHub's issues in one spelling: `gh` writes them in one way, the API in another, and either may have been cut off."""
+
+import re
+import shutil
+import subprocess
+
+from decklog.errors import Invalid, TimedOut, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+\Z")
+FIELDS = (
+    *("number", "title", "body", "state", "stateReason", "labels", "assignees", "author", "comments", "createdAt", "updatedAt"),
+    *("closedAt", "milestone", "url", "id"),
+)
+_MOST = 1_000_000
+_CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
+_ADDRESS = re.compile(r"([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
+# A line of an issue that says what it waits for.
+_NEEDS = re.compile(r"^[^\w\n]*(?:depends on|blocked by)\b(.*)$", re.IGNORECASE | re.MULTILINE)
+_NUMBER = re.compile(r"(?<![\w/])#(\d+)\b")
+
+
+def asked_of_gh(repository: str, seconds: float) -> str:
+    """Have `gh` write down all issues of a repository, by the login that it has."""
+    program = shutil.which("gh")
+    if program is None:
+        hint = "Install gh, or import a saved file: gh issue list --state all --limit 100000 --json … > issues.json"
+        raise Unavailable("there is no program gh to ask GitHub with", hint=hint)
+    words = [program, "issue", "list", "--repo", repository, "--state", "all", "--limit", str(_MOST), "--json", ",".join(FIELDS)]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise TimedOut(f"gh took longer than {seconds:.0f} s", hint="Give it more time: --seconds") from None
+    if done.returncode:
+        raise Unavailable(f"gh failed: {done.stderr.strip()[:500]}", hint="Try it by hand: gh issue list")
+    return done.stdout
+
+
+def plain_names(found: "dict[str, Any]") -> "dict[str, Any]":
+    """Spell an object's names as the API does, and people by their logins."""
+    named = {_CAPITAL.sub(lambda letter: f"_{letter[1].lower()}", name): value for name, value in found.items()}
+    for name in ("author", "user"):
+        if isinstance(value := named.get(name), dict):
+            named[name] = value.get("login")
+    for name, inner in (("labels", "name"), ("assignees", "login")):
+        if isinstance(value := named.get(name), list):
+            named[name] = [one.get(inner) if isinstance(one, dict) else one for one in value]
+    if isinstance(milestone := named.get("milestone"), dict):
+        named["milestone"] = milestone.get("title")
+    return named
+
+
+def name_of(issue: "dict[str, Any]", otherwise: str) -> str:
+    """Name an issue as people do: OWNER/REPOSITORY#NUMBER."""
+    for address in (issue.get("html_url"), issue.get("url"), issue.get("issue_url")):
+        if isinstance(address, str) and (found := _ADDRESS.search(address)):
+            return f"{found[1]}#{found[2]}"
+    number = issue.get("number")
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise Invalid("an issue needs a number")
+    return f"{otherwise}#{number}"
+
+
+def needed_by(issue: "dict[str, Any]", name: str) -> "dict[str, str]":
+    """Give what an issue is linked with, by name: what it waits for, and what it is a part of."""
+    repository = name.rpartition("#")[0]
+    said = (number for line in _NEEDS.findall(str(issue.get("body") or "")) for number in _NUMBER.findall(line))
+    links = {f"{repository}#{number}": "blocks" for number in said}
+    for one in _listed(issue.get("blocked_by")):
+        links[name_of(plain_names(one), repository)] = "blocks"
+    if isinstance(above := issue.get("parent"), dict) and "number" in above:
+        links[name_of(plain_names(above), repository)] = "parent"
+    return links
+
+
+def _listed(value: object) -> "list[dict[str, Any]]":
+    found = value.get("nodes") if isinstance(value, dict) else value
+    return [one for one in found if isinstance(one, dict) and "number" in one] if isinstance(found, list) else []

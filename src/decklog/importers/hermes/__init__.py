@@ -1,0 +1,1 @@
+"""Hermes Kanban: the tasks of every board, their links, comments, events and runs."""

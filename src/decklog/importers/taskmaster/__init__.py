@@ -1,0 +1,1 @@
+"""Task Master: the tasks and subtasks of every tag."""

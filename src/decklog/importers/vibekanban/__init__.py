@@ -1,0 +1,1 @@
+"""Vibe Kanban: the tasks of every project, and what agents did for them."""
