@@ -71,8 +71,13 @@ def _declared(cls: type, *, frozen: bool, kw_only: bool) -> type:
 
 if not TYPE_CHECKING:  # to a reader of types it is Python's own
 
-    def dataclass(cls: type | None = None, /, *, frozen: bool = False, kw_only: bool = False) -> "type | Callable[[type], type]":
+    def dataclass(
+        cls: type | None = None, /, *, frozen: bool = False, kw_only: bool = False, slots: bool = False
+    ) -> "type | Callable[[type], type]":
         """Make a dataclass of a class; as Python's own does, but for when its methods are written."""
+        if slots:
+            # It is another class than the one that was declared, and is made whole at once.
+            return _declare(cls, frozen=frozen, kw_only=kw_only, slots=True)
         if cls is not None:
             return _declared(cls, frozen=frozen, kw_only=kw_only)
         return lambda cls: _declared(cls, frozen=frozen, kw_only=kw_only)

@@ -1,9 +1,9 @@
 """A tracker that keeps its items in SQLite: which tables there are, how their rows are named, and what each belongs to."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
+from decklog.dataclass import dataclass
 from decklog.errors import Damaged, Invalid
 from decklog.importers.engine.row import Row, plain
 from decklog.importers.engine.source import Source

@@ -6,8 +6,8 @@ git leaves both sides of a conflict in a file, and a program that was killed lea
 import json
 import os
 import stat
-from dataclasses import dataclass
 
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound, TooLarge
 from decklog.importers.engine.row import parsed_json
 

@@ -1,10 +1,10 @@
 """Work items of a tracker become tasks of a run, with their links and what was said of them, whatever order they come in."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 from decklog.clock import from_text, to_text
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.gathering import Gathered
