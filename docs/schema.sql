@@ -1386,6 +1386,44 @@ CREATE INDEX review_passes_by_what on review_passes (run_id, counts_for, created
 
 CREATE INDEX reviews_by_base on reviews (base, created_at, id);
 
+CREATE TABLE mends (
+  id          text not null primary key,
+  run_id      text not null references runs (id),
+  feedback_id text not null,
+  repo        text not null,
+  state       text not null check (
+    state = 'filed' or state = 'triaged' or state = 'located' or state = 'planned' or state = 'fixing' or state = 'fixed'
+    or state = 'proven' or state = 'cleared' or state = 'published' or state = 'verified' or state = 'closed' or state = 'dropped'
+  ),
+  waits_for   text check (
+    waits_for = 'model' or waits_for = 'approval' or waits_for = 'fix' or waits_for = 'gate' or waits_for = 'merge'
+    or waits_for = 'weather' or waits_for = 'person'
+  ),
+  reason      text not null,
+  moves       integer not null check (moves >= 0),
+  rounds      integer not null check (rounds >= 0),
+  base        text,
+  branch      text,
+  head        text,
+  fix_class   text,
+  confidence  integer check (confidence >= 0 and confidence <= 100),
+  triage      text not null,
+  places      text not null,
+  plan        text not null,
+  findings    text not null,
+  fix_run_id  text,
+  proof       text not null,
+  tests       text not null,
+  review_id   text,
+  published   text not null,
+  merged      text,
+  for_run_id  text,
+  created_at  text not null,
+  updated_at  text not null
+) strict;
+
+CREATE INDEX mends_by_feedback on mends (feedback_id, created_at, id);
+
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -3060,3 +3098,44 @@ create index review_passes_by_what on review_passes (run_id, counts_for, created
 
 -- What was said of earlier states of a change: those that begin at the same commit.
 create index reviews_by_base on reviews (base, created_at, id);
+
+-- 0017_mends
+
+-- How far the fix of a piece of feedback is proven. Each state says what is known to be so; a kill leaves the last one that is.
+create table mends (
+  id          text collate "C" not null primary key,
+  run_id      text collate "C" not null references runs (id),
+  feedback_id text collate "C" not null,
+  repo        text collate "C" not null,
+  state       text collate "C" not null check (
+    state = 'filed' or state = 'triaged' or state = 'located' or state = 'planned' or state = 'fixing' or state = 'fixed'
+    or state = 'proven' or state = 'cleared' or state = 'published' or state = 'verified' or state = 'closed' or state = 'dropped'
+  ),
+  waits_for   text collate "C" check (
+    waits_for = 'model' or waits_for = 'approval' or waits_for = 'fix' or waits_for = 'gate' or waits_for = 'merge'
+    or waits_for = 'weather' or waits_for = 'person'
+  ),
+  reason      text collate "C" not null,
+  moves       bigint not null check (moves >= 0),
+  rounds      bigint not null check (rounds >= 0),
+  base        text collate "C",
+  branch      text collate "C",
+  head        text collate "C",
+  fix_class   text collate "C",
+  confidence  bigint check (confidence >= 0 and confidence <= 100),
+  triage      text collate "C" not null,
+  places      text collate "C" not null,
+  plan        text collate "C" not null,
+  findings    text collate "C" not null,
+  fix_run_id  text collate "C",
+  proof       text collate "C" not null,
+  tests       text collate "C" not null,
+  review_id   text collate "C",
+  published   text collate "C" not null,
+  merged      text collate "C",
+  for_run_id  text collate "C",
+  created_at  text collate "C" not null,
+  updated_at  text collate "C" not null
+);
+
+create index mends_by_feedback on mends (feedback_id, created_at, id);

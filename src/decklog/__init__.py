@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         PackageType,
     )
     from decklog.stores.flow.gates import Gate, GateState
+    from decklog.stores.flow.mends import Mend, MendState, MendWait
     from decklog.stores.flow.records import (
         ModelAssignment,
         PromptMarker,
@@ -170,6 +171,7 @@ _NAMES = {
     ),
     "stores.flow.router": "TestingMode",
     "stores.flow.gates": "Gate GateState",
+    "stores.flow.mends": "Mend MendState MendWait",
     "stores.flow.reviews": "Review ReviewPass ReviewVerdict",
     "stores.flow.verdicts": "CheckOutcome CheckVerdict",
     "stores.flow.workflow": "WorkflowDrawing",
@@ -294,6 +296,9 @@ __all__ = [
     "Lesson",
     "LinkKind",
     "ManualClock",
+    "Mend",
+    "MendState",
+    "MendWait",
     "MergeStatus",
     "Message",
     "MessageChannel",

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import cache, cached_property
 
 from decklog.clock import Clock
-from decklog.errors import Invalid, Unavailable
+from decklog.errors import Invalid
 from decklog.ids import Ids
 from decklog.operations import lease
 from decklog.records import Record
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from decklog.stores.flow.ci import Ci
     from decklog.stores.flow.context import Context
     from decklog.stores.flow.gates import Gates
+    from decklog.stores.flow.mends import Mends
     from decklog.stores.flow.reviews import Reviews
     from decklog.stores.flow.verdicts import Verdicts
     from decklog.stores.flow.workflow import Workflow
@@ -108,7 +109,9 @@ class Decklog:
         }
         text = os.fspath(target)
         if text.startswith(("postgresql://", "postgres://")):
-            db = _postgres(text, migrate=migrate, clock=clock, pool_size=pool_size, **common)
+            from decklog.db.postgres.opening import open_server
+
+            db = open_server(text, migrate=migrate, clock=clock, pool_size=pool_size, **common)
         else:
             from decklog.db.sqlite.database import open_sqlite
             from decklog.db.sqlite.file import path_of
@@ -334,6 +337,13 @@ class Decklog:
         return Reviews(self.parts, approvals=lambda: self.approvals)
 
     @cached_property
+    def mends(self) -> "Mends":
+        """Keeps how far the fix of each piece of feedback is proven, and what it waits for; `decklog mend` takes it on."""
+        from decklog.stores.flow.mends import Mends
+
+        return Mends(self.parts)
+
+    @cached_property
     def gates(self) -> "Gates":
         """Closes what many workers share, lets one at a time try again when its time has come, and opens it for all."""
         from decklog.stores.flow.gates import Gates
@@ -486,14 +496,3 @@ def store_class(name: str) -> "type[Store]":
     nothing: Any = None
     found: type[Store] = type(getattr(Decklog(nothing, clock=nothing, ids=nothing), name))
     return found
-
-
-def _postgres(url: str, **settings: "Any") -> "Database":
-    try:
-        from decklog.db.postgres.database import open_postgres
-    except ImportError as problem:
-        raise Unavailable(
-            f"PostgreSQL needs a package that is not installed: {problem.name}",
-            hint="Run: pip install 'decklog[postgres]'",
-        ) from problem
-    return open_postgres(url, **settings)

@@ -30,6 +30,7 @@ from decklog.stores.flow.context_package import (
     PackageType,
 )
 from decklog.stores.flow.gates import Gate, GateState
+from decklog.stores.flow.mends import Mend, MendState, MendWait
 from decklog.stores.flow.records import ModelAssignment, PromptMarker, WorkflowRule, WorkflowTransition, WorkflowVersion
 from decklog.stores.flow.reviews import Review, ReviewPass, ReviewVerdict
 from decklog.stores.flow.router import TestingMode
@@ -1622,6 +1623,23 @@ class AsyncReviews:
     ) -> Page[Review]:
         """List reviews, newest first."""
 
+class AsyncMends:
+    async def get(self, mend_id: str) -> Mend:
+        """Get a mend: how far it is proven, and what it waits for."""
+    async def find(
+        self,
+        *,
+        feedback_id: str | None = ...,
+        state: MendState | None = ...,
+        waits_for: MendWait | None = ...,
+        repo: str | None = ...,
+        open_only: bool = ...,
+        oldest_first: bool = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Mend]:
+        """List mends, newest first; `open_only` leaves out those that are closed or dropped."""
+
 class AsyncGates:
     async def close(
         self,
@@ -1869,6 +1887,7 @@ class Stores:
     ci: AsyncCi
     verdicts: AsyncVerdicts
     reviews: AsyncReviews
+    mends: AsyncMends
     gates: AsyncGates
     effects: AsyncEffects
     processes: AsyncProcesses

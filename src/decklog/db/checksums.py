@@ -18,6 +18,7 @@ CHECKSUMS = {
         "0014_proposals": "850fe60a2b18f47d67cb7ca99637edbc3cc256ad3e13ad74930b82ee81dacbf4",
         "0015_reviews": "18e5d6edafe83d3f1204eabd750cd187685b75a3e3cd3e5e87f2dafdd9f868a1",
         "0016_review_lessons": "fc5b4b71af196af5bd63a30b0461e8244c30ee4b9baf29445604093cf49f3ec5",
+        "0017_mends": "aaddbd4e241ea15daafe26215cafc1d7c49568c9e9ded65b7eeb5c1cf950d890",
     },
     "postgres": {
         "0001_first": "1f355fe4ab5a16cab9dbd0c4b635bcb78b281112b22476bb2764d28bf27a7550",
@@ -36,5 +37,6 @@ CHECKSUMS = {
         "0014_proposals": "ed21a9418a40dd8062d3acf6739f8597c76a5302646e3e0b111a7bcf6e602f85",
         "0015_reviews": "28ff9f5436280fe4085939ea9a0b89f353d5767e47e44be3506294b08926a9aa",
         "0016_review_lessons": "fc5b4b71af196af5bd63a30b0461e8244c30ee4b9baf29445604093cf49f3ec5",
+        "0017_mends": "04fb1318ba9485a22d7a168e7fcdcde82d0d76ffb3237e44fa7c8768e85eedb9",
     },
 }

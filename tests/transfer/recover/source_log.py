@@ -24,6 +24,7 @@ def fill_every_store(log: Decklog, clock: ManualClock) -> None:
     desk.learnings.note("lexer", "Commas are tokens", run_id="run_1")
     feedback = desk.feedback.file("ana", "The lexer is slow")
     desk.feedback.triage(feedback.id, "test")
+    desk.mends.begin("run_1", feedback.id, repo="repository", base="a")
     desk.self_edits.record("https://example.invalid/1", "test", ["a.py"], "aaa", "bbb", PASSES, 88, "approved")
     desk.states.save_snapshot("run_1", "parked", {"task_id": "parked", "paused_at": "2026-01-01T00:00:00Z", "reason": "CI"})
     desk.effects.intend("run_1", "push", "git", key="k1", actor="host:1")

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
+from typing import Protocol
 
 from decklog.conductor import commands, kill_points
 from decklog.conductor.checks.report import FAILED, read_junit
@@ -41,6 +42,15 @@ class Said:
         return sorted(name for name, outcome in (self.tests or {}).items() if outcome == FAILED)
 
 
+class Beside(Protocol):
+    """Stands beside a check while it runs: adds to its environment, and reads what is in its folder before that is gone."""
+
+    readable: tuple[str, ...]
+
+    def begin(self, folder: Path, tree: Path, env: Mapping[str, str]) -> Mapping[str, str]: ...
+    def ended(self, folder: Path) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Runner:
     """Runs checks for one run. `wanted_end` gives a reason as soon as whatever runs is to be ended."""
@@ -52,33 +62,38 @@ class Runner:
     folder: Path
     wanted_end: Callable[[], str | None] = field(default=lambda: None)
 
-    def run(self, check: Check, commit: str, mark: str, changed: Sequence[str] = ()) -> Said:
+    def run(self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, beside: Beside | None = None) -> Said:
         """Run a check on the files of a commit; its place is removed afterwards."""
         place = Place(self.folder / mark.replace("/", "_"), "")
         places.make(self.repository, place, commit, self.person)
         kill_points.reached("check:place")
         begun = time.monotonic()
         try:
-            said = self._run_in(place, check, mark, changed)
+            said = self._run_in(place, check, mark, changed, beside)
         finally:
             places.remove(place)
         return replace(said, duration_ms=int((time.monotonic() - begun) * 1000))
 
-    def _run_in(self, place: Place, check: Check, mark: str, changed: Sequence[str]) -> Said:
+    def _run_in(self, place: Place, check: Check, mark: str, changed: Sequence[str], beside: Beside | None) -> Said:
         folder = place.folder / "command"
         # Within the command's own scratch folder, which its sandbox may write to.
         report = folder / "tmp/report.xml"
         report.parent.mkdir(parents=True, mode=0o700)
+        own = {"PYTHONDONTWRITEBYTECODE": "1", **check.env}
+        more = {} if beside is None else beside.begin(report.parent, place.tree, own)
+        also = () if beside is None else beside.readable
         command = Command(
             argv=check.arguments(report=str(report), changed=changed),
             mark=mark,
             root=place.tree,
             folder=folder,
             sandbox=Sandbox(
-                kind=self.sandbox, network=check.network, readable=(str(self.repository.objects), *_expanded(check.readable))
+                kind=self.sandbox,
+                network=check.network,
+                readable=(str(self.repository.objects), *_expanded(check.readable), *also),
             ),
             log_file=self.log_file,
-            env={"PYTHONDONTWRITEBYTECODE": "1", **check.env},
+            env={**own, **more},
             pass_env=check.pass_env,
             timeout_seconds=check.minutes * 60,
             grace_seconds=GRACE_SECONDS,
@@ -90,6 +105,8 @@ class Runner:
         ended = self._await(Running.find(mark, folder))
         output = read_output(folder).text[-SHOWN:]
         tests = read_junit(report) if check.report == "junit" else None
+        if beside is not None:
+            beside.ended(report.parent)
         return _judged(check, ended, tests, output)
 
     def _await(self, running: Running | None) -> dict[str, object]:

@@ -1,0 +1,20 @@
+"""Opens a database on a server, or says which package that takes."""
+
+from typing import TYPE_CHECKING, Any
+
+from decklog.errors import Unavailable
+
+if TYPE_CHECKING:
+    from decklog.db.base import Database
+
+
+def open_server(url: str, **settings: Any) -> "Database":
+    """Open a PostgreSQL database; without its driver, say how to get it."""
+    try:
+        from decklog.db.postgres.database import open_postgres
+    except ImportError as problem:
+        raise Unavailable(
+            f"PostgreSQL needs a package that is not installed: {problem.name}",
+            hint="Run: pip install 'decklog[postgres]'",
+        ) from problem
+    return open_postgres(url, **settings)

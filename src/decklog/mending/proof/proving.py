@@ -1,0 +1,81 @@
+"""Proves a fix by its test: with the test alone it must fail, with the fix it must pass, and it must be about the fix."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.checks.running import Runner
+from decklog.conductor.settings.check import Check
+from decklog.mending.proof.judging import Facts, Proof, Refusal, judge, refused
+from decklog.mending.proof.lines import changed_lines
+from decklog.mending.proof.trials import Trial, Watched, tried
+from decklog.review.change import Change
+from decklog.stores.flow.verdicts import CheckOutcome
+from decklog.tools.files.gitignore import Patterns
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
+    from decklog.review.settings import ReviewSettings
+
+TIMES = 3
+_TEST = re.compile(rb"(?m)^\s*(?:async\s+)?def\s+(test\w*)")
+_DOCUMENTS = frozenset((".md", ".rst", ".txt", ".toml", ".json", ".yaml", ".yml", ".ini", ".cfg", ""))
+
+
+class Proving:
+    """Proves changes of one repository by its checks; places of trials lie in the runner's folder."""
+
+    def __init__(
+        self, log: "Decklog", settings: "ReviewSettings", runner: Runner, run_id: str, say: Callable[[str], object]
+    ) -> None:
+        self._settings = settings
+        self._runner = runner
+        self._run_id = run_id
+        self._say = say
+        self._tests = Patterns(settings.tests)
+        self._examiner = Examiner(log, run_id, settings.configuration(()), runner, task_id=None)
+
+    def prove(self, change: Change) -> Proof:
+        """Prove a change, or say the class of reason why it is not proven."""
+        paths = [one.path for one in change.paths if one.status != "D"]
+        tests = [path for path in paths if self._tests.covers(path)]
+        others = [one.path for one in change.paths if not self._tests.covers(one.path)]
+        check = next((one for one in self._settings.functional_checks if one.report == "junit"), None)
+        if check is None:
+            return refused(Refusal.NO_CHECK)
+        if not tests:
+            return refused(Refusal.NO_TEST, "the change has no test")
+        if not others:
+            return refused(Refusal.TESTS_ONLY)
+        return self._tried(change, check, tests, others)
+
+    def _tried(self, change: Change, check: Check, tests: Sequence[str], others: Sequence[str]) -> Proof:
+        python = [path for path in others if path.endswith(".py")]
+        added, removed = changed_lines(change, python)
+        alone = self._examiner.with_files_of(change.head, change.base, tests)
+        facts = Facts(
+            names=frozenset(name for path in tests for name in _names(change.content(path))),
+            python=bool(python),
+            documents=all(PurePosixPath(path).suffix in _DOCUMENTS for path in others),
+        )
+        changed = [one.path for one in change.paths if one.status != "D"]
+        without = self._trials(check, alone, Watched(tests, removed, others), changed, "without")
+        with_it = self._trials(check, change.head, Watched(tests, added, others), changed, "with")
+        return judge(facts, without, with_it)
+
+    def _trials(self, check: Check, commit: str, watched: Watched, changed: Sequence[str], where: str) -> list[Trial]:
+        """Run a check three times; one that could not run its tests at all is not run again."""
+        found: list[Trial] = []
+        for number in range(1, TIMES + 1):
+            mark = f"{self._run_id}:proof:{where}:{commit[:12]}:{number}"
+            found.append(tried(self._runner, check, commit, mark, watched, changed))
+            self._say(f"{where} the fix, run {number} of {TIMES}: {found[-1].said.outcome}")
+            if found[-1].said.outcome is CheckOutcome.ERROR:
+                break
+        return found
+
+
+def _names(content: bytes | None) -> list[str]:
+    return [name.decode() for name in _TEST.findall(content or b"")]

@@ -1,0 +1,24 @@
+"""A test proves a fix when it fails without it by what it claims, passes with it, runs it, and says so every time."""
+
+import os
+from pathlib import Path
+
+from benchmarks.mending_faults import FAULTS, KINDS, files
+
+from tests.mending.bench import Bench
+
+FULL = "DECKLOG_TEST_FULL" in os.environ
+# One fault for each kind of test here; `make test-full` tries them all.
+CASES = [(number, kind) for number, kind in enumerate(KINDS)] if not FULL else [(n, k) for n in range(40) for k in KINDS]
+
+
+def test_only_a_true_test_proves_a_fix_and_every_other_is_refused_with_its_class(bench: Bench, tmp_path: Path) -> None:
+    wrong = {}
+    for number, kind in CASES:
+        fault = FAULTS[number]
+        change = bench.commit("fix", files(fault, kind, tmp_path / f"{fault.name}-{kind}"))
+        proof = bench.prove(change)
+        expected = None if kind == "true" else kind
+        if proof.refused != expected:
+            wrong[fault.name, kind] = (proof.refused, proof.text)
+    assert wrong == {}
