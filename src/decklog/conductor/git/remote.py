@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from decklog.conductor.git.calls import Answer, call
 from decklog.conductor.git.repository import Repository, check_own
-from decklog.errors import NotFound, TimedOut, Unavailable
+from decklog.errors import Conflict, NotFound, TimedOut, Unavailable
 
 LONGEST_SECONDS = 120.0
 # A remote is the user's: it is reached as the user reaches it, and only in ways that start no program of the remote's choice.
@@ -57,6 +57,14 @@ class Remote:
         if now == old:
             raise Unavailable(f"remote {self.name} refuses {name}", hint="Look at what its server says: git push --dry-run")
         return False
+
+    def offer(self, branch: str, commit: str, *, known: Sequence[str]) -> None:
+        """Let the remote have a branch of ours, unless it has one of that name that is none of those we know."""
+        ref = f"refs/heads/{branch}"
+        now = self.refs(ref).get(ref)
+        if now is not None and now not in known:
+            raise Conflict(f"remote {self.name} has another branch {branch} already", hint="Rename it there, then go on.")
+        self._call(*_PUSH, f"--force-with-lease={ref}:{now or ''}", self.name, f"{commit}:{ref}")
 
     def drop(self, names: Sequence[str]) -> None:
         """Drop refs of our own at the remote; those that it does not have are no trouble."""

@@ -34,8 +34,8 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "tests": ("paths",),
     "protect": ("paths",),
 }
-# What others read in the same file: models and who asks them, prompts, and the review of changes.
-_OF_OTHERS = ("models", "calls", "prompt", "review")
+# What others read in the same file: models and who asks them, prompts, the review of changes, and the mending of feedback.
+_OF_OTHERS = ("models", "calls", "prompt", "review", "mend")
 # Enough for a repository in Python, and what others change is easy to see.
 _SMALLEST = """
   [agents.worker]

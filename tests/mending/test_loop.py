@@ -1,0 +1,119 @@
+"""The loop from what somebody said to a fix that is verified where it was merged."""
+
+from pathlib import Path
+
+from benchmarks.mending_faults import FAULTS, files
+
+from decklog.review.publishing import ask_person
+from tests.conductor.repositories import everything, git
+from tests.mending.bench import TRIAGE, Bench, answering, scripted
+
+FAULT = FAULTS[0]
+
+
+def test_an_agent_mends_what_was_said_and_the_fix_is_verified_on_the_merged_commit(bench: Bench, tmp_path: Path) -> None:
+    before = everything(bench.folder)
+    feedback = bench.file(scripted(FAULT, "true", tmp_path / "c"), severity="high")
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.waits_for) == ("published", "merge"), mend.reason
+    assert bench.asked == ["mend.triage", "review.3", "review.6", "review.7"]
+    branch = f"mend/{feedback}"
+    assert mend.published == {"way": "branch", "commit": mend.head, "branch": branch}
+    assert git(bench.folder, "log", "--format=%s", f"main..{branch}").startswith("Mend: clamp_low(1, 3) gives")
+    assert f"Feedback: {feedback}" in git(bench.folder, "log", "-1", "--format=%B", branch)
+    changed = {name for name, content in everything(bench.folder).items() if before.get(name) != content}
+    assert {name for name in changed if not name.startswith(".git/")} == set(), "nothing of the user's tree is touched"
+    assert bench.log.feedback.get(feedback).state == "fix-pr-open"
+
+    bench.merge(branch)
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.merged) == ("closed", git(bench.folder, "rev-parse", "main")), mend.reason
+    closed = bench.log.feedback.get(feedback)
+    assert (closed.state, closed.regression_test_path) == ("closed", "test_clamp_low.py::test_clamp_low")
+    topics = {one.topic for one in bench.log.memory.find()}
+    assert topics == {"failure_patterns", "review_patterns"}
+    (edit,) = bench.log.self_edits.find(feedback_id=feedback)
+    assert (edit.fix_class, edit.review_passes["feedback_binding"], edit.confidence) == ("tool", "pass", 92)
+    assert "clamp_low" in bench.log.learnings.find()[0].observation
+    assert bench.log.runs.get(mend.run_id).status == "completed"
+    assert bench.log.effects.open(mend.run_id) == []
+    assert bench.log.journal.verify().ok
+
+
+def test_a_person_mends_it_without_any_model_and_the_proof_counts_as_well(bench: Bench, tmp_path: Path) -> None:
+    bench.settle(lambda text: text.replace('mend = "mine"', "").replace('review = "mine"', ""))
+    feedback = bench.file(FAULT.said)
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.waits_for) == ("filed", "model")
+    assert "no model is configured for mend.triage" in mend.reason
+    bench.commit("by-hand", files(FAULT, "vacuous", tmp_path / "c"))
+    mend = bench.mend(feedback, branch="by-hand")
+    assert (mend.state, mend.waits_for, mend.fix_class) == ("fixed", "fix", "tool")
+    assert mend.reason.startswith("not proven, vacuous")
+    bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
+    mend = bench.mend(feedback, branch="by-hand")
+    assert (mend.state, mend.waits_for) == ("proven", "gate"), mend.reason
+    assert "no model is configured for review.6" in mend.reason
+    review = bench.log.reviews.get(str(mend.review_id))
+    asked = ask_person(bench.log, review, by="mend")
+    bench.log.approvals.decide(asked, "granted", by="ana", rationale="I have read it")  # type: ignore[arg-type]
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.waits_for) == ("published", "merge"), mend.reason
+    assert bench.asked == []
+
+
+def test_below_sixty_it_is_out_of_scope_and_that_is_said(bench: Bench) -> None:
+    bench.script = answering(mend_triage={**TRIAGE, "confidence": 59})
+    feedback = bench.file("Something is odd somewhere")
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.confidence) == ("dropped", 59)
+    told = bench.log.feedback.get(feedback)
+    assert (told.state, told.fix_class) == ("rejected", "out-of-scope")
+    assert "59 of 100" in str(told.notes)
+    assert bench.mend(bench.file("Somewhere else")).state == "dropped"
+
+
+def test_a_large_plan_waits_for_a_yes_to_exactly_it(bench: Bench, tmp_path: Path) -> None:
+    bench.script = answering(mend_triage={**TRIAGE, "fix_class": "architectural"})
+    feedback = bench.file(scripted(FAULT, "true", tmp_path / "c"))
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.waits_for) == ("planned", "approval")
+    (message,) = bench.log.inbox.find()
+    assert "It is large: it is architectural" in message.body
+    assert bench.mend(feedback).waits_for == "approval", "nothing goes on without an answer"
+    bench.log.approvals.decide(str(mend.plan["approval"]), "granted", by="ana")  # type: ignore[arg-type]
+    assert bench.mend(feedback).state == "published"
+
+
+def test_a_plan_that_is_not_allowed_ends_the_matter(bench: Bench) -> None:
+    bench.script = answering(mend_triage={**TRIAGE, "fix_class": "state-machine"})
+    feedback = bench.file(FAULT.said)
+    mend = bench.mend(feedback)
+    bench.log.approvals.decide(str(mend.plan["approval"]), "denied", by="ana", rationale="Too risky now")  # type: ignore[arg-type]
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.reason) == ("dropped", "the plan was not allowed: Too risky now")
+    assert bench.log.feedback.get(feedback).state == "rejected"
+
+
+def test_a_fix_without_a_proof_is_sent_back_and_then_waits_with_its_class(bench: Bench, tmp_path: Path) -> None:
+    feedback = bench.file(scripted(FAULT, "marker", tmp_path / "c"))
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.waits_for) == ("fixing", "fix"), mend.reason
+    assert "proof marker" in mend.reason
+    assert "review.7" not in bench.asked
+    assert bench.repository.refs("refs/heads/mend") == {}
+    bench.commit("better", files(FAULT, "true", tmp_path / "c"))
+    assert bench.mend(feedback, branch="better").state == "published"
+
+
+def test_whatever_state_it_is_in_a_mend_can_be_dropped(bench: Bench, tmp_path: Path) -> None:
+    bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
+    bench.script = answering(review_6="no JSON")
+    waiting = [bench.mend(bench.file(FAULT.said), branch="by-hand")]
+    bench.script = answering(mend_triage="nothing")
+    waiting.append(bench.mend(bench.file("Another one is wrong")))
+    for mend in waiting:
+        dropped = bench.mending.drop(mend.id, "we live with it", by="ana")
+        assert (dropped.state, bench.log.feedback.get(mend.feedback_id).state) == ("dropped", "rejected")
+    assert [one.state for one in waiting] == ["proven", "filed"]
+    assert list(bench.mending.waiting()) == []
