@@ -18,6 +18,8 @@ HAND_WRITTEN = {
     "memory": ("model",),
     "trust": ("bind", "sign", "apply"),
 }
+# Stores that take a sentence where a verb could stand.
+SENTENCES = ("feedback",)
 # The commands of the short way, which find run, task, worker and fence by themselves; `short/verbs.py` has them.
 SHORT_WAY = ("next", "done", "fail", "block", "note", "ask", "spend", "recall", "remember", "plan", "prime")
 # What every command takes, wherever it stands, with a value behind it. The policy of agents' commands knows them too.
@@ -121,7 +123,8 @@ class Call:
         if len(self.words) < 2 or self.wants_help:
             return False
         store, verb = self.words[0].replace("-", "_"), self.words[1]
-        return store in STORES and verb not in HAND_WRITTEN.get(store, ())
+        is_sentence = store in SENTENCES and " " in verb.strip()
+        return store in STORES and verb not in HAND_WRITTEN.get(store, ()) and not is_sentence
 
     def open(self, *, writing: bool = True, create: bool = False) -> "Decklog":
         """Open the log this call is about. It may be made only where somebody named its place."""

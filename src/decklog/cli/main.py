@@ -6,7 +6,7 @@ import click
 
 from decklog import __version__
 from decklog.app import STORES
-from decklog.cli.call import HAND_WRITTEN, SHORT_WAY, Call, Usage
+from decklog.cli.call import HAND_WRITTEN, SENTENCES, SHORT_WAY, Call, Usage
 from decklog.cli.derived import operations
 from decklog.cli.examples import with_examples
 from decklog.cli.manager import SENTENCE
@@ -61,6 +61,10 @@ COMMANDS = {
     "standup": (
         "gate.talk",
         "Report the day: what was done yesterday, what is under way, what is in the way, what it costs and what is asked.",
+    ),
+    "mend": (
+        "mending.mend",
+        "Take feedback to a fix whose test fails without it and passes with it; without an id, say how everything stands.",
     ),
     "prompt": ("gate.prompt", "Show what a model is told at a call site: its parts, their order, and about how many tokens."),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
@@ -154,13 +158,23 @@ class Menu(click.Group):
 def _store_menu(store: str) -> click.Group:
     from decklog.app import store_class
 
-    menu = click.Group(spelled(store), help=store_class(store).__doc__)
+    menu = _group_of(store)(spelled(store), help=store_class(store).__doc__)
     for verb, operation in operations(store).items():
         menu.add_command(_verb(verb, operation))
     for verb in HAND_WRITTEN.get(store, ()):
         menu.add_command(_written(store, verb))
     with_examples(menu, spelled(store))
     return menu
+
+
+def _group_of(store: str) -> type[click.Group]:
+    """Give the kind of menu that a store has: of those that take a sentence, one that does."""
+    if store not in SENTENCES:
+        return click.Group
+    from importlib import import_module
+
+    found: type[click.Group] = import_module(f"decklog.cli.commands.mending.{store}").Sentences
+    return found
 
 
 def _written(module: str, name: str) -> click.Command:

@@ -37,7 +37,7 @@ def publish(ground: "Ground") -> "Mend":
     if way == "pr":
         published |= _pull_request(ground, str(published["branch"]))
     address = str(published.get("url") or published.get("patch") or f"branch {published['branch']}")
-    kill_points.reached("mend:published")
+    kill_points.reached("publish:done")
     with log.transaction():
         if ground.feedback.state is FeedbackState.IN_FIX:
             log.feedback.open_pr(mend.feedback_id, address, regression_test_path=_test_path(mend), by="mend")

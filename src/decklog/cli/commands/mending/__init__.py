@@ -1,0 +1,1 @@
+"""Feedback and its mending on the command line."""

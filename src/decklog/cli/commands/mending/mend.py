@@ -1,0 +1,189 @@
+"""`decklog mend`: takes feedback from what was said to a fix that is verified, and says what each one waits for."""
+
+import getpass
+import time
+from pathlib import Path
+
+import click
+
+from decklog.cli.call import Call, Usage
+from decklog.cli.show import show
+from decklog.cli.terminal import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog import Mend
+    from decklog.app import Decklog
+    from decklog.mending.loop import Mending
+
+_CLASSES = ("prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope")
+_SHORTEST_SECONDS = 1.0
+# What was refused is told apart from what waits for somebody.
+_REFUSED = ("fix", "gate", "person")
+
+
+class _Mends(click.Group):
+    """Takes an id where a command could stand."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        first = next(iter(args), "")
+        return super().parse_args(ctx, args if first in {*self.commands, "-h", "--help"} else ["go", *args])
+
+
+@click.group(cls=_Mends, subcommand_metavar="[ID | COMMAND] …")
+def mend() -> None:
+    """Take feedback to a fix whose test fails without it and passes with it; without an id, say how everything stands.
+
+    \b
+    decklog mend                      what there is, what it waits for, and what leads on
+    decklog mend ID                   go on with it, or try again; a feedback or a mend
+    decklog mend ID --branch NAME     the fix is yours; it is proven and reviewed all the same
+    decklog mend ID --class tool      say yourself what kind of fix it needs
+    decklog mend --all                go on with all that can go on by itself
+    decklog mend --watch              the same again and again, until interrupted
+    decklog mend --run RUN            a run that failed: whose fault it is, and what becomes of it
+    decklog mend drop ID --reason WHY give it up
+
+    Rules, checks, agents and models are those of decklog.toml in the commit that the fix starts from. Nothing of your working
+    tree is touched. Killed at any moment, the same command goes on. Exit code 0: over; 7: waits; 6: refused, and the class why.
+    """
+
+
+@mend.command("go", hidden=True)
+@click.argument("name", metavar="[ID]", required=False)
+@click.option("--all", "everything", is_flag=True, help="all that can go on by itself, pending feedback too")
+@click.option("--watch", is_flag=True, help="the same again and again, until interrupted")
+@click.option("--every", metavar="SECONDS", type=float, default=60.0, help="how often --watch looks, default 60")
+@click.option("--branch", metavar="NAME", help="a branch of yours that has the fix")
+@click.option("--class", "fix_class", type=click.Choice(_CLASSES), help="what kind of fix it needs")
+@click.option("--merged", metavar="COMMIT", help="the commit that the fix was merged as, where that can't be found")
+@click.option("--run", "run_id", metavar="RUN", help="a run that failed")
+@click.pass_obj
+def go(call: Call, /, name: str | None, everything: bool, watch: bool, every: float, run_id: str | None, **given: "Any") -> int:
+    """Go on with one, with all, or say how everything stands."""
+    chosen = [one for one in (name, everything, watch, run_id) if one]
+    if len(chosen) > 1:
+        raise Usage("an id, --all, --watch and --run are for themselves", hint="Choose one.")
+    with call.open(writing=bool(chosen)) as log:
+        if not chosen:
+            return _standing(call, log)
+        mending = _mending(call, log)
+        if run_id is not None:
+            return _failed_run(call, mending, run_id)
+        if name is not None:
+            return _one(call, mending, name, given)
+        return _all(call, mending, every if watch else None)
+
+
+@mend.command("drop")
+@click.argument("name", metavar="ID")
+@click.option("--reason", required=True, metavar="WHY", help="what is told to whoever gave the feedback")
+@click.option("--by", metavar="NAME", help="who gives it up, default you")
+@click.pass_obj
+def drop(call: Call, name: str, reason: str, by: str | None) -> int:
+    """Give a mend up, whatever state it is in; its feedback is told why."""
+    with call.open() as log:
+        mending = _mending(call, log)
+        ended = mending.drop(mending.named(name).id, reason, by=by or getpass.getuser())
+    return _told(call, ended)
+
+
+def _mending(call: Call, log: "Decklog") -> "Mending":
+    from decklog.mending.loop import Mending
+    from decklog.tools.toolbox.toolbox import state_home
+
+    return Mending(log=log, cwd=Path.cwd(), state=state_home(), say=_aside if not call.json else _silent)
+
+
+def _aside(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _silent(_: str) -> None:
+    """Say nothing: stdout is data."""
+
+
+def _one(call: Call, mending: "Mending", name: str, given: "dict[str, Any]") -> int:
+    from decklog import FixClass
+    from decklog.mending.loop import Given
+
+    fix_class = FixClass(given["fix_class"]) if given["fix_class"] else None
+    said = Given(fix_class=fix_class, branch=given["branch"], merged=given["merged"], by=getpass.getuser())
+    return _told(call, mending.go_on(mending.named(name).id, said))
+
+
+def _all(call: Call, mending: "Mending", every: float | None) -> int:
+    """Take on all that can go on by itself; with `every`, again and again."""
+    from decklog import Busy
+
+    while True:
+        for found in list(mending.waiting()):
+            try:
+                ended = mending.go_on(found.id)
+            except Busy:
+                continue  # another process is at it
+            if ended.moves != found.moves:
+                _told(call, ended)
+        if every is None:
+            return 0
+        time.sleep(max(every, _SHORTEST_SECONDS))
+
+
+def _failed_run(call: Call, mending: "Mending", run_id: str) -> int:
+    from decklog.mending.failed_runs import take_up
+
+    found = take_up(mending, run_id)
+    if call.json:
+        show(found.as_dict(), as_json=True)
+    else:
+        say(f"run {run_id}: {found.whose}, {found.confidence} of 100 sure. {found.evidence}")
+        say(found.next)
+    return 0 if found.mend_id is None else 7
+
+
+# Telling
+
+
+def _standing(call: Call, log: "Decklog") -> int:
+    """Say how every open mend stands, and what feedback nobody has begun with."""
+    found = list(log.mends.find(open_only=True, limit=200))
+    begun = {one.feedback_id for one in found}
+    pending = [one for one in log.feedback.find(state="pending", limit=200) if one.id not in begun]  # type: ignore[arg-type]
+    if call.json:
+        return show([*map(_as_dict, found), *({"feedback_id": one.id, "state": "pending"} for one in pending)], as_json=True)
+    for one in found:
+        _say_standing(one)
+    for feedback in pending:
+        say(f"{feedback.id} is pending: {' '.join(feedback.body.split())[:80]}")
+        say(f"    decklog mend {feedback.id}")
+    if not found and not pending:
+        say('nothing is to be mended. To say what went wrong: decklog feedback "…"')
+    return 0
+
+
+def _as_dict(mend: "Mend") -> "dict[str, Any]":
+    from decklog.mending.mend_states import STAGES, ways_out
+
+    return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways_out(mend)}
+
+
+def _say_standing(mend: "Mend") -> None:
+    from decklog.mending.mend_states import STAGES, ways_out
+
+    reason = f": {mend.reason}" if mend.reason else ""
+    waits = f", waits for {mend.waits_for}" if mend.waits_for else ""
+    say(f"{mend.feedback_id} is {mend.state} ({STAGES[mend.state].proven}){waits}{reason}")
+    for way in ways_out(mend):
+        say(f"    {way}")
+
+
+def _told(call: Call, mend: "Mend") -> int:
+    if call.json:
+        show(_as_dict(mend), as_json=True)
+    else:
+        _say_standing(mend)
+    if mend.state.is_end or mend.waits_for is None:
+        return 0
+    return 6 if mend.waits_for.value in _REFUSED else 7
