@@ -104,7 +104,8 @@ def package(more: str = "") -> dict[str, str]:
     """Give the files of the repository with every fault in it; its own tests are green."""
     tests = "from shop import lists\n\n\ndef test_nothing_wrong():\n    assert lists.nothing_wrong(1) == 2\n"
     modules = {f"shop/{name}.py": module(name) for name in _MODULES}
-    return {**modules, "shop/__init__.py": "", "tests/test_base.py": tests, "decklog.toml": settings(more)}
+    told = {"AGENTS.md": "Be brief.\n", "decklog.toml": settings(more)}
+    return {**modules, "shop/__init__.py": "", "tests/test_base.py": tests, **told}
 
 
 def files(fault: Fault, kind: str, counter: Path) -> Mapping[str, str]:

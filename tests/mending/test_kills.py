@@ -16,9 +16,9 @@ FULL = "DECKLOG_TEST_FULL" in os.environ
 # In the order in which a mend comes to them: one that is killed at each goes on from there to the next.
 POINTS = ("mend:triaged", "spawn:done", "stages:landed", "mend:fixed", "check:place", "branch:done", "publish:done")
 MORE = (
-    *("mend:triaged", "mend:located", "mend:planned", "mend:fixing", "place:made", "spawn:intended", "keep:done", "stages:worked"),
-    *("check:place", "advance:intended", "stages:landed", "mend:fixed", "check:place", "mend:proven", "git:patch-id:after"),
-    *("mend:cleared", "branch:intended", "git:update-ref:after", "branch:settled", "publish:done", "mend:published"),
+    *("mend:triaged", "mend:located", "mend:planned", "mend:fixing", "place:made", "spawn:intended", "keep:done"),
+    *("stages:worked", "check:place", "advance:intended", "stages:landed", "mend:fixed", "mend:proven", "check:place"),
+    *("git:patch-id:after", "mend:cleared", "branch:intended", "git:update-ref:after", "branch:settled", "publish:done"),
 )
 
 
