@@ -18,7 +18,7 @@ POINTS = ("mend:triaged", "spawn:done", "stages:landed", "mend:fixed", "check:pl
 MORE = (
     *("mend:triaged", "mend:located", "mend:planned", "mend:fixing", "place:made", "spawn:intended", "keep:done"),
     *("stages:worked", "check:place", "advance:intended", "stages:landed", "mend:fixed", "mend:proven", "check:place"),
-    *("git:patch-id:after", "mend:cleared", "branch:intended", "git:update-ref:after", "branch:settled", "publish:done"),
+    *("git:patch-id:after", "mend:cleared", "branch:intended", "git:update-ref:after", "publish:done"),
 )
 
 

@@ -1,0 +1,271 @@
+"""The mending loop on forty seeded faults, and under kill -9.
+
+`python -m benchmarks.mending --faults 40` hands in, for each of so many faults, a fix with a test of every wrong kind, which must
+be refused with its class, and then has a scripted agent mend it with a true one, merges that, and has it verified.
+
+`--kills 200` has faults mended by scripted agents and models, kills the loop at random moments and starts it again, until so many
+kills have fallen: no state may be lost, no fix published twice, no answer charged twice or not at all.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.mending_faults import FAULTS, KINDS, Fault, files, package
+from decklog import Decklog, Mend
+from decklog.mending.loop import Given, Mending
+from decklog.models.prompt import Prompt
+from decklog.models.provider import Provider
+from decklog.models.providers.scripted import Scripted
+
+# Writes the files that it is told of, and asks for money as agents do.
+AGENT = """
+import json, pathlib, sys
+told = next(line for line in sys.stdin if line.startswith("WRITE "))
+print(json.dumps({"type": "turn", "cost": 0.01}), flush=True)
+for name, text in json.loads(told[6:]).items():
+    pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)
+    pathlib.Path(name).write_text(text)
+"""
+SETTINGS = f"""
+[run]
+sandbox = "none"
+orphan_seconds = 30
+[agents.scripted]
+command = {json.dumps([sys.executable, "-I", "-S", "-c", AGENT])}
+commits = "conductor"
+stream = "jsonl"
+events = [{{ when = {{ "/type" = "turn" }}, as = "usage", take = {{ cost_usd = "/cost" }} }}]
+[models.scripted]
+provider = "scripted"
+script = "none.json"
+[calls]
+default = "scripted"
+[review]
+base = "main"
+"""
+_PASS = {"verdict": "pass", "findings": []}
+ANSWERS: Mapping[str, Any] = {
+    "mend.triage": {
+        "fix_class": "tool",
+        "root_cause": "The wrong expression is returned.",
+        "proposed_change": "Return the right one.",
+        "test_sketch": "Call it and compare.",
+        "success_criterion": "The call gives what it should.",
+        "candidate_files": [],
+        "confidence": 90,
+    },
+    "review.3": _PASS,
+    "review.6": {"findings": [], "score": 92, "reasoning": "Nothing was found."},
+    "review.7": {"checks": [{"name": name, "verdict": "pass", "evidence": "-"} for name in ("cause", "test", "words", "scope")]},
+}
+
+
+def answered(prompt: Prompt) -> str:
+    """Answer as a good model would."""
+    site = next(part.name for part in prompt.parts if part.name.startswith("instructions")).removeprefix("instructions ")
+    return json.dumps(ANSWERS[site])
+
+
+def model(_: object) -> Provider:
+    return Scripted(answered)
+
+
+class Ground:
+    """A repository with faults, and a log."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.repository = folder / "repository"
+        self.target = str(folder / "decklog.db")
+        self.write(package(SETTINGS))
+        for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
+            self.git(*words)
+
+    def git(self, *words: str) -> str:
+        named = ("-c", "user.name=kills", "-c", "user.email=kills@localhost")
+        done = subprocess.run(["git", *named, *words], cwd=self.repository, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def write(self, wanted: Mapping[str, str]) -> None:
+        for name, text in wanted.items():
+            path = self.repository / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def branch(self, wanted: Mapping[str, str]) -> None:
+        """Commit files to a branch of a person's."""
+        self.git("checkout", "-q", "-B", "by-hand", "main")
+        self.write(wanted)
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "Mend it")
+        self.git("checkout", "-q", "main")
+
+    def mending(self, log: Decklog) -> Mending:
+        return Mending(log=log, cwd=self.repository, state=self.folder / "state", make=model)
+
+    def said(self, fault: Fault) -> str:
+        """Say what is wrong, with what the scripted agent is to write."""
+        return f"{fault.said}\nWRITE {json.dumps(dict(files(fault, 'true', self.folder / 'counter')))}"
+
+
+# Seeded faults
+
+
+def seeded(count: int) -> None:
+    """Hand in every kind of test for so many faults, and say which were refused by which class, and which verified."""
+    outcomes: Counter[tuple[str, str]] = Counter()
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="decklog-mending-") as folder:
+        ground = Ground(Path(folder))
+        for fault in FAULTS[:count]:
+            with Decklog.open(ground.target, durability="relaxed") as log:
+                outcomes.update(_one(ground, log, fault))
+    print(f"{count} faults, {sum(outcomes.values())} fixes handed in, {time.monotonic() - begun:.0f} s")
+    for (kind, outcome), number in sorted(outcomes.items()):
+        print(f"  {kind:17} {outcome:30} {number}")
+
+
+def _one(ground: Ground, log: Decklog, fault: Fault) -> list[tuple[str, str]]:
+    mending = ground.mending(log)
+    mend = mending.begin(log.feedback.file("ana", ground.said(fault)).id)
+    found = []
+    for kind in KINDS[1:]:
+        ground.branch(files(fault, kind, ground.folder / f"{fault.name}-{kind}"))
+        mend = mending.go_on(mend.id, Given(branch="by-hand"))
+        found.append((kind, str(mend.proof.get("refused") or mend.state)))
+    mending.drop(mend.id, "every wrong kind was tried", by="benchmark")
+    mend = mending.begin(log.feedback.file("ana", ground.said(fault)).id)
+    mend = mending.go_on(mend.id, Given())
+    if mend.published:
+        ground.git("merge", "-q", "--no-edit", str(mend.published["branch"]))
+        mend = mending.go_on(mend.id, Given())
+    return [*found, ("true", "verified" if mend.state == "closed" else f"{mend.state}: {mend.reason}"[:60])]
+
+
+# Kills
+
+
+def kill(wanted: int, chance: random.Random) -> None:
+    """Mend until so many kills have fallen, and say what came of them."""
+    kills, repositories, total = 0, 0, Counter[str]()
+    begun = time.monotonic()
+    while kills < wanted:
+        with tempfile.TemporaryDirectory(prefix="decklog-mending-") as folder:
+            ground = Ground(Path(folder))
+            faults = FAULTS[3 * repositories % 39 :][:3]
+            with Decklog.open(ground.target) as log:
+                for fault in faults:
+                    log.feedback.file("ana", ground.said(fault))
+            while kills < wanted and not _worked(ground, chance.uniform(0.05, 1.2)):
+                kills += 1
+            _worked(ground, None)
+            total.update(_findings(ground, len(faults)))
+            repositories += 1
+    print(f"{kills} kills in {repositories} repositories of 3 faults, {time.monotonic() - begun:.0f} s")
+    for name, count in total.items():
+        print(f"  {name}: {count}")
+
+
+def _worked(ground: Ground, seconds: float | None) -> bool:
+    """Mend everything in a process of its own, killed after so long; say whether it came to its end."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            with Decklog.open(ground.target) as log:
+                _mend_all(ground, log)
+            code = 0
+        finally:
+            os._exit(code)
+    end = None if seconds is None else time.monotonic() + seconds
+    while (done := os.waitpid(child, os.WNOHANG))[0] == 0:
+        if end is not None and time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+            end = None
+        time.sleep(0.005)
+    code = os.waitstatus_to_exitcode(done[1])
+    assert code in (0, -signal.SIGKILL), code
+    return code == 0
+
+
+def _mend_all(ground: Ground, log: Decklog) -> None:
+    """Go on with all that can go on; what is published is merged, as a person would, and verified."""
+    mending = ground.mending(log)
+    while found := [one for one in mending.waiting() if not one.state.is_end]:
+        for mend in found:
+            ended = mending.go_on(mend.id)
+            if ended.waits_for == "merge" and mend.waits_for != "merge":
+                continue
+            if ended.waits_for == "merge":
+                _merge(ground, ended)
+
+
+def _merge(ground: Ground, mend: Mend) -> None:
+    """Merge a branch; one that a kill left half merged is begun anew."""
+    subprocess.run(["git", "merge", "--abort"], cwd=ground.repository, capture_output=True, check=False)
+    (ground.repository / ".git/index.lock").unlink(missing_ok=True)
+    ground.git("reset", "-q", "--hard", "main")
+    ground.git("merge", "-q", "--no-edit", str(mend.published["branch"]))
+
+
+def _findings(ground: Ground, faults: int) -> dict[str, int]:
+    found = Counter[str]()
+    with Decklog.open(ground.target) as log:
+        mends = log.mends.find(limit=200)
+        found["verified"] = sum(one.state == "closed" for one in mends)
+        found["mends lost or begun twice"] = abs(faults - len(mends))
+        found["not verified"] = sum(one.state != "closed" for one in mends)
+        for one in mends:
+            if one.state != "closed":
+                print(f"  {one.state}, waits for {one.waits_for}: {one.reason}", flush=True)
+            heads = len(log.effects.find(one.run_id, tool="conductor.branch", limit=200))
+            found["fixes published twice"] += heads != 1
+        found["feedback not closed"] = sum(one.state != "closed" for one in log.feedback.find(limit=200))
+        found["lessons not two a fix"] = abs(2 * faults - sum(one.sightings for one in log.memory.find(limit=200)))
+        for run in log.runs.find(limit=200):
+            found.update(_money(log, run.id))
+            found["effects left open"] += len(log.effects.open(run.id))
+        found["logs not whole"] = int(not log.journal.verify().ok)
+    return dict(found)
+
+
+def _money(log: Decklog, run_id: str) -> dict[str, int]:
+    """Hold the charges of a run against the answers that are on record, and against the agents that were started."""
+    answers = {str(entry.key) for entry in log.journal.find(run_id, subtype="model.call", limit=200)}
+    charges = list(log.ledger.find(run_id, limit=200))
+    keys = [str(charge.key) for charge in charges]
+    asked = [key for key in keys if key.startswith("call_")]
+    turns = sum(charge.cost_microdollars or 0 for charge in charges if not str(charge.key).startswith("call_")) // 10_000
+    agents = len(log.effects.find(run_id, tool="conductor.spawn", limit=200))
+    return {
+        "answers not charged": len(answers - set(asked)),
+        "charges without an answer, or twice": len(set(asked) - answers) + len(keys) - len(set(keys)),
+        "agents charged twice": max(0, turns - agents),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--faults", type=int, metavar="COUNT")
+    parser.add_argument("--kills", type=int, metavar="COUNT")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    if given.faults:
+        seeded(given.faults)
+    if given.kills or not given.faults:
+        kill(given.kills or 200, random.Random(given.seed))
+
+
+if __name__ == "__main__":
+    main()
