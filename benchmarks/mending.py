@@ -167,7 +167,7 @@ def kill(wanted: int, chance: random.Random) -> None:
             with Decklog.open(ground.target) as log:
                 for fault in faults:
                     log.feedback.file("ana", ground.said(fault))
-            while kills < wanted and not _worked(ground, chance.uniform(0.05, 1.2)):
+            while kills < wanted and not _worked(ground, chance.uniform(0.05, 5.0)):
                 kills += 1
             _worked(ground, None)
             total.update(_findings(ground, len(faults)))

@@ -4,8 +4,12 @@ from pathlib import Path
 
 from benchmarks.mending_faults import FAULTS, files
 
+from decklog import MendState, MendWait
+from decklog.mending.loop import _STEPS
+from decklog.mending.mend_states import STAGES, WAYS_OUT
 from decklog.review.publishing import ask_person
 from tests.conductor.repositories import everything, git
+from tests.db.processes import ROOT
 from tests.mending.bench import TRIAGE, Bench, answering, scripted
 
 FAULT = FAULTS[0]
@@ -117,3 +121,16 @@ def test_whatever_state_it_is_in_a_mend_can_be_dropped(bench: Bench, tmp_path: P
         assert (dropped.state, bench.log.feedback.get(mend.feedback_id).state) == ("dropped", "rejected")
     assert [one.state for one in waiting] == ["proven", "filed"]
     assert list(bench.mending.waiting()) == []
+
+
+def test_the_page_says_of_every_state_what_the_code_does() -> None:
+    page = (ROOT / "docs/explanation/mending.md").read_text(encoding="utf-8").splitlines()
+    missing = [
+        state
+        for state, one in STAGES.items()
+        if f"| {state} | {one.proven} | {one.step or '–'} | {one.left_by_a_kill} | {', '.join(one.waits) or '–'} |" not in page
+    ]
+    assert missing == []
+    assert set(STAGES) == set(MendState)
+    assert set(WAYS_OUT) == set(MendWait)
+    assert set(_STEPS) == {state for state, one in STAGES.items() if one.step not in ("", "review", "verify")}

@@ -29,6 +29,7 @@ NOT_RUN = {
         "it serves until it is ended, at an address of its own; tests/web/test_elsewhere.py runs it"
     ),
     "[models.strong]": "it needs an agent's own program; tests/agents/real/test_reviewers.py runs it",
+    "[agents.worker]": "it needs an agent's own program; tests/mending/test_loop.py works with such settings",
     "on: pull_request": "a workflow for another repository; tests/review/test_review_command.py runs its commands",
     "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
 }

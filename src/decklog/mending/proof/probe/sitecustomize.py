@@ -26,9 +26,13 @@ class _Watch:
         self._outside: dict[str, set[int]] = {}
         self._test: dict[str, Any] | None = None
         self._is_busy = False
+        self._is_tracing = False
 
     def start(self) -> None:
         sys.addaudithook(self._hear)
+
+    def _trace(self) -> None:
+        self._is_tracing = True
         threading.settrace(self._called)
         sys.settrace(self._called)
 
@@ -42,7 +46,9 @@ class _Watch:
 
     def _called(self, frame: FrameType, _event: str, _arg: Any) -> Any:
         code = frame.f_code
-        path = self._relative(code.co_filename)
+        path = self._known.get(code.co_filename, "")
+        if path == "":
+            path = self._relative(code.co_filename)
         if path is None:
             return None
         if path in self._tests:
@@ -90,6 +96,9 @@ class _Watch:
         return self._in_test
 
     def _hear(self, event: str, args: "tuple[Any, ...]") -> None:
+        # Nothing is traced before the first module of the folder: what a test runner imports would take several times as long.
+        if event == "exec" and not self._is_tracing and self._relative(getattr(args[0], "co_filename", "<")) is not None:
+            self._trace()
         test = self._test
         if event == "open" and test is not None and not self._is_busy and isinstance(args[0], (str, bytes)):
             path = self._relative(os.fsdecode(args[0]))
