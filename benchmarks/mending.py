@@ -23,6 +23,7 @@ from typing import Any
 
 from benchmarks.mending_faults import FAULTS, KINDS, Fault, files, package
 from decklog import Decklog, Mend
+from decklog.conductor import kill_points
 from decklog.mending.loop import Given, Mending
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Provider
@@ -54,6 +55,15 @@ default = "scripted"
 [review]
 base = "main"
 """
+# Named moments, beside those drawn by time; a git call is one at random.
+POINTS = (
+    *("mend:triaged", "mend:located", "mend:planned", "mend:fixing", "mend:fixed", "mend:proven", "mend:cleared"),
+    *("place:intended", "place:made", "spawn:intended", "spawn:done", "keep:intended", "keep:done", "stages:worked"),
+    *("check:place", "stages:passed", "advance:intended", "advance:done", "stages:landed", "branch:intended", "branch:done"),
+    *("publish:done", "mend:published", "mend:verified", "git:update-ref:before", "git:update-ref:after"),
+    *("git:commit-tree:after", "git:diff-tree:before", "git:read-tree:before", "git:read-tree:after", "git:patch-id:after"),
+)
+LONGEST_LIFE = 5.0
 _PASS = {"verdict": "pass", "findings": []}
 ANSWERS: Mapping[str, Any] = {
     "mend.triage": {
@@ -163,26 +173,30 @@ def kill(wanted: int, chance: random.Random) -> None:
     while kills < wanted:
         with tempfile.TemporaryDirectory(prefix="decklog-mending-") as folder:
             ground = Ground(Path(folder))
-            faults = FAULTS[3 * repositories % 39 :][:3]
+            faults = FAULTS[2 * repositories % 39 :][:2]
             with Decklog.open(ground.target) as log:
                 for fault in faults:
                     log.feedback.file("ana", ground.said(fault))
-            while kills < wanted and not _worked(ground, chance.uniform(0.05, 5.0)):
+            while kills < wanted and not _worked(ground, chance):
                 kills += 1
             _worked(ground, None)
             total.update(_findings(ground, len(faults)))
             repositories += 1
-    print(f"{kills} kills in {repositories} repositories of 3 faults, {time.monotonic() - begun:.0f} s")
+    print(f"{kills} kills in {repositories} repositories of 2 faults, {time.monotonic() - begun:.0f} s")
     for name, count in total.items():
         print(f"  {name}: {count}")
 
 
-def _worked(ground: Ground, seconds: float | None) -> bool:
-    """Mend everything in a process of its own, killed after so long; say whether it came to its end."""
+def _worked(ground: Ground, chance: random.Random | None) -> bool:
+    """Mend everything in a process of its own, killed by chance after a time or at a point; say whether it came to its end."""
+    is_timed = chance is not None and chance.random() < 0.4
+    seconds = chance.uniform(0.05, LONGEST_LIFE) if chance is not None and is_timed else None
+    point = f"{chance.choice(POINTS)}#{chance.randint(1, 2)}" if chance is not None and not is_timed else None
     child = os.fork()
     if child == 0:
         code = 1
         try:
+            kill_points.arm(point)
             with Decklog.open(ground.target) as log:
                 _mend_all(ground, log)
             code = 0

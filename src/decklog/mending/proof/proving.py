@@ -9,6 +9,7 @@ from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.settings.check import Check
 from decklog.mending.proof.judging import Facts, Proof, Refusal, judge, refused
+from decklog.mending.proof.kept_trials import KeptTrials
 from decklog.mending.proof.lines import changed_lines
 from decklog.mending.proof.trials import Trial, Watched, tried
 from decklog.review.change import Change
@@ -30,6 +31,7 @@ class Proving:
     def __init__(
         self, log: "Decklog", settings: "ReviewSettings", runner: Runner, run_id: str, say: Callable[[str], object]
     ) -> None:
+        self._log = log
         self._settings = settings
         self._runner = runner
         self._run_id = run_id
@@ -67,10 +69,15 @@ class Proving:
 
     def _trials(self, check: Check, commit: str, watched: Watched, changed: Sequence[str], where: str) -> list[Trial]:
         """Run a check three times; one that could not run its tests at all is not run again."""
+        tree = self._runner.repository.tree(commit)
+        kept = KeptTrials(self._log, self._run_id, self._runner, check, tree, watched)
         found: list[Trial] = []
         for number in range(1, TIMES + 1):
             mark = f"{self._run_id}:proof:{where}:{commit[:12]}:{number}"
-            found.append(tried(self._runner, check, commit, mark, watched, changed))
+            if (trial := kept.get(number)) is None:
+                trial = tried(self._runner, check, commit, mark, watched, changed)
+                kept.keep(number, trial)
+            found.append(trial)
             self._say(f"{where} the fix, run {number} of {TIMES}: {found[-1].said.outcome}")
             if found[-1].said.outcome is CheckOutcome.ERROR:
                 break
