@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from benchmarks.mending_faults import FAULTS, files
 
-from decklog import Conflict
+from decklog import Conflict, MendState, MendWait
 from decklog.mending.loop import Given
-from tests.conductor.repositories import git
+from tests.conductor.repositories import git, make_repository
 from tests.mending.bench import Bench
 
 FAULT = FAULTS[3]
@@ -91,3 +91,18 @@ def test_two_at_once_work_on_one_mend_in_turn(bench: Bench) -> None:
     with pytest.raises(Conflict):
         bench.log.mends.move(mend, reason="a")
         bench.log.mends.move(mend, reason="b")
+
+
+def test_after_it_was_published_another_fix_can_take_its_place(bench: Bench, tmp_path: Path) -> None:
+    feedback = bench.file("It is still wrong")
+    mend = bench.mending.named(feedback)
+    bench.log.feedback.triage(feedback, "tool")  # type: ignore[arg-type]
+    bench.log.feedback.start_fix(feedback)
+    bench.log.feedback.open_pr(feedback, "branch mend/x")
+    bench.log.mends.move(mend, MendState.PUBLISHED, head=mend.base, waits_for=MendWait.PERSON, reason="red after the merge")
+    again = bench.mend(feedback, branch="main")
+    assert (again.state, again.waits_for, again.reason) == ("fixing", "fix", "main has nothing beyond the base")
+    assert bench.log.feedback.get(feedback).state == "in-fix"
+    other = make_repository(tmp_path / "elsewhere", {"a": ""})
+    with pytest.raises(Conflict, match="of another repository"):
+        Bench(bench.log, other).mend(mend.id)

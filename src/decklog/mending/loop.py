@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import kill_points
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository, ref_part
-from decklog.errors import Busy, DecklogError, NotFound, TimedOut, Unavailable
+from decklog.errors import Busy, Conflict, DecklogError, NotFound, TimedOut, Unavailable
 from decklog.mending import dropping
 from decklog.mending.fix_plan import approve, plan
 from decklog.mending.fixing import fix
@@ -88,13 +88,16 @@ class Mending:
         title = " ".join(feedback.body.split())[:100]
         with log.transaction():
             key = f"mend:{identity}:{feedback.id}:{len(earlier)}"
-            run = log.runs.start(f"Mend: {title}", key=key, repo=self._repo)
+            run = log.runs.start(f"Mend: {title}", key=key, repo=str(self.repository.folder))
             return log.mends.begin(run.id, feedback.id, repo=self._repo, base=base, for_run_id=for_run_id)
 
     def named(self, name: str) -> Mend:
         """Find a mend by its own id, or by that of its feedback; feedback that nobody mends yet is begun with."""
         try:
-            return self.log.mends.get(name)
+            found = self.log.mends.get(name)
+            if found.repo != self._repo:
+                raise Conflict(f"mend {name} is of another repository", hint=f"Go to {os.path.dirname(found.repo)}", id=name)
+            return found
         except NotFound:
             try:
                 return self.begin(name)
@@ -113,7 +116,8 @@ class Mending:
 
     @property
     def _repo(self) -> str:
-        return str(self.repository.folder)
+        """Name the repository, whichever of its worktrees somebody is in."""
+        return str(self.repository.common)
 
     # Going on
 
@@ -165,6 +169,8 @@ class Mending:
     def _held(self, mend: Mend, waits: MendWait, problem: DecklogError) -> Mend:
         now = self.log.mends.get(mend.id)
         reason = " ".join(part for part in (f"{problem.message}.", problem.hint) if part)
+        if (now.waits_for, now.reason) == (waits, reason[:1000]):
+            return now
         return self.log.mends.move(now, waits_for=waits, reason=reason[:1000])
 
     def _told(self, mend: Mend, given: Given) -> Mend:
@@ -173,7 +179,7 @@ class Mending:
             # Nothing rests on the old one yet, and the new one may say whom to ask.
             mend = self.log.mends.move(mend, base=base)
         ground = self._ground(mend)
-        if given.branch is not None and mend.state not in (MendState.PUBLISHED, MendState.VERIFIED):
+        if given.branch is not None and mend.state is not MendState.VERIFIED:
             mend = self._with_branch(ground, given)
             ground = self._ground(mend)
         if given.fix_class is not None and mend.state is MendState.FILED:
@@ -189,9 +195,12 @@ class Mending:
         if mend.state is MendState.FILED and ground.feedback.state is FeedbackState.PENDING:
             fix_class = given.fix_class or self._class_of(ground, str(given.branch))
             mend = by_person(ground, fix_class, by=given.by)
-        back = mend.state in (MendState.FIXED, MendState.PROVEN, MendState.CLEARED)
+        back = mend.state in (MendState.FIXED, MendState.PROVEN, MendState.CLEARED, MendState.PUBLISHED)
         changes: dict[str, Any] = {"branch": given.branch, "head": None, "findings": [], "rounds": mend.rounds + 1}
-        return log.mends.move(mend, MendState.FIXING if back else None, **changes)
+        with log.transaction():
+            if ground.feedback.state is FeedbackState.FIX_PR_OPEN:
+                log.feedback.give_back(mend.feedback_id, f"another fix is in {given.branch}", by=given.by)
+            return log.mends.move(mend, MendState.FIXING if back else None, **changes)
 
     def _class_of(self, ground: Ground, branch: str) -> FixClass:
         """Tell the class of a person's fix by what it changes."""

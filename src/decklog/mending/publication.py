@@ -117,7 +117,9 @@ def _pull_request(ground: "Ground", branch: str) -> dict[str, Any]:
         remote.offer(branch, head, known=list(ground.repository.refs(f"{ground.refs}/head").values()))
 
     ground.acts.perform(f"push:{branch}:{head}", push, lambda _: Finding(remote.refs(ref).get(ref) == head), task_id=None)
-    opened = ground.acts.perform(f"pr:{branch}", lambda: _open(ground, branch), lambda _: _opened(ground, branch), task_id=None)
+    opened = ground.acts.perform(
+        f"pr:{branch}:{head}", lambda: _open(ground, branch), lambda _: _opened(ground, branch), task_id=None
+    )
     return {"url": str(opened)}
 
 
