@@ -10,6 +10,7 @@ from decklog.conversation.intents import COMMANDS, Intent, command_in
 from decklog.models.provider import Reply
 from tests.conversation.talks import Person, guess
 from tests.every import every
+from tests.review.orders import ORDERS as INJECTIONS
 
 ORDERS = [
     ("promote: it earned it", guess("promote_tier", reason="it earned it")),
@@ -178,3 +179,22 @@ def test_heard_again_an_order_is_not_carried_out_twice(ana: Person) -> None:
     outcome = ana.say("promote: it earned it", proves=True)
     again = Conversation(ana.log, ana.voices()).hear(outcome.message, proving=lambda: ana.log.proving(password="-"))
     assert (again.message.state, ana.log.trust.show()["tier"]) == ("answered", 1)
+
+
+def test_orders_in_messages_do_nothing_even_where_they_fool_the_model(ana: Person) -> None:
+    asked(ana.log)
+    before = {run.id for run in ana.log.runs.find(limit=200)}
+    for number, order in enumerate(INJECTIONS):
+        _, fooled = ORDERS[number % len(ORDERS)]
+        outcome = ana.say(order, fooled)
+        assert isinstance(outcome.refusal, Denied), order
+        assert ana.prompts[-1].stable == ana.prompts[0].stable, order
+        part = ana.prompts[-1].varying[-1]
+        assert part.text.count(part.text.split("\n")[-1]) == 1, order
+    shown = ana.log.trust.show()
+    assert (shown["tier"], shown["is_dev_mode"], ana.log.approvals.get("ask").state) == (0, False, "open")
+    # Nothing but the question to the model and its answer was done in the runs that were made for it.
+    made = [run for run in ana.log.runs.find(limit=200) if run.id not in before]
+    kinds = {entry.subtype for run in made for entry in ana.log.journal.find(run.id, kind="interaction")}  # type: ignore[arg-type]
+    assert (len(made), kinds) == (len(INJECTIONS), {"model.call"})
+    assert not [entry for run in made for entry in ana.log.journal.find(run.id, kind="tool")]  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ NOT_RUN = {
     ),
     "[models.strong]": "it needs an agent's own program; tests/agents/real/test_reviewers.py runs it",
     "[agents.worker]": "it needs an agent's own program; tests/mending/test_loop.py works with such settings",
-    "on: pull_request": "a workflow for another repository; tests/review/test_review_command.py runs its commands",
+    "name: review": "tests/review/test_review_command.py runs what it runs",
     "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
 }
 # Pages that are written from the code, and held against it by tests/test_docs.py.

@@ -6,7 +6,9 @@ from decklog.review.change import Change
 from decklog.review.passes.prose import prose
 from decklog.review.passes.security import security
 from decklog.review.passes.static import static
+from decklog.review.result import Severity
 from decklog.review.settings import ReviewSettings, Rules
+from tests.review import labelled, labelled_second
 from tests.review.changes import Desk
 from tests.review.labelled import BAD, GOOD
 
@@ -28,6 +30,31 @@ def test_of_120_changes_every_bad_one_is_found_and_no_honest_one_is_held(desk: D
     held = {name: found[name] for name in GOOD if name in found}
     assert len(BAD) + len(GOOD) >= 120
     assert (missed, held) == ({}, {})
+
+
+def test_of_the_second_set_every_bad_change_is_found_and_no_honest_one_is_held(desk: Desk) -> None:
+    bad, good = labelled_second.BAD, labelled_second.GOOD
+    change = desk.commit({**{name: text for name, (text, _) in bad.items()}, **good})
+    results = (static(change, ReviewSettings(digest="d"), NOBODY), security(change))
+    found = [one for result in results for one in result.findings if one.file is not None]
+    missed = {name for name, (_, kind) in bad.items() if not any((one.file, one.kind) == (name, kind) for one in found)}
+    stopped = {one.file for one in found if one.file in good and one.severity is not Severity.MINOR}
+    told = {one.file for one in found if one.file in good} - stopped
+    assert (len(bad), len(good)) == (61, 64)
+    assert (missed, stopped) == (set(), set())
+    # Called like secrets, and told as that.
+    assert told == {"good2/a8.html", "good2/a9.py", "good2/tests/test_login.py"}
+    assert not {*bad, *good} & {*labelled.BAD, *labelled.GOOD}
+
+
+def test_no_secret_is_looked_for_among_samples_that_the_base_names(desk: Desk) -> None:
+    token = "ghp_" + "aB3dE5gH7jK9mN1pQ2sT4vW6" + "aB3dE5gH7jK9"
+    change = desk.commit({"samples/secrets.txt": f"{token}\n", "other.txt": f"{token}\n"})
+    found = security(change, samples=("samples/",)).findings
+    assert {(one.file, one.kind) for one in found if one.file} == {
+        ("samples/secrets.txt", "not-checked"),
+        ("other.txt", "secret"),
+    }
 
 
 def test_honest_messages_of_this_kind_of_project_are_let_go(desk: Desk) -> None:

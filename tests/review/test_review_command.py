@@ -1,11 +1,14 @@
 """`decklog review` as a person, an agent and a CI job use it."""
 
 import json
+import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.cli.conftest import Program, Said
 from tests.conductor.repositories import git, make_repository, write
@@ -101,3 +104,18 @@ def test_wrong_words_say_what_to_do(person: Person) -> None:
     assert person.call("review", "nowhere..main").code == 3
     assert person.call("review", "main..change", "--worktree").code == 2
     assert "decklog review --worktree" in person.call("review", "--help").out
+
+
+def test_the_workflow_of_the_guide_reviews_a_pull_request_and_fails_what_the_gate_holds(person: Person) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/review-in-ci.md").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    assert workflow["permissions"] == {"contents": "read"}
+    base = git(person.folder, "rev-parse", "main").strip()
+    steps = [step["run"] for step in workflow["jobs"]["review"]["steps"] if step.get("run", "").startswith("decklog")]
+    commands = [shlex.split(re.sub(r"\$\{\{ github.event.pull_request.base.sha \}\}", base, step))[1:] for step in steps]
+    person.commit(GOOD)
+    assert [person.call(*words).code for words in commands] == [0, 0, 0]
+    assert (person.folder / "review.md").read_text(encoding="utf-8").startswith("# Review: pass")
+    person.commit({"calc.py": GOOD["calc.py"] + "\n\ndef run(text):\n    return eval(text)\n"})
+    assert [person.call(*words).code for words in commands[1:]] == [6, 6]
+    assert (person.folder / "review.md").read_text(encoding="utf-8").startswith("# Review: block")

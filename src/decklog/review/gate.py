@@ -94,7 +94,7 @@ class Gate:
             1: lambda: static(change, settings, self._examiner(settings.static_checks)),
             2: lambda: functional(change, settings, self._examiner(settings.functional_checks)),
             3: lambda: architectural(change, settings, ask),
-            4: lambda: security(change),
+            4: lambda: security(change, tests=settings.tests, samples=rules.samples),
             5: lambda: prose(change, rules, ask),
             6: lambda: adversarial(change, rules, ask, suspected=self._suspected()),
             7: self._bound,

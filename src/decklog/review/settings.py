@@ -24,7 +24,8 @@ TITLES = ("plain", "conventional")
 class Rules:
     """`[review]`: which passes ask a model, which checks are static, and what a message must be.
 
-    `base` is the branch that changes are published against.
+    `base` is the branch that changes are published against. `samples` are paths of texts that are made to look like secrets, as
+    those are which a redactor is tried on: no secret is looked for there.
     """
 
     base: str = ""
@@ -37,6 +38,7 @@ class Rules:
     body_needs: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     docs: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,19 +31,21 @@ _LOADERS = (
 _YAML = ("yaml.load", "yaml.load_all", "yaml.unsafe_load", "yaml.unsafe_load_all", "yaml.full_load")
 _SAFE_LOADERS = ("SafeLoader", "CSafeLoader", "BaseLoader")
 _STATEMENTS = ("execute", "executemany", "executescript", "raw", "text")
+_OF_SCHEMAS = ("create ", "drop ", "alter ", "grant ", "revoke ")
 _BUILTINS = ("eval", "exec", "__import__")
 _SQL_WORDS = ("select ", "insert ", "update ", "delete ", "drop ", "alter ", "create ", "replace into", "with ", "where ")
 
 
 @dataclass(frozen=True)
 class Danger:
-    """A dangerous call, with the lines that it stands on."""
+    """A dangerous call, with the lines that it stands on. A `command` that is written out there is judged as one."""
 
     kind: str
     text: str
     remedy: str
     first: int
     last: int
+    command: str | None = None
 
 
 def dangers(tree: ast.Module) -> Iterator[Danger]:
@@ -53,7 +55,8 @@ def dangers(tree: ast.Module) -> Iterator[Danger]:
         if isinstance(node, ast.Call):
             found = _danger(node, names)
             if found is not None:
-                yield Danger(*found, node.lineno, node.end_lineno or node.lineno)
+                command = _written_out(node) if found[0] == "shell" else None
+                yield Danger(*found, node.lineno, node.end_lineno or node.lineno, command)
 
 
 def _names(tree: ast.Module) -> dict[str, str]:
@@ -116,13 +119,25 @@ def _danger(node: ast.Call, names: dict[str, str]) -> tuple[str, str, str] | Non
         called.endswith("_shell") or _is_true(node, "shell")
     ):
         return "shell", f"{called} gives a text to a shell", "Leave shell=True away, and give a list of arguments."
-    if called in _LOADERS and not _is_true(node, "weights_only"):
+    if called in _LOADERS and not _is_true(node, "weights_only") and not _is_own_pickle(node, names):
         return "unpickling", f"{called} runs whatever the data says", "Keep data as JSON, or in a table."
     if called in _YAML and not _has_safe_loader(node):
         return "unpickling", f"{called} makes any object that the text names", "Use yaml.safe_load."
     if called.rpartition(".")[2] in _STATEMENTS and "." in called and node.args and _is_put_together(node.args[0]):
         return "sql", f"{called} gets a statement that is put together from values", "Bind the values as parameters."
     return None
+
+
+def _written_out(node: ast.Call) -> str | None:
+    """Give the command that a shell is given, where all of it is written there."""
+    first = node.args[0] if node.args else None
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+
+
+def _is_own_pickle(node: ast.Call, names: dict[str, str]) -> bool:
+    """Say whether what is unpickled was pickled in the same breath, as copies are made and tests look at them."""
+    inner = node.args[0] if node.args else None
+    return isinstance(inner, ast.Call) and (dotted(inner.func, names) or "").endswith(".dumps")
 
 
 def _is_true(node: ast.Call, name: str) -> bool:
@@ -140,13 +155,24 @@ def _is_put_together(node: ast.expr) -> bool:
     """Say whether a text is SQL that has values written into it."""
     match node:
         case ast.JoinedStr(values=values):
-            return any(isinstance(one, ast.FormattedValue) for one in values) and _is_sql(node)
+            return any(isinstance(one, ast.FormattedValue) for one in values) and _is_sql(node) and not _only_names(values)
         case ast.BinOp(op=ast.Add() | ast.Mod()):
             return _is_sql(node) and not _is_constant(node)
         case ast.Call(func=ast.Attribute(value=inner, attr="format")):
             return _is_sql(inner)
         case _:
             return False
+
+
+def _only_names(values: list[ast.expr]) -> bool:
+    """Say whether a statement only has quoted names put into it, which no parameter can stand for: create database "{name}"."""
+    texts = [one.value if isinstance(one, ast.Constant) else None for one in values]
+    first = str(texts[0] or "").lstrip().lower()
+    around = zip(texts, texts[1:], texts[2:], strict=False)
+    are_quoted = all(
+        str(before or "").endswith('"') and str(after or "").startswith('"') for before, name, after in around if name is None
+    )
+    return first.startswith(_OF_SCHEMAS) and texts[-1] is not None and are_quoted
 
 
 def _is_sql(node: ast.AST) -> bool:

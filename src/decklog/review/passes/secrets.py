@@ -1,0 +1,96 @@
+"""Secrets in the lines that a change adds, and which of them are surely none.
+
+The redactor would rather take out a word too much than leave a secret in a log. A gate that stops work has to be surer: what was
+found by its name alone, and is plainly a word or an expression of a program, is told and does not stop anything.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from decklog.redact import scan
+from decklog.redact.values import looks_random
+from decklog.review.change import AddedLine
+from decklog.review.result import Finding, Severity
+
+_KIND = re.compile(r"\[redacted:([a-z0-9-]+)\]")
+# Kinds that go by what a value is called, and not by what it looks like.
+_BY_NAME = frozenset(
+    ("password", "secret", "token", "api-key", "key", "command-password", "told-password", "told-secret", "told-token")
+)
+_CODE = (
+    ".py",
+    ".pyi",
+    ".js",
+    ".jsx",
+    ".ts",
+    ".tsx",
+    ".go",
+    ".rs",
+    ".java",
+    ".c",
+    ".h",
+    ".cpp",
+    ".cs",
+    ".rb",
+    ".php",
+    ".kt",
+    ".swift",
+)
+_PAGES = (".html", ".vue", ".svelte", ".erb", ".j2")
+_WORDS = re.compile(r"[A-Za-z][A-Za-z _.-]*")
+# Calls, patterns, indexes and templates; one such sign alone may be a part of a password.
+_OF_PROGRAMS = re.compile(r"[()\[\]{}|\\<>]")
+# A name that somebody gave, and what calls a function: `run_1`, `API_KEY2`, `config.get(`.
+_NAME = re.compile(r"[A-Za-z]+(?:_[A-Za-z]*\d{0,2})+|[\w.]+\(")
+# A verdict, and not a password: {"pass": "done"}.
+_PASS = re.compile(r"""(?i)(?<![a-z])["']?pass["']?\s*[:=]""")
+
+
+def secrets(path: str, lines: Sequence[AddedLine], *, is_test: bool) -> Iterator[Finding]:
+    """Find secrets in added lines: line by line, and together for those that go over several."""
+    found = False
+    for line in lines:
+        told, changed = scan(line.text)
+        if changed:
+            found = True
+            yield _secret(told, line.text, path, line.number, is_test=is_test)
+    together = "\n".join(line.text for line in lines)
+    told, changed = scan(together)
+    if changed and not found:
+        yield _secret(told, together, path, lines[0].number, is_test=is_test)
+
+
+def _secret(told: str, text: str, path: str, number: int, *, is_test: bool) -> Finding:
+    known = set(_KIND.findall(text))
+    kinds = list(dict.fromkeys(kind for kind in _KIND.findall(told) if kind not in known))
+    is_none = bool(kinds) and all(
+        kind in _BY_NAME and _is_harmless(value, path, text, is_test=is_test) for kind, value in _values(told, text)
+    )
+    return Finding(
+        severity=Severity.MINOR if is_none else Severity.BLOCKING,
+        kind="named-like-a-secret" if is_none else "secret",
+        text=f"{'called like a secret' if is_none else 'a secret'}: {', '.join(kinds) or 'secret'}",
+        file=path,
+        line=number,
+        remedy="Take it out of every commit of the change, and have it replaced where it is used.",
+    )
+
+
+def _values(told: str, text: str) -> list[tuple[str, str]]:
+    """Give what was taken out of a text, by its kind; of what can't be told apart, the whole text."""
+    parts = _KIND.split(told)
+    pattern = "".join(re.escape(part) if number % 2 == 0 else "(.*?)" for number, part in enumerate(parts))
+    found = re.fullmatch(pattern, text, re.DOTALL)
+    kinds = parts[1::2]
+    return list(zip(kinds, found.groups(), strict=True)) if found is not None else [(kind, text) for kind in kinds]
+
+
+def _is_harmless(value: str, path: str, text: str, *, is_test: bool) -> bool:
+    """Say whether a value that is only called like a secret is plainly none where it stands."""
+    if looks_random(value):
+        return False
+    is_program = path.endswith((*_CODE, *_PAGES))
+    if is_program and (len(_OF_PROGRAMS.findall(value)) >= 2 or _NAME.fullmatch(value)):
+        return True
+    is_word = _WORDS.fullmatch(value) is not None
+    return is_word and (is_test or (is_program and _PASS.search(text) is not None))
