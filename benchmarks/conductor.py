@@ -4,6 +4,8 @@
 many kills have fallen; with `--supervisors`, at two kills in five all supervisors of the run are killed too. Afterwards every
 commit of the target is written out and checked again.
 
+`--script` does the same to a script of `git worktree` and `xargs -P`, which cleans up and goes on after each kill.
+
 `--abandon 4` kills the conductors of so many runs and starts none again: ten seconds after `orphan_seconds`, which is a minute,
 nothing of them may be alive. `--idle 600` lets a run wait so many seconds for a quota.
 """
@@ -12,6 +14,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -155,7 +158,7 @@ class Ground:
                 print(f"  left open: {effect.as_dict()}", flush=True)
             found["logs not whole"] = int(not log.journal.verify(run.id).ok)
             found["wrong files"] = int(self.git("ls-tree", "-r", "--name-only", target).split() != self._files())
-            found["attempts charged twice"] = self._charged_twice(log, run.id)
+            found["runs charged wrongly"] = int(not self._is_charged_right(log, run.id))
         return found
 
     def _files(self) -> list[str]:
@@ -167,11 +170,13 @@ class Ground:
             subprocess.run(["tar", "-x"], input=archive, cwd=folder, check=True)
             return subprocess.run([sys.executable, "-I", "-S", "-c", CHECK], cwd=folder, check=False).returncode != 0
 
-    def _charged_twice(self, log: Decklog, run_id: str) -> int:
-        """Count agents that were charged for more turns than they took."""
-        agents = len(log.effects.find(run_id, tool="conductor.spawn", limit=200))
+    def _is_charged_right(self, log: Decklog, run_id: str) -> bool:
+        """Say whether a run is charged to the cent: three turns for each agent, fewer only for one that was cut off."""
+        agents = log.effects.find(run_id, tool="conductor.spawn", limit=200)
+        ended = [effect.facts.get("outcome") for effect in log.effects.find(run_id, tool="conductor.keep", limit=200)]
+        whole = sum(outcome["reason"] == "exited" for outcome in ended if isinstance(outcome, dict))
         total = sum(charge.cost_microdollars or 0 for charge in log.ledger.find(run_id, limit=200))
-        return int(total > agents * 3 * TURN_MICRODOLLARS)
+        return whole * 3 * TURN_MICRODOLLARS <= total <= len(agents) * 3 * TURN_MICRODOLLARS
 
 
 def abandon(runs: int) -> None:
@@ -190,6 +195,62 @@ def abandon(runs: int) -> None:
         files = sum(len(list(ground.state.glob("**/tree/written.txt"))) for ground in grounds)
         print(f"{runs} runs killed with {AGENTS} agents each, {before} processes; 70 s later {len(left)} are alive: {left}")
         print(f"  {files} of {runs * AGENTS} files that agents had written are in their places")
+
+
+# The same pieces by hand: a worktree for each, the agent, a commit, and one merge after the other.
+SCRIPT = """
+set -e
+# What has landed before is left alone.
+git cat-file -e HEAD:part$1.py 2>/dev/null && exit
+git worktree add -q --detach ../trees/$1 first
+cd ../trees/$1
+echo "piece number $1" | "$PYTHON" -I -S -c "$AGENT" >/dev/null
+git add -A && git commit -q -m "p$1"
+tip=$(git rev-parse HEAD)
+cd ../../repository
+exec 9>../merging && flock 9
+git merge -q --no-edit -m "p$1" "$tip" >/dev/null
+git worktree remove --force ../trees/$1
+"""
+
+
+class ScriptedGround(Ground):
+    """A repository whose pieces a script works on."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        for words in (["tag", "first"], ["config", "user.name", "kills"], ["config", "user.email", "kills@localhost"]):
+            self.git(*words)
+
+    def work(self, seconds: float | None) -> bool:
+        # Whoever wrote it knows that it may be killed.
+        shutil.rmtree(self.folder / "trees", ignore_errors=True)
+        self.git("worktree", "prune")
+        names = "\n".join(str(number) for number in range(PIECES))
+        variables = {**os.environ, "AGENT": AGENT, "PYTHON": sys.executable}
+        words = ["xargs", "-P", str(AGENTS), "-I{}", "bash", "-c", SCRIPT, "-", "{}"]
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(
+            words, stdin=subprocess.PIPE, cwd=self.repository, env=variables, stdout=quiet, stderr=quiet, start_new_session=True
+        ) as script:
+            try:
+                script.communicate(names.encode(), timeout=seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(script.pid, signal.SIGKILL)
+                return False
+        return True
+
+    def findings(self) -> Counter[str]:
+        files = self.git("ls-tree", "-r", "--name-only", "HEAD").split()
+        titles = Counter(self.git("log", "--first-parent", "--format=%s").splitlines()[:-1])
+        return Counter(
+            {
+                "pieces lost": sum(name not in files for name in self._files()),
+                "pieces landed twice": sum(count > 1 for count in titles.values()),
+                "worktrees left": len(list((self.folder / "trees").glob("*"))),
+                "locks left": len(list((self.repository / ".git").glob("*.lock"))),
+            }
+        )
 
 
 def idle(seconds: float) -> None:
@@ -222,6 +283,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--supervisors", action="store_true")
+    parser.add_argument("--script", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--abandon", type=int, metavar="RUNS")
     parser.add_argument("--idle", type=float, metavar="SECONDS")
@@ -232,16 +294,17 @@ def main() -> None:
         if given.idle:
             idle(given.idle)
     else:
-        kill(given.kills, random.Random(given.seed), with_supervisors=given.supervisors)
+        kind = ScriptedGround if given.script else Ground
+        kill(given.kills, random.Random(given.seed), with_supervisors=given.supervisors, kind=kind)
 
 
-def kill(wanted: int, chance: random.Random, *, with_supervisors: bool) -> None:
+def kill(wanted: int, chance: random.Random, *, with_supervisors: bool, kind: type[Ground]) -> None:
     """Work plans until so many kills have fallen, and say what came of them."""
     kills, runs, total = 0, 0, Counter[str]()
     begun = time.monotonic()
     while kills < wanted:
         with tempfile.TemporaryDirectory(prefix="decklog-kills-") as folder:
-            ground = Ground(Path(folder))
+            ground = kind(Path(folder))
             while kills < wanted and not ground.work(chance.uniform(0.1, 1.5)):
                 kills += 1
                 if with_supervisors and chance.random() < 0.4:

@@ -30,6 +30,10 @@ POINTS = (
     *("git:update-ref:before", "git:update-ref:after", "stages:landed"),
 )
 PIECE = piece("triple", ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"], ["commit"])
+# An agent that tells what each turn costs.
+_TURN = '{ when = { "/type" = "turn" }, as = "usage", take = { cost_usd = "/cost" } }'
+PRICED = SETTINGS.replace("[[checks]]", f'stream = "jsonl"\nevents = [{_TURN}]\n[[checks]]')
+TURNS = [["print", {"type": "turn", "cost": cost}] for cost in (0.01, 0.02, 0.04)]
 
 
 def conducted(target: str, folder: Path, pieces: tuple[dict[str, Any], ...], point: str | None, seconds: float = 60.0) -> int:
@@ -92,16 +96,19 @@ def check_whole(log: Decklog, site: Site, folder: Path) -> None:
 
 
 def test_a_run_that_is_killed_at_every_point_lands_its_piece_once(sqlite_target: str, checked: Path) -> None:
+    settle(checked, PRICED)
+    priced = piece("triple", *TURNS, *_steps(PIECE))
     # Killed before anything is planned, the same plan goes on with the same run.
-    assert conducted(sqlite_target, checked, (PIECE,), "check:place") == -signal.SIGKILL
+    assert conducted(sqlite_target, checked, (priced,), "check:place") == -signal.SIGKILL
     with Decklog.open(sqlite_target) as log:
-        site = Work(log, checked, PIECE).site()
+        site = Work(log, checked, priced).site()
         assert [run.id for run in log.runs.find()] == [site.run_id]
-    missed = [point for point in POINTS if conducted(sqlite_target, checked, (PIECE,), point) != -signal.SIGKILL]
-    conducted(sqlite_target, checked, (PIECE,), None)
+    missed = [point for point in POINTS if conducted(sqlite_target, checked, (priced,), point) != -signal.SIGKILL]
+    conducted(sqlite_target, checked, (priced,), None)
     assert missed == []
     with Decklog.open(sqlite_target) as log:
-        site = site_of(log, checked, (PIECE,))
+        site = site_of(log, checked, (priced,))
+        assert [charge.cost_microdollars for charge in log.ledger.find(site.run_id)] == [40_000, 20_000, 10_000], "to the cent"
         assert set(states(site).values()) == {"done"}
         assert landed_titles(site) == ["Piece triple"]
         assert "def triple" in landed(site, "calc.py")
@@ -233,9 +240,9 @@ def test_a_dirty_working_tree_is_the_same_byte_for_byte_after_runs_and_kills(sql
     before = everything(checked)
     for number in range(1, 101 if FULL else 2):
         steps = [["append", "calc.py", f"\n\ndef f{number}(a):\n    return a\n"], ["write", "mine.txt", "theirs\n"]]
-        pieces = (piece(f"p{number}", *steps),)
+        pieces = (piece(f"p{number}", *steps, ["commit"]),)
         if number % 2:
-            conducted(sqlite_target, checked, pieces, POINTS[number // 2 % len(POINTS)])
+            assert conducted(sqlite_target, checked, pieces, POINTS[number // 2 % len(POINTS)]) == -signal.SIGKILL
         assert conducted(sqlite_target, checked, pieces, None) == 0
         assert everything(checked) == before, number
 

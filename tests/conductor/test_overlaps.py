@@ -1,5 +1,8 @@
 """Pieces that are in each other's way are told so while both are still open."""
 
+import itertools
+import os
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.standing import standing
 from tests.conductor.plans import Work, landed_titles, piece
+from tests.conductor.repositories import git, write
 from tests.waiting import wait_until
 
 # Settings of a test runner are for a person to allow: the piece waits with its change.
@@ -63,3 +67,25 @@ def test_an_agent_that_still_works_is_seen_and_its_next_attempt_is_told(log: Dec
         thread.join()
     assert landed_titles(site) == ["Piece slow"]
     assert "- kept in notes.txt" in told.read_text()
+
+
+def merges(folder: Path, one: str, other: str) -> bool:
+    """Ask git itself."""
+    return subprocess.run(["git", "merge-tree", "--write-tree", one, other], cwd=folder, capture_output=True).returncode == 0
+
+
+def test_what_is_told_of_many_features_in_one_file_is_what_git_can_not_merge(log: Decklog, checked: Path) -> None:
+    count = 12 if "DECKLOG_TEST_FULL" in os.environ else 4
+    # Each two stand on lines beside each other, apart from the next two.
+    lines = [number + number // 2 * 2 for number in range(count)]
+    write(checked, {"notes.txt": "".join(f"line {number}.\n" for number in range(lines[-1] + 1))})
+    git(checked, "commit", "-q", "-a", "-m", "Lines")
+    features = [piece(f"f{line}", ["replace", "notes.txt", f"line {line}.", f"feature {line}."], HELD) for line in lines]
+    site = Work(log, checked, *features).run()
+    tips = {str(task.inputs["piece"]): str(task.inputs["tip"]) for task in log.tasks.find(site.run_id, role="check", limit=200)}
+    assert len(tips) == count
+    payloads: list[Any] = [entry.payload for entry in log.journal.find(site.run_id, subtype="conductor.overlap", limit=200)]
+    found = {tuple(sorted(payload["pieces"])) for payload in payloads}
+    pairs = list(itertools.combinations(sorted(tips), 2))
+    assert found == {pair for pair in pairs if not merges(checked, *(tips[name] for name in pair))}
+    assert 0 < len(found) < len(pairs)

@@ -208,7 +208,8 @@ OPENCODE: list[dict[str, Any]] = [
 GEMINI: list[dict[str, Any]] = [
     {"type": "init", "session_id": "g1", "model": "gemini-pro"},
     {"type": "tool_use", "tool_name": "edit"},
-    {"type": "result", "stats": {"input_tokens": 7, "output_tokens": 3}},
+    {"type": "result", "status": "success", "stats": {"input_tokens": 7, "cached": 4, "output_tokens": 3}},
+    {"type": "result", "status": "error", "error": {"type": "unknown", "message": "[API Error: 401]"}, "stats": {}},
 ]
 DIALECTS: dict[str, tuple[list[dict[str, Any]], list[str], list[dict[str, int]], str | None]] = {
     "claude-code": (
@@ -250,7 +251,12 @@ DIALECTS: dict[str, tuple[list[dict[str, Any]], list[str], list[dict[str, int]],
         ],
         None,
     ),
-    "gemini": (GEMINI, ["start", "tool", "end"], [{"input_tokens": 7, "output_tokens": 3}], None),
+    "gemini": (
+        GEMINI,
+        ["start", "tool", "end", "end"],
+        [{"input_tokens": 3, "cache_read_tokens": 4, "output_tokens": 3}],
+        "login",
+    ),
 }
 
 

@@ -1,8 +1,9 @@
-"""Claude Code and Codex themselves under the conductor, with a model that answers by script: each lands, whatever it meets."""
+"""Agents' own programs under the conductor, with a model that answers by script: each lands, whatever it meets."""
 
 import json
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from decklog import Decklog
 from decklog.conductor.site import Site
 from tests.agents.fake_model import FakeModel, Step, Use
 from tests.agents.real.editors import CLAUDE_ADAPTER, CODEX_ADAPTER, NODE
-from tests.agents.real.programs import CLAUDE, CODEX, needs
+from tests.agents.real.programs import CLAUDE, CODEX, GEMINI, OPENCODE, needs
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, make_checked_repository, settle, states, task_of
 from tests.conductor.test_kills import conducted
 
@@ -93,6 +94,35 @@ def _configure_codex(model: FakeModel, home: Path) -> None:
     )
 
 
+def gemini_settings(model: FakeModel, home: Path, program: str = "gemini") -> str:
+    (home / ".gemini").mkdir()
+    auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    (home / ".gemini/settings.json").write_text(json.dumps(auth))
+    # It is a script, which is called by its name.
+    (home / "bin/gemini").symlink_to(GEMINI)
+    return _settings(program, {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": model.address}, 'model = "gemini-2.5-pro"\n')
+
+
+def gemini_by_protocol(model: FakeModel, home: Path) -> str:
+    return gemini_settings(model, home, "gemini-acp")
+
+
+def opencode_settings(model: FakeModel, home: Path, program: str = "opencode") -> str:
+    models = {"m1": {"name": "m1", "tool_call": True, "limit": {"context": 200_000, "output": 8_000}}}
+    options = {"baseURL": f"{model.address}/v1", "apiKey": "dummy"}
+    provider = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": options, "models": models}
+    own = {"model": "fake/m1", "small_model": "fake/m1", "autoupdate": False, "share": "disabled"}
+    (home / ".config/opencode").mkdir(parents=True)
+    (home / ".config/opencode/opencode.json").write_text(json.dumps({**own, "provider": {"fake": provider}}))
+    (home / ".npmrc").write_text("fetch-retries=0\n")
+    off = ("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD")
+    return _settings(program, dict.fromkeys(off, "1"))
+
+
+def opencode_by_protocol(model: FakeModel, home: Path) -> str:
+    return opencode_settings(model, home, "opencode-acp")
+
+
 def _settings(program: str, env: dict[str, str], more: str = "") -> str:
     quiet = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", **env}
     values = ", ".join(f"{name} = {json.dumps(value)}" for name, value in quiet.items())
@@ -101,21 +131,43 @@ def _settings(program: str, env: dict[str, str], more: str = "") -> str:
 
 
 WRITE, APPLY = Use("Write", {"file_path": "triple.py", "content": TEXT}), Use("apply_patch", {"input": PATCH})
+ADD = Use("write_file", {"file_path": "triple.py", "content": TEXT})
+PUT = Use("write", {"filePath": "triple.py", "content": TEXT})
 PROGRAMS = {
     "claude": (CLAUDE, claude_settings, WRITE),
     "codex": (CODEX, codex_settings, APPLY),
     "claude-acp": (CLAUDE_ADAPTER, claude_by_adapter, WRITE),
     "codex-acp": (CODEX_ADAPTER, codex_by_adapter, APPLY),
+    "gemini": (GEMINI, gemini_settings, ADD),
+    "gemini-acp": (GEMINI, gemini_by_protocol, ADD),
+    "opencode": (OPENCODE, opencode_settings, PUT),
+    "opencode-acp": (OPENCODE, opencode_by_protocol, PUT),
 }
 
 
-@pytest.fixture(params=[pytest.param(name, marks=needs(PROGRAMS[name][0])) for name in PROGRAMS])
+# How these meet trouble is known; the others wait for minutes before they give up what they were refused.
+STURDY = ("claude", "codex", "claude-acp", "codex-acp")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=needs(PROGRAMS[name][0])) for name in STURDY])
 def ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
-    program, settings, use = PROGRAMS[request.param]
+    with _prepared(request.param, tmp_path, monkeypatch) as ground:
+        yield ground
+
+
+@pytest.fixture(params=[pytest.param(name, marks=needs(PROGRAMS[name][0])) for name in PROGRAMS])
+def any_ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+    with _prepared(request.param, tmp_path, monkeypatch) as ground:
+        yield ground
+
+
+@contextmanager
+def _prepared(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+    program, settings, use = PROGRAMS[name]
     home = tmp_path / "home"
-    home.mkdir()
+    (home / "bin").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("PATH", f"{program.parent}:/usr/local/bin:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{program.parent}:{home}/bin:/usr/local/bin:/usr/bin:/bin")
     steps = [Step("I write it.", (use,)), Step("It is written.")]
     slow = [steps[0], Step("It is written.", seconds=6)]
     with FakeModel({"work": steps, "slow": slow}) as model:
@@ -124,8 +176,8 @@ def ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
         yield Ground(folder, model, str(tmp_path / "decklog.db"), tries=1 if program == CODEX_ADAPTER else 2)
 
 
-def test_a_piece_lands(ground: Ground) -> None:
-    ground.check_landed(ground.work())
+def test_a_piece_lands(any_ground: Ground) -> None:
+    any_ground.check_landed(any_ground.work())
 
 
 def test_a_quota_costs_no_attempt(ground: Ground) -> None:
@@ -150,9 +202,9 @@ def test_a_lost_login_waits_for_a_person(ground: Ground) -> None:
     ground.check_landed(ground.work())
 
 
-def test_a_program_outlives_its_conductor_and_is_adopted(ground: Ground) -> None:
-    assert conducted(ground.target, ground.folder, (SLOW,), "spawn:settled") == -signal.SIGKILL
-    with Decklog.open(ground.target) as log:
-        site = Work(log, ground.folder, SLOW).run()
+def test_a_program_outlives_its_conductor_and_is_adopted(any_ground: Ground) -> None:
+    assert conducted(any_ground.target, any_ground.folder, (SLOW,), "spawn:settled") == -signal.SIGKILL
+    with Decklog.open(any_ground.target) as log:
+        site = Work(log, any_ground.folder, SLOW).run()
         assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1, "it was not started again"
-    ground.check_landed(site)
+    any_ground.check_landed(site)
