@@ -318,8 +318,10 @@ class History:
         left_out = whole - len(marks) if is_many else 0
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 
-    def lanes(self, place: Place, story: Story, span: "tuple[int, int]", limit: int) -> "dict[str, Any]":
-        """Give the attempts that overlap a span of entries, as they stood at its end."""
+    def lanes(
+        self, place: Place, story: Story, span: "tuple[int, int]", limit: int, begun_by: int | None = None
+    ) -> "dict[str, Any]":
+        """Give the attempts that overlap a span of entries, as they stood at its end; `begun_by`: how many had begun by then."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
         begun = sorted(seq for seq in found if seq >= first)[-limit:]
@@ -327,8 +329,8 @@ class History:
         shown = [*earlier[: max(0, limit - len(begun))], *begun]
         left_out = len(earlier) + len(begun) - len(shown)
         if len([seq for seq in found if seq >= first]) > limit:
-            whole = self._attempts_until(place, story, until) - self._attempts_until(place, story, first - 1)
-            left_out += whole - len(begun)
+            whole = self._attempts_until(place, story, until) if begun_by is None else begun_by
+            left_out += whole - self._attempts_until(place, story, first - 1) - len(begun)
         attempts = [_as_of(found[seq], until) for seq in shown]
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 
