@@ -48,10 +48,31 @@ def _pieces(log: Any, clock: ManualClock) -> None:
         log.verdicts.record(PIECES, "tests", outcome, task_id=f"{name}.c1", findings=findings, duration_ms=8_400, **tree)
         if outcome == "pass":
             _finish(log, clock, f"{name}.c1", "checks", 2)
+    _review(log)
     _finish(log, clock, "tokens", "lane", 1)
     clock.advance(hours=5)
     log.tasks.claim(PIECES, worker="checks", role="check", lease_seconds=3600)
     clock.advance(minutes=4)
+
+
+def _review(log: Any) -> None:
+    """Write what the gate said of the piece that is red."""
+    place = {"file": "src/lexer/errors.py", "line": 41, "remedy": "Count the line before the token is read."}
+    found = [
+        {"severity": "blocking", "kind": "behaviour", "text": "An error in the last line has no place: it says line 0.", **place},
+        {"severity": "minor", "kind": "naming", "text": "`tmp2` says nothing.", **place, "line": 12, "remedy": ""},
+    ]
+    names = ("static", "functional", "architectural", "security", "prose", "adversarial", "feedback-binding")
+    skipped = {"status": "skipped", "why": "an earlier pass has failed", "findings": [], "score": None, "by": []}
+    results = [{"pass": number, "name": name, **skipped} for number, name in enumerate(names, start=1)]
+    results[0] |= {"status": "pass", "why": ""}
+    results[1] |= {"status": "fail", "why": "", "findings": found}
+    digests = {"base": "1f" * 20, "head": "9a" * 20, "tree": "7c" * 20, "patch": "5d" * 20, "settings": "e0" * 32}
+    told = [{"pass": 2, **one} for one in found]
+    reasons = ["pass 2 (functional) has a blocking finding"]
+    log.reviews.record(
+        PIECES, "block", task_id="errors.c1", confidence=35, reasons=reasons, passes=results, findings=told, **digests
+    )
 
 
 def _finish(log: Any, clock: ManualClock, task_id: str, worker: str, minutes: int) -> None:

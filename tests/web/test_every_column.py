@@ -39,10 +39,11 @@ def test_no_column_of_any_record_reaches_past_its_own_text(log: Decklog, filled:
     # PostgreSQL has no text with a null character in it; the pages are the same, so that one round of them is enough there.
     chunks = [chunk.replace("\0", "") for chunk in CHUNKS] if is_server else CHUNKS
     done = poison(log, ["text of somebody"], 0)
-    known = set().union(*(shape(browser.get(place).text) for place in PLACES)) | _ALSO
+    places = [*PLACES, *(f"/reviews/{review.id}" for review in log.reviews.find(sample_parts.PIECES))]
+    known = set().union(*(shape(browser.get(place).text) for place in places)) | _ALSO
     for turn in range(1 if is_server and not os.environ.get("DECKLOG_TEST_FULL") else TURNS):
         done |= poison(log, chunks, turn)
-        for place in PLACES:
+        for place in places:
             answer = browser.get(place)
             assert answer.status in (200, 404), (place, answer.text)
             assert shape(answer.text) <= known, (place, shape(answer.text) - known)

@@ -128,3 +128,17 @@ def test_a_line_ends_at_what_was_spent_and_shows_a_ceiling_that_is_near() -> Non
     far = line_of([(10, 5)], 40, 5, str, 500)
     assert far is not None
     assert far.ceiling is None
+
+
+def test_a_review_says_what_was_found_where_and_what_mends_it(log: Decklog, filled: Browser) -> None:
+    (review,) = log.reviews.find(sample_parts.PIECES)
+    said = read(filled, f"/runs/{sample_parts.PIECES}/checks")
+    assert "block errors.c1 2 findings: An error in the last line" in said
+    with statements(log) as seen:
+        page = read(filled, f"/reviews/{review.id}")
+    assert len(seen) <= 4
+    assert "blocking src/lexer/errors.py:41 · behaviour pass 2 An error in the last line has no place" in page
+    assert "To mend it: Count the line before the token is read." in page
+    assert "confidence 35 of 100" in page
+    assert filled.get(f"/reviews/{review.id}.json").data["data"]["verdict"] == "block"
+    assert filled.get("/reviews/none").status == 404

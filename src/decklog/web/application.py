@@ -19,7 +19,7 @@ from decklog.errors import DecklogError, Denied, Invalid, NotFound
 from decklog.web import answers, changing, deciding, live
 from decklog.web.elsewhere import Password
 from decklog.web.login import LoginRequired
-from decklog.web.pages import compare, inbox, memory, more, now, run, runs, search, spend, system, tasks, trust, workflow
+from decklog.web.pages import compare, inbox, memory, more, now, review, run, runs, search, spend, system, tasks, trust, workflow
 from decklog.web.rendering import TYPES, assets, edition, page, segment
 from decklog.web.safety import SANDBOX, App, Safety, TooLarge
 from decklog.web.sessions import NO_COOKIE, Session, cookie_of
@@ -45,6 +45,7 @@ PAGES: dict[str, Reader] = {
     "/tasks": tasks.read,
     "/tasks/{task_id:path}/change": changing.read,
     "/tasks/{task_id:path}": tasks.one,
+    "/reviews/{review_id:path}": review.read,
     "/runs/{run_id:path}/rows": run.rows,
     "/runs/{run_id:path}/{tab:tab}": run.read,
 }

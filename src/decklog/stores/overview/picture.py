@@ -160,7 +160,7 @@ def drawn(
     return RunPicture(
         **_head(db, base, history, place, seq, counts, found),
         pulse=history.pulse(place, story, (1, place.head), wanted.buckets),
-        lanes=history.lanes(place, story, span, wanted.lanes) if wanted.lanes else _no_lanes(run_id, *span),
+        lanes=history.lanes(place, story, span, wanted.lanes, counts["attempts"]) if wanted.lanes else _no_lanes(run_id, *span),
         entries=found.entries,
         texts=texts(db, found.entries),
         tasks=list(tasks),

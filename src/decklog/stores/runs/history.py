@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from decklog.records import Record
 
 MOST_STEPS, MOST_MARKS = 300, 200
+# What is a smaller part of a run than this is no wider than a line of its strip.
+_TOO_LITTLE = 100
 _MARKS = ("failure", "question", "checkpoint", "pivot")
 # So many runs are remembered: their entries after the last mark, or all of them where no mark can be made.
 _REMEMBERED = 16
@@ -301,14 +303,15 @@ class History:
     def pulse(self, place: Place, story: Story, span: "tuple[int, int]", steps: int) -> "dict[str, Any]":
         """Give the times of entries at even steps, and the entries that a person looks for."""
         first, until = span
-        parts = min(steps, until - first + 1) - 1
-        bound = {"run_id": place.run_id, "start": place.start, "first": first, "until": min(until, story.since)}
-        even = {"span": until - first, "parts": max(1, parts), "last": parts}
         whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
         is_many = whole > MOST_MARKS
-        # A strip with fewer steps has less room for marks.
-        most = {"sections": min(_PARTS, max(1, steps // 4))} if is_many else {"most": MOST_MARKS}
-        rows = sorted(self._db.rows(_SPREAD if is_many else _STRIP, {**bound, **even, **most})[1], key=lambda row: row[0])
+        # Of a long run, what came after the last mark is too little to be seen: its strip is drawn once for each mark.
+        is_long = span == (1, story.seq) and (story.seq - story.since) * _TOO_LITTLE < story.seq
+        rows = story.strips.get(steps) if is_long else None
+        if rows is None:
+            rows = self._strip(place, story, (1, story.since) if is_long else span, steps, is_many)
+        if is_long:
+            story.strips[steps] = rows
         newer = [one for one in story.moments if first <= one.seq <= until and one.what != "ended"]
         shown = [Moment(*row) for row in rows if row[1] is not None]
         room = max(MOST_MARKS - len(shown), _PARTS)
@@ -318,8 +321,20 @@ class History:
         left_out = whole - len(marks) if is_many else 0
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 
-    def lanes(self, place: Place, story: Story, span: "tuple[int, int]", limit: int) -> "dict[str, Any]":
-        """Give the attempts that overlap a span of entries, as they stood at its end."""
+    def _strip(self, place: Place, story: Story, span: "tuple[int, int]", steps: int, is_many: bool) -> "list[Row]":
+        """Read the entries at even steps of a span, and the moments up to the last mark, in their order."""
+        first, until = span
+        parts = min(steps, until - first + 1) - 1
+        bound = {"run_id": place.run_id, "start": place.start, "first": first, "until": min(until, story.since)}
+        even = {"span": until - first, "parts": max(1, parts), "last": parts}
+        # A strip with fewer steps has less room for marks.
+        most = {"sections": min(_PARTS, max(1, steps // 4))} if is_many else {"most": MOST_MARKS}
+        return sorted(self._db.rows(_SPREAD if is_many else _STRIP, {**bound, **even, **most})[1], key=lambda row: row[0])
+
+    def lanes(
+        self, place: Place, story: Story, span: "tuple[int, int]", limit: int, begun_by: int | None = None
+    ) -> "dict[str, Any]":
+        """Give the attempts that overlap a span of entries, as they stood at its end; `begun_by`: how many had begun by then."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
         begun = sorted(seq for seq in found if seq >= first)[-limit:]
@@ -327,8 +342,8 @@ class History:
         shown = [*earlier[: max(0, limit - len(begun))], *begun]
         left_out = len(earlier) + len(begun) - len(shown)
         if len([seq for seq in found if seq >= first]) > limit:
-            whole = self._attempts_until(place, story, until) - self._attempts_until(place, story, first - 1)
-            left_out += whole - len(begun)
+            whole = self._attempts_until(place, story, until) if begun_by is None else begun_by
+            left_out += whole - self._attempts_until(place, story, first - 1) - len(begun)
         attempts = [_as_of(found[seq], until) for seq in shown]
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 

@@ -89,6 +89,8 @@ class Story:
         # What had been spent when each charge was written.
         self.spent: list[tuple[int, int]] = []
         self.firsts: dict[str, list[tuple[int, str]]] = {}
+        # Strips that were drawn up to the mark, by how many steps they have: they hold until the mark moves.
+        self.strips: dict[int, list[Row]] = {}
         self._at = ""
 
     def copied(self) -> "Story":
@@ -98,6 +100,7 @@ class Story:
         new.earlier, new.later = list(self.earlier), dict(self.later)
         new.marks, new.moments, new.spent = list(self.marks), list(self.moments), list(self.spent)
         new.firsts = {table: list(found) for table, found in self.firsts.items()}
+        new.strips = self.strips
         return new
 
     def add(self, rows: "Iterable[Row]", until: int) -> None:

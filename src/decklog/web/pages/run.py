@@ -33,11 +33,18 @@ def read(asked: Asked) -> View:
     head = run_moment.of(picture)
     data, shown = _TAB[tab](asked, head, picture)
     shown |= {"run": head, "tab": tab, "tabs": TABS, "strip": strip_of(picture.pulse), "last_at": head.moment}
+    shown["empty"] = _empty(head, picture)
     shown["as_of"] = "" if head.at is None else f"?at={head.at}"
     command = f"decklog runs show {run_id}" if at is None else f"decklog runs snapshot {run_id} --at {at}"
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{'' if at is None else f' · as of {at}'}"
     data = {"run": head, **data}
     return View("run.html", title, command, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
+
+
+def _empty(head: RunMoment, picture: Any) -> list[str]:
+    """Name the tabs of which the head of the page knows that there is nothing in them."""
+    none = {"tasks": not any(head.tasks.values()), "lanes": not picture.tallies["attempts"], "spend": not head.calls}
+    return [tab for tab, is_empty in none.items() if is_empty]
 
 
 def _sizes(asked: Asked, tab: str, at: int | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ MOST_BARS, MOST_PIECES, POINTS, FORKS = 200, 200, 100, 50
 # What is asked of a run's picture for each tab.
 SIZES: dict[str, dict[str, Any]] = {
     "lanes": {"lanes": MOST_BARS},
-    "checks": {"records": ["verdicts"]},
+    "checks": {"records": ["verdicts", "reviews"]},
     # Who was at work then is left out: the line and the calls say more of money.
     "spend": {"spent": POINTS, "records": ["charges"], "lanes": 0},
     "plan": {"records": ["plans", "phases", "criteria"]},
@@ -34,9 +34,10 @@ def lanes(asked: Asked, head: RunMoment, picture: Any) -> Part:
 
 
 def checks(asked: Asked, head: RunMoment, picture: Any) -> Part:
-    found = picture.records["verdicts"]
+    found, reviews = picture.records["verdicts"], picture.records["reviews"]
     tasks = asked.log.tasks.find(head.id, limit=MOST_PIECES) if head.at is None else picture.tasks
-    return {"verdicts": found}, {"verdicts": found, "pieces": pieces_of(tasks), "older": picture.older["verdicts"]}
+    told = {"verdicts": found, "reviews": reviews}
+    return told, {**told, "pieces": pieces_of(tasks), "older": picture.older["verdicts"] or picture.older["reviews"]}
 
 
 def spend(_: Asked, head: RunMoment, picture: Any) -> Part:

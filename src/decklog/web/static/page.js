@@ -75,7 +75,7 @@ async function refresh() {
   live.busy = true
   try {
     while (live.wanted && !live.held) {
-      await new Promise(done => setTimeout(done, Math.max(0, live.last + 1000 - Date.now())))
+      await new Promise(done => setTimeout(done, Math.max(0, live.last + (document.hidden ? 9999 : 1000) - Date.now())))
       live.wanted = false
       live.last = Date.now()
       const fresh = await fetched(location.pathname + location.search)
