@@ -20,6 +20,7 @@ EXPORTS = {
     "bazinga": ("exporting", "export_bazinga"),
     "runstore": ("exporting", "export_runstore"),
     "gaia": ("exporting", "export_gaia"),
+    "beads": ("exporting", "export_beads"),
 }
 IMPORTS = {
     "jsonl": ("transfer", "import_jsonl"),

@@ -213,6 +213,7 @@ class Tracker(Import):
         if (why := self.links.why_not(row.id)) is not None:
             raise Invalid(why)
         ends = {"task_id": self.task_of(link.item), "depends_on": self.task_of(link.other)}
+        row.made = link_name(**ends)
         return RecordDraft(row, Dependency, {"run_id": run_id, **ends, "kind": link.kind})
 
     @abstractmethod
@@ -279,6 +280,11 @@ class Tracker(Import):
     def _recount(self, run_id: str, tasks: "list[str]") -> None:
         for asked in together([*dict.fromkeys(tasks)]):
             self.landing.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id, **asked)
+
+
+def link_name(task_id: str, depends_on: str) -> str:
+    """Name a link, so that what was kept beside it is found again."""
+    return f"{LINKS} {to_json([task_id, depends_on])}"
 
 
 def moment_of(value: object) -> str:

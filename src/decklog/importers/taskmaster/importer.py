@@ -159,7 +159,7 @@ class TaskMasterImport(Tracker):
             state=state,
             reason=reason,
             priority=self._priority(row),
-            tags=row.words("tags"),
+            tags=row.tags("tags"),
             acceptance=_texts(row, "acceptanceCriteria"),
             verification=[checks] if checks else [],
             inputs={self.system: shown} if shown else {},
