@@ -78,6 +78,23 @@ def export_beads(call: Call, file: str, run_id: str | None, replace: bool) -> in
     return _show(call, written)
 
 
+@click.command("taskmaster")
+@click.argument("file")
+@click.option("--run", "run_id", metavar="RUN", default="taskmaster", show_default=True, help="the run of the tag master")
+@_replace
+@click.pass_obj
+def export_taskmaster(call: Call, file: str, run_id: str, replace: bool) -> int:
+    """Write a run's tasks as Task Master's tasks.json, parts as subtasks; runs that came from other tags go along.
+
+    What was imported from there comes back as it was, unless it was changed here.
+    """
+    from decklog.importers.taskmaster.export import TaskMasterExport
+
+    with call.open(writing=False) as log, Meter() as meter:
+        written = TaskMasterExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
+    return _show(call, written)
+
+
 def _show(call: Call, written: "dict[str, Any]") -> int:
     """Show what was written: for programs as data, for people as a table with what did not go along below it."""
     warnings = [f"refused: {text}" for text in written["refused"]]

@@ -21,6 +21,7 @@ EXPORTS = {
     "runstore": ("exporting", "export_runstore"),
     "gaia": ("exporting", "export_gaia"),
     "beads": ("exporting", "export_beads"),
+    "taskmaster": ("exporting", "export_taskmaster"),
 }
 IMPORTS = {
     "jsonl": ("transfer", "import_jsonl"),

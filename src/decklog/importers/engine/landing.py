@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     After = Callable[[list[tuple[Row, Fate]]], None]
 
 _ROWS = 1000
+_LONGEST_PART = 60
 _CHARACTERS = 8 * 1024**2
 
 
@@ -318,6 +319,16 @@ def run_id_of(name: str) -> str:
     if 0 < len(name) <= 200 and name[0] != "@" and ":" not in name and not any(c.isspace() for c in name):
         return name
     return f"run-{sha256(name.encode()).hexdigest()[:24]}"
+
+
+def run_below(run_id: str, name: str) -> str:
+    """Name the run of a part of what another run is of; parts whose names would be spelled alike are told apart."""
+    plain = "".join(
+        character if character.isascii() and (character.isalnum() or character in "._-") else "-" for character in name
+    )
+    if plain == name and len(name) <= _LONGEST_PART:
+        return f"{run_id}-{name}"
+    return f"{run_id}-{plain[:_LONGEST_PART]}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def told(record: Record) -> Fate:

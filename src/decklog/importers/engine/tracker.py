@@ -104,6 +104,10 @@ class Tracker(Import):
         """Name the runs that the items belong to, each with its goal."""
         return {self.run_id: self.goal}
 
+    def facts_of(self, _run_id: str) -> "dict[str, object]":
+        """Give what is to be known of a run to write it back."""
+        return {}
+
     def check(self, source: Source) -> None:
         """Refuse what is not this tracker's; a file of text is looked at line by line."""
 
@@ -174,7 +178,15 @@ class Tracker(Import):
             except NotFound:
                 times: dict[str, Any] = {"started_at": started, "updated_at": started}
                 with self.log.transaction():
-                    self.landing.record(Run, new_stream=True, id=run_id, goal=goal, status=RunStatus.ACTIVE, **times)
+                    self.landing.record(
+                        Run,
+                        new_stream=True,
+                        id=run_id,
+                        goal=goal,
+                        status=RunStatus.ACTIVE,
+                        metadata=self.facts_of(run_id),
+                        **times,
+                    )
 
     # Tables
 
