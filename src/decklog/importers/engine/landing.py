@@ -1,5 +1,6 @@
 """Where rows of a source arrive: each once, all of it, or kept as it was when no record can hold it."""
 
+import re
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _ROWS = 1000
 _LONGEST_PART = 60
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 _CHARACTERS = 8 * 1024**2
 
 
@@ -323,9 +325,7 @@ def run_id_of(name: str) -> str:
 
 def run_below(run_id: str, name: str) -> str:
     """Name the run of a part of what another run is of; parts whose names would be spelled alike are told apart."""
-    plain = "".join(
-        character if character.isascii() and (character.isalnum() or character in "._-") else "-" for character in name
-    )
+    plain = _NOT_PLAIN.sub("-", name)
     if plain == name and len(name) <= _LONGEST_PART:
         return f"{run_id}-{name}"
     return f"{run_id}-{plain[:_LONGEST_PART]}-{sha256(name.encode()).hexdigest()[:8]}"

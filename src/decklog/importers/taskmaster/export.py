@@ -152,12 +152,8 @@ class _Tag:
 
     def _needed(self, task_id: str, whole: int, part: int) -> "list[int | str]":
         """Spell what a task waits for: a sibling by its number, another task by its, any other subtask by both."""
-        found: list[tuple[int, int]] = sorted(self._names[other] for other in self._needs.get(task_id, ()))
-        return [
-            other_part
-            if part and other_whole == whole and other_part
-            else f"{other_whole}.{other_part}"
-            if other_part
-            else other_whole
-            for other_whole, other_part in found
-        ]
+        spelled: list[int | str] = []
+        for other, of_it in sorted(self._names[needed] for needed in self._needs.get(task_id, ())):
+            is_sibling = part and other == whole and of_it
+            spelled.append(of_it if is_sibling else f"{other}.{of_it}" if of_it else other)
+        return spelled
