@@ -12,6 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_run = click.option("--run", "run_id", metavar="RUN", help="only this run")
+_replace = click.option("--replace", is_flag=True, help="put it in the place of the file that is there")
+
 
 @click.command("bazinga")
 @click.argument("file")
@@ -55,6 +58,40 @@ def export_gaia(call: Call, directory: str) -> int:
 
     with call.open(writing=False) as log, Meter() as meter:
         written = GaiaExport(log, directory, meter).run()
+    return _show(call, written)
+
+
+@click.command("beads")
+@click.argument("file")
+@_run
+@_replace
+@click.pass_obj
+def export_beads(call: Call, file: str, run_id: str | None, replace: bool) -> int:
+    """Write tasks as beads' issues, a line each in the order of their ids, with links, comments and memories.
+
+    What was imported from there comes back as it was, unless it was changed here. `bd import -i FILE` takes it in.
+    """
+    from decklog.importers.beads.export import BeadsExport
+
+    with call.open(writing=False) as log, Meter() as meter:
+        written = BeadsExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
+    return _show(call, written)
+
+
+@click.command("taskmaster")
+@click.argument("file")
+@click.option("--run", "run_id", metavar="RUN", default="taskmaster", show_default=True, help="the run of the tag master")
+@_replace
+@click.pass_obj
+def export_taskmaster(call: Call, file: str, run_id: str, replace: bool) -> int:
+    """Write a run's tasks as Task Master's tasks.json, parts as subtasks; runs that came from other tags go along.
+
+    What was imported from there comes back as it was, unless it was changed here.
+    """
+    from decklog.importers.taskmaster.export import TaskMasterExport
+
+    with call.open(writing=False) as log, Meter() as meter:
+        written = TaskMasterExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
     return _show(call, written)
 
 

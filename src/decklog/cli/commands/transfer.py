@@ -20,6 +20,8 @@ EXPORTS = {
     "bazinga": ("exporting", "export_bazinga"),
     "runstore": ("exporting", "export_runstore"),
     "gaia": ("exporting", "export_gaia"),
+    "beads": ("exporting", "export_beads"),
+    "taskmaster": ("exporting", "export_taskmaster"),
 }
 IMPORTS = {
     "jsonl": ("transfer", "import_jsonl"),

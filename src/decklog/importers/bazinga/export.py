@@ -124,7 +124,7 @@ class BazingaExport:
             "event_payload": text_of(entry.payload),
             "idempotency_key": entry.key if number is None else None,
         }
-        row = self.out.restored(entry.id, row)
+        row = self.out.kept.restored(entry.id, row)
         self._place_log(entry, row, row.pop("id", number))
 
     def _place_log(self, entry: "Any", row: "Columns", number: int | None) -> None:  # noqa: ARG002 - for those who note it down
@@ -156,7 +156,7 @@ class BazingaExport:
             self._number_row("skill_outputs", row, _number(output.key, "skill_outputs"))
 
     def _number_row(self, table: str, row: "Columns", number: int | None) -> None:
-        self.out.insert_numbered(table, self.out.restored(f"{table} {number}", row), number)
+        self.out.insert_numbered(table, self.out.kept.restored(f"{table} {number}", row), number)
 
     def _plan(self, run_id: str) -> None:
         for plan in self._select(Plan, "select * from plans where run_id = :run_id", run_id=run_id):

@@ -3,7 +3,19 @@
 import os
 
 from decklog.errors import Invalid, NotFound
-from decklog.importers.beads.words import DELETED, DERIVED, FILE, FOLDER, KINDS, NO_WORK, PRIORITIES, SHOWN, STATES, WORDS
+from decklog.importers.beads.words import (
+    DELETED,
+    DERIVED,
+    FILE,
+    FOLDER,
+    KINDS,
+    NO_WORK,
+    PRIORITIES,
+    SHOWN,
+    STATES,
+    USUAL_TYPE,
+    WORDS,
+)
 from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
@@ -102,7 +114,7 @@ class BeadsImport(Tracker):
             state=state,
             reason=reason,
             priority=self._priority(row),
-            tags=list(dict.fromkeys(filter(str.strip, row.words("labels")))),
+            tags=row.tags("labels"),
             acceptance=[text] if (text := row.text("acceptance_criteria", "")) else [],
             inputs={"beads": shown} if shown else {},
             not_before=not_before,
@@ -142,6 +154,8 @@ class BeadsImport(Tracker):
         if "issue_type" not in row.columns and "type" in row.columns:
             row.columns["issue_type"] = row.take("type")
         found = {name: row.take(name) for name in SHOWN}
+        if found["issue_type"] == USUAL_TYPE:
+            del found["issue_type"]
         return {name: value for name, value in found.items() if value or (value == 0 and value is not False)}
 
     def link_of(self, row: Row) -> Link:

@@ -28,6 +28,8 @@ DELETED = "tombstone"
 # What stands for something else than work, and is not to be claimed.
 NO_WORK = frozenset(["message", "molecule", "gate", "event"])
 
+USUAL_TYPE = "task"
+
 # Theirs goes from 0, the highest, to 4.
 PRIORITIES = {0: 90, 1: 70, 2: 50, 3: 30, 4: 10}
 

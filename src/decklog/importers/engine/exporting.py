@@ -77,7 +77,7 @@ class Export:
         if self._given is None:
             self.kept.close()
         self._clear()
-        _refuse_full(self.path, problem)
+        refuse_full(self.path, problem)
 
     def _clear(self) -> None:
         """Leave nothing behind but what `finish` put in its place."""
@@ -91,19 +91,8 @@ class Export:
 
         `name` is what kept columns are found by. Columns that are empty even then take their defaults.
         """
-        row = self.restored(name, row, defaults)
+        row = self.kept.restored(name, row, defaults)
         self.insert(table, row)
-        return row
-
-    def restored(self, name: str, row: "dict[str, Any]", defaults: "dict[str, Any] | None" = None) -> "dict[str, Any]":
-        """Put kept columns back, unless what stands in their place was changed since."""
-        columns, instead = self.kept.columns(name)
-        for column, value in columns.items():
-            if column not in instead or _stored(row.get(column)) == instead[column]:
-                row[column] = value
-        for column, value in (defaults or {}).items():
-            if row.get(column) is None:
-                row[column] = value
         return row
 
     def insert(self, table: str, row: "dict[str, Any]") -> bool:
@@ -190,7 +179,7 @@ class Folder:
 
     def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
         shutil.rmtree(self._made, ignore_errors=True)
-        _refuse_full(self.path, problem)
+        refuse_full(self.path, problem)
 
     def finish(self) -> None:
         """Put the folder in its place, where at most an empty one is."""
@@ -210,7 +199,7 @@ def folder_of(path: str) -> str:
     return folder
 
 
-def _refuse_full(path: str, problem: BaseException | None) -> None:
+def refuse_full(path: str, problem: BaseException | None) -> None:
     """Say in our words that the disk was full."""
     if isinstance(problem, apsw.FullError) or (isinstance(problem, OSError) and problem.errno in _FULL):
         hint = "Free some space, or name another place."
@@ -228,11 +217,6 @@ def each(log: "Decklog", record_class: "type[R]", order: str, condition: str = "
 def text_of(value: "Any") -> "str | None":
     """Write JSON for a column; nothing stays nothing."""
     return None if value is None else to_json(value)
-
-
-def _stored(value: "Any") -> "Any":
-    """Give a value as an import noted it down."""
-    return to_text(value) if isinstance(value, datetime) else value
 
 
 def _quoted(name: str) -> str:

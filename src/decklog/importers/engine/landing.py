@@ -1,5 +1,6 @@
 """Where rows of a source arrive: each once, all of it, or kept as it was when no record can hold it."""
 
+import re
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     After = Callable[[list[tuple[Row, Fate]]], None]
 
 _ROWS = 1000
+_LONGEST_PART = 60
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 _CHARACTERS = 8 * 1024**2
 
 
@@ -318,6 +321,14 @@ def run_id_of(name: str) -> str:
     if 0 < len(name) <= 200 and name[0] != "@" and ":" not in name and not any(c.isspace() for c in name):
         return name
     return f"run-{sha256(name.encode()).hexdigest()[:24]}"
+
+
+def run_below(run_id: str, name: str) -> str:
+    """Name the run of a part of what another run is of; parts whose names would be spelled alike are told apart."""
+    plain = _NOT_PLAIN.sub("-", name)
+    if plain == name and len(name) <= _LONGEST_PART:
+        return f"{run_id}-{name}"
+    return f"{run_id}-{plain[:_LONGEST_PART]}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def told(record: Record) -> Fate:

@@ -1,5 +1,8 @@
 """What imports of one system had to keep in the journal: columns that no field could hold, and rows that no record could."""
 
+from datetime import datetime
+
+from decklog.clock import to_text
 from decklog.db.sqlite.scratch import Scratch
 from decklog.importers.engine.pages import every
 from decklog.importers.engine.row import unplain
@@ -56,6 +59,17 @@ class Kept:
         payload = from_json(found[0])
         return {column: unplain(value) for column, value in payload["columns"].items()}, payload["instead"]
 
+    def restored(self, name: str, row: "dict[str, Any]", defaults: "dict[str, Any] | None" = None) -> "dict[str, Any]":
+        """Put kept columns back, unless what stands in their place was changed since; what is empty then takes its default."""
+        columns, instead = self.columns(name)
+        for column, value in columns.items():
+            if column not in instead or _stored(row.get(column)) == instead[column]:
+                row[column] = value
+        for column, value in (defaults or {}).items():
+            if row.get(column) is None:
+                row[column] = value
+        return row
+
     def tables(self) -> list[str]:
         """Name the tables of which whole rows were kept."""
         return [source for (source,) in self._db.execute("select source from whole group by source order by min(no)")]
@@ -67,6 +81,11 @@ class Kept:
 
     def close(self) -> None:
         self._db.close()
+
+
+def _stored(value: "Any") -> "Any":
+    """Give a value as an import noted it down."""
+    return to_text(value) if isinstance(value, datetime) else value
 
 
 def _name(payload: "dict[str, Any]") -> str:

@@ -155,6 +155,13 @@ class Row:
         self.replace(name, written)
         return written
 
+    def tags(self, name: str) -> "list[str]":
+        """Take a document's list of texts, each once and none of them blank; a list that held more is left over."""
+        tags = list(dict.fromkeys(filter(str.strip, self.words(name))))
+        if tags != (self.columns.get(name) or []):
+            self.replace(name, tags)
+        return tags
+
     def texts(self, name: str) -> "list[str] | None":
         """Take a JSON list of texts; numbers in it are written out, and the list is left over as it was."""
         found = self.json(name, (list,))

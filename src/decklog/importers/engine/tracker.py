@@ -104,6 +104,10 @@ class Tracker(Import):
         """Name the runs that the items belong to, each with its goal."""
         return {self.run_id: self.goal}
 
+    def facts_of(self, _run_id: str) -> "dict[str, object]":
+        """Give what is to be known of a run to write it back."""
+        return {}
+
     def check(self, source: Source) -> None:
         """Refuse what is not this tracker's; a file of text is looked at line by line."""
 
@@ -174,7 +178,15 @@ class Tracker(Import):
             except NotFound:
                 times: dict[str, Any] = {"started_at": started, "updated_at": started}
                 with self.log.transaction():
-                    self.landing.record(Run, new_stream=True, id=run_id, goal=goal, status=RunStatus.ACTIVE, **times)
+                    self.landing.record(
+                        Run,
+                        new_stream=True,
+                        id=run_id,
+                        goal=goal,
+                        status=RunStatus.ACTIVE,
+                        metadata=self.facts_of(run_id),
+                        **times,
+                    )
 
     # Tables
 
@@ -213,6 +225,7 @@ class Tracker(Import):
         if (why := self.links.why_not(row.id)) is not None:
             raise Invalid(why)
         ends = {"task_id": self.task_of(link.item), "depends_on": self.task_of(link.other)}
+        row.made = link_name(**ends)
         return RecordDraft(row, Dependency, {"run_id": run_id, **ends, "kind": link.kind})
 
     @abstractmethod
@@ -279,6 +292,11 @@ class Tracker(Import):
     def _recount(self, run_id: str, tasks: "list[str]") -> None:
         for asked in together([*dict.fromkeys(tasks)]):
             self.landing.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id, **asked)
+
+
+def link_name(task_id: str, depends_on: str) -> str:
+    """Name a link, so that what was kept beside it is found again."""
+    return f"{LINKS} {to_json([task_id, depends_on])}"
 
 
 def moment_of(value: object) -> str:

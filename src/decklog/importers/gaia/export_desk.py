@@ -100,7 +100,7 @@ class DeskRows:
                 "recall_count": lesson.recall_count,
                 "superseded_by": lesson.superseded_by,
             }
-            row = out.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": json_text({})})
+            row = out.kept.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": json_text({})})
             row["embedding_key"] = row.pop(VECTOR, None) or lesson.id
             out.insert("memory", row)
             placed = (*_LESSON, "sightings") if lesson.sightings == 1 else _LESSON

@@ -55,7 +55,7 @@ class WorkRows:
                 "trace_file": task.trace_file,
                 "loop_version": task.loop_version,
             }
-            row = out.restored(name, row, {"created_at": EPOCH, "inputs_json": "{}", "loop_version": _NO_LOOP})
+            row = out.kept.restored(name, row, {"created_at": EPOCH, "inputs_json": "{}", "loop_version": _NO_LOOP})
             row["last_heartbeat_at"] = _heartbeat(task, row.get("last_heartbeat_at"))
             row["cost_usd"] = self._cost(task.id, row.get("cost_usd"))
             out.insert("tasks", row)
@@ -75,7 +75,7 @@ class WorkRows:
         """Write the calls of tools: entries of the journal, and the effects that Decklog's own tools had."""
         for found in self.log.db.each(f"{SELECT} where kind = 'tool' order by pos", {}):
             entry = load(self.log.db, found)
-            row = out.restored(entry.id, _call(entry), {"tool_name": "tool", "args_json": "{}", "loop_version": _NO_LOOP})
+            row = out.kept.restored(entry.id, _call(entry), {"tool_name": "tool", "args_json": "{}", "loop_version": _NO_LOOP})
             out.insert_numbered("audit", row, _number(entry.key))
         for effect in each(self.log, Effect, "intended_at, id"):
             out.insert_numbered("audit", _effect_call(self.log.effects.get(effect.id)), None)

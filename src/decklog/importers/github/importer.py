@@ -102,7 +102,7 @@ class GithubImport(Tracker):
         for name in _PASSED_OVER:
             row.take(name)
         shown = {name: value for name in _SHOWN if (value := row.take(name)) not in (None, "", [])}
-        labels = list(dict.fromkeys(row.words("labels")))
+        labels = row.tags("labels")
         assignees = shown.get("assignees")
         return self.task(
             row,

@@ -7,7 +7,7 @@ from typing import ClassVar
 from decklog.clock import to_text
 from decklog.errors import Invalid, NotFound
 from decklog.importers.engine.draft import Draft, RecordDraft, describes
-from decklog.importers.engine.landing import run_id_of
+from decklog.importers.engine.landing import run_below
 from decklog.importers.engine.row import EPOCH, Row, parsed_json, plain
 from decklog.importers.engine.source import Source
 from decklog.importers.engine.table_tracker import COMMENTS, ITEM, LINKS, Table, TableTracker
@@ -90,7 +90,7 @@ class HermesImport(TableTracker):
 
     def place_of(self, _table: str, _columns: "dict[str, Any]", database: str) -> str:
         """Name the board of a task, and its run."""
-        self.places[database] = self.run_id if database == DEFAULT else run_id_of(f"{self.run_id}-{database}")
+        self.places[database] = self.run_id if database == DEFAULT else run_below(self.run_id, database)
         self.titles[database] = self.goal if database == DEFAULT else f"{self.goal}: {database}"
         return database
 

@@ -115,7 +115,7 @@ class RunStoreExport:
             "payload_json": text_of(entry.payload or None),
         }
         defaults = {"source": "system", "kind": entry.kind.value, "message": "", "payload_json": "{}"}
-        self.out.insert_numbered("events", self.out.restored(entry.id, row, defaults), _number(entry.key))
+        self.out.insert_numbered("events", self.out.kept.restored(entry.id, row, defaults), _number(entry.key))
         for name in _EVENT:
             if getattr(entry, name) is not None:
                 self.report.leave_out(f"entries.{name}")

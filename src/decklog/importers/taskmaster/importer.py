@@ -7,11 +7,11 @@ from datetime import timedelta
 from decklog.clock import from_text
 from decklog.errors import Invalid, NotFound
 from decklog.importers.engine.draft import RecordDraft, describes
-from decklog.importers.engine.landing import run_id_of
+from decklog.importers.engine.landing import run_below
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.importers.engine.text_files import document, objects_in
 from decklog.importers.engine.tracker import LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
-from decklog.importers.taskmaster.words import MAIN, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
+from decklog.importers.taskmaster.words import MAIN, OURS, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
 from decklog.stores.work.task import LinkKind, TaskState
 from decklog.values import to_json
 
@@ -38,6 +38,9 @@ class TaskMasterImport(Tracker):
         super().__init__(*words, **settings)
         self.tags: dict[str, str] = {}
         self.begun: dict[str, str] = {}
+        self.metadata: dict[str, dict[str, object]] = {}
+        # The tasks that were made here and written there, by what they are called there.
+        self.ours: dict[str, str] = {}
 
     def gather(self) -> None:
         """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
@@ -75,8 +78,9 @@ class TaskMasterImport(Tracker):
         self.hold_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
     def _hold_tag(self, tag: str, tasks: "list[Any]", metadata: "dict[str, Any]") -> None:
-        run_id = self.run_id if tag == MAIN else run_id_of(f"{self.run_id}-{tag}")
+        run_id = self.run_id if tag == MAIN else run_below(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
+        self.metadata[run_id] = {"tag": tag, "metadata": metadata}
         for task in tasks:
             subtasks = task.get("subtasks") if isinstance(task, dict) else None
             parts = subtasks if isinstance(subtasks, list) else []
@@ -94,6 +98,9 @@ class TaskMasterImport(Tracker):
         columns = {column: value for column, value in task.items() if column != "subtasks" or (value and not parts)}
         if above:
             columns["siblings"] = sorted({str(part["id"]) for part in parts if isinstance(part, dict) and "id" in part})
+        facts = columns.get("metadata")
+        if isinstance(facts, dict) and isinstance(ours := facts.get(OURS), str):
+            self.ours[f"{tag}/{name}"] = ours
         is_done = STATES.get(str(task.get("status"))) is TaskState.DONE
         clock = moment_of(task.get("updatedAt"))
         self.gathered.add(TASKS, f"{tag}/{name}", to_json(columns), at=self._at(tag, name), clock=clock, is_done=is_done)
@@ -111,18 +118,23 @@ class TaskMasterImport(Tracker):
         """Say when the first tag was made."""
         return min(filter(None, self.begun.values()), default=None)
 
+    def facts_of(self, run_id: str) -> "dict[str, object]":
+        """Give the tag of a run, with what the document says of it."""
+        return {self.system: self.metadata[run_id]}
+
     def run_of(self, item: str) -> str:
         """Name the run of a task's tag."""
         return self.tags[item.rpartition("/")[0]]
 
     def task_of(self, item: str) -> str:
         """Name a task by its run and its number there."""
-        return f"{self.run_of(item)}-{item.rpartition('/')[2]}"
+        return self.ours.get(item) or f"{self.run_of(item)}-{item.rpartition('/')[2]}"
 
     def item_of(self, run_id: str, task_id: str) -> str:
         """Name a task by its tag and its number there."""
+        ours = next((item for item, its_task in self.ours.items() if its_task == task_id), None)
         tag = next(tag for tag, its_run in self.tags.items() if its_run == run_id)
-        return f"{tag}/{task_id.removeprefix(f'{run_id}-')}"
+        return ours or f"{tag}/{task_id.removeprefix(f'{run_id}-')}"
 
     def parts_of(self, item: Row) -> "Iterator[Part]":
         """Give what a task waits for, and what it is a part of."""
@@ -159,7 +171,7 @@ class TaskMasterImport(Tracker):
             state=state,
             reason=reason,
             priority=self._priority(row),
-            tags=row.words("tags"),
+            tags=row.tags("tags"),
             acceptance=_texts(row, "acceptanceCriteria"),
             verification=[checks] if checks else [],
             inputs={self.system: shown} if shown else {},
@@ -201,6 +213,7 @@ def _texts(row: Row, name: str) -> "list[str]":
     """Take a text or a list of them."""
     if isinstance(row.columns.get(name), str):
         text = row.text(name, "")
+        row.replace(name, [text] if text else [])
         return [text] if text else []
     return row.words(name)
 

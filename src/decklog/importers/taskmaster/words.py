@@ -4,6 +4,8 @@ from decklog.stores.work.task import TaskState
 
 PLACES = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
 MAIN = "master"
+# Under this name a task that was made here says what it is called here.
+OURS = "decklog"
 
 STATES = {
     "pending": TaskState.PENDING,
