@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
-OWN = ("recall_failures.json", "recall_practice.json", "recall_devices.json")
+OWN = ("recall_failures.json", "recall_practice.json", "recall_devices.json", "recall_strangers.json")
 
 
 @dataclass(frozen=True)

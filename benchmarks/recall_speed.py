@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from random import Random
 from statistics import median
 from typing import Any
@@ -20,8 +21,11 @@ from decklog.clock import to_text
 from decklog.db.text.lessons import lesson_search
 from decklog.db.text.vector_index import VectorIndex
 from decklog.errors import Unavailable
+from decklog.meaning import tensors
 from decklog.meaning.arrays import numpy
-from decklog.meaning.model import kept_model
+from decklog.meaning.encoder import ExactLayers, MiniLM
+from decklog.meaning.kept import WEIGHTS
+from decklog.meaning.model import KeptModel, kept_model
 from decklog.stores.memory import similarity
 from decklog.stores.memory.neighbours.rows import ExactRows, QuantisedRows
 from decklog.stores.memory.tokens import terms_of, words_of
@@ -42,7 +46,17 @@ def rows() -> "list[dict[str, Any]]":
     except Unavailable as problem:
         print(f"by words alone: {problem.message}")
         return found
-    return found + [row for count in (FEWER, MANY) for row in _with_meaning(embedder, count)] + _on_server(embedder)
+    for way, asked in _ways(embedder).items():
+        found += [row for count in (FEWER, MANY) for row in _with_meaning(asked, count, way)]
+    return found + _on_server(embedder)
+
+
+def _ways(kept: KeptModel) -> dict[str, KeptModel]:
+    """Give the model by numpy, and by onnxruntime where it is installed."""
+    exact = KeptModel(kept.place)
+    exact._encoder = MiniLM(kept.place)
+    exact._encoder._layers = ExactLayers(tensors.read(f"{kept.place}/{WEIGHTS}"))
+    return {"numpy": exact, **({"onnxruntime": kept} if find_spec("onnxruntime") is not None else {})}
 
 
 def _by_words() -> "list[dict[str, Any]]":
@@ -73,7 +87,7 @@ def _row(name: str, value: float, floor: float | None, target: str = "") -> "dic
     return row
 
 
-def _with_meaning(embedder: Any, count: int) -> "list[dict[str, Any]]":
+def _with_meaning(embedder: Any, count: int, way: str) -> "list[dict[str, Any]]":
     """Ask a memory whose lessons have vectors: made up of those of the labelled lessons, as their texts are."""
     with tempfile.TemporaryDirectory() as folder, Decklog.open(f"{folder}/log.db", clock=ManualClock(NOW)) as log:
         _fill(log, apsw.Connection(":memory:"), count)
@@ -85,7 +99,7 @@ def _with_meaning(embedder: Any, count: int) -> "list[dict[str, Any]]":
         took = {"peek": _milliseconds(log.memory.peek), "recall": _milliseconds(log.memory.recall)}
         learning = _learning(log)
     limit = "<= 30 ms" if count == FEWER else "<= 60 ms"
-    name = f"{count:,} lessons with meaning: "
+    name = f"{count:,} lessons with meaning, by {way}: "
     told = [("peek", took["peek"], ""), ("recall, counted and committed", took["recall"], limit)]
     told += [("the first of a process, which reads model and vectors", first, ""), ("remember", learning, "<= 4 ms")]
     rows: list[dict[str, Any]] = [
