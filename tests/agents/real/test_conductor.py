@@ -149,13 +149,17 @@ PROGRAMS = {
 STURDY = ("claude", "codex", "claude-acp", "codex-acp")
 
 
-@pytest.fixture(params=[pytest.param(name, marks=needs(PROGRAMS[name][0])) for name in STURDY])
+def _asked(name: str) -> Any:
+    return pytest.param(name, marks=needs(PROGRAMS[name][0]))
+
+
+@pytest.fixture(params=[_asked(name) for name in STURDY])
 def ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
     with _prepared(request.param, tmp_path, monkeypatch) as ground:
         yield ground
 
 
-@pytest.fixture(params=[pytest.param(name, marks=needs(PROGRAMS[name][0])) for name in PROGRAMS])
+@pytest.fixture(params=[_asked(name) for name in PROGRAMS])
 def any_ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
     with _prepared(request.param, tmp_path, monkeypatch) as ground:
         yield ground
@@ -202,6 +206,7 @@ def test_a_lost_login_waits_for_a_person(ground: Ground) -> None:
     ground.check_landed(ground.work())
 
 
+@pytest.mark.parametrize("any_ground", [_asked(name) for name in (*STURDY, "gemini", "gemini-acp", "opencode")], indirect=True)
 def test_a_program_outlives_its_conductor_and_is_adopted(any_ground: Ground) -> None:
     assert conducted(any_ground.target, any_ground.folder, (SLOW,), "spawn:settled") == -signal.SIGKILL
     with Decklog.open(any_ground.target) as log:
