@@ -31,11 +31,11 @@ class Proving:
     def __init__(
         self, log: "Decklog", settings: "ReviewSettings", runner: Runner, run_id: str, say: Callable[[str], object]
     ) -> None:
-        self._log = log
+        self.log = log
         self._settings = settings
-        self._runner = runner
-        self._run_id = run_id
-        self._say = say
+        self.runner = runner
+        self.run_id = run_id
+        self.say = say
         self._tests = Patterns(settings.tests)
         self._examiner = Examiner(log, run_id, settings.configuration(()), runner, task_id=None)
 
@@ -63,25 +63,38 @@ class Proving:
             documents=all(PurePosixPath(path).suffix in _DOCUMENTS for path in others),
         )
         changed = [one.path for one in change.paths if one.status != "D"]
-        without = self._trials(check, alone, Watched(tests, removed, others), changed, "without")
-        with_it = self._trials(check, change.head, Watched(tests, added, others), changed, "with")
-        return judge(facts, without, with_it)
+        sides = (
+            _Side(self, check, alone, Watched(tests, removed, others), changed, "without"),
+            _Side(self, check, change.head, Watched(tests, added, others), changed, "with"),
+        )
+        first = judge(facts, *(side.trials(1) for side in sides))
+        # What is refused is so whatever else is run; once more tells what only differs from run to run.
+        return judge(facts, *(side.trials(TIMES if first.is_given else TIMES - 1) for side in sides))
 
-    def _trials(self, check: Check, commit: str, watched: Watched, changed: Sequence[str], where: str) -> list[Trial]:
-        """Run a check three times; one that could not run its tests at all is not run again."""
+
+class _Side:
+    """The trials of one check on one commit, with the fix or without it: run when they are asked for, and kept."""
+
+    def __init__(self, proving: Proving, check: Check, commit: str, watched: Watched, changed: Sequence[str], where: str) -> None:
+        self._runner, self._run_id, self._say = proving.runner, proving.run_id, proving.say
+        self._check, self._commit, self._watched, self._changed, self._where = check, commit, watched, changed, where
         tree = self._runner.repository.tree(commit)
-        kept = KeptTrials(self._log, self._run_id, self._runner, check, tree, watched)
-        found: list[Trial] = []
-        for number in range(1, TIMES + 1):
-            mark = f"{self._run_id}:proof:{where}:{commit[:12]}:{number}"
-            if (trial := kept.get(number)) is None:
-                trial = tried(self._runner, check, commit, mark, watched, changed)
-                kept.keep(number, trial)
-            found.append(trial)
-            self._say(f"{where} the fix, run {number} of {TIMES}: {found[-1].said.outcome}")
-            if found[-1].said.outcome is CheckOutcome.ERROR:
-                break
-        return found
+        self._kept = KeptTrials(proving.log, self._run_id, self._runner, check, tree, watched)
+        self._found: list[Trial] = []
+
+    def trials(self, count: int) -> list[Trial]:
+        """Give so many trials; after one that could not run its tests at all there is no other."""
+        while len(self._found) < count and not any(one.said.outcome is CheckOutcome.ERROR for one in self._found):
+            self._found.append(self._trial(len(self._found) + 1))
+        return self._found
+
+    def _trial(self, number: int) -> Trial:
+        mark = f"{self._run_id}:proof:{self._where}:{self._commit[:12]}:{number}"
+        if (trial := self._kept.get(number)) is None:
+            trial = tried(self._runner, self._check, self._commit, mark, self._watched, self._changed)
+            self._kept.keep(number, trial)
+        self._say(f"{self._where} the fix, run {number} of {TIMES}: {trial.said.outcome}")
+        return trial
 
 
 def _names(content: bytes | None) -> list[str]:
